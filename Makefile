@@ -1,0 +1,56 @@
+# Everything runs in an environment of its own; python3, pip and make are all that is needed.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all test-lowest lint bench docs clean
+
+help: ## show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+define install
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+	@touch $(1)/$(3)
+endef
+
+$(VENV)/.base: pyproject.toml constraints.txt
+	$(call install,$(VENV),-c constraints.txt -e .,.base)
+
+$(VENV)/.test: pyproject.toml constraints.txt
+	$(call install,$(VENV),-c constraints.txt -e '.[test]',.test)
+
+$(VENV)-bench/.bench: pyproject.toml constraints.txt
+	$(call install,$(VENV)-bench,-c constraints.txt -e '.[bench]',.bench)
+	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt dlordinal
+
+$(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
+	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
+
+demo: $(VENV)/.base ## evaluate the shipped example of CEFR levels
+	$(BIN)/ordinate evaluate "$$($(BIN)/python -m ordinate.examples cefr)" --gold gold --predicted predicted
+
+lint: $(VENV)/.test ## style, types and import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint ## lint, types, import rules and all quick tests
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered -q
+
+test-all: lint ## the same with the slow tests
+	$(BIN)/python -m pytest -m 'slow or not slow' -q
+
+test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
+	$(VENV)-lowest/bin/python -m pytest -q
+
+bench: $(VENV)-bench/.bench ## measure against the peers, and write docs/benchmarks.md
+	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/benchmarks.md
+
+docs: $(VENV)/.base ## regenerate the reference and all shown output
+	$(BIN)/python docs/build.py
+
+clean: ## remove environments and caches
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,57 @@
+"""Every deliberate error: what happened, what is known, what to do next."""
+
+
+class OrdinateError(ValueError):
+    """The base of all errors that Ordinate raises on purpose."""
+
+
+class BadScale(OrdinateError):
+    """A scale that cannot order anything, or none at all."""
+
+
+class OffScale(OrdinateError):
+    """A label that the scale does not have."""
+
+
+class MissingLabels(OrdinateError):
+    """Gold labels or predictions that are not there."""
+
+
+class UnequalLengths(OrdinateError):
+    """Columns that should describe the same items and do not."""
+
+
+class BadWeights(OrdinateError):
+    """Weights or counts that are negative, not finite or not numbers."""
+
+
+class NoItems(OrdinateError):
+    """Nothing to evaluate."""
+
+
+class UnknownMetric(OrdinateError):
+    """A metric that the catalogue does not have."""
+
+
+class BadOption(OrdinateError):
+    """An option that does not exist, or a value that it does not take."""
+
+
+class NotApplicable(OrdinateError):
+    """A metric that has no meaning for this summary; the message is the reason."""
+
+
+class BadInput(OrdinateError):
+    """A file or column that cannot be read as asked."""
+
+
+class BadOutput(OrdinateError):
+    """A result that cannot be written where it should go."""
+
+
+def suggest(wanted: str, known: "list[str] | tuple[str, ...]") -> str:
+    """Return ' Did you mean …?' for the closest known names, or nothing."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
+
+    close = get_close_matches(wanted, known, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""

@@ -1,0 +1,254 @@
+"""Agreement: exact or near matches, and agreement beyond chance."""
+
+from typing import Literal
+
+import numpy as np
+
+from ordinate.errors import BadOption
+from ordinate.metrics.arithmetic import (
+    CELLS,
+    Array,
+    Value,
+    diagonal,
+    largest_over,
+    mean_cost,
+    mean_credit,
+    mean_over,
+    ratio,
+    varies,
+)
+from ordinate.metrics.catalogue import metric
+from ordinate.summary import Confusion
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\sum_i n_{ii} / N",
+    reference="",
+    linear=True,
+    takes_unanswered=True,
+)
+def accuracy(table: Confusion) -> Value:
+    """Share of items with the right level. Ignores how far off the others are."""
+    return diagonal(table.share).sum(axis=-1)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\sum_{|i-j| \le n} n_{ij} / N",
+    reference="gaudette2009",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+    aliases=("ordinal_accuracy", "adjacent_accuracy"),
+)
+def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
+    """Share of items at most n levels off.
+
+    It is never below the accuracy; a large difference between the two shows confusion at the
+    boundaries of neighbouring levels.
+    """
+    return mean_credit(table, table.scale.steps <= n)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{|\{i: g_i>0\}|} \sum_{i: g_i>0} n_{ii} / g_i",
+    reference="",
+    linear=True,
+    takes_unanswered=True,
+)
+def macro_accuracy(table: Confusion) -> Value:
+    """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
+    recall = ratio(diagonal(table.share), table.gold_share)
+    return mean_over(table.gold_share > 0, recall)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\min_{i: g_i>0} n_{ii} / g_i",
+    reference="",
+    takes_unanswered=True,
+)
+def min_sensitivity(table: Confusion) -> Value:
+    """The worst gold level's share of right items."""
+    recall = ratio(diagonal(table.share), table.gold_share)
+    return -largest_over(table.gold_share > 0, -recall)
+
+
+def _agreement_beyond_chance(table: Confusion, cost: Array) -> Value:
+    observed = (table.share * cost).sum(axis=CELLS)
+    by_chance = (table.by_chance * cost).sum(axis=CELLS)
+    return 1.0 - ratio(observed, by_chance)
+
+
+_KAPPA = r"1 - \frac{\sum_{ij} |x_i-x_j|^p\, n_{ij}}{\sum_{ij} |x_i-x_j|^p\, g_i p_j / N}"
+_ONE_LABEL = "gold and predictions are one and the same single label"
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=_KAPPA,
+    reference="cohen1968",
+    undefined_when=_ONE_LABEL,
+    equal_steps=lambda options: options["power"] > 0,
+)
+def weighted_kappa(table: Confusion, *, power: float = 2.0) -> Value:
+    """Weighted kappa: errors cost their distance on the scale, relative to chance.
+
+    >>> table = Confusion.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> round(float(weighted_kappa(table)), 3)
+    0.8
+    """
+    cost = np.where(table.scale.gaps > 0, table.scale.gaps**power, 0.0)
+    return _agreement_beyond_chance(table, cost)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=_KAPPA.replace("^p", "^0"),
+    reference="cohen1960",
+    undefined_when=_ONE_LABEL,
+)
+def cohen_kappa(table: Confusion) -> Value:
+    """Cohen's kappa: exact agreement beyond chance. Ignores the order."""
+    return _agreement_beyond_chance(table, table.scale.gaps > 0)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=_KAPPA.replace("^p", ""),
+    reference="cohen1968",
+    undefined_when=_ONE_LABEL,
+    equal_steps=True,
+)
+def linear_kappa(table: Confusion) -> Value:
+    """Kappa in which an error costs its distance."""
+    return _agreement_beyond_chance(table, table.scale.gaps)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=_KAPPA.replace("^p", "^2"),
+    reference="cohen1968",
+    undefined_when=_ONE_LABEL,
+    equal_steps=True,
+)
+def quadratic_kappa(table: Confusion) -> Value:
+    """Kappa in which an error costs its squared distance (QWK)."""
+    return _agreement_beyond_chance(table, table.scale.gaps**2)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"\frac{N\sum_i n_{ii} - \sum_i g_i p_i}"
+    r"{\sqrt{(N^2-\sum_i g_i^2)(N^2-\sum_i p_i^2)}}",
+    reference="gorodkin2004",
+    undefined_when="gold or predictions use one level only",
+)
+def mcc(table: Confusion) -> Value:
+    """Matthews correlation of the levels taken as categories. Ignores the order."""
+    apart = table.scale.gaps > 0
+    beyond_chance = ((table.by_chance - table.share) * apart).sum(axis=CELLS)
+    gold, predicted = table.gold_share, table.predicted_share
+    spread = [np.einsum("...i,ij,...j", side, apart, side) for side in (gold, predicted)]
+    both = varies(gold) & varies(predicted)
+    return np.where(both, ratio(beyond_chance, np.sqrt(spread[0] * spread[1])), np.nan)[()]
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"\frac{P_a - P_e}{1 - P_e},\; P_a = \sum_{ij} w_{ij} n_{ij}/N,\; "
+    r"P_e = \frac{\sum_{ij} w_{ij}}{K(K-1)} \sum_k \pi_k (1-\pi_k),\; \pi_k = (g_k+p_k)/2N",
+    reference="gwet2014",
+    undefined_when="chance agreement is 1",
+    equal_steps=lambda options: options["weights"] != "identity",
+)
+def gwet_ac2(
+    table: Confusion, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
+) -> Value:
+    """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares."""
+    power = {"identity": 0, "linear": 1, "quadratic": 2}[weights]
+    off = table.scale.gaps > 0
+    credit = 1.0 - np.where(off, (table.scale.gaps / table.scale.span) ** power, 0.0)
+    share = (table.gold_share + table.predicted_share) / 2.0
+    size = len(table.scale)
+    by_chance = credit.sum() / (size * (size - 1)) * (share * (1.0 - share)).sum(axis=-1)
+    return ratio(mean_credit(table, credit) - by_chance, 1.0 - by_chance)
+
+
+@metric(
+    family="agreement",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"1 - \frac{(2N-1) \sum_{ck} o_{ck}\delta^2_{ck}}{\sum_{ck} n_c n_k \delta^2_{ck}},\;"
+    r" o = n + n^\top,\; n_c = g_c + p_c",
+    reference="krippendorff2011",
+    undefined_when="only one level occurs",
+    equal_steps=lambda options: options["level"] == "interval",
+    whole_counts=True,
+)
+def krippendorff_alpha(
+    table: Confusion, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
+) -> Value:
+    """Krippendorff's alpha of gold and predictions as two coders."""
+    values = table.gold + table.predicted
+    apart = table.scale.gaps > 0
+    if level == "nominal":
+        distance = np.broadcast_to(apart, table.counts.shape).astype(float)
+    elif level == "interval":
+        distance = np.broadcast_to(table.scale.gaps**2, table.counts.shape)
+    else:  # the values between two levels, with half of those at each end
+        between = table.scale.positions[:, None, None], table.scale.positions[:, None]
+        inside = _between(*between, table.scale.positions)
+        distance = np.einsum("...k,ijk", values, inside) ** 2 * apart
+    observed = 2.0 * (table.counts * distance).sum(axis=CELLS)
+    expected = np.einsum("...i,...ij,...j", values, distance, values)
+    return 1.0 - ratio((2.0 * table.total - 1.0) * observed, expected)
+
+
+def _between(low: Array, high: Array, middle: Array) -> Array:
+    """Return 1 for a level strictly between two others, and 1/2 for each of the two."""
+    low, high = np.minimum(low, high), np.maximum(low, high)
+    return ((low <= middle) & (middle <= high)) / 2.0 + ((low < middle) & (middle < high)) / 2.0
+
+
+@metric(
+    family="agreement",
+    direction="minimize",
+    bounds=(-np.inf, np.inf),
+    formula=r"\sum_{ij} c_{ij} n_{ij} / N",
+    reference="",
+    linear=True,
+    takes_unanswered=True,
+)
+def expected_cost(table: Confusion, *, matrix: list[list[float]]) -> Value:
+    """Mean cost by the user's own K x K matrix, rows gold; no answer costs the dearest of its row."""
+    size = len(table.scale)
+    try:
+        cost = np.array(matrix, dtype=float)
+    except (TypeError, ValueError):
+        cost = np.empty(0)
+    if cost.shape != (size, size) or not np.isfinite(cost).all():
+        raise BadOption(f"expected_cost: matrix must be {size} x {size} finite numbers, rows gold.")
+    return mean_cost(table, cost)

@@ -1,0 +1,83 @@
+"""The few sums and quotients that formulas are made of."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinate.summary import Confusion
+
+Array = NDArray[Any]
+Value = Any  # a float, or an array of them: one for each table of a batch
+
+CELLS = (-2, -1)
+
+
+def ratio(part: ArrayLike, whole: ArrayLike) -> Value:
+    """Return part / whole, and nan where the whole is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient = np.divide(part, whole)
+    return np.where(np.equal(whole, 0), np.nan, quotient)[()]
+
+
+def diagonal(cells: Array) -> Array:
+    """Return the cells in which gold and prediction agree."""
+    return np.diagonal(cells, axis1=-2, axis2=-1)
+
+
+def mean_over(levels: Array, values: Array) -> Value:
+    """Return the unweighted mean of values over the levels that take part."""
+    return ratio(np.where(levels, values, 0.0).sum(axis=-1), levels.sum(axis=-1))
+
+
+def varies(shares: Array) -> Array:
+    """Tell whether more than one level occurs; rounding cannot fool a count of levels."""
+    return (shares > 0).sum(axis=-1) > 1
+
+
+def harmonic_mean(first: Value, second: Value) -> Value:
+    """Return the harmonic mean of two values from 0 to 1, which is 0 when both are 0."""
+    both = np.asarray(first + second)
+    return np.where(both == 0, 0.0, ratio(2.0 * first * second, both))[()]
+
+
+def entropy(shares: Array, axis: int | tuple[int, ...] = -1) -> Value:
+    """Return the entropy in bits, in which an empty level has none."""
+    return -(shares * log2(shares)).sum(axis=axis)
+
+
+def log2(shares: Array) -> Array:
+    """Return the binary logarithm, and 0 for what does not occur (and is multiplied by 0)."""
+    return np.log2(np.where(shares > 0, shares, 1.0))
+
+
+def mean_credit(table: Confusion, credit: Array) -> Value:
+    """Return the mean over items of a credit [K, K] for gold and predicted level.
+
+    An item without a prediction earns nothing.
+    """
+    return (table.share * credit).sum(axis=CELLS)
+
+
+def mean_cost(table: Confusion, cost: Array) -> Value:
+    """Return the mean over items of a cost [K, K] of gold and predicted level.
+
+    An item without a prediction costs as much as the worst prediction for its gold level.
+    """
+    return _row_costs(table, cost).sum(axis=-1)
+
+
+def level_costs(table: Confusion, cost: Array) -> Array:
+    """Return the mean cost of each gold level, nan for a level that gold lacks."""
+    return ratio(_row_costs(table, cost), table.gold_share)
+
+
+def _row_costs(table: Confusion, cost: Array) -> Array:
+    costs = (table.share * cost).sum(axis=-1)
+    return costs + table.unanswered_share * cost.max(axis=-1) if table.has_unanswered else costs
+
+
+def largest_over(levels: Array, values: Array) -> Value:
+    """Return the largest value over the levels that take part, nan where none does."""
+    largest = np.where(levels, values, -np.inf).max(axis=-1)
+    return np.where(levels.any(axis=-1), largest, np.nan)[()]

@@ -1,0 +1,248 @@
+"""The catalogue: one declaration makes a metric known everywhere."""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+
+from ordinate.errors import BadOption, NotApplicable, UnknownMetric, suggest
+from ordinate.metrics.arithmetic import Value
+from ordinate.summary import Confusion
+
+Direction = Literal["maximize", "minimize", "zero"]
+Function = Callable[..., Value]
+Rule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
+
+CATALOGUE: dict[tuple[str, type], "Metric"] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """A pure function of a summary, with everything that a reader should know about it.
+
+    `takes_unanswered` metrics count an item without a prediction as the worst answer; the others
+    refuse it. `linear` metrics are sums over the cells with coefficients that depend on the gold
+    totals alone. `levels` are those that an average over levels runs over: those of gold, or
+    those of gold or predictions.
+    """
+
+    name: str
+    function: Function = field(repr=False)
+    summary: type = field(repr=False)
+    family: str
+    direction: Direction
+    bounds: tuple[float, float]
+    formula: str = field(repr=False)
+    reference: str = field(repr=False)
+    undefined_when: str | None = field(repr=False)
+    equal_steps: Rule = field(repr=False)
+    linear: bool = field(repr=False)
+    takes_unanswered: bool = field(repr=False)
+    levels: Literal["gold", "either"] = field(repr=False)
+    whole_counts: Rule = field(repr=False)
+    aliases: tuple[str, ...] = field(repr=False)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, table: Any) -> Value:
+        """Return the value for a summary: a float, or one for each table of a batch."""
+        if self.required:
+            missing = ", ".join(self.required)
+            raise BadOption(f"{self.name} needs {missing}: write {self.name}({missing}=…).")
+        if self.needs_whole_counts and not table.whole:
+            raise NotApplicable(f"{self.name} needs whole counts, and these weights are not.")
+        if table.has_unanswered and not self.takes_unanswered:
+            raise NotApplicable(f"{self.name} has no meaning for items without a prediction.")
+        return self.function(table, **self.options)
+
+    @property
+    def expression(self) -> str:
+        """The name with the options that were set: what JSON shows and `--metrics` takes."""
+        if not self.options:
+            return self.name
+        set_ = ",".join(f"{key}={_spelled(value)}" for key, value in self.options.items())
+        return f"{self.name}({set_})"
+
+    @property
+    def title(self) -> str:
+        """The first line of the docstring."""
+        return (self.function.__doc__ or self.name).strip().splitlines()[0]
+
+    @property
+    def explanation(self) -> str:
+        """The docstring without its examples."""
+        return inspect.cleandoc(self.function.__doc__ or self.name).split("\n>>>")[0].strip()
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The options of the function, by name."""
+        return dict(list(inspect.signature(self.function).parameters.items())[1:])
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The options that have a default, with it."""
+        empty = inspect.Parameter.empty
+        return {k: p.default for k, p in self.parameters.items() if p.default is not empty}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every option with the value that a call uses."""
+        return self.defaults | dict(self.options)
+
+    @property
+    def required(self) -> list[str]:
+        """The options that have no default and no value."""
+        return [name for name in self.parameters if name not in self.settings]
+
+    @property
+    def assumes_equal_steps(self) -> bool:
+        """Whether it takes positions for numbers, rather than only for an order."""
+        return self._holds(self.equal_steps)
+
+    @property
+    def needs_whole_counts(self) -> bool:
+        """Whether it depends on the number of items, and so refuses other weights than counts."""
+        return self._holds(self.whole_counts)
+
+    def _holds(self, rule: Rule) -> bool:
+        return rule(self.settings) if callable(rule) else rule
+
+    def with_options(self, **options: Any) -> "Metric":
+        """Return the same metric with other options, checked against its signature."""
+        for name, value in options.items():
+            _check_option(self, name, value)
+        return replace(self, options=MappingProxyType({**self.options, **options}))
+
+    def better(self, first: Value, second: Value) -> Any:
+        """Tell whether the first value is better than the second."""
+        if self.direction == "zero":
+            return np.abs(first) < np.abs(second)
+        return first > second if self.direction == "maximize" else first < second
+
+
+def metric(
+    *,
+    family: str,
+    direction: Direction,
+    bounds: tuple[float, float],
+    formula: str,
+    reference: str,
+    undefined_when: str | None = None,
+    equal_steps: Rule = False,
+    linear: bool = False,
+    takes_unanswered: bool = False,
+    levels: Literal["gold", "either"] = "gold",
+    whole_counts: Rule = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[Function], Metric]:
+    """Declare a metric: the summary that it needs comes from the annotation of its argument."""
+
+    def declare(function: Function) -> Metric:
+        first = next(iter(inspect.signature(function).parameters.values()))
+        summary = first.annotation if isinstance(first.annotation, type) else Confusion
+        declared = Metric(
+            name=function.__name__,
+            function=function,
+            summary=summary if summary is not inspect.Parameter.empty else Confusion,
+            family=family,
+            direction=direction,
+            bounds=bounds,
+            formula=formula,
+            reference=reference,
+            undefined_when=undefined_when,
+            equal_steps=equal_steps,
+            linear=linear,
+            takes_unanswered=takes_unanswered,
+            levels=levels,
+            whole_counts=whole_counts,
+            aliases=aliases,
+        )
+        for name in (declared.name, *aliases):
+            if (name, declared.summary) in CATALOGUE:
+                raise BadOption(f"A metric named {name!r} is already in the catalogue.")
+            CATALOGUE[name, declared.summary] = replace(declared, name=name)
+        return declared
+
+    return declare
+
+
+def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
+    """Return the metric of a name or an expression such as 'weighted_kappa(power=1)'.
+
+    >>> find("accuracy_within(n=2)").options["n"]
+    2
+    """
+    if isinstance(wanted, Metric):
+        return wanted
+    name, options = _parsed(wanted)
+    if (name, summary) not in CATALOGUE:
+        known = [name for name, kind in CATALOGUE if kind is summary]
+        raise UnknownMetric(
+            f"There is no metric {name!r}." + suggest(name, known) + " `ordinate metrics` lists all."
+        )
+    found = CATALOGUE[name, summary]
+    return found.with_options(**options) if options else found
+
+
+def all_metrics(summary: type = Confusion) -> list[Metric]:
+    """Return every metric of a kind of summary, without aliases, in the order of declaration."""
+    return [m for (name, kind), m in CATALOGUE.items() if kind is summary and name not in m.aliases]
+
+
+def split_expressions(text: str) -> list[str]:
+    """Split at commas outside parentheses and brackets.
+
+    >>> split_expressions("mae, oci(beta1=0.5,gamma=1),accuracy")
+    ['mae', 'oci(beta1=0.5,gamma=1)', 'accuracy']
+    """
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def _parsed(expression: str) -> tuple[str, dict[str, Any]]:
+    """Return name and options; values are literals, nothing is executed."""
+    if re.fullmatch(r"\s*\w+\s*", expression):
+        return expression.strip(), {}
+    try:
+        call = ast.parse(expression.strip(), mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
+            raise ValueError
+        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg}
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise UnknownMetric(
+            f"{expression!r} is not a metric. Write a name, or a name with options such as "
+            "'weighted_kappa(power=1)'."
+        ) from None
+    return call.func.id, options
+
+
+def _check_option(of: Metric, name: str, value: Any) -> None:
+    if name not in of.parameters:
+        known = ", ".join(of.parameters) or "none"
+        raise BadOption(f"{of.name} has no option {name!r}; its options are: {known}.")
+    kind = of.parameters[name].annotation
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        choices = ", ".join(map(repr, get_args(kind)))
+        raise BadOption(f"{of.name}: {name}={value!r} is not one of {choices}.")
+    if kind in {int, float} and not _is_amount(value, kind):
+        what = "whole number" if kind is int else "finite number"
+        raise BadOption(f"{of.name}: {name}={value!r} is not a {what} of at least 0.")
+
+
+def _is_amount(value: Any, kind: type) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return bool(0 <= value < float("inf")) and (kind is float or value == int(value))
+
+
+def _spelled(value: Any) -> str:
+    return repr(value.tolist() if isinstance(value, np.ndarray) else value)

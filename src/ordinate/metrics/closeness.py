@@ -1,0 +1,175 @@
+"""Closeness: the Closeness Evaluation Measure, at ordinal, nominal and interval scale.
+
+Two levels are close if few gold items lie between them. `closer[j, i, x]` says how much an item
+of level x counts as closer to the gold level j than the predicted level i; half of the ties do.
+"""
+
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from ordinate.metrics.arithmetic import CELLS, Array, Value, diagonal, log2, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.scale import Scale
+from ordinate.summary import Confusion
+
+
+@lru_cache(maxsize=16)
+def _closer_by_order(size: int) -> Array:
+    levels = np.arange(size)
+    gold, predicted, item = levels[:, None, None], levels[:, None], levels
+    low, high = np.minimum(gold, predicted), np.maximum(gold, predicted)
+    between = ((low <= item) & (item <= high)).astype(float)
+    return np.where(item == predicted, 0.5, between)
+
+
+def _closer_by_distance(distance: Array, tolerance: float) -> Array:
+    """Strictly closer counts 1, equally close 1/2."""
+    item, predicted = distance[:, None, :], distance[:, :, None]
+    equal = np.abs(item - predicted) <= tolerance * np.maximum(item, predicted)
+    return np.where(equal, 0.5, (item < predicted).astype(float))
+
+
+@lru_cache(maxsize=16)
+def _closer_by_interval(scale: Scale) -> Array:
+    return _closer_by_distance(scale.gaps, tolerance=1e-9)
+
+
+@lru_cache(maxsize=16)
+def _closer_by_name(size: int, ties: str) -> Array:
+    same = np.eye(size)
+    if ties == "half":
+        return _closer_by_distance(1.0 - same, tolerance=0.0)
+    match = same[:, None, :] * same[:, :, None]  # only items of the same level
+    return np.where(same[:, :, None] > 0, match, 1.0)
+
+
+def _probability(table: Confusion, closer: Array) -> Array:
+    """Return P(x is closer to gold j than predicted i) over gold items x, as [..., j, i]."""
+    size = len(table.scale)
+    flat = table.gold_share @ closer.reshape(-1, size).T
+    return np.minimum(flat.reshape(*table.shape, size, size), 1.0)
+
+
+def _score(table: Confusion, proximity: Array) -> Value:
+    credit = (table.share * proximity).sum(axis=CELLS)
+    best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
+    return ratio(credit, best)
+
+
+def _information(probability: Array) -> Array:
+    return 0.0 - log2(probability)
+
+
+def _ordinal_proximity(table: Confusion) -> Array:
+    return _information(_probability(table, _closer_by_order(len(table.scale))))
+
+
+_CEM = (
+    r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)},\; prox(j, i) ="
+    r" -\log_2 \frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
+)
+
+
+@metric(
+    family="closeness",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=_CEM,
+    reference="amigo2020",
+    linear=True,
+    takes_unanswered=True,
+)
+def cem_ord(table: Confusion) -> Value:
+    """Closeness Evaluation Measure: errors across many gold items cost more.
+
+    It uses the order of the levels and how gold fills them, and assumes nothing about distances.
+    Right answers for rare levels count more than those for common ones.
+
+    >>> table = Confusion.from_counts(
+    ...     "negative,neutral,positive", [[5, 1, 4], [5, 50, 5], [7, 8, 15]]
+    ... )
+    >>> round(float(cem_ord(table)), 2)
+    0.71
+    """
+    return _score(table, _ordinal_proximity(table))
+
+
+@metric(
+    family="closeness",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=_CEM.replace(r"-\log_2", "1 - "),
+    reference="amigo2020",
+    linear=True,
+    takes_unanswered=True,
+)
+def cem_ord_flat(table: Confusion) -> Value:
+    """Closeness without the logarithm: the probability itself."""
+    return _score(table, 1.0 - _probability(table, _closer_by_order(len(table.scale))))
+
+
+@metric(
+    family="closeness",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{\sum_i n_{ii} \log_2(N/g_i)}{\sum_i g_i \log_2(N/g_i)}",
+    reference="amigo2020",
+    undefined_when="gold uses one level only",
+    linear=True,
+    takes_unanswered=True,
+)
+def cem_nom(table: Confusion, *, ties: Literal["literal", "half"] = "literal") -> Value:
+    """Closeness at nominal scale: exact matches, of which those of rare levels count more.
+
+    With `literal`, a mismatch earns nothing, as the definition says. With `half`, half of the
+    equally close items count as closer, as in the published values of the EvALL tools.
+    """
+    probability = _probability(table, _closer_by_name(len(table.scale), ties))
+    value = _score(table, _information(probability))
+    if ties == "half":
+        return value
+    several = (table.gold_share > 0).sum(axis=-1) > 1
+    return np.where(several, value, np.nan)[()]
+
+
+@metric(
+    family="closeness",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=_CEM.split(",")[0] + r"},\; prox(j, i) = -\log_2 P(|x-x_i| < |x_j-x_i|"
+    r" \text{ or half of } =)",
+    reference="amigo2020",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def cem_int(table: Confusion) -> Value:
+    """Closeness at interval scale: gold items nearer to the truth than the prediction is."""
+    return _score(table, _information(_probability(table, _closer_by_interval(table.scale))))
+
+
+@metric(
+    family="closeness",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"\frac{CEM - E}{1 - E},\; E = CEM \text{ of the table } g_i p_j / N",
+    reference="amigo2020",
+    undefined_when="gold and predictions are one and the same single label",
+    takes_unanswered=True,
+)
+def cem_ord_chance_corrected(table: Confusion) -> Value:
+    """Closeness beyond chance: 0 for any constant output, 1 for a perfect one."""
+    proximity = _ordinal_proximity(table)
+    best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
+    gained = ((table.share - table.by_chance) * proximity).sum(axis=CELLS)
+    left = best - (table.by_chance * proximity).sum(axis=CELLS)
+    several = varies_somewhere(table)
+    return np.where(several, ratio(gained, left), np.nan)[()]
+
+
+def varies_somewhere(table: Confusion) -> Array:
+    """Tell whether gold or predictions use more than one level, or they differ."""
+    used = (table.gold_share > 0) | (table.predicted_share > 0)
+    return (used.sum(axis=-1) > 1) | table.unanswered.any(axis=-1)

@@ -1,0 +1,83 @@
+"""Clustering: what predictions tell about gold, whatever they are called."""
+
+import numpy as np
+
+from ordinate.metrics.arithmetic import CELLS, Value, entropy, harmonic_mean, log2, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.summary import Confusion
+
+
+def _information(table: Confusion) -> Value:
+    surprise = log2(table.share) - log2(table.gold_share)[..., :, None]
+    surprise = surprise - log2(table.predicted_share)[..., None, :]
+    return np.maximum((table.share * surprise).sum(axis=CELLS), 0.0)
+
+
+@metric(
+    family="clustering",
+    direction="maximize",
+    bounds=(0, np.inf),
+    formula=r"\sum_{ij} \frac{n_{ij}}{N} \log_2 \frac{N n_{ij}}{g_i p_j}",
+    reference="shannon1948",
+)
+def mutual_information(table: Confusion) -> Value:
+    """Bits that a prediction tells about the gold level."""
+    return _information(table)
+
+
+@metric(
+    family="clustering",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{I}{(H_{gold} + H_{pred})/2}",
+    reference="strehl2002",
+    undefined_when="both gold and predictions use one level only",
+)
+def normalized_mutual_information(table: Confusion) -> Value:
+    """Mutual information as a share of the mean entropy of the two sides."""
+    mean_entropy = (entropy(table.gold_share) + entropy(table.predicted_share)) / 2.0
+    return np.minimum(ratio(_information(table), mean_entropy), 1.0)
+
+
+def _purity(table: Confusion) -> Value:
+    return table.share.max(axis=-2).sum(axis=-1)
+
+
+def _inverse_purity(table: Confusion) -> Value:
+    return table.share.max(axis=-1).sum(axis=-1)
+
+
+@metric(
+    family="clustering",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{N} \sum_j \max_i n_{ij}",
+    reference="zhao2001",
+)
+def purity(table: Confusion) -> Value:
+    """Share of items in the commonest gold level of their predicted level."""
+    return _purity(table)
+
+
+@metric(
+    family="clustering",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{N} \sum_i \max_j n_{ij}",
+    reference="zhao2001",
+)
+def inverse_purity(table: Confusion) -> Value:
+    """Share of items in the commonest predicted level of their gold level."""
+    return _inverse_purity(table)
+
+
+@metric(
+    family="clustering",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{2 P\, P_{inv}}{P + P_{inv}}",
+    reference="zhao2001",
+)
+def purity_f(table: Confusion) -> Value:
+    """Harmonic mean of purity and inverse purity."""
+    return harmonic_mean(_purity(table), _inverse_purity(table))

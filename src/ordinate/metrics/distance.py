@@ -1,0 +1,248 @@
+"""Distance: how far off, in steps of the scale."""
+
+from typing import Literal
+
+import numpy as np
+
+from ordinate.metrics.arithmetic import (
+    CELLS,
+    Array,
+    Value,
+    largest_over,
+    level_costs,
+    mean_cost,
+    mean_credit,
+    mean_over,
+    ratio,
+)
+from ordinate.metrics.catalogue import metric
+from ordinate.scale import Scale
+from ordinate.summary import Confusion
+
+
+@metric(
+    family="distance",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"1 - \frac{1}{N (x_K-x_1)} \sum_{ij} |x_i-x_j|\, n_{ij}",
+    reference="",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def ordinal_distance_linear(table: Confusion) -> Value:
+    """One minus the mean distance, as a share of the largest distance on the scale.
+
+    0 is reached only if gold sits at the ends of the scale: read it beside its attainable range.
+    """
+    return 1.0 - mean_cost(table, table.scale.gaps) / table.scale.span
+
+
+@metric(
+    family="distance",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"1 - \frac{1}{N (x_K-x_1)^2} \sum_{ij} (x_i-x_j)^2\, n_{ij}",
+    reference="",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+    aliases=("ordinal_mse",),
+)
+def ordinal_distance_quadratic(table: Confusion) -> Value:
+    """One minus the mean squared distance, as a share of the largest on the scale.
+
+    0 is reached only if gold sits at the ends of the scale, and a system at the level of chance
+    may score above 0.9: read it beside its attainable range and the chance level.
+    """
+    return 1.0 - mean_cost(table, table.scale.gaps**2) / table.scale.span**2
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{ij} |x_i-x_j|\, n_{ij}",
+    reference="",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def mae(table: Confusion) -> Value:
+    """Mean absolute error in steps of the scale."""
+    return mean_cost(table, table.scale.gaps)
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{ij} (x_i-x_j)^2\, n_{ij}",
+    reference="",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def mse(table: Confusion) -> Value:
+    """Mean squared error in steps of the scale."""
+    return mean_cost(table, table.scale.gaps**2)
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\sqrt{\frac{1}{N} \sum_{ij} (x_i-x_j)^2\, n_{ij}}",
+    reference="",
+    equal_steps=True,
+    takes_unanswered=True,
+)
+def rmse(table: Confusion) -> Value:
+    """Root of the mean squared error in steps of the scale."""
+    return np.sqrt(mean_cost(table, table.scale.gaps**2))
+
+
+@metric(
+    family="distance",
+    direction="zero",
+    bounds=(-np.inf, np.inf),
+    formula=r"\frac{1}{N} \sum_{ij} (x_j-x_i)\, n_{ij}",
+    reference="",
+    equal_steps=True,
+    linear=True,
+)
+def bias(table: Confusion) -> Value:
+    """Mean of predicted minus gold position: above 0, the system rates too high."""
+    return mean_credit(table, table.scale.positions - table.scale.positions[:, None])
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{|\{i: g_i>0\}|} \sum_{i: g_i>0} \frac{1}{g_i} \sum_j |x_i-x_j|\, n_{ij}",
+    reference="baccianella2009",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def macro_mae(table: Confusion) -> Value:
+    """Mean over gold levels of their mean absolute error, so that rare levels count as much."""
+    return mean_over(table.gold_share > 0, level_costs(table, table.scale.gaps))
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{|\{i: g_i>0\}|} \sum_{i: g_i>0} \frac{1}{g_i} \sum_j (x_i-x_j)^2\, n_{ij}",
+    reference="baccianella2009",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def macro_mse(table: Confusion) -> Value:
+    """Mean over gold levels of their mean squared error."""
+    return mean_over(table.gold_share > 0, level_costs(table, table.scale.gaps**2))
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\max_{i: g_i>0} \frac{1}{g_i} \sum_j |x_i-x_j|\, n_{ij}",
+    reference="cruzramirez2014",
+    equal_steps=True,
+    takes_unanswered=True,
+)
+def max_mae(table: Confusion) -> Value:
+    """The worst gold level's mean absolute error."""
+    return largest_over(table.gold_share > 0, level_costs(table, table.scale.gaps))
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{ij} n_{ij} \sum_k \ell\big(s_k(i)\,(2j - 2k - 1)\big),\;"
+    r" s_k(i) = \pm 1 \text{ for } i > k,\, i \le k",
+    reference="rennie2005",
+    equal_steps=True,
+    linear=True,
+    takes_unanswered=True,
+)
+def rennie_srebro(
+    table: Confusion,
+    *,
+    kind: Literal["all", "immediate"] = "all",
+    penalty: Literal["hinge", "logistic", "zero_one"] = "hinge",
+) -> Value:
+    """Threshold loss: penalties for each threshold between levels that a prediction misses.
+
+    Thresholds lie midway between levels, and a right prediction has margin 1. With the hinge,
+    a distance of d levels costs d(d+1) over all thresholds and 2d over the two nearest to gold.
+    """
+    return mean_cost(table, _threshold_cost(table.scale, kind, penalty))
+
+
+def _threshold_cost(scale: Scale, kind: str, penalty: str) -> Array:
+    levels = np.arange(len(scale))
+    gold, predicted, threshold = levels[:, None, None], levels[:, None], levels[:-1]
+    above = np.where(gold > threshold, 1, -1)
+    margin = above * (2 * predicted - 2 * threshold - 1)
+    loss = {
+        "hinge": lambda: np.maximum(0.0, 1.0 - margin),
+        "logistic": lambda: np.logaddexp(0.0, -margin),
+        "zero_one": lambda: (margin < 0).astype(float),
+    }[penalty]()
+    counted = (threshold == gold) | (threshold == gold - 1) if kind == "immediate" else True
+    return (loss * counted).sum(axis=-1)
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{x_K-x_1} \sum_{k<K} (x_{k+1}-x_k)\, |G_k - P_k|",
+    reference="sakai2021",
+    equal_steps=True,
+)
+def nmd(table: Confusion) -> Value:
+    """Normalised match distance of the two distributions over levels. Ignores the pairing."""
+    cumulated = np.abs(np.cumsum(table.gold_share - table.predicted_share, axis=-1))
+    steps = np.diff(table.scale.positions)
+    return (cumulated[..., :-1] * steps).sum(axis=-1) / table.scale.span
+
+
+@metric(
+    family="distance",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\sqrt{\frac{1}{|\{i: g_i>0\}|} \sum_{i: g_i>0}"
+    r" \frac{\sum_j |x_i-x_j| (p_j - g_j)^2}{N^2 (x_K-x_1)}}",
+    reference="sakai2021",
+    equal_steps=True,
+)
+def rnod(table: Confusion) -> Value:
+    """Root normalised order-aware divergence of the two distributions. Ignores the pairing."""
+    surplus = (table.predicted_share - table.gold_share)[..., None, :] ** 2
+    by_level = (table.scale.gaps * surplus).sum(axis=-1)
+    return np.sqrt(mean_over(table.gold_share > 0, by_level) / table.scale.span)
+
+
+@metric(
+    family="distance",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"\frac{\sum_{ij} (1+x_i)(1+x_j)\, n_{ij}}"
+    r"{\sqrt{\sum_i (1+x_i)^2 g_i \sum_j (1+x_j)^2 p_j}}",
+    reference="ghosh2015",
+    undefined_when="one side is at position -1 throughout",
+    equal_steps=True,
+)
+def cosine(table: Confusion) -> Value:
+    """Cosine of gold and predictions as vectors of 1-based positions."""
+    at = 1.0 + table.scale.positions
+    product = (table.share * at * at[:, None]).sum(axis=CELLS)
+    lengths = (table.gold_share * at**2).sum(-1) * (table.predicted_share * at**2).sum(-1)
+    return np.clip(ratio(product, np.sqrt(lengths)), -1.0, 1.0)

@@ -1,0 +1,123 @@
+"""Path: the table as a map, crossed from the lowest to the highest level."""
+
+import numpy as np
+
+from ordinate.errors import BadOption
+from ordinate.metrics.arithmetic import CELLS, Array, Value, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.summary import Confusion
+
+
+def _cheapest(steps: Array, *carried: Array) -> list[Array]:
+    """Return cost and carried sums of the cheapest monotone path through cells [..., K, K].
+
+    Paths run from the first cell to the last by steps to the right, down, or both.
+    """
+    size = steps.shape[-1]
+    layers = np.stack([steps, *carried])
+    best = np.empty_like(layers)
+    for row in range(size):
+        for column in range(size):
+            before = [
+                best[..., r, c]
+                for r, c in ((row - 1, column - 1), (row - 1, column), (row, column - 1))
+                if r >= 0 and c >= 0
+            ]
+            best[..., row, column] = layers[..., row, column] + _least(before)
+    return list(best[..., -1, -1])
+
+
+def _least(before: list[Array]) -> Array | float:
+    if not before:
+        return 0.0
+    least = before[0]
+    for other in before[1:]:
+        least = np.where(other[0] < least[0], other, least)
+    return least
+
+
+@metric(
+    family="path",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\min_{path} 1 - \frac{\sum_{path} n_{rc}}{N + (\sum n_{rc} d^\gamma)^{1/\gamma}}"
+    r" + \frac{\beta_1}{N (K-1)^\gamma} \sum_{path} n_{rc} d^\gamma",
+    reference="cardoso2011",
+    equal_steps=True,
+    whole_counts=lambda options: options["gamma"] != 1,
+)
+def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
+    """Ordinal Classification Index: the cheapest monotone path through the table."""
+    if gamma == 0:
+        raise BadOption("oci: gamma must be above 0.")
+    # Items and distances as shares of N, except where the root makes the size of N matter.
+    distance = table.scale.gaps**gamma
+    far = (table.counts * distance).sum(axis=CELLS) ** (1.0 / gamma)
+    total = np.asarray(table.total, float)
+    benefit = ratio(table.counts, (total + far)[..., None, None])
+    penalty = beta1 / table.scale.span**gamma * table.share * distance
+    return 1.0 + _cheapest(penalty - benefit)[0][()]
+
+
+@metric(
+    family="path",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\int_0^1 \min_{path} \Big[1 - \frac{\sum_{path} q_{rc}}{M + \sum q_{rc} d}"
+    r" + \frac{t}{M} \sum_{path} q_{rc} d\Big] dt,\; q_{rc} = n_{rc}/g_r",
+    reference="silva2018",
+    equal_steps=True,
+)
+def uoc(table: Confusion) -> Value:
+    """Uniform Ordinal Classification index: OCI with equal weight for each gold level.
+
+    The cheapest path costs least along straight lines in t, so its integral is exact: each
+    stretch is split where its two lines cross, until no path is cheaper there.
+    """
+    rows = np.nan_to_num(ratio(table.counts, table.gold[..., None]))
+    levels = (table.gold > 0).sum(axis=-1).astype(float)
+    far = (rows * table.scale.gaps).sum(axis=CELLS)
+    benefit = ratio(rows, (levels + far)[..., None, None])
+    penalty = ratio(rows * table.scale.gaps, levels[..., None, None])
+    size = len(table.scale)
+    return _integral(benefit.reshape(-1, size, size), penalty.reshape(-1, size, size)).reshape(
+        table.shape
+    )[()]
+
+
+def _integral(benefit: Array, penalty: Array) -> Array:
+    """Integrate min over paths of 1 - benefit + t * penalty over t from 0 to 1."""
+
+    def line_at(which: Array, t: Array) -> tuple[Array, Array]:
+        gain, loss = benefit[which], penalty[which]
+        _, height, slope = _cheapest(t[:, None, None] * loss - gain, -gain, loss)
+        return 1.0 + height, slope
+
+    total = np.where(np.isnan(benefit).any(axis=CELLS), np.nan, 0.0)
+    which = np.flatnonzero(~np.isnan(total))
+    low, high = np.zeros(len(which)), np.ones(len(which))
+    left, right = line_at(which, low), line_at(which, high)
+    while len(which):
+        bend = ratio(right[0] - left[0], left[1] - right[1])
+        middle = np.clip(np.where(np.isnan(bend), high, bend), low, high)
+        below = line_at(which, middle)
+        bound = left[0] + left[1] * middle
+        found = below[0] + below[1] * middle < bound - 1e-13
+        done = ~found
+        area = _area(left, low, middle) + _area(right, middle, high)
+        np.add.at(total, which[done], area[done])
+        which = np.concatenate([which[found], which[found]])
+        low, high = (
+            np.concatenate([low[found], middle[found]]),
+            np.concatenate([middle[found], high[found]]),
+        )
+        left, right = (
+            tuple(np.concatenate([a[found], b[found]]) for a, b in zip(left, below, strict=True)),
+            tuple(np.concatenate([b[found], a[found]]) for a, b in zip(right, below, strict=True)),
+        )
+    return total
+
+
+def _area(line: tuple[Array, Array], low: Array, high: Array) -> Array:
+    height, slope = line
+    return (high - low) * (height + slope * (low + high) / 2.0)

@@ -1,0 +1,106 @@
+"""Per level: precision, recall and F1, and their averages."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ordinate.metrics.arithmetic import Array, Value, diagonal, mean_over, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.summary import Confusion
+
+
+class PerLevel(NamedTuple):
+    """One value for each level; nan where the level gives nothing to divide by."""
+
+    precision: Array
+    recall: Array
+    f1: Array
+    occurs: Array
+
+
+def per_level(table: Confusion) -> PerLevel:
+    """Return precision, recall and F1 of each level, and whether it occurs at all."""
+    right = diagonal(table.share)
+    gold, predicted = table.gold_share, table.predicted_share
+    return PerLevel(
+        ratio(right, predicted),
+        ratio(right, gold),
+        ratio(2.0 * right, gold + predicted),
+        (gold > 0) | (predicted > 0),
+    )
+
+
+def _over_occurring(values: Array, table: Confusion) -> Value:
+    """Average over the levels of gold or predictions; what is undefined counts as 0."""
+    return mean_over(per_level(table).occurs, np.nan_to_num(values))
+
+
+@metric(
+    family="per level",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{L} \sum_{j} n_{jj} / p_j",
+    reference="",
+    takes_unanswered=True,
+    levels="either",
+)
+def precision_macro(table: Confusion) -> Value:
+    """Mean precision over the levels that occur; a level never predicted counts 0."""
+    return _over_occurring(per_level(table).precision, table)
+
+
+@metric(
+    family="per level",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{L} \sum_{i} n_{ii} / g_i",
+    reference="",
+    takes_unanswered=True,
+    levels="either",
+)
+def recall_macro(table: Confusion) -> Value:
+    """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
+    return _over_occurring(per_level(table).recall, table)
+
+
+@metric(
+    family="per level",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{L} \sum_{k} \frac{2 n_{kk}}{g_k + p_k}",
+    reference="",
+    takes_unanswered=True,
+    levels="either",
+)
+def f1_macro(table: Confusion) -> Value:
+    """Mean F1 over the levels that occur in gold or predictions."""
+    return _over_occurring(per_level(table).f1, table)
+
+
+@metric(
+    family="per level",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\sum_k \frac{g_k}{N} \frac{2 n_{kk}}{g_k + p_k}",
+    reference="",
+    takes_unanswered=True,
+    levels="either",
+)
+def f1_weighted(table: Confusion) -> Value:
+    """Mean F1 of the levels, each weighted by its share of gold."""
+    return (table.gold_share * np.nan_to_num(per_level(table).f1)).sum(axis=-1)
+
+
+@metric(
+    family="per level",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"\frac{2\sum_k n_{kk}}{\sum_k g_k + \sum_k p_k}",
+    reference="",
+    takes_unanswered=True,
+    levels="either",
+)
+def f1_micro(table: Confusion) -> Value:
+    """F1 of all levels together: the accuracy, when every item has an answer."""
+    answers = table.gold_share.sum(axis=-1) + table.predicted_share.sum(axis=-1)
+    return ratio(2.0 * diagonal(table.share).sum(axis=-1), answers)

@@ -1,0 +1,245 @@
+"""Columns of any library that speaks the Arrow C data interface, read without that library.
+
+The structures are those of the Arrow specification ("The Arrow C data interface"); buffers are
+looked at in place, never copied.
+"""
+
+import ctypes as c
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput
+
+DICTIONARY_ORDERED = 1
+INTEGERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
+TEXTS = {"u", "U", "vu"}
+FLOATS = {"e": "f2", "f": "f4", "g": "f8"}
+INLINE = 12  # a string view of at most this many bytes holds its own text
+BLOCK = 1 << 13  # texts gathered at once, so that their addresses take little memory
+
+
+class _Schema(c.Structure):
+    pass
+
+
+class _Array(c.Structure):
+    pass
+
+
+class _Stream(c.Structure):
+    pass
+
+
+_Schema._fields_ = [
+    ("format", c.c_char_p),
+    ("name", c.c_char_p),
+    ("metadata", c.c_void_p),
+    ("flags", c.c_int64),
+    ("n_children", c.c_int64),
+    ("children", c.c_void_p),
+    ("dictionary", c.POINTER(_Schema)),
+    ("release", c.CFUNCTYPE(None, c.POINTER(_Schema))),
+    ("private_data", c.c_void_p),
+]
+_Array._fields_ = [
+    ("length", c.c_int64),
+    ("null_count", c.c_int64),
+    ("offset", c.c_int64),
+    ("n_buffers", c.c_int64),
+    ("n_children", c.c_int64),
+    ("buffers", c.POINTER(c.c_void_p)),
+    ("children", c.c_void_p),
+    ("dictionary", c.POINTER(_Array)),
+    ("release", c.CFUNCTYPE(None, c.POINTER(_Array))),
+    ("private_data", c.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", c.CFUNCTYPE(c.c_int, c.POINTER(_Stream), c.POINTER(_Schema))),
+    ("get_next", c.CFUNCTYPE(c.c_int, c.POINTER(_Stream), c.POINTER(_Array))),
+    ("get_last_error", c.CFUNCTYPE(c.c_char_p, c.POINTER(_Stream))),
+    ("release", c.CFUNCTYPE(None, c.POINTER(_Stream))),
+    ("private_data", c.c_void_p),
+]
+
+
+class _Owned:
+    """A structure that belongs to us, and is released when nobody needs it."""
+
+    def __init__(self, structure: Any) -> None:
+        self.structure = structure
+
+    def __del__(self) -> None:
+        if self.structure.release:
+            self.structure.release(c.byref(self.structure))
+
+
+class Piece:
+    """One contiguous run of a column: its format, and views of its buffers."""
+
+    def __init__(self, array: _Array, form: str, owner: object) -> None:
+        self.array, self.form, self.owner = array, form, owner
+        self.length: int = array.length
+        self.dictionary: Piece | None = None
+
+    def __len__(self) -> int:
+        return self.length
+
+    def _buffer(self, index: int, dtype: str, count: int) -> NDArray[Any]:
+        address = self.array.buffers[index]
+        if not address or not count:
+            return np.empty(0, dtype)
+        size = count * np.dtype(dtype).itemsize
+        raw = (c.c_char * size).from_address(address)
+        return np.frombuffer(raw, dtype)
+
+    def _fixed(self, dtype: str, start: int, stop: int) -> NDArray[Any]:
+        offset = self.array.offset
+        return self._buffer(1, dtype, offset + stop)[offset + start :]
+
+    def missing(self, start: int, stop: int) -> NDArray[np.bool_] | None:
+        """Return which of the cells are null, or None where none can be."""
+        if self.form == "n":
+            return np.ones(stop - start, bool)
+        if self.array.null_count == 0 or not self.array.buffers[0]:
+            return None
+        first, last = self.array.offset + start, self.array.offset + stop
+        bits = self._buffer(0, "u1", (last + 7) // 8)[first // 8 :]
+        valid = np.unpackbits(bits, bitorder="little")[first % 8 :][: stop - start]
+        return valid == 0
+
+    def numbers(self, start: int, stop: int) -> NDArray[Any]:
+        """Return integers (of dictionaries: the codes), floats or bits in place."""
+        if self.form == "b":
+            first, last = self.array.offset + start, self.array.offset + stop
+            bits = self._buffer(1, "u1", (last + 7) // 8)[first // 8 :]
+            return np.unpackbits(bits, bitorder="little")[first % 8 :][: stop - start]
+        return self._fixed((INTEGERS | FLOATS)[self.form], start, stop)
+
+    def texts(self, start: int, stop: int, width: int) -> NDArray[np.bytes_]:
+        """Return UTF-8 texts as fixed-width bytes; a longer text is cut after `width` bytes."""
+        if self.form == "vu":
+            return self._view_texts(start, stop, width)
+        kind = "i8" if self.form == "U" else "i4"
+        offset = self.array.offset
+        ends = self._buffer(1, kind, offset + stop + 1)[offset + start :]
+        data = self._buffer(2, "u1", int(ends[-1]))
+        return _gather(data, ends[:-1], np.diff(ends), width)
+
+    def _view_texts(self, start: int, stop: int, width: int) -> NDArray[np.bytes_]:
+        views = self._fixed("V16", start, stop)
+        words = views.view("i4").reshape(-1, 4)
+        lengths = words[:, 0]
+        inline = views.view("u1").reshape(-1, 16)[:, 4:]
+        rows = np.arange(len(views)) * INLINE
+        found = _gather(np.ascontiguousarray(inline).ravel(), rows, lengths, min(width, INLINE))
+        found = found.astype(f"S{width}")
+        long = lengths > INLINE
+        for buffer in np.unique(words[long, 2]):
+            here = long & (words[:, 2] == buffer)
+            sizes = self._buffer(self.array.n_buffers - 1, "i8", self.array.n_buffers - 3)
+            data = self._buffer(2 + int(buffer), "u1", int(sizes[buffer]))
+            found[here] = _gather(data, words[here, 3], lengths[here], width)
+        return found
+
+
+def _gather(
+    data: NDArray[np.uint8], starts: NDArray[Any], lengths: NDArray[Any], width: int
+) -> NDArray[np.bytes_]:
+    letters = np.zeros((len(starts), width), np.uint8)
+    within = np.arange(width)
+    for row in range(0, len(starts) if len(data) else 0, BLOCK):
+        rows = slice(row, row + BLOCK)
+        places = starts[rows, None].astype(np.int64) + within
+        found = data[np.minimum(places, len(data) - 1)]
+        letters[rows] = np.where(within < lengths[rows, None], found, 0)
+    return letters.view(f"S{width}").ravel()
+
+
+def _pointer(capsule: object, name: bytes) -> int:
+    get = c.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
+    address: int = get(capsule, name)
+    return address
+
+
+def _moved(source: Any) -> _Owned:
+    """Take a structure over from its capsule, as the specification asks."""
+    owned = _Owned(type(source).from_buffer_copy(source))
+    source.release = type(source.release)()
+    return owned
+
+
+def _arrays(column: Any) -> tuple[_Owned, list[_Owned]]:
+    if not hasattr(column, "__arrow_c_stream__"):
+        schema, array = column.__arrow_c_array__()
+        return (
+            _moved(_Schema.from_address(_pointer(schema, b"arrow_schema"))),
+            [_moved(_Array.from_address(_pointer(array, b"arrow_array")))],
+        )
+    capsule = column.__arrow_c_stream__()
+    stream = _moved(_Stream.from_address(_pointer(capsule, b"arrow_array_stream")))
+    return _stream_schema(stream.structure), list(_stream_arrays(stream.structure))
+
+
+def _stream_schema(stream: _Stream) -> _Owned:
+    schema = _Owned(_Schema())
+    _check(stream, stream.get_schema(c.byref(stream), c.byref(schema.structure)))
+    return schema
+
+
+def _stream_arrays(stream: _Stream) -> Iterator[_Owned]:
+    while True:
+        array = _Owned(_Array())
+        _check(stream, stream.get_next(c.byref(stream), c.byref(array.structure)))
+        if not array.structure.release:
+            return
+        yield array
+
+
+def _check(stream: _Stream, code: int) -> None:
+    if code:
+        reason = stream.get_last_error(c.byref(stream)) or b"unknown error"
+        raise BadInput(f"The column could not be read through Arrow: {reason.decode()}.")
+
+
+class ArrowColumn:
+    """The pieces of a column, and whether it carries an order of its own."""
+
+    def __init__(self, column: Any) -> None:
+        owned_schema, arrays = _arrays(column)
+        schema = owned_schema.structure
+        self.form: str = schema.format.decode()
+        self.ordered = bool(schema.dictionary) and bool(schema.flags & DICTIONARY_ORDERED)
+        self.pieces = [Piece(array.structure, self.form, array) for array in arrays]
+        self.values_form: str | None = None
+        if schema.dictionary:
+            self.values_form = schema.dictionary.contents.format.decode()
+            for piece in self.pieces:
+                inner = piece.array.dictionary.contents
+                piece.dictionary = Piece(inner, self.values_form, piece.owner)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
+
+def values_of(piece: Piece, start: int = 0, stop: int | None = None) -> list[Any]:
+    """Return a few values as Python values: those of a dictionary, or of the rows named."""
+    stop = len(piece) if stop is None else stop
+    gone = piece.missing(start, stop)
+    if piece.form in TEXTS:
+        values = _whole_texts(piece, start, stop)
+    else:
+        values = piece.numbers(start, stop).tolist()
+    return values if gone is None else [None if g else v for v, g in zip(values, gone, strict=True)]
+
+
+def _whole_texts(piece: Piece, start: int, stop: int) -> list[Any]:
+    width = 64
+    while True:
+        texts = piece.texts(start, stop, width)
+        if not len(texts) or np.char.str_len(texts).max() < width:  # else some may be cut
+            return [text.decode() for text in texts.tolist()]
+        width *= 4

@@ -1,0 +1,65 @@
+"""What counts as the same label, and what counts as missing."""
+
+from collections.abc import Hashable
+from typing import Any
+
+
+def text_of(label: Hashable) -> str:
+    """Return the text under which a label is recognised: 3, 3.0 and '3' are one label."""
+    if isinstance(label, str):
+        return label
+    if isinstance(label, bool):
+        return str(label)
+    try:
+        whole = int(label)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return str(label)
+    return str(whole) if whole == label else str(label)
+
+
+def is_missing(label: Any) -> bool:
+    """Tell whether a cell is empty: None, NaN, a null of a data frame, or an empty text.
+
+    >>> [is_missing(cell) for cell in (None, float("nan"), "", "NA", 0)]
+    [True, True, True, False, False]
+    """
+    if label is None or (isinstance(label, str) and not label):
+        return True
+    if type(label).__name__ in {"NAType", "NaTType"}:  # pandas, which need not be imported
+        return True
+    return isinstance(label, float) and label != label  # noqa: PLR0124 - NaN alone differs from itself
+
+
+def plain(label: Any) -> Any:
+    """Return a NumPy scalar as the Python value that it stands for."""
+    return label.item() if hasattr(label, "item") and hasattr(label, "dtype") else label
+
+
+def number_in(text: str) -> float | None:
+    """Return the number that a text spells, if it spells one."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+class Lookup(dict[Any, int]):
+    """From label to position; spellings of the same number are found, missing is `len(labels)`."""
+
+    def __init__(self, labels: tuple[Hashable, ...]) -> None:
+        super().__init__((text_of(label), code) for code, label in enumerate(labels))
+        self.update((label, code) for code, label in enumerate(labels))
+        self.missing = len(labels)
+        self.numeric = any(number_in(text_of(label)) is not None for label in labels)
+
+    def __missing__(self, label: Any) -> int:
+        """Find a label in another spelling, and remember it; a KeyError is off the scale."""
+        if is_missing(label):
+            return self.missing
+        text = text_of(plain(label))
+        if text not in self and self.numeric and (number := number_in(text)) is not None:
+            text = text_of(number)
+        if text not in self:
+            raise KeyError(label)
+        self[label] = code = self[text]
+        return code

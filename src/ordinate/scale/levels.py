@@ -1,0 +1,187 @@
+"""Scale: the labels from lowest to highest, where they stand, and how they are shown."""
+
+import csv
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadScale, suggest
+from ordinate.scale.labels import Lookup, is_missing, plain, text_of
+
+PRESETS: dict[str, tuple[Hashable, ...]] = {
+    "cefr": ("A1", "A2", "B1", "B2", "C1", "C2"),
+    "likert5": ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    "likert7": (
+        "strongly disagree",
+        "disagree",
+        "somewhat disagree",
+        "neutral",
+        "somewhat agree",
+        "agree",
+        "strongly agree",
+    ),
+    "stars5": (1, 2, 3, 4, 5),
+    "sentiment3": ("negative", "neutral", "positive"),
+    "sentiment5": ("very negative", "negative", "neutral", "positive", "very positive"),
+}
+
+
+def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+    values.setflags(write=False)
+    return values
+
+
+@dataclass(frozen=True, init=False)
+class Scale:
+    """Labels from lowest to highest, one step apart unless `positions` say otherwise.
+
+    >>> Scale(["low", "mid", "high"])
+    Scale(low < mid < high)
+    >>> Scale([1, 2, 5]).positions          # numeric labels do not imply gaps
+    array([0., 1., 2.])
+    >>> Scale(["mild", "severe"], positions=[0, 3]).span
+    3.0
+    """
+
+    labels: tuple[Hashable, ...]
+    at: tuple[float, ...] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False, compare=False)
+    preset: str | None = field(repr=False, compare=False)
+
+    def __init__(
+        self,
+        labels: Iterable[Hashable],
+        *,
+        positions: Sequence[float] | None = None,
+        names: Sequence[str] | None = None,
+        preset: str | None = None,
+    ) -> None:
+        checked = _checked_labels(labels)
+        at = range(len(checked)) if positions is None else positions
+        object.__setattr__(self, "labels", checked)
+        object.__setattr__(self, "at", _checked_positions(at, len(checked)))
+        object.__setattr__(self, "names", _checked_names(names, checked))
+        object.__setattr__(self, "preset", preset)
+
+    @classmethod
+    def of(cls, declared: "Scale | str | Iterable[Hashable]") -> "Scale":
+        """Return a scale from a scale, a preset's name, '1..6', 'low,mid,high' or labels.
+
+        >>> Scale.of("1..4")
+        Scale(1 < 2 < 3 < 4)
+        >>> Scale.of("cefr").preset
+        'cefr'
+        """
+        if isinstance(declared, Scale):
+            return declared
+        if not isinstance(declared, str):
+            return cls(declared)
+        if declared in PRESETS:
+            return cls(PRESETS[declared], preset=declared)
+        if ends := re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", declared):
+            return cls(_integers(int(ends[1]), int(ends[2])))
+        labels = next(csv.reader([declared], skipinitialspace=True), [])
+        if len(labels) < 2:
+            known = ", ".join(PRESETS)
+            raise BadScale(
+                f"{declared!r} is not a scale: name a preset ({known}), an integer range such as "
+                f"1..6, or at least two labels from lowest to highest, such as 'low,mid,high'."
+                + suggest(declared, tuple(PRESETS))
+            )
+        return cls(label.strip() for label in labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __str__(self) -> str:
+        return " < ".join(map(str, self.labels))
+
+    def __repr__(self) -> str:
+        gaps = "" if self.equal_steps else f", positions={list(self.at)}"
+        return f"Scale({self}{gaps})"
+
+    @property
+    def equal_steps(self) -> bool:
+        """Whether each level is one step above the one below it."""
+        return self.at == tuple(map(float, range(len(self))))
+
+    @property
+    def span(self) -> float:
+        """The largest distance: from the lowest level to the highest."""
+        return self.at[-1] - self.at[0]
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """Where the levels stand: 0, 1, 2, … unless declared otherwise."""
+        return _frozen(np.array(self.at))
+
+    @cached_property
+    def gaps(self) -> NDArray[np.float64]:
+        """The distance between each two levels, by their positions."""
+        return _frozen(np.abs(self.positions[:, None] - self.positions))
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """The distance between each two levels, counted in levels."""
+        levels = np.arange(len(self))
+        return _frozen(np.abs(levels[:, None] - levels))
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """From label to position, in any spelling."""
+        return Lookup(self.labels)
+
+
+def _integers(low: int, high: int) -> range:
+    step = 1 if low <= high else -1
+    if abs(high - low) >= 10_000:
+        raise BadScale(f"{low}..{high} has over 10,000 levels. Did you mean values with units?")
+    return range(low, high + step, step)
+
+
+def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    checked = tuple(plain(label) for label in labels)
+    seen: dict[str, Hashable] = {}
+    for label in checked:
+        try:
+            hash(label)
+        except TypeError:
+            raise BadScale(
+                f"Label {label!r} is not hashable. Use texts, numbers or other hashable labels."
+            ) from None
+        if is_missing(label):
+            raise BadScale(f"Label {label!r} means a missing label. Give the level a name.")
+        if text_of(label) in seen:
+            raise BadScale(f"Label {label!r} is on the scale twice. Name each level once.")
+        seen[text_of(label)] = label
+    if len(checked) < 2:
+        raise BadScale(
+            f"A scale needs at least two levels, lowest to highest; {list(checked)} has "
+            f"{len(checked)}. Example: Scale(['low', 'mid', 'high'])."
+        )
+    return checked
+
+
+def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ...]:
+    at = tuple(float(position) for position in positions)
+    rising = all(low < high for low, high in zip(at, at[1:], strict=False))
+    if len(at) != size or not rising or not np.isfinite(at).all():
+        raise BadScale(
+            f"Positions must be {size} finite numbers that rise with the levels, not {list(at)}."
+        )
+    return at
+
+
+def _checked_names(
+    names: Sequence[str] | None, labels: tuple[Hashable, ...]
+) -> tuple[str, ...]:
+    if names is None:
+        return tuple(map(str, labels))
+    if len(names) != len(labels):
+        raise BadScale(f"{len(names)} display names for {len(labels)} levels: give one for each.")
+    return tuple(map(str, names))

@@ -1,0 +1,132 @@
+"""How often each pair of codes occurs, in one pass near the speed of memory."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadWeights
+from ordinate.scale.encode import CHUNK, Codes
+
+MOST_BINS = 1 << 16  # what the cache holds
+BATCH = 16 * CHUNK  # items given to one histogram
+Counts = NDArray[np.int64]
+
+
+class Sums(NamedTuple):
+    """Per cell: the number of items, the sum of weights, the sum of squared weights."""
+
+    items: NDArray[Any]
+    weights: NDArray[Any]
+    squares: NDArray[Any]
+
+
+def count(rows: Codes, columns: Codes) -> Counts:
+    """Return how many items have each pair of codes.
+
+    A histogram costs a step for each number it is given, so several items share one number: the
+    chunk is cut into `fold` runs, whose cells become the digits of one number.
+    """
+    height, width = len(rows.levels), len(columns.levels)
+    cells, n = height * width, len(rows)
+    fold = _fold(cells, n)
+    joiner = _Joiner(cells, fold, min(n, BATCH))
+    numbers = np.zeros(cells**fold, np.int64)
+    rest = np.zeros(cells, np.int64)
+    for start in range(0, n, BATCH):
+        cell = joiner.cells_of(rows, columns, start, min(start + BATCH, n))
+        whole = len(cell) // fold * fold
+        numbers += np.bincount(joiner.joined(cell[:whole]), minlength=cells**fold)
+        rest += np.bincount(cell[whole:], minlength=cells)
+    digits = numbers.reshape((cells,) * fold)
+    for axis in range(fold):
+        rest += digits.sum(axis=tuple(k for k in range(fold) if k != axis))
+    return rest.reshape(height, width)
+
+
+def _fold(cells: int, n: int) -> int:
+    """Return how many items share a number: as many as the cache and the data make worthwhile."""
+    fold = 1
+    while fold < 3 and cells ** (fold + 1) <= min(MOST_BINS, n // 16):
+        fold += 1
+    return fold
+
+
+class _Joiner:
+    """The buffers between labels and the histogram, allocated once."""
+
+    def __init__(self, cells: int, fold: int, size: int) -> None:
+        self.cells, self.fold = cells, fold
+        self.cell = np.empty(size, np.min_scalar_type(cells - 1))
+        self.column = np.empty(min(size, CHUNK), self.cell.dtype)
+        self.number = np.empty(size // fold, np.min_scalar_type(cells**fold - 1))
+        self.wide = np.empty(size // fold, np.intp)
+
+    def cells_of(self, rows: Codes, columns: Codes, start: int, stop: int) -> NDArray[Any]:
+        """Return row * width + column of these items."""
+        width = len(columns.levels)
+        for first in range(start, stop, CHUNK):
+            last = min(first + CHUNK, stop)
+            cell, column = self.cell[first - start : last - start], self.column[: last - first]
+            np.copyto(cell, rows.chunk(first, last), casting="unsafe")
+            np.copyto(column, columns.chunk(first, last), casting="unsafe")
+            np.multiply(cell, width, out=cell)
+            np.add(cell, column, out=cell)
+        return self.cell[: stop - start]
+
+    def joined(self, cell: NDArray[Any]) -> NDArray[np.intp]:
+        """Return numbers whose digits are the cells of `fold` runs of items."""
+        runs = cell.reshape(self.fold, -1)
+        number, wide = self.number[: runs.shape[1]], self.wide[: runs.shape[1]]
+        np.copyto(number, runs[0])
+        for run in runs[1:]:
+            np.multiply(number, self.cells, out=number)
+            np.add(number, run, out=number)
+        np.copyto(wide, number, casting="unsafe")
+        return wide
+
+
+def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) -> Sums:
+    """Return items, weights and squared weights of each pair of codes; weight 0 is no item."""
+    height, width = len(rows.levels), len(columns.levels)
+    items = np.zeros(height * width, np.int64)
+    sums = np.zeros((2, height * width))
+    for start in range(0, len(rows), CHUNK):
+        stop = min(start + CHUNK, len(rows))
+        weight = _checked(weights[start:stop], start)
+        cell = rows.chunk(start, stop).astype(np.intp) * width
+        cell += columns.chunk(start, stop).astype(np.intp)
+        items += np.bincount(cell[weight > 0], minlength=height * width)
+        for power, total in enumerate(sums, start=1):
+            total += np.bincount(cell, weights=weight**power, minlength=height * width)
+    return Sums(*(x.reshape(height, width) for x in (items, *sums)))
+
+
+def _checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+    bad = ~(np.isfinite(weight) & (weight >= 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise BadWeights(
+            f"Weight {weight[row]} (row {start + row + 1}) is not a finite number of at least 0."
+        )
+    return weight
+
+
+class Within:
+    """Codes of groups and of rows as one: group * height + row."""
+
+    def __init__(self, groups: NDArray[np.int64], size: int, rows: Codes) -> None:
+        self.groups, self.rows = groups, rows
+        self.levels = np.tile(rows.levels, size)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def chunk(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the joint codes of these items."""
+        height = len(self.rows.levels)
+        return self.groups[start:stop] * height + self.rows.chunk(start, stop).astype(np.int64)
+
+    def label(self, row: int) -> Any:
+        """Return the row's own label."""
+        return self.rows.label(row)

@@ -1,0 +1,124 @@
+"""From columns of labels to sums over the cells of a scale, and what becomes of missing labels.
+
+Sums have the shape [..., K + 1, K + 1] here: the last row holds items without a gold label, the
+last column items without a prediction.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
+from ordinate.scale import Scale
+from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, encode, off_scale
+from ordinate.summary.counting import Sums, Within, count, count_weighted
+
+Missing = Literal["error", "drop", "worst"]
+SHOWN = 5  # rows named in an error
+
+
+class MissingRows(NamedTuple):
+    """How to find the first rows without a label, counted from 0; asked only for an error."""
+
+    gold: Callable[[], Sequence[int]]
+    predicted: Callable[[], Sequence[int]]
+
+
+def count_columns(
+    scale: Scale, gold: Any, predicted: Any, weights: Any, groups: Groups | None = None
+) -> tuple[Sums, MissingRows]:
+    """Count two columns of labels, within groups where there are any."""
+    rows, columns = encode(scale, gold, "gold"), encode(scale, predicted, "predicted")
+    _same_length(len(rows), len(columns), "gold labels", "predictions")
+    counted: Codes = rows
+    if groups is not None:
+        _same_length(len(rows), len(groups.codes), "labels", "groups")
+        counted = Within(groups.codes, len(groups.values), rows)
+    raw = _sums(counted, columns, _weights(weights, len(rows)))
+    if groups is not None:
+        raw = Sums(*(x.reshape(-1, len(rows.levels), len(columns.levels)) for x in raw))
+    return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns)
+
+
+def settle(
+    scale: Scale, sums: Sums, rows: MissingRows, missing: Missing
+) -> tuple[list[NDArray[Any]], int]:
+    """Return sums [..., K, K + 1] and how many items were dropped."""
+    if missing not in get_args(Missing):
+        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
+    size, n = len(scale), int(sums.items.sum())
+    no_gold = int(sums.items[..., size, :].sum())
+    no_answer = int(sums.items[..., :size, size].sum())
+    if no_gold and missing != "drop":
+        raise _absent(no_gold, n, "gold labels", rows.gold(), "missing='drop' leaves them out.")
+    if no_answer and missing == "error":
+        way = "missing='drop' leaves them out, missing='worst' counts them as wrong."
+        raise _absent(no_answer, n, "predictions", rows.predicted(), way)
+    kept = [np.array(x[..., :size, :]) for x in sums]
+    if missing == "drop":
+        for array in kept:
+            array[..., size] = 0
+    if not kept[0].any():
+        reason = f"all {n} have a missing label" if n else "the columns are empty"
+        raise NoItems(f"There are no items to evaluate: {reason}.")
+    return kept, no_gold + no_answer if missing == "drop" else 0
+
+
+def _absent(count: int, n: int, what: str, rows: Sequence[int], way: str) -> MissingLabels:
+    shown = ", ".join(str(row + 1) for row in rows) + (", …" if count > len(rows) else "")
+    return MissingLabels(f"{count} of {n} {what} are missing (row {shown}). {way}")
+
+
+def _same_length(first: int, second: int, these: str, those: str) -> None:
+    if first != second:
+        raise UnequalLengths(f"{first} {these} and {second} {those}: each item needs both.")
+
+
+def _weights(weights: Any, n: int) -> NDArray[np.float64] | None:
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        raise BadWeights("Weights must be numbers of at least 0, one for each item.") from None
+    _same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
+    return values
+
+
+def _sums(rows: Codes, columns: Codes, weights: NDArray[np.float64] | None) -> Sums:
+    if weights is not None:
+        return count_weighted(rows, columns, weights)
+    counts = count(rows, columns)
+    return Sums(counts, counts.astype(float), counts.astype(float))
+
+
+def _placed(scale: Scale, raw: Sums, rows: Codes, columns: Codes) -> Sums:
+    """Move sums from the columns' own codes to the positions of the scale."""
+    for axis, codes in enumerate((rows, columns)):
+        off = codes.levels == OFF
+        if off.any() and np.compress(off, raw.items, axis=axis - 2).any():
+            row = next(_rows_with(codes, np.flatnonzero(off)))
+            raise off_scale(scale, codes.label(row), ("gold", "predicted")[axis], row)
+    to_rows, to_columns = (_one_hot(codes.levels, len(scale) + 1) for codes in (rows, columns))
+    return Sums(*(to_rows.T @ part @ to_columns for part in raw))
+
+
+def _one_hot(levels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return (levels[:, None] == np.arange(size)).astype(np.int64)
+
+
+def _missing_rows(scale: Scale, rows: Codes, columns: Codes) -> MissingRows:
+    def find(codes: Codes) -> Callable[[], list[int]]:
+        gone = np.flatnonzero(codes.levels == len(scale))
+        return lambda: list(islice(_rows_with(codes, gone), SHOWN))
+
+    return MissingRows(find(rows), find(columns))
+
+
+def _rows_with(codes: Codes, wanted: NDArray[np.int64]) -> Iterator[int]:
+    for start in range(0, len(codes), CHUNK):
+        chunk = codes.chunk(start, min(start + CHUNK, len(codes)))
+        yield from (start + int(row) for row in np.flatnonzero(np.isin(chunk, wanted)))

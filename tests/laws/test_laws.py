@@ -1,0 +1,269 @@
+"""Laws that hold for every metric, or have their exception on file."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import METRICS, NAMES, counts, same, scale_of, scales, tables
+
+from ordinate.metrics import find
+from ordinate.scale import Scale
+from ordinate.summary import Confusion
+
+every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+
+
+@every_metric
+@given(table=tables())
+@settings(max_examples=60)
+def test_values_stay_within_their_bounds(metric, table):
+    value = metric(table)
+    low, high = metric.bounds
+    assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12
+
+
+@every_metric
+@given(table=tables())
+@settings(max_examples=30)
+def test_undefined_values_have_a_reason(metric, table):
+    assert not math.isnan(metric(table)) or metric.undefined_when
+
+
+@every_metric
+@given(scale=scales(), data=st.data())
+@settings(max_examples=15)
+def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
+    parts = [data.draw(counts(len(scale))) for _ in range(4)]
+    batch = metric(Confusion.from_counts(scale, np.reshape(parts, (2, 2, len(scale), len(scale)))))
+    assert batch.shape == (2, 2)
+    for value, part in zip(batch.ravel(), parts, strict=True):
+        assert same(float(value), float(metric(Confusion.from_counts(scale, part))), 1e-12)
+
+
+@every_metric
+@given(table=tables(), factor=st.sampled_from([2, 3, 1000]))
+@settings(max_examples=15)
+def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, table, factor):
+    if not metric.needs_whole_counts:
+        scaled = Confusion.from_counts(table.scale, table.counts * factor / 7)
+        assert same(float(metric(table)), float(metric(scaled)))
+
+
+@every_metric
+@given(scale=scales(), data=st.data())
+@settings(max_examples=30)
+def test_perfect_predictions_are_best(metric, scale, data):
+    size = len(scale)
+    table = Confusion.from_counts(scale, data.draw(counts(size)))
+    perfect = metric(Confusion.from_counts(scale, np.diag(table.gold)))
+    value = metric(table)
+    if not (math.isnan(value) or math.isnan(perfect)):
+        assert not metric.better(value, perfect) or same(value, perfect)
+
+
+LINEAR = [metric for metric in METRICS if metric.linear]
+
+
+@pytest.mark.parametrize("metric", LINEAR, ids=[m.expression for m in LINEAR])
+@given(scale=scales(), data=st.data())
+@settings(max_examples=15)
+def test_linear_metrics_mix_at_fixed_gold(metric, scale, data):
+    size = len(scale)
+    gold = np.array(data.draw(st.lists(st.integers(1, 4), min_size=size, max_size=size)), float)
+    first, second = (_with_gold(data.draw(counts(size)), gold) for _ in range(2))
+    ends = [float(metric(Confusion.from_counts(scale, part))) for part in (first, second)]
+    mixed = metric(Confusion.from_counts(scale, (first + second) / 2))
+    assert same(float(mixed), sum(ends) / 2)
+
+
+@every_metric
+def test_metrics_that_do_not_claim_to_be_linear_are_not(metric):
+    first = np.array([[8, 0, 0], [2, 6, 0], [0, 0, 4]])
+    second = np.array([[5, 3, 0], [0, 4, 4], [1, 1, 2]])
+    tables_ = [first * 2, second * 2, first + second]  # whole counts, the same gold
+    values = [float(metric(Confusion.from_counts(scale_of(3), cells))) for cells in tables_]
+    assert same(values[2], (values[0] + values[1]) / 2) == (metric.linear or metric.name in MIXES)
+
+
+MIXES = {"f1_micro", "recall_macro"}  # the accuracy, and the macro accuracy where levels all occur
+
+
+def _with_gold(cells, gold):
+    """Redistribute rows so that the gold totals are as given."""
+    cells = cells + np.eye(len(cells)) * 0.5
+    return cells / cells.sum(axis=1, keepdims=True) * gold[:, None]
+
+
+# --- unused levels -------------------------------------------------------------------------------
+
+CHANGED_AT_THE_ENDS = {
+    "ordinal_distance_linear",
+    "ordinal_distance_quadratic",
+    "oci",
+    "gwet_ac2",
+    "nmd",
+    "rnod",
+}
+CHANGED_AT_THE_BOTTOM = {"cosine"}
+CHANGED_IN_THE_MIDDLE = CHANGED_AT_THE_ENDS | {
+    "accuracy_within",
+    "mae",
+    "mse",
+    "rmse",
+    "bias",
+    "macro_mae",
+    "macro_mse",
+    "max_mae",
+    "linear_kappa",
+    "quadratic_kappa",
+    "weighted_kappa",
+    "pearson",
+    "ccc",
+    "cosine",
+    "rennie_srebro",
+    "cem_int",
+    "uoc",
+    "krippendorff_alpha(level='interval')",
+}
+UNCHANGED = {
+    "accuracy_within(n=0)",  # is the accuracy
+    "weighted_kappa(power=0)",  # is Cohen's kappa
+    "rennie_srebro(kind='immediate',penalty='zero_one')",  # is one minus the accuracy
+}
+GOLD = [0, 0, 0, 1, 1, 2, 2, 2, 2]
+PREDICTED = [0, 1, 2, 1, 2, 0, 2, 2, 2]
+
+
+def _changes(metric, where: str) -> bool:
+    at = {"bottom": [1, 2, 3], "top": [0, 1, 2], "middle": [0, 1, 3]}[where]
+    before, after = np.zeros((3, 3)), np.zeros((4, 4))
+    np.add.at(before, (GOLD, PREDICTED), 1)
+    np.add.at(after, (np.take(at, GOLD), np.take(at, PREDICTED)), 1)
+    values = [
+        float(metric(Confusion.from_counts(scale_of(len(cells)), cells)))
+        for cells in (before, after)
+    ]
+    return not same(*values)
+
+
+def _claimed(metric, names: set[str]) -> bool:
+    return metric.expression in names or metric.name in names
+
+
+@every_metric
+def test_an_unused_level_at_an_end_changes_only_what_is_on_the_list(metric):
+    logistic = metric.settings.get("penalty") == "logistic"
+    ends = _claimed(metric, CHANGED_AT_THE_ENDS) or logistic
+    assert _changes(metric, "top") == ends
+    assert _changes(metric, "bottom") == (ends or _claimed(metric, CHANGED_AT_THE_BOTTOM))
+
+
+@every_metric
+def test_an_unused_level_in_the_middle_changes_only_what_is_on_the_list(metric):
+    changed = _claimed(metric, CHANGED_IN_THE_MIDDLE) and metric.expression not in UNCHANGED
+    assert _changes(metric, "middle") == changed
+
+
+@every_metric
+@given(table=tables(max_levels=4))
+@settings(max_examples=25)
+def test_what_is_not_on_the_list_never_changes(metric, table):
+    scale, size = table.scale, len(table.scale)
+    if _claimed(metric, CHANGED_AT_THE_ENDS) or metric.settings.get("penalty") == "logistic":
+        return
+    wider = Scale([*scale.labels, "top"], positions=[*scale.at, scale.at[-1] + 2])
+    cells = np.zeros((size + 1, size + 1))
+    cells[:size, :size] = table.counts
+    assert same(float(metric(table)), float(metric(Confusion.from_counts(wider, cells))))
+
+
+@every_metric
+@given(table=tables(), data=st.data())
+@settings(max_examples=25)
+def test_what_uses_only_the_order_ignores_the_gaps(metric, table, data):
+    if metric.assumes_equal_steps:
+        return
+    gap = st.floats(0.1, 50)
+    steps = data.draw(st.lists(gap, min_size=len(table.scale), max_size=len(table.scale)))
+    stretched = Scale(table.scale.labels, positions=list(np.cumsum(steps)))
+    other = Confusion.from_counts(stretched, table.counts)
+    assert same(float(metric(table)), float(metric(other)))
+
+
+@every_metric
+def test_what_assumes_equal_steps_changes_with_them_unless_it_counts_levels(metric):
+    if not metric.assumes_equal_steps or metric.name in {"accuracy_within", "rennie_srebro"}:
+        return
+    cells = np.zeros((3, 3))
+    np.add.at(cells, (GOLD, PREDICTED), 1)
+    values = [
+        float(metric(Confusion.from_counts(scale_of(3, at), cells)))
+        for at in ([0, 1, 2], [0, 1, 5])
+    ]
+    assert not same(*values)
+
+
+# --- the corners ---------------------------------------------------------------------------------
+
+
+def _corner(kind: str, size: int):
+    cells = {
+        "one item": np.eye(size)[:1].T @ np.eye(size)[:1],
+        "constant": np.pad(np.ones((size, 1)), ((0, 0), (size - 1, 0))),
+        "perfect": np.eye(size),
+        "reversed": np.eye(size)[::-1],
+        "one gold level": np.pad(np.ones((1, size)), ((0, size - 1), (0, 0))),
+        "apart": np.pad(np.ones((1, 1)), ((0, size - 1), (size - 1, 0))),
+    }[kind]
+    return Confusion.from_counts(scale_of(size), cells)
+
+
+@every_metric
+@pytest.mark.parametrize("size", [2, 3, 50])
+@pytest.mark.parametrize(
+    "kind", ["one item", "constant", "perfect", "reversed", "one gold level", "apart"]
+)
+def test_corners_give_a_value_or_a_reason_and_never_a_warning(metric, size, kind):
+    value = metric(_corner(kind, size))
+    low, high = metric.bounds
+    if math.isnan(value):
+        assert metric.undefined_when
+    else:
+        assert low - 1e-12 <= value <= high + 1e-12
+
+
+@every_metric
+@given(scale=scales(), data=st.data())
+@settings(max_examples=15)
+def test_tiny_and_huge_weights_change_nothing_but_the_scale(metric, scale, data):
+    cells = data.draw(counts(len(scale)))
+    if metric.needs_whole_counts:
+        return
+    values = [metric(Confusion.from_counts(scale, cells * w)) for w in (1, 1e-12, 1e12)]
+    assert same(float(values[0]), float(values[1]))
+    assert same(float(values[0]), float(values[2]))
+
+
+@every_metric
+@given(scale=scales(), data=st.data())
+@settings(max_examples=25)
+def test_weights_of_24_orders_of_magnitude_stay_within_bounds(metric, scale, data):
+    size = len(scale)
+    weight = st.sampled_from([0.0, 1e-12, 1.0, 1e12])
+    cells = np.reshape(data.draw(st.lists(weight, min_size=size**2, max_size=size**2)), (size, size))
+    if not cells.any() or metric.needs_whole_counts:
+        return
+    value = metric(Confusion.from_counts(scale, cells))
+    low, high = metric.bounds
+    assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9
+    assert not math.isnan(value) or metric.undefined_when
+
+
+def test_a_constant_output_has_no_closeness_beyond_chance():
+    for level in range(3):
+        cells = np.zeros((3, 3))
+        cells[:, level] = [5, 2, 9]
+        table = Confusion.from_counts(scale_of(3), cells)
+        assert find("cem_ord_chance_corrected")(table) == pytest.approx(0, abs=1e-12)

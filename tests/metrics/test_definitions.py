@@ -1,0 +1,92 @@
+"""Each metric equals its definition written out over the items."""
+
+import math
+
+import numpy as np
+import pytest
+from frozen_irrcac import DIGITS, IRRCAC
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NAIVE
+from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
+
+from ordinate.errors import BadOption, NotApplicable
+from ordinate.metrics import all_metrics, find
+from ordinate.summary import Confusion
+
+TAKING = [metric for metric in METRICS if metric.takes_unanswered]
+
+
+def test_every_metric_has_a_naive_definition():
+    assert {metric.name for metric in all_metrics()} == set(NAIVE)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+@given(table=tables(max_levels=4, largest=3))
+@settings(max_examples=40)
+def test_a_metric_equals_its_definition_over_items(metric, table):
+    gold, predicted = items_of(table)
+    naive = NAIVE[metric.name](gold, predicted, table.scale.at, **metric.options)
+    assert same(float(metric(table)), naive), (metric(table), naive)
+
+
+@pytest.mark.parametrize("metric", TAKING, ids=[m.expression for m in TAKING])
+@given(scale=scales(max_levels=4), data=st.data())
+@settings(max_examples=40)
+def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
+    size = len(scale)
+    unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    table = Confusion.from_counts(scale, data.draw(counts(size, 3)), unanswered)
+    gold, predicted = items_of(table)
+    naive = NAIVE[metric.name](gold, predicted, scale.at, **metric.options)
+    assert same(float(metric(table)), naive), (metric(table), naive)
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=NAMES)
+def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
+    table = Confusion.from_counts(scale_of(3), np.eye(3), [1, 0, 0])
+    if metric.takes_unanswered:
+        assert math.isfinite(metric(table))
+    else:
+        with pytest.raises(NotApplicable, match="without a prediction"):
+            metric(table)
+
+
+@given(scale=scales(max_levels=4), data=st.data())
+def test_the_users_cost_is_averaged_over_items(scale, data):
+    size = len(scale)
+    matrix = data.draw(counts(size)).tolist()
+    table = Confusion.from_counts(scale, data.draw(counts(size)), [1] * size)
+    gold, predicted = items_of(table)
+    naive = NAIVE["expected_cost"](gold, predicted, scale.at, matrix=matrix)
+    assert same(float(find("expected_cost").with_options(matrix=matrix)(table)), naive)
+
+
+def test_a_cost_matrix_must_fit_the_scale():
+    table = Confusion.from_counts(scale_of(3), np.eye(3))
+    with pytest.raises(BadOption, match="3 x 3 finite numbers"):
+        find("expected_cost(matrix=[[0,1],[1,0]])")(table)
+    with pytest.raises(BadOption, match="expected_cost needs matrix"):
+        find("expected_cost")(table)
+
+
+@pytest.mark.parametrize("case", IRRCAC.values(), ids=IRRCAC)
+@pytest.mark.parametrize("weights", ["quadratic", "linear", "identity"])
+def test_gwet_agrees_with_irrcac(case, weights):
+    table = Confusion.from_counts(scale_of(len(case.positions), list(case.positions)), case.table)
+    value = find("gwet_ac2").with_options(weights=weights)(table)
+    assert value == pytest.approx(case.gwet[weights], abs=10**-DIGITS)
+
+
+@pytest.mark.parametrize("name", ["kendall_tau_a", "krippendorff_alpha", "oci(gamma=2)"])
+def test_metrics_that_depend_on_the_number_of_items_need_whole_counts(name):
+    half = Confusion.from_counts(scale_of(3), np.eye(3) / 2)
+    with pytest.raises(NotApplicable, match="whole counts"):
+        find(name)(half)
+
+
+def test_the_empty_table_of_a_batch_is_undefined_without_a_warning():
+    full = Confusion.from_counts(scale_of(3), [np.eye(3), np.zeros((3, 3))])
+    for metric in METRICS:
+        value = metric(full)
+        assert math.isnan(value[1]), metric.expression
