@@ -4,15 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from frozen_irrcac import DIGITS, IRRCAC
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import NAIVE
-from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
 
+from frozen_irrcac import DIGITS, IRRCAC
+from naive import NAIVE
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.metrics import all_metrics, find
 from ordinate.summary import Confusion
+from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
 
 TAKING = [metric for metric in METRICS if metric.takes_unanswered]
 

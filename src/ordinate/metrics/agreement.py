@@ -243,7 +243,10 @@ def _between(low: Array, high: Array, middle: Array) -> Array:
     takes_unanswered=True,
 )
 def expected_cost(table: Confusion, *, matrix: list[list[float]]) -> Value:
-    """Mean cost by the user's own K x K matrix, rows gold; no answer costs the dearest of its row."""
+    """Mean cost by the user's own K x K matrix, rows gold.
+
+    An item without a prediction costs the dearest of its row.
+    """
     size = len(table.scale)
     try:
         cost = np.array(matrix, dtype=float)

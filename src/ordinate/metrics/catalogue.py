@@ -5,6 +5,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, get_args, get_origin
 
@@ -77,23 +78,23 @@ class Metric:
         """The docstring without its examples."""
         return inspect.cleandoc(self.function.__doc__ or self.name).split("\n>>>")[0].strip()
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The options of the function, by name."""
         return dict(list(inspect.signature(self.function).parameters.items())[1:])
 
-    @property
+    @cached_property
     def defaults(self) -> dict[str, Any]:
         """The options that have a default, with it."""
         empty = inspect.Parameter.empty
         return {k: p.default for k, p in self.parameters.items() if p.default is not empty}
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, Any]:
         """Every option with the value that a call uses."""
         return self.defaults | dict(self.options)
 
-    @property
+    @cached_property
     def required(self) -> list[str]:
         """The options that have no default and no value."""
         return [name for name in self.parameters if name not in self.settings]
@@ -182,7 +183,9 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
     if (name, summary) not in CATALOGUE:
         known = [name for name, kind in CATALOGUE if kind is summary]
         raise UnknownMetric(
-            f"There is no metric {name!r}." + suggest(name, known) + " `ordinate metrics` lists all."
+            f"There is no metric {name!r}."
+            + suggest(name, known)
+            + " `ordinate metrics` lists all."
         )
     found = CATALOGUE[name, summary]
     return found.with_options(**options) if options else found

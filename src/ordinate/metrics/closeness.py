@@ -138,7 +138,7 @@ def cem_nom(table: Confusion, *, ties: Literal["literal", "half"] = "literal") -
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=_CEM.split(",")[0] + r"},\; prox(j, i) = -\log_2 P(|x-x_i| < |x_j-x_i|"
+    formula=_CEM.split(",", maxsplit=1)[0] + r"},\; prox(j, i) = -\log_2 P(|x-x_i| < |x_j-x_i|"
     r" \text{ or half of } =)",
     reference="amigo2020",
     equal_steps=True,

@@ -88,36 +88,34 @@ def uoc(table: Confusion) -> Value:
 def _integral(benefit: Array, penalty: Array) -> Array:
     """Integrate min over paths of 1 - benefit + t * penalty over t from 0 to 1."""
 
-    def line_at(which: Array, t: Array) -> tuple[Array, Array]:
+    def line_at(which: Array, t: Array) -> Array:
+        """Return height and slope of the line that is lowest at t, as [2, n]."""
         gain, loss = benefit[which], penalty[which]
         _, height, slope = _cheapest(t[:, None, None] * loss - gain, -gain, loss)
-        return 1.0 + height, slope
+        return np.stack([1.0 + height, slope])
 
     total = np.where(np.isnan(benefit).any(axis=CELLS), np.nan, 0.0)
     which = np.flatnonzero(~np.isnan(total))
     low, high = np.zeros(len(which)), np.ones(len(which))
     left, right = line_at(which, low), line_at(which, high)
     while len(which):
-        bend = ratio(right[0] - left[0], left[1] - right[1])
-        middle = np.clip(np.where(np.isnan(bend), high, bend), low, high)
+        crossing = ratio(right[0] - left[0], left[1] - right[1])
+        middle = np.clip(np.where(np.isnan(crossing), high, crossing), low, high)
         below = line_at(which, middle)
-        bound = left[0] + left[1] * middle
-        found = below[0] + below[1] * middle < bound - 1e-13
-        done = ~found
+        split = _at(below, middle) < _at(left, middle) - 1e-13
         area = _area(left, low, middle) + _area(right, middle, high)
-        np.add.at(total, which[done], area[done])
-        which = np.concatenate([which[found], which[found]])
-        low, high = (
-            np.concatenate([low[found], middle[found]]),
-            np.concatenate([middle[found], high[found]]),
-        )
-        left, right = (
-            tuple(np.concatenate([a[found], b[found]]) for a, b in zip(left, below, strict=True)),
-            tuple(np.concatenate([b[found], a[found]]) for a, b in zip(right, below, strict=True)),
-        )
+        np.add.at(total, which[~split], area[~split])
+        which = np.tile(which[split], 2)
+        low, middle, high = low[split], middle[split], high[split]
+        low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+        left, below, right = left[:, split], below[:, split], right[:, split]
+        left, right = np.hstack([left, below]), np.hstack([below, right])
     return total
 
 
-def _area(line: tuple[Array, Array], low: Array, high: Array) -> Array:
-    height, slope = line
-    return (high - low) * (height + slope * (low + high) / 2.0)
+def _at(line: Array, t: Array) -> Array:
+    return line[0] + line[1] * t
+
+
+def _area(line: Array, low: Array, high: Array) -> Array:
+    return (high - low) * _at(line, (low + high) / 2.0)

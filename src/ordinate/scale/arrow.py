@@ -92,8 +92,7 @@ class Piece:
         if not address or not count:
             return np.empty(0, dtype)
         size = count * np.dtype(dtype).itemsize
-        raw = (c.c_char * size).from_address(address)
-        return np.frombuffer(raw, dtype)
+        return np.frombuffer(memoryview((c.c_char * size).from_address(address)), dtype)
 
     def _fixed(self, dtype: str, start: int, stop: int) -> NDArray[Any]:
         offset = self.array.offset

@@ -58,8 +58,8 @@ def encode(scale: Scale, column: Any, name: str = "labels") -> Codes:
 def carried_labels(column: Any) -> list[Any] | None:
     """Return the labels of an ordered categorical or enum, lowest to highest, if it is one."""
     dtype = getattr(column, "dtype", None)
-    if type(dtype).__name__ == "Enum" and hasattr(dtype, "categories"):  # Polars
-        return list(dtype.categories)
+    if type(dtype).__name__ == "Enum":  # Polars
+        return list(getattr(dtype, "categories", ()))
     holder = getattr(column, "cat", column)
     if getattr(holder, "ordered", None) is True and hasattr(holder, "categories"):
         return list(holder.categories)
@@ -145,7 +145,7 @@ class _Integers:
         codes = _unsigned(values)
         if codes.size and codes.max() >= len(self.levels):
             bad = start + int(np.argmax(codes >= len(self.levels)))
-            raise off_scale(self.scale, self.label(bad), self.name, bad)
+            raise off_scale(self.scale, self.label(bad), row_of(bad, self.name))
         return codes
 
     def label(self, row: int) -> Any:
@@ -197,7 +197,7 @@ class _Searched:
             try:
                 found[index] = self.scale.lookup[label]
             except KeyError:
-                raise off_scale(self.scale, label, self.name, row) from None
+                raise off_scale(self.scale, label, row_of(row, self.name)) from None
         codes[rows] = found[which]
 
     def label(self, row: int) -> Any:
@@ -207,7 +207,7 @@ class _Searched:
 class _Objects:
     """Python objects, each looked up once: a list, or an array of objects."""
 
-    def __init__(self, scale: Scale, items: Sequence[Any], name: str) -> None:
+    def __init__(self, scale: Scale, items: Any, name: str) -> None:
         self.scale, self.items, self.name = scale, items, name
         self.levels = np.arange(len(scale) + 1)
 
@@ -220,7 +220,7 @@ class _Objects:
             return np.fromiter(map(self.scale.lookup.__getitem__, part), np.int64, len(part))
         except (KeyError, TypeError):
             row = start + _first_strange(self.scale.lookup, part)
-            raise off_scale(self.scale, self.items[row], self.name, row) from None
+            raise off_scale(self.scale, self.items[row], row_of(row, self.name)) from None
 
     def label(self, row: int) -> Any:
         return plain(self.items[row])
@@ -368,13 +368,17 @@ class _Translated:
 # --- small parts ---------------------------------------------------------------------------------
 
 
-def off_scale(scale: Scale, label: Any, name: str, row: int | None) -> OffScale:
-    """Return the error for a label that the scale does not have; rows are counted from 1."""
-    where = f"row {row + 1} of {name}" if row is not None else name
+def off_scale(scale: Scale, label: Any, where: str) -> OffScale:
+    """Return the error for a label that the scale does not have."""
     return OffScale(
         f"Label {plain(label)!r} ({where}) is not on the scale {scale}. "
-        "Map it first, or pass another scale."
+        "Map it first (--map), or declare another scale (--scale)."
     )
+
+
+def row_of(row: int, name: str) -> str:
+    """Name a row, counted from 1."""
+    return f"row {row + 1} of {name}"
 
 
 def _unsigned(values: Integers) -> Integers:
@@ -413,19 +417,19 @@ def _is_number(key: Hashable) -> bool:
     return True
 
 
-def _sequence(column: Any, name: str) -> Sequence[Any]:
-    if isinstance(column, (str, bytes)) or not hasattr(column, "__len__"):
-        try:
-            column = None if isinstance(column, (str, bytes)) else list(column)
-        except TypeError:
-            column = None
-    if column is None:
-        raise BadInput(f"{name} must be a column of labels: a list, an array or a series.")
-    if isinstance(column, Sequence):
+def _sequence(column: Any, name: str) -> Any:
+    """Return something with a length and slices."""
+    if hasattr(column, "to_pylist"):  # Arrow
+        return column.to_pylist()
+    if isinstance(column, np.ndarray) or (
+        isinstance(column, Sequence) and not isinstance(column, (str, bytes))
+    ):
         return column
-    if hasattr(column, "to_pylist"):
-        return column.to_pylist()  # type: ignore[no-any-return]
-    return column if isinstance(column, np.ndarray) else np.asarray(column)  # type: ignore[return-value]
+    if hasattr(column, "__array__"):
+        return np.asarray(column)
+    if isinstance(column, (str, bytes)) or not hasattr(column, "__iter__"):
+        raise BadInput(f"{name} must be a column of labels: a list, an array or a series.")
+    return list(column)
 
 
 def _plain_list(part: Any) -> Any:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ...]:
     at = tuple(float(position) for position in positions)
-    rising = all(low < high for low, high in zip(at, at[1:], strict=False))
+    rising = all(low < high for low, high in pairwise(at))
     if len(at) != size or not rising or not np.isfinite(at).all():
         raise BadScale(
             f"Positions must be {size} finite numbers that rise with the levels, not {list(at)}."
@@ -177,9 +178,7 @@ def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ..
     return at
 
 
-def _checked_names(
-    names: Sequence[str] | None, labels: tuple[Hashable, ...]
-) -> tuple[str, ...]:
+def _checked_names(names: Sequence[str] | None, labels: tuple[Hashable, ...]) -> tuple[str, ...]:
     if names is None:
         return tuple(map(str, labels))
     if len(names) != len(labels):

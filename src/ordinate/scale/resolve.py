@@ -11,7 +11,7 @@ HOW = "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the com
 
 
 def resolve(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
-    """Return the declared scale, or the one that ordered columns carry, or the one preset that fits.
+    """Return the declared scale, or the one that columns carry, or the one preset that fits.
 
     >>> resolve(None, ["B1", "A2"], ["B2", "A2"]).preset
     'cefr'

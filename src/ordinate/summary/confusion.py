@@ -75,7 +75,7 @@ class Confusion:
     def settled(cls, scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> "Confusion":
         """Return the table of sums that still hold missing labels, treated as `missing` says."""
         kept, dropped = settle(scale, sums, rows, missing)
-        return cls(scale, *kept, dropped=dropped)
+        return cls(scale, kept.items, kept.weights, kept.squares, dropped)
 
     @classmethod
     def from_counts(
@@ -243,7 +243,8 @@ class Confusion:
     def pooled(self) -> "Confusion":
         """The one table of all items of a batch."""
         axes = tuple(range(len(self.shape)))
-        return Confusion(self.scale, *(x.sum(axis=axes) for x in self._arrays), self.dropped)
+        items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
+        return Confusion(self.scale, items, weights, squares, self.dropped)
 
     def with_cells(self, counts: Array) -> "Confusion":
         """Return other counts [..., K, K] on the same scale, everything answered."""

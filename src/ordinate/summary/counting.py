@@ -97,8 +97,8 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
         cell = rows.chunk(start, stop).astype(np.intp) * width
         cell += columns.chunk(start, stop).astype(np.intp)
         items += np.bincount(cell[weight > 0], minlength=height * width)
-        for power, total in enumerate(sums, start=1):
-            total += np.bincount(cell, weights=weight**power, minlength=height * width)
+        sums[0] += np.bincount(cell, weights=weight, minlength=height * width)
+        sums[1] += np.bincount(cell, weights=weight**2, minlength=height * width)
     return Sums(*(x.reshape(height, width) for x in (items, *sums)))
 
 

@@ -13,18 +13,19 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.scale import Scale
-from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, encode, off_scale
+from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, encode, off_scale, row_of
 from ordinate.summary.counting import Sums, Within, count, count_weighted
 
 Missing = Literal["error", "drop", "worst"]
 SHOWN = 5  # rows named in an error
+DROP, WORST = "missing='drop' (--missing drop)", "missing='worst' (--missing worst)"
 
 
 class MissingRows(NamedTuple):
-    """How to find the first rows without a label, counted from 0; asked only for an error."""
+    """Which rows are the first without a label, as an error names them; asked only for an error."""
 
-    gold: Callable[[], Sequence[int]]
-    predicted: Callable[[], Sequence[int]]
+    gold: Callable[[], Sequence[str]]
+    predicted: Callable[[], Sequence[str]]
 
 
 def count_columns(
@@ -43,9 +44,7 @@ def count_columns(
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns)
 
 
-def settle(
-    scale: Scale, sums: Sums, rows: MissingRows, missing: Missing
-) -> tuple[list[NDArray[Any]], int]:
+def settle(scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> tuple[Sums, int]:
     """Return sums [..., K, K + 1] and how many items were dropped."""
     if missing not in get_args(Missing):
         raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
@@ -53,23 +52,23 @@ def settle(
     no_gold = int(sums.items[..., size, :].sum())
     no_answer = int(sums.items[..., :size, size].sum())
     if no_gold and missing != "drop":
-        raise _absent(no_gold, n, "gold labels", rows.gold(), "missing='drop' leaves them out.")
+        raise _absent(no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP}.")
     if no_answer and missing == "error":
-        way = "missing='drop' leaves them out, missing='worst' counts them as wrong."
+        way = f"Leave them out with {DROP}, or count them as wrong with {WORST}."
         raise _absent(no_answer, n, "predictions", rows.predicted(), way)
-    kept = [np.array(x[..., :size, :]) for x in sums]
+    kept = Sums(*(np.array(x[..., :size, :]) for x in sums))
     if missing == "drop":
         for array in kept:
             array[..., size] = 0
-    if not kept[0].any():
+    if not kept.items.any():
         reason = f"all {n} have a missing label" if n else "the columns are empty"
         raise NoItems(f"There are no items to evaluate: {reason}.")
     return kept, no_gold + no_answer if missing == "drop" else 0
 
 
-def _absent(count: int, n: int, what: str, rows: Sequence[int], way: str) -> MissingLabels:
-    shown = ", ".join(str(row + 1) for row in rows) + (", …" if count > len(rows) else "")
-    return MissingLabels(f"{count} of {n} {what} are missing (row {shown}). {way}")
+def _absent(count: int, n: int, what: str, rows: Sequence[str], way: str) -> MissingLabels:
+    shown = ", ".join(rows) + (", …" if count > len(rows) else "")
+    return MissingLabels(f"{count} of {n} {what} are missing ({shown}). {way}")
 
 
 def _same_length(first: int, second: int, these: str, those: str) -> None:
@@ -101,7 +100,8 @@ def _placed(scale: Scale, raw: Sums, rows: Codes, columns: Codes) -> Sums:
         off = codes.levels == OFF
         if off.any() and np.compress(off, raw.items, axis=axis - 2).any():
             row = next(_rows_with(codes, np.flatnonzero(off)))
-            raise off_scale(scale, codes.label(row), ("gold", "predicted")[axis], row)
+            where = row_of(row, ("gold", "predicted")[axis])
+            raise off_scale(scale, codes.label(row), where)
     to_rows, to_columns = (_one_hot(codes.levels, len(scale) + 1) for codes in (rows, columns))
     return Sums(*(to_rows.T @ part @ to_columns for part in raw))
 
@@ -111,9 +111,9 @@ def _one_hot(levels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 
 
 def _missing_rows(scale: Scale, rows: Codes, columns: Codes) -> MissingRows:
-    def find(codes: Codes) -> Callable[[], list[int]]:
+    def find(codes: Codes) -> Callable[[], list[str]]:
         gone = np.flatnonzero(codes.levels == len(scale))
-        return lambda: list(islice(_rows_with(codes, gone), SHOWN))
+        return lambda: [f"row {row + 1}" for row in islice(_rows_with(codes, gone), SHOWN)]
 
     return MissingRows(find(rows), find(columns))
 

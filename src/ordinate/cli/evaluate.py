@@ -1,0 +1,167 @@
+"""`ordinate evaluate`: files of gold and predicted levels in, a report out."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.evaluate import Evaluation
+    from ordinate.metrics import Metric
+
+FORMATS = ("text", "json", "csv", "markdown", "latex")
+BELOW = 3  # the exit code of --fail-under
+
+EXAMPLES = """examples:
+  ordinate evaluate results.csv --gold level --predicted model_a
+  ordinate evaluate results.parquet --gold stars --predicted guess --scale 1..5 --by language
+  ordinate evaluate run.jsonl --gold-file gold.csv --id essay --gold cefr --predicted answer
+  ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
+  ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
+  zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
+
+exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "evaluate",
+        help="evaluate predicted against gold levels",
+        description="Evaluate predicted against gold levels: metrics beside what constants and "
+        "chance reach, the confusion table, and each level.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="CSV, TSV, JSONL or Parquet, also gzipped; "
+        "several files, patterns, or - for standard input",
+    )
+    add("--gold", metavar="COL", help="column of the gold levels")
+    add("--predicted", metavar="COL", help="column of the predicted levels")
+    add("--gold-file", metavar="FILE", help="file of the gold levels, if it is another one")
+    add("--id", metavar="COL", help="column by which gold and predictions are joined")
+    add("--row-order", action="store_true", help="match gold and predictions by their row order")
+    add(
+        "--scale",
+        help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), "
+        "integers (1..6), or labels from lowest to highest (low,mid,high)",
+    )
+    add(
+        "--map",
+        metavar="FILE",
+        help="labels to rename before the scale sees them: a JSON object, "
+        "or CSV with the header from,to",
+    )
+    add("--weights", metavar="COL", help="column of item weights")
+    add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
+    add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
+    add(
+        "--missing",
+        choices=("error", "drop", "worst"),
+        default="error",
+        help="what becomes of missing labels (default: error)",
+    )
+    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add("-o", "--output", metavar="OUT", help="where to write the report (default: here)")
+    add("--items", metavar="OUT", help="write the items that disagree (.csv, .jsonl, .parquet)")
+    add("--force", action="store_true", help="overwrite existing outputs")
+    add(
+        "--fail-under",
+        metavar="METRIC=VALUE",
+        action="append",
+        default=[],
+        help="exit with 3 if a metric is worse than a value; may be repeated",
+    )
+    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the header line)")
+    add("--encoding", help="of text files (default: utf-8)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Evaluate, write the report, and judge it by --fail-under."""
+    from ordinate.cli.output import replacing  # noqa: PLC0415 - `--help` needs none of these
+    from ordinate.report import render  # noqa: PLC0415
+
+    limits = [_limit(text) for text in options.fail_under]
+    with (
+        replacing(options.output, force=options.force) as report,
+        replacing(options.items, force=options.force) as items,
+    ):
+        result = _evaluated(options, [metric for metric, _ in limits], items)
+        text = render(result, options.format)
+        if report is not None:
+            report.write_text(text, encoding="utf-8")
+        else:
+            sys.stdout.write(text)
+    return _judge(result, limits)
+
+
+def _evaluated(
+    options: argparse.Namespace, judged: "list[Metric]", items: Path | None
+) -> "Evaluation":
+    from ordinate.cli.progress import watch  # noqa: PLC0415
+    from ordinate.data import Columns, count_files, read_map  # noqa: PLC0415
+    from ordinate.evaluate import Evaluation, Origin, chosen  # noqa: PLC0415
+    from ordinate.scale import Scale  # noqa: PLC0415
+
+    metrics = chosen(options.metrics)
+    known = {metric.expression for metric in metrics}
+    metrics += [metric for metric in judged if metric.expression not in known]
+    columns = Columns(
+        gold=options.gold,
+        predicted=options.predicted,
+        weights=options.weights,
+        by=options.by,
+        gold_file=options.gold_file,
+        id=options.id,
+        row_order=options.row_order,
+        delimiter=_delimiter(options.delimiter),
+        encoding=options.encoding,
+        renamed=read_map(options.map) if options.map else {},
+    )
+    scale = Scale.of(options.scale) if options.scale is not None else None
+    found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
+    origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
+    return Evaluation.from_table(found.table, metrics, by=found.by, origin=origin)
+
+
+def _delimiter(text: str | None) -> str | None:
+    if text is None:
+        return None
+    letter = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(letter) != 1 or letter in '\r\n"':
+        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
+    return letter
+
+
+def _limit(text: str) -> "tuple[Metric, float]":
+    from ordinate.metrics import find  # noqa: PLC0415
+
+    expression, _, number = text.rpartition("=")
+    try:
+        limit = float(number)
+    except ValueError:
+        limit = float("nan")
+    if not expression or limit != limit:  # noqa: PLR0124 - nan alone differs from itself
+        raise BadOption(f"--fail-under takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
+    return find(expression), limit
+
+
+def _judge(result: "Evaluation", limits: "list[tuple[Metric, float]]") -> int:
+    failed = 0
+    for metric, limit in limits:
+        value = result.metrics[metric.expression].value
+        if not (value == limit or metric.better(value, limit)):
+            shown = "undefined" if value != value else f"{value:.6g}"  # noqa: PLR0124
+            sys.stderr.write(f"ordinate: {metric.expression} is {shown}, worse than {limit:g}.\n")
+            failed = BELOW
+    return failed

@@ -1,0 +1,53 @@
+"""The command `ordinate`: parsing, exit codes, and one message for each error."""
+
+import argparse
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from ordinate import __version__
+from ordinate.cli import evaluate, metrics
+from ordinate.errors import OrdinateError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and where to read more."""
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def parser() -> Parser:
+    """Return the parser of all commands."""
+    top = Parser(
+        prog="ordinate",
+        description="Evaluate models whose outcomes are ordered.",
+        epilog="ordinate COMMAND --help explains a command, with examples.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"ordinate {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in (evaluate, metrics):
+        command.add_to(commands)
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except OrdinateError as problem:
+        print(f"ordinate: {problem}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader has seen enough, as in `ordinate … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return code

@@ -1,0 +1,39 @@
+"""`ordinate metrics`: the catalogue, or one metric explained."""
+
+import argparse
+import sys
+from typing import Any
+
+EXAMPLES = """examples:
+  ordinate metrics
+  ordinate metrics cem_ord
+  ordinate metrics --format json
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "metrics",
+        help="list the metrics, or explain one",
+        description="List the metrics with direction, range and what they assume, or explain one.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")
+    parser.add_argument(
+        "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the catalogue, or the page of one metric."""
+    from ordinate.evaluate.catalogue import Catalogue  # noqa: PLC0415 - `--help` needs none
+    from ordinate.metrics import find  # noqa: PLC0415
+    from ordinate.report import render  # noqa: PLC0415
+
+    catalogue = Catalogue((find(options.name),)) if options.name else Catalogue.whole()
+    sys.stdout.write(render(catalogue, options.format))
+    return 0

@@ -1,0 +1,22 @@
+"""Results: what a system is worth, beside what it must beat."""
+
+from ordinate.evaluate.classification import cefr_classification_report, classification_report
+from ordinate.evaluate.evaluation import (
+    DEFAULT_METRICS,
+    Evaluation,
+    Origin,
+    chosen,
+    evaluate,
+    score,
+)
+
+__all__ = [
+    "DEFAULT_METRICS",
+    "Evaluation",
+    "Origin",
+    "cefr_classification_report",
+    "chosen",
+    "classification_report",
+    "evaluate",
+    "score",
+]

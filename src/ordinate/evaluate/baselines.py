@@ -1,0 +1,101 @@
+"""What a system must beat: constants, chance, and the range that gold leaves attainable."""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import NotApplicable
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value that needs no interval: of a constant prediction at `level`, or of chance."""
+
+    value: float
+    undefined: str | None = None
+    level: Hashable | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        value = None if math.isnan(self.value) else self.value
+        level = {} if self.level is None else {"level": self.level}
+        return level | {"value": value, "undefined": self.undefined}
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The best constant for a metric, the majority level, chance, and the attainable range."""
+
+    best_constant: Point
+    majority: Point
+    chance: Point
+    attainable: tuple[float, float] | None
+
+
+class Yardstick:
+    """The tables of simple predictors for one gold distribution, made once for all metrics."""
+
+    def __init__(self, table: Confusion) -> None:
+        self.table, self.scale = table, table.scale
+        size = len(self.scale)
+        self.constants = table.with_cells(table.gold[None, :, None] * np.eye(size)[:, None, :])
+        self.chance = table.with_cells(table.by_chance * table.total)
+        self.majority = int(table.gold.argmax())
+
+    @cached_property
+    def one_row_moved(self) -> Confusion:
+        """For gold level i and level j: everything predicted lowest, but level i as level j."""
+        size = len(self.scale)
+        lowest = np.zeros((size, size))
+        lowest[:, 0] = self.table.gold
+        cells = np.broadcast_to(lowest, (size, size, size, size)).copy()
+        level = np.arange(size)
+        cells[level, :, level, :] = np.eye(size) * self.table.gold[:, None, None]
+        return self.table.with_cells(cells)
+
+    def measure(self, metric: Metric) -> Baselines:
+        """Return what a system must beat on a metric."""
+        return Baselines(
+            *self._constants(metric), self._by_chance(metric), self._attainable(metric)
+        )
+
+    def _constants(self, metric: Metric) -> tuple[Point, Point]:
+        values = metric(self.constants)
+        levels = self.scale.labels
+        majority = self._point(metric, values[self.majority], levels[self.majority])
+        defined = [k for k, value in enumerate(values) if not math.isnan(value)]
+        if not defined:
+            return Point(math.nan, "undefined for constant predictions"), majority
+        best = defined[0]
+        for k in defined[1:]:
+            if metric.better(values[k], values[best]):
+                best = k
+        return self._point(metric, values[best], levels[best]), majority
+
+    def _by_chance(self, metric: Metric) -> Point:
+        try:
+            return self._point(metric, metric(self.chance), None)
+        except NotApplicable as reason:
+            return Point(math.nan, str(reason))
+
+    def _point(self, metric: Metric, value: float, level: Hashable | None) -> Point:
+        reason = metric.undefined_when if math.isnan(value) else None
+        return Point(float(value), reason, level)
+
+    def _attainable(self, metric: Metric) -> tuple[float, float] | None:
+        """Return the least and the largest value at this gold: each row adds its own part."""
+        if not metric.linear:
+            return None
+        values = np.asarray(metric(self.one_row_moved))  # [gold level, its prediction]
+        lowest = float(values[0, 0])
+        gains = values - lowest
+        return (
+            float(lowest + gains.min(axis=1).sum()),
+            float(lowest + gains.max(axis=1).sum()),
+        )

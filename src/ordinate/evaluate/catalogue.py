@@ -1,0 +1,104 @@
+"""The catalogue for people: all metrics in a grid, or one on a page."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ordinate.evaluate.evaluation import BETTER
+from ordinate.metrics import Metric, all_metrics
+from ordinate.metrics.references import REFERENCES
+from ordinate.report import Document, Grid
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What is known about some metrics."""
+
+    metrics: tuple[Metric, ...]
+
+    @classmethod
+    def whole(cls) -> "Catalogue":
+        """Return every label metric."""
+        return cls(tuple(all_metrics()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, by name."""
+        return {"schema": 1, "metrics": {metric.name: _facts(metric) for metric in self.metrics}}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each metric."""
+        return [
+            {"metric": metric.name}
+            | {key: _joined(value) for key, value in _facts(metric).items() if key != "explanation"}
+            for metric in self.metrics
+        ]
+
+    def document(self) -> Document:
+        """Return a page for one metric, or a grid of several."""
+        if len(self.metrics) == 1:
+            return _page(self.metrics[0])
+        header = ("metric", "family", "better", "range", "assumes", "what it says")
+        rows = tuple(
+            (m.name, m.family, BETTER[m.direction], _range(m), _assumes(m), m.title)
+            for m in self.metrics
+        )
+        return Document("Metrics of ordered labels", (Grid("", header, rows, left=6),))
+
+
+def _facts(metric: Metric) -> dict[str, Any]:
+    low, high = (None if abs(bound) == float("inf") else bound for bound in metric.bounds)
+    return {
+        "title": metric.title,
+        "family": metric.family,
+        "direction": metric.direction,
+        "bounds": [low, high],
+        "equal_steps": metric.assumes_equal_steps,
+        "linear": metric.linear,
+        "whole_counts": metric.needs_whole_counts,
+        "takes_unanswered": metric.takes_unanswered,
+        "undefined_when": metric.undefined_when,
+        "options": metric.defaults | dict.fromkeys(metric.required),
+        "aliases": list(metric.aliases),
+        "formula": metric.formula,
+        "reference": REFERENCES.get(metric.reference),
+        "explanation": metric.explanation,
+    }
+
+
+def _joined(value: Any) -> Any:
+    if isinstance(value, dict):
+        return " ".join(f"{key}={item!r}" for key, item in value.items())
+    if isinstance(value, list):
+        return " ".join("" if item is None else str(item) for item in value)
+    return value
+
+
+def _page(metric: Metric) -> Document:
+    unanswered = "count as the worst answer" if metric.takes_unanswered else "are refused"
+    lines = [
+        *metric.explanation.split("\n\n"),
+        f"Formula: {metric.formula}",
+        f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
+        f"Assumes {_assumes(metric)}.",
+        f"Undefined when {metric.undefined_when}." if metric.undefined_when else "Never undefined.",
+        f"Items without a prediction {unanswered}.",
+    ]
+    if metric.needs_whole_counts:
+        lines.append("Depends on the number of items, so weights must be whole numbers.")
+    if metric.linear:
+        lines.append("Linear in the table at fixed gold totals, so its attainable range is known.")
+    if metric.parameters:
+        lines.append("Options: " + "; ".join(map(str, metric.parameters.values())) + ".")
+    if metric.aliases:
+        lines.append(f"Also called {', '.join(metric.aliases)}.")
+    if metric.reference:
+        lines.append(f"Reference: {REFERENCES[metric.reference]}")
+    return Document(metric.name, tuple(" ".join(line.split()) for line in lines))
+
+
+def _range(metric: Metric) -> str:
+    low, high = ("∞" if abs(b) == float("inf") else f"{b:g}" for b in metric.bounds)
+    return f"{'-' if low == '∞' else ''}{low} to {high}"
+
+
+def _assumes(metric: Metric) -> str:
+    return "equal steps" if metric.assumes_equal_steps else "only the order"

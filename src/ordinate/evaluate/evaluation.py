@@ -1,0 +1,307 @@
+"""Evaluate: gold and predicted levels in, an Evaluation out."""
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadOption, NotApplicable
+from ordinate.evaluate.baselines import Baselines, Yardstick
+from ordinate.metrics import Metric, all_metrics, find, split_expressions
+from ordinate.metrics.arithmetic import ratio
+from ordinate.metrics.per_level import per_level
+from ordinate.report import Document, html, render
+from ordinate.scale import Scale, resolve
+from ordinate.scale.encode import factorise
+from ordinate.summary import Confusion
+from ordinate.summary.tabulate import Missing
+
+SCHEMA = 1
+DEFAULT_METRICS = (
+    "cem_ord",
+    "quadratic_kappa",
+    "linear_kappa",
+    "kendall_tau_b",
+    "accuracy",
+    "accuracy_within",
+    "macro_accuracy",
+    "min_sensitivity",
+    "f1_macro",
+    "mae",
+    "macro_mae",
+    "bias",
+)
+BETTER = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
+Declared = Scale | str | Iterable[Hashable] | None
+Wanted = str | Metric | Iterable[str | Metric] | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric of one system: its value, or why there is none, beside its baselines."""
+
+    metric: Metric
+    value: float
+    undefined: str | None
+    levels_used: int
+    baselines: Baselines
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def beats_constant(self) -> bool | None:
+        """Whether the value is better than every constant prediction; None if that is undefined."""
+        best = self.baselines.best_constant.value
+        if math.isnan(self.value) or math.isnan(best):
+            return None
+        return bool(self.metric.better(self.value, best)) and not math.isclose(
+            self.value, best, rel_tol=1e-12, abs_tol=1e-12
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        attainable = self.baselines.attainable
+        return {
+            "value": _plain(self.value),
+            "undefined": self.undefined,
+            "levels_used": self.levels_used,
+            "direction": self.metric.direction,
+            "baselines": {
+                "best_constant": self.baselines.best_constant.to_dict(),
+                "majority": self.baselines.majority.to_dict(),
+                "chance": self.baselines.chance.to_dict(),
+            },
+            "attainable": None if attainable is None else list(attainable),
+            "beats_constant": self.beats_constant,
+        }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the labels came from, for the head of a report."""
+
+    gold: str = "gold"
+    predicted: str = "predicted"
+    files: tuple[str, ...] = ()
+    joined: dict[str, int] | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "gold": self.gold,
+            "predicted": self.predicted,
+            "files": list(self.files),
+            "joined": self.joined,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A confusion table with its metrics, its levels and its subgroups.
+
+    >>> result = evaluate(["A1", "B1", "B2", "B1"], ["A1", "B2", "B2", "B1"], scale="cefr")
+    >>> round(result.metrics["accuracy"].value, 2)
+    0.75
+    """
+
+    table: Confusion
+    metrics: dict[str, Score]
+    per_level: tuple[dict[str, Any], ...]
+    by: dict[Hashable, "Evaluation"] = field(default_factory=dict)
+    origin: Origin = field(default_factory=Origin)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Confusion,
+        metrics: Wanted = None,
+        *,
+        by: dict[Hashable, Confusion] | None = None,
+        origin: Origin | None = None,
+    ) -> "Evaluation":
+        """Evaluate a table that is already counted, and the tables of its subgroups."""
+        wanted = chosen(metrics)
+        return cls(
+            table,
+            _measured(table, wanted),
+            _levels(table),
+            {group: cls.from_table(part, wanted) for group, part in (by or {}).items()},
+            origin or Origin(),
+        )
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None with its reason: what `--format json` writes."""
+        table = self.table
+        return {
+            "schema": SCHEMA,
+            "task": "labels",
+            "n": table.n,
+            "weight": _whole(float(table.total)),
+            "scale": list(table.scale.labels),
+            "positions": [_whole(position) for position in table.scale.at],
+            "table": [[_whole(cell) for cell in row] for row in table.counts.tolist()],
+            "unanswered": [_whole(cell) for cell in table.unanswered.tolist()],
+            "dropped": table.dropped,
+            "metrics": {name: score.to_dict() for name, score in self.metrics.items()},
+            "per_level": [{key: _plain(x) for key, x in row.items()} for row in self.per_level],
+            "by": {str(group): part.to_dict() for group, part in self.by.items()},
+            "source": self.origin.to_dict(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each metric, of the whole and then of each subgroup."""
+        parts = [("", self), *((str(group), part) for group, part in self.by.items())]
+        return [
+            {
+                "group": group,
+                "metric": name,
+                "value": score.value,
+                "undefined": score.undefined,
+                "levels_used": score.levels_used,
+                "best_constant": score.baselines.best_constant.value,
+                "best_constant_level": score.baselines.best_constant.level,
+                "majority": score.baselines.majority.value,
+                "chance": score.baselines.chance.value,
+                "attainable_low": score.baselines.attainable and score.baselines.attainable[0],
+                "attainable_high": score.baselines.attainable and score.baselines.attainable[1],
+                "n": part.table.n,
+            }
+            for group, part in parts
+            for name, score in part.metrics.items()
+        ]
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        from ordinate.evaluate.describe import describe  # noqa: PLC0415 - describe shows results
+
+        return describe(self)
+
+
+def evaluate(
+    gold: Any,
+    predicted: Any,
+    scale: Declared = None,
+    metrics: Wanted = None,
+    weights: Any = None,
+    by: Any = None,
+    *,
+    missing: Missing = "error",
+) -> Evaluation:
+    """Evaluate predicted levels against gold levels, beside constants and chance.
+
+    `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
+    of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
+    """
+    declared = resolve(scale, gold, predicted)
+    origin = Origin(notes=preset_note(declared) if scale is None else ())
+    if by is None:
+        table = Confusion.of(declared, gold, predicted, weights, missing)
+        return Evaluation.from_table(table, metrics, origin=origin)
+    groups = factorise(by, "by")
+    batch = Confusion.by_group(declared, gold, predicted, groups, weights, missing)
+    return Evaluation.from_table(
+        batch.pooled, metrics, by=by_value(groups.values, batch), origin=origin
+    )
+
+
+def score(
+    metric: str | Metric, *data: Any, scale: Declared = None, weights: Any = None, **options: Any
+) -> Any:
+    """Return one metric of a summary, or of gold and predicted labels.
+
+    >>> score("accuracy_within", ["A1", "B1"], ["A2", "C1"], scale="cefr")
+    np.float64(0.5)
+    """
+    if len(data) == 1:
+        (summary,) = data
+        if not isinstance(summary, Confusion):
+            raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
+    elif len(data) == 2:
+        summary = Confusion.of(resolve(scale, *data), *data, weights, **options)
+    else:
+        raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
+    return find(metric, type(summary))(summary)
+
+
+def chosen(metrics: Wanted) -> list[Metric]:
+    """Return the metrics that were asked for, the default ones, or all."""
+    if metrics is None:
+        return [find(name) for name in DEFAULT_METRICS]
+    if isinstance(metrics, str) and metrics == "all":
+        return [metric for metric in all_metrics() if not metric.required]
+    if isinstance(metrics, str):
+        metrics = split_expressions(metrics)
+    found = [find(metric) for metric in ([metrics] if isinstance(metrics, Metric) else metrics)]
+    if not found:
+        raise BadOption("No metric was named. Leave the argument out for the default set.")
+    return found
+
+
+def preset_note(scale: Scale) -> tuple[str, ...]:
+    """Say which preset was taken, where one was."""
+    if scale.preset is None:
+        return ("The scale is the order that the column declares.",)
+    return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
+
+
+def by_value(values: list[Any], batch: Confusion) -> dict[Hashable, Confusion]:
+    """Return the tables of a batch by group, without groups that have no items left."""
+    filled = [(value, batch[index]) for index, value in enumerate(values)]
+    return {value: part for value, part in filled if part.total > 0}
+
+
+def _measured(table: Confusion, metrics: list[Metric]) -> dict[str, Score]:
+    yardstick = Yardstick(table)
+    gold = table.gold > 0
+    levels = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
+    scores = {}
+    for metric in metrics:
+        value, reason = _value(metric, table)
+        baselines = yardstick.measure(metric)
+        scores[metric.expression] = Score(metric, value, reason, levels[metric.levels], baselines)
+    return scores
+
+
+def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
+    try:
+        value = float(metric(table))
+    except NotApplicable as reason:
+        return math.nan, str(reason)
+    return value, metric.undefined_when if math.isnan(value) else None
+
+
+def _levels(table: Confusion) -> tuple[dict[str, Any], ...]:
+    parts = per_level(table)
+    errors = ratio((table.counts * table.scale.gaps).sum(axis=-1), table.counts.sum(axis=-1))
+    return tuple(
+        {
+            "level": label,
+            "name": name,
+            "support": _whole(float(table.gold[k])),
+            "predicted": _whole(float(table.predicted[k])),
+            "precision": float(parts.precision[k]),
+            "recall": float(parts.recall[k]),
+            "f1": float(parts.f1[k]),
+            "mae": float(errors[k]),
+        }
+        for k, (label, name) in enumerate(zip(table.scale.labels, table.scale.names, strict=True))
+    )
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if value == np.floor(value) and abs(value) < 2**53 else value

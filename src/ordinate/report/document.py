@@ -1,0 +1,43 @@
+"""A document: a title, sentences and grids, before anybody decides how to write them."""
+
+import math
+from dataclasses import dataclass
+
+Cell = str | int | float | None
+UNDEFINED = "undefined"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of cells; the first `left` columns are words, the others numbers."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    left: int = 1
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a report says, in order: sentences are texts, everything else grids."""
+
+    title: str
+    blocks: tuple[str | Grid, ...]
+
+
+def shown(cell: Cell, digits: int = 3) -> str:
+    """Return a cell as people read it: whole numbers whole, undefined by name, None as nothing.
+
+    >>> [shown(cell) for cell in (0.12345, 7, 7.0, float("nan"), None, "B1")]
+    ['0.123', '7', '7.000', 'undefined', '', 'B1']
+    """
+    if cell is None:
+        return ""
+    if isinstance(cell, float):
+        return UNDEFINED if math.isnan(cell) else f"{cell:z.{digits}f}"
+    return str(cell)
+
+
+def texts(grid: Grid) -> list[list[str]]:
+    """Return the cells of all rows as texts."""
+    return [[shown(cell) for cell in row] for row in grid.rows]

@@ -1,0 +1,38 @@
+"""CSV: one record for each number, at full precision."""
+
+import csv
+import io
+import math
+from typing import Any
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
+
+
+def render(rows: list[dict[str, Any]]) -> str:
+    """Return records as CSV, in which no text is a formula and nan is an empty cell."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
+    return out.getvalue()
+
+
+def harmless(value: Any) -> Any:
+    """Return a value that a spreadsheet shows and does not run.
+
+    >>> harmless("=1+1"), harmless("-2"), harmless(float("nan"))
+    ("'=1+1", '-2', None)
+    """
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    if isinstance(value, str) and value.startswith(FORMULA) and not _is_number(value):
+        return "'" + value
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

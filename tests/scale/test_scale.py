@@ -1,0 +1,524 @@
+"""A scale is what was declared: order, positions and names; never what happened to be seen."""
+
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ordinate.errors import BadScale
+from ordinate.scale import PRESETS, Scale, resolve
+
+SIZES = {"cefr": 6, "likert5": 5, "likert7": 7, "stars5": 5, "sentiment3": 3, "sentiment5": 5}
+
+
+# --- labels --------------------------------------------------------------------------------------
+
+
+def test_labels_keep_the_declared_order():
+    scale = Scale(["zebra", "ant", "mole"])
+    assert scale.labels == ("zebra", "ant", "mole")
+    assert len(scale) == 3
+    assert str(scale) == "zebra < ant < mole"
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["low", "high"],
+        ("low", "high"),
+        np.array(["low", "high"]),
+        iter(["low", "high"]),
+        pd.Series(["low", "high"]),
+        pl.Series(["low", "high"]),
+    ],
+    ids=["list", "tuple", "array", "iterator", "pandas", "polars"],
+)
+def test_labels_come_from_any_iterable(labels):
+    assert Scale(labels) == Scale.of("low,high")
+
+
+def test_labels_of_numpy_become_python_values():
+    labels = Scale(np.array([1, 2], np.int8)).labels
+    assert labels == (1, 2)
+    assert [type(label) for label in labels] == [int, int]
+
+
+def test_labels_may_be_of_any_hashable_type():
+    labels = [("mild", 1), ("severe", 2), frozenset({3}), Fraction(7, 2)]
+    assert Scale(labels).labels == tuple(labels)
+
+
+@pytest.mark.parametrize("labels", [[], ["only"], [1]])
+def test_fewer_than_two_labels_order_nothing(labels):
+    with pytest.raises(BadScale, match=f"at least two levels.* has {len(labels)}"):
+        Scale(labels)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["a", "b", "a"],
+        [1, 2, "1"],
+        [1, 2, 1.0],
+        ["3", 3.0],
+        [np.int8(3), "3"],
+        [Fraction(3), 3],
+        [0, 1, True],
+        [0.0, False],
+    ],
+    ids=repr,
+)
+def test_a_label_on_the_scale_twice_is_refused(labels):
+    with pytest.raises(BadScale, match="on the scale twice"):
+        Scale(labels)
+
+
+@pytest.mark.parametrize("label", [["x"], {"x": 1}, {1}])
+def test_unhashable_labels_are_refused(label):
+    with pytest.raises(BadScale, match="is not hashable"):
+        Scale(["low", label])
+
+
+@pytest.mark.parametrize(
+    "label",
+    [None, float("nan"), "", pd.NA, pd.NaT, np.float32("nan"), np.float64("nan")],
+    ids=["None", "nan", "empty", "NA", "NaT", "float32 nan", "float64 nan"],
+)
+def test_what_means_missing_cannot_be_a_label(label):
+    with pytest.raises(BadScale, match="means a missing label"):
+        Scale(["low", label, "high"])
+
+
+def test_texts_that_look_missing_are_labels():
+    assert Scale(["NA", "None", "nan", " "]).labels == ("NA", "None", "nan", " ")
+
+
+# --- what a text declares ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_preset_is_known_by_its_name(name):
+    scale = Scale.of(name)
+    assert scale.preset == name
+    assert scale.labels == PRESETS[name]
+    assert len(scale) == SIZES[name]
+    assert scale.equal_steps
+
+
+def test_every_preset_is_covered():
+    assert set(SIZES) == set(PRESETS)
+
+
+@pytest.mark.parametrize(
+    ("name", "lowest", "highest"),
+    [
+        ("cefr", "A1", "C2"),
+        ("likert5", "strongly disagree", "strongly agree"),
+        ("likert7", "strongly disagree", "strongly agree"),
+        ("stars5", 1, 5),
+        ("sentiment3", "negative", "positive"),
+        ("sentiment5", "very negative", "very positive"),
+    ],
+)
+def test_presets_run_from_lowest_to_highest(name, lowest, highest):
+    labels = Scale.of(name).labels
+    assert (labels[0], labels[-1]) == (lowest, highest)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("1..6", (1, 2, 3, 4, 5, 6)),
+        ("-2..2", (-2, -1, 0, 1, 2)),
+        ("6..1", (6, 5, 4, 3, 2, 1)),
+        ("2..-2", (2, 1, 0, -1, -2)),
+        ("-5..-3", (-5, -4, -3)),
+        (" 0 .. 1 ", (0, 1)),
+        ("low,mid,high", ("low", "mid", "high")),
+        (" low , mid,  high ", ("low", "mid", "high")),
+        ('"so, so",good', ("so, so", "good")),
+        ("1,2,5", ("1", "2", "5")),
+        ("a..b,c", ("a..b", "c")),
+        ("gering,mäßig,groß", ("gering", "mäßig", "groß")),
+    ],
+)
+def test_a_text_declares_a_range_or_a_list(text, labels):
+    scale = Scale.of(text)
+    assert scale.labels == labels
+    assert scale.preset is None
+    assert scale.positions.tolist() == list(range(len(labels)))
+
+
+@given(low=st.integers(-3000, 3000), high=st.integers(-3000, 3000))
+def test_a_range_has_both_ends_and_every_integer_between(low, high):
+    if low == high:
+        with pytest.raises(BadScale, match="at least two levels"):
+            Scale.of(f"{low}..{high}")
+        return
+    labels = Scale.of(f"{low}..{high}").labels
+    assert (labels[0], labels[-1]) == (low, high)
+    assert sorted(labels) == list(range(min(low, high), max(low, high) + 1))
+
+
+def test_a_range_too_long_for_levels_is_refused_at_its_limit():
+    assert len(Scale.of("1..10000")) == 10_000
+    with pytest.raises(BadScale, match=r"0\.\.10000 has over 10,000 levels"):
+        Scale.of("0..10000")
+
+
+def test_a_scale_is_its_own_declaration():
+    scale = Scale(["a", "b"], positions=[0, 5], names=["A", "B"])
+    assert Scale.of(scale) is scale
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestion"),
+    [("cerf", "'cefr'"), ("likert", "'likert7' or 'likert5'"), ("sentiment", "'sentiment"),
+     ("star5", "'stars5'")],
+)  # fmt: skip
+def test_an_unknown_name_suggests_the_nearest_presets(text, suggestion):
+    with pytest.raises(BadScale, match=f"'{text}' is not a scale.*Did you mean {suggestion}"):
+        Scale.of(text)
+
+
+@pytest.mark.parametrize("text", ["", "1..x", "1...6", "word", "1.5..3"])
+def test_a_text_that_declares_nothing_shows_how_to_declare(text):
+    with pytest.raises(BadScale, match=r"is not a scale: name a preset .* 1\.\.6.*low,mid,high"):
+        Scale.of(text)
+
+
+def test_an_unknown_name_like_no_preset_suggests_nothing():
+    with pytest.raises(BadScale, match=r"'xyzzy' is not a scale.*'low,mid,high'\.$"):
+        Scale.of("xyzzy")
+
+
+@pytest.mark.parametrize("text", ["low,", "low,,high", ",high"])
+def test_an_empty_label_in_a_list_is_refused(text):
+    with pytest.raises(BadScale, match="'' means a missing label"):
+        Scale.of(text)
+
+
+@pytest.mark.parametrize("text", ["low\nmid,high", "low\rmid,high"])
+def test_a_list_over_several_lines_is_refused_as_a_scale(text):
+    with pytest.raises(BadScale, match="is not a scale"):
+        Scale.of(text)
+
+
+# --- positions -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 5], [10, 20, 1000], ["1", "2", "5"], [-1, 0, 7.5]])
+def test_numeric_labels_do_not_imply_gaps(labels):
+    scale = Scale(labels)
+    assert scale.positions.tolist() == [0, 1, 2]
+    assert scale.gaps.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    assert scale.equal_steps
+
+
+def test_declared_positions_make_gaps_and_span_but_not_steps():
+    scale = Scale(["mild", "severe", "fatal"], positions=[-1, 0.5, 10])
+    assert scale.at == (-1.0, 0.5, 10.0)
+    assert scale.positions.tolist() == [-1, 0.5, 10]
+    assert scale.gaps.tolist() == [[0, 1.5, 11], [1.5, 0, 9.5], [11, 9.5, 0]]
+    assert scale.steps.tolist() == [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    assert scale.span == 11
+    assert not scale.equal_steps
+    assert "positions=[-1.0, 0.5, 10.0]" in repr(scale)
+
+
+def test_positions_are_equal_steps_only_from_zero_by_one():
+    assert Scale(["a", "b"], positions=[0, 1]).equal_steps
+    assert not Scale(["a", "b"], positions=[1, 2]).equal_steps
+    assert not Scale(["a", "b"], positions=[0, 2]).equal_steps
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=8, unique=True).map(sorted))
+def test_gaps_are_the_distances_between_positions(at):
+    scale = Scale(range(len(at)), positions=at)
+    expected = [[abs(x - y) for y in scale.at] for x in scale.at]
+    assert scale.gaps.tolist() == expected
+    assert scale.span == scale.gaps.max() == scale.gaps[0, -1]
+
+
+@given(st.integers(2, 30))
+def test_steps_count_levels(size):
+    scale = Scale(range(size), positions=np.arange(size) ** 2.0)
+    assert scale.steps.tolist() == [[abs(i - j) for j in range(size)] for i in range(size)]
+    assert scale.steps.dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        [0, 1],
+        [0, 1, 2, 3],
+        [0, 0, 1],
+        [0, 2, 1],
+        [2, 1, 0],
+        [0, 1, np.inf],
+        [-np.inf, 0, 1],
+        [0, np.nan, 1],
+        [0, 1, np.nan],
+        [],
+    ],
+    ids=str,
+)
+def test_positions_that_do_not_rise_with_the_levels_are_refused(positions):
+    with pytest.raises(BadScale, match="Positions must be 3 finite numbers that rise"):
+        Scale(["a", "b", "c"], positions=positions)
+
+
+@pytest.mark.parametrize("positions", [["x", "y", "z"], [0, None, 1], [0, [1], 2]], ids=str)
+def test_positions_that_are_no_numbers_are_refused(positions):
+    with pytest.raises(BadScale, match="Positions must be 3 finite numbers"):
+        Scale(["a", "b", "c"], positions=positions)
+
+
+# --- names, equality, immutability ---------------------------------------------------------------
+
+
+def test_labels_are_shown_as_they_are_unless_names_are_given():
+    assert Scale([1, 2]).names == ("1", "2")
+    assert Scale([1, 2], names=["one", "two"]).names == ("one", "two")
+
+
+@pytest.mark.parametrize("names", [["one"], ["one", "two", "three"], []])
+def test_display_names_must_be_one_for_each_level(names):
+    with pytest.raises(BadScale, match=f"{len(names)} display names for 2 levels"):
+        Scale([1, 2], names=names)
+
+
+def test_scales_are_equal_by_labels_and_positions_not_by_what_is_shown():
+    assert Scale.of("cefr") == Scale(PRESETS["cefr"], names=list("abcdef"))
+    assert hash(Scale.of("cefr")) == hash(Scale(PRESETS["cefr"], names=list("abcdef")))
+    assert Scale(["a", "b"]) == Scale(["a", "b"], positions=[0, 1])
+    assert Scale(["a", "b"]) != Scale(["b", "a"])
+    assert Scale(["a", "b"]) != Scale(["a", "b"], positions=[0, 2])
+    assert Scale(["a", "b"]) != Scale(["a", "b", "c"])
+    assert Scale(["a", "b"]) != ("a", "b")
+
+
+@pytest.mark.parametrize("name", ["labels", "at", "names", "preset", "span", "new"])
+def test_a_scale_cannot_be_assigned_to(name):
+    scale = Scale(["a", "b"])
+    with pytest.raises(FrozenInstanceError, match=name):
+        setattr(scale, name, None)
+
+
+@pytest.mark.parametrize("name", ["positions", "gaps", "steps"])
+def test_arrays_of_a_scale_cannot_be_written(name):
+    values = getattr(Scale(["a", "b"]), name)
+    with pytest.raises(ValueError, match="read-only"):
+        values[0] = 7
+
+
+def test_a_scale_does_not_follow_the_list_that_it_came_from():
+    labels, positions = ["a", "b"], [0, 3]
+    scale = Scale(labels, positions=positions)
+    labels.append("c")
+    positions[1] = 9
+    assert scale == Scale(["a", "b"], positions=[0, 3])
+
+
+# --- resolve -------------------------------------------------------------------------------------
+
+
+def ordered_arrow(labels, codes=(0,)):
+    indices = pa.array(codes, pa.int8())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(labels), ordered=True)
+
+
+class OnlyStream:
+    """A column that has nothing but the Arrow protocol."""
+
+    def __init__(self, column):
+        self.column = column
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self.column.__arrow_c_stream__(requested_schema)
+
+
+class OnlyArray:
+    """A column that has nothing but NumPy's protocol."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
+LEVELS = ["high", "low", "mid"]  # as if that were an order; no alphabet or appearance gives it
+CARRIED = {
+    "pandas series": lambda of: pd.Series(pd.Categorical(of[:1], of, ordered=True)),
+    "pandas categorical": lambda of: pd.Categorical(of[1:], of, ordered=True),
+    "pandas index": lambda of: pd.CategoricalIndex(of[1:], of, ordered=True),
+    "pandas all missing": lambda of: pd.Series(pd.Categorical([None], of, ordered=True)),
+    "polars enum": lambda of: pl.Series(of[1:], dtype=pl.Enum(of)),
+    "polars empty enum": lambda of: pl.Series([], dtype=pl.Enum(of)),
+    "arrow": lambda of: ordered_arrow(of),
+    "arrow chunks": lambda of: pa.chunked_array([ordered_arrow(of), ordered_arrow(of, [2, 1])]),
+    "arrow stream": lambda of: OnlyStream(pa.chunked_array([ordered_arrow(of)])),
+    "pandas arrow": lambda of: pd.Series(ordered_arrow(of), dtype=pd.ArrowDtype(
+        pa.dictionary(pa.int8(), pa.string(), ordered=True))),
+}  # fmt: skip
+every_carrier = pytest.mark.parametrize("carrier", CARRIED.values(), ids=CARRIED)
+
+
+def test_a_declared_scale_wins_over_the_columns():
+    carried = CARRIED["polars enum"](LEVELS)
+    assert resolve("low,mid,high", carried, ["A1"]) == Scale.of("low,mid,high")
+    assert resolve("cefr", carried).preset == "cefr"
+    assert resolve([3, 1], carried).labels == (3, 1)
+    scale = Scale(["x", "y"])
+    assert resolve(scale, carried) is scale
+
+
+@every_carrier
+def test_an_ordered_column_carries_its_scale(carrier):
+    assert resolve(None, carrier(LEVELS)).labels == tuple(LEVELS)
+
+
+@every_carrier
+def test_one_ordered_column_is_enough(carrier):
+    assert resolve(None, ["low", "mid"], carrier(LEVELS)).labels == tuple(LEVELS)
+
+
+@every_carrier
+def test_an_order_that_a_column_carries_wins_over_presets(carrier):
+    reverse = ["positive", "neutral", "negative"]
+    assert resolve(None, carrier(reverse), ["negative"]).labels == tuple(reverse)
+
+
+@every_carrier
+def test_two_differently_ordered_columns_are_refused(carrier):
+    with pytest.raises(BadScale, match=r"ordered differently: .* < .* and .* < .*\. Pass the"):
+        resolve(None, carrier(LEVELS), carrier(LEVELS[::-1]))
+    assert resolve(None, carrier(LEVELS), carrier(LEVELS)).labels == tuple(LEVELS)
+
+
+def test_a_subset_of_the_levels_is_another_order():
+    with pytest.raises(BadScale, match="low < mid and low < mid < high"):
+        resolve(
+            None,
+            CARRIED["polars enum"](["low", "mid"]),
+            CARRIED["polars enum"](["low", "mid", "high"]),
+        )
+
+
+@pytest.mark.parametrize(
+    "second", [["low", "high"], ["low", "mid", "high", "top"]], ids=["other", "longer"]
+)
+def test_chunks_of_one_column_that_are_ordered_differently_are_refused(second):
+    column = pa.chunked_array([ordered_arrow(["high", "low"]), ordered_arrow(second)])
+    with pytest.raises(BadScale, match="ordered differently"):
+        resolve(None, column)
+
+
+def test_an_ordered_column_without_chunks_identifies_no_scale():
+    kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
+    with pytest.raises(BadScale, match="No scale was declared"):
+        resolve(None, pa.chunked_array([], type=kind))
+
+
+def test_numbers_may_be_ordered_levels():
+    column = pd.Series(pd.Categorical([1, 3], [3, 2, 1], ordered=True))
+    assert resolve(None, column).labels == (3, 2, 1)
+
+
+COLUMNS = {
+    "list": list,
+    "array": np.array,
+    "object array": lambda x: np.array(x, object),
+    "pandas": pd.Series,
+    "pandas object": lambda x: pd.Series(x, dtype=object),
+    "pandas unordered category": lambda x: pd.Series(x, dtype="category"),
+    "pandas unordered categorical": pd.Categorical,
+    "polars": pl.Series,
+    "polars categorical": lambda x: pl.Series(x, dtype=pl.Categorical),
+    "arrow": pa.array,
+    "arrow dictionary": lambda x: pa.array(x).dictionary_encode(),
+    "arrow chunks": lambda x: pa.chunked_array([x[:1], x[1:]]),
+    "only a stream": lambda x: OnlyStream(pa.chunked_array([x])),
+    "only an array": OnlyArray,
+}
+every_column = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+
+
+@every_column
+def test_words_of_exactly_one_preset_identify_it(column):
+    assert resolve(None, column(["B1", "A2", "B1"])).preset == "cefr"
+    assert resolve(None, column(["B1", "A2"]), column(["C2", "A2"])).preset == "cefr"
+
+
+@every_column
+def test_words_of_no_preset_are_refused_with_the_words_and_the_way_out(column):
+    with pytest.raises(BadScale, match=r"the labels high, low\. Pass one: scale='1\.\.6'.*--scale"):
+        resolve(None, column(["low", "high", "low"]))
+
+
+@every_column
+def test_numbers_identify_no_scale(column):
+    with pytest.raises(BadScale, match=r"No scale was declared for the labels 1, 2, 3, 5\."):
+        resolve(None, column(["1", "2", "5"]), column(["3", "2", "1"]))
+
+
+@pytest.mark.parametrize(
+    ("labels", "preset"),
+    [
+        (["A1"], "cefr"),
+        (["A1", None, "", float("nan")], "cefr"),
+        (["somewhat agree", "agree"], "likert7"),
+        (["very positive", "negative"], "sentiment5"),
+        (["very negative"], "sentiment5"),
+    ],
+)
+def test_a_subset_of_words_is_enough_and_missing_labels_say_nothing(labels, preset):
+    assert resolve(None, labels) == Scale.of(preset)
+    assert resolve(None, labels).preset == preset
+
+
+@pytest.mark.parametrize(
+    ("labels", "presets"),
+    [
+        (["negative", "neutral", "positive"], "sentiment3, sentiment5"),
+        (["agree", "disagree", "neutral"], "likert5, likert7"),
+        (["neutral"], "likert5, likert7, sentiment3, sentiment5"),
+    ],
+)
+def test_words_of_several_presets_are_refused(labels, presets):
+    with pytest.raises(BadScale, match=rf"They fit more than one preset: {presets}\."):
+        resolve(None, labels)
+
+
+@pytest.mark.parametrize("labels", [[1, 2, 3, 4, 5], np.array([1, 5]), pl.Series([3]), [True]])
+def test_even_the_numbers_of_stars_identify_no_scale(labels):
+    with pytest.raises(BadScale, match="No scale was declared for the labels [1-5T]"):
+        resolve(None, labels)
+
+
+@pytest.mark.parametrize("labels", [[], [None, ""], pl.Series([], dtype=pl.String)])
+def test_no_labels_identify_no_scale(labels):
+    with pytest.raises(BadScale, match="for the labels none"):
+        resolve(None, labels)
+
+
+def test_one_strange_word_identifies_no_scale():
+    with pytest.raises(BadScale, match=r"for the labels A1, B3\. Pass one"):
+        resolve(None, ["A1", "B3"])
+
+
+def test_labels_that_cannot_be_levels_identify_no_scale():
+    with pytest.raises(BadScale, match="No scale was declared|is not hashable"):
+        resolve(None, ["A1", ["B1"]])
+
+
+def test_at_most_twelve_labels_are_shown():
+    with pytest.raises(BadScale, match=r"the labels a, b, c, d, e, f, g, h, i, j, k, l\. "):
+        resolve(None, list("abcdefghijklmnop"))
