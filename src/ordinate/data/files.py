@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +44,7 @@ class Counted:
     """The tables of files, and what a report says of where they came from."""
 
     table: Confusion
-    by: dict[Hashable, Confusion]
+    by: list[tuple[str | None, Confusion]]
     gold: str
     predicted: str
     files: tuple[str, ...]
@@ -136,11 +136,11 @@ class _Count:
     def _counted(
         self, batch: Confusion, groups: list[Any], joined: dict[str, int] | None
     ) -> Counted:
-        by = {} if self.columns.by is None else {g: batch[k] for k, g in enumerate(groups)}
+        by = {} if self.columns.by is None else dict(enumerate(groups))
         gold_file = self.planner.gold_file
         return Counted(
             batch.pooled,
-            {group: part for group, part in by.items() if part.total > 0},
+            [(group, batch[index]) for index, group in by.items()],
             self.planner.gold,
             self.planner.predicted,
             tuple(s.name for s in ([gold_file] if gold_file else []) + self.planner.files),

@@ -7,10 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
+
+BLOCK = 1 << 18  # cells of tables evaluated at once
+MOST_LEVELS = 50  # up to which the attainable range is worth its K^4 cells
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,25 @@ class Yardstick:
         self.majority = int(table.gold.argmax())
 
     @cached_property
-    def one_row_moved(self) -> Confusion:
-        """For gold level i and level j: everything predicted lowest, but level i as level j."""
+    def one_row_moved(self) -> list[Confusion]:
+        """For gold level i and level j: everything predicted lowest, but level i as level j.
+
+        The tables [i, j, K, K] come in blocks of gold levels that stay small in memory.
+        """
         size = len(self.scale)
         lowest = np.zeros((size, size))
         lowest[:, 0] = self.table.gold
-        cells = np.broadcast_to(lowest, (size, size, size, size)).copy()
-        level = np.arange(size)
-        cells[level, :, level, :] = np.eye(size) * self.table.gold[:, None, None]
+        block = max(1, BLOCK // size**3)
+        return [
+            self._moved(lowest, np.arange(first, min(first + block, size)))
+            for first in range(0, size, block)
+        ]
+
+    def _moved(self, lowest: NDArray[np.float64], levels: NDArray[np.int64]) -> Confusion:
+        size = len(lowest)
+        cells = np.broadcast_to(lowest, (len(levels), size, size, size)).copy()
+        moved = np.eye(size) * self.table.gold[levels, None, None]
+        cells[np.arange(len(levels)), :, levels, :] = moved
         return self.table.with_cells(cells)
 
     def measure(self, metric: Metric) -> Baselines:
@@ -90,10 +105,10 @@ class Yardstick:
 
     def _attainable(self, metric: Metric) -> tuple[float, float] | None:
         """Return the least and the largest value at this gold: each row adds its own part."""
-        if not metric.linear:
+        if not metric.linear or len(self.scale) > MOST_LEVELS:
             return None
-        values = np.asarray(metric(self.one_row_moved))  # [gold level, its prediction]
-        lowest = float(values[0, 0])
+        values = np.concatenate([metric(tables) for tables in self.one_row_moved])
+        lowest = float(values[0, 0])  # [gold level, its prediction]
         gains = values - lowest
         return (
             float(lowest + gains.min(axis=1).sum()),

@@ -36,12 +36,18 @@ class Catalogue:
         """Return a page for one metric, or a grid of several."""
         if len(self.metrics) == 1:
             return _page(self.metrics[0])
-        header = ("metric", "family", "better", "range", "assumes", "what it says")
-        rows = tuple(
-            (m.name, m.family, BETTER[m.direction], _range(m), _assumes(m), m.title)
-            for m in self.metrics
+        families = dict.fromkeys(metric.family for metric in self.metrics)
+        grids = tuple(
+            _grid(name, [metric for metric in self.metrics if metric.family == name])
+            for name in families
         )
-        return Document("Metrics of ordered labels", (Grid("", header, rows, left=6),))
+        return Document("Metrics of ordered labels", grids)
+
+
+def _grid(family: str, metrics: list[Metric]) -> Grid:
+    header = ("metric", "better", "range", "assumes", "what it says")
+    rows = tuple((m.name, BETTER[m.direction], _range(m), _assumes(m), m.title) for m in metrics)
+    return Grid(family.capitalize(), header, rows, left=len(header))
 
 
 def _facts(metric: Metric) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ordinate.summary import Confusion
 from ordinate.summary.tabulate import Missing
 
 SCHEMA = 1
+NO_GROUP = "(none)"  # how items without a group are shown
 DEFAULT_METRICS = (
     "cem_ord",
     "quadratic_kappa",
@@ -121,16 +122,18 @@ class Evaluation:
         table: Confusion,
         metrics: Wanted = None,
         *,
-        by: dict[Hashable, Confusion] | None = None,
+        by: Iterable[tuple[Any, Confusion]] = (),
         origin: Origin | None = None,
     ) -> "Evaluation":
         """Evaluate a table that is already counted, and the tables of its subgroups."""
+        if table.shape:
+            raise BadOption("Evaluate one table; a batch is evaluated table by table, or pooled.")
         wanted = chosen(metrics)
         return cls(
             table,
             _measured(table, wanted),
             _levels(table),
-            {group: cls.from_table(part, wanted) for group, part in (by or {}).items()},
+            {group: cls.from_table(part, wanted) for group, part in _named(by).items()},
             origin or Origin(),
         )
 
@@ -210,9 +213,8 @@ def evaluate(
         return Evaluation.from_table(table, metrics, origin=origin)
     groups = factorise(by, "by")
     batch = Confusion.by_group(declared, gold, predicted, groups, weights, missing)
-    return Evaluation.from_table(
-        batch.pooled, metrics, by=by_value(groups.values, batch), origin=origin
-    )
+    parts = [(value, batch[index]) for index, value in enumerate(groups.values)]
+    return Evaluation.from_table(batch.pooled, metrics, by=parts, origin=origin)
 
 
 def score(
@@ -255,10 +257,10 @@ def preset_note(scale: Scale) -> tuple[str, ...]:
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
 
 
-def by_value(values: list[Any], batch: Confusion) -> dict[Hashable, Confusion]:
-    """Return the tables of a batch by group, without groups that have no items left."""
-    filled = [(value, batch[index]) for index, value in enumerate(values)]
-    return {value: part for value, part in filled if part.total > 0}
+def _named(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
+    """Return the tables of groups by name, without groups that have no items left."""
+    filled = [(value, part) for value, part in groups if part.total > 0]
+    return {NO_GROUP if value is None else value: part for value, part in filled}
 
 
 def _measured(table: Confusion, metrics: list[Metric]) -> dict[str, Score]:

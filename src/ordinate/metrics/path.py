@@ -8,32 +8,37 @@ from ordinate.metrics.catalogue import metric
 from ordinate.summary import Confusion
 
 
-def _cheapest(steps: Array, *carried: Array) -> list[Array]:
+def _cheapest(steps: Array, *carried: Array) -> Array:
     """Return cost and carried sums of the cheapest monotone path through cells [..., K, K].
 
-    Paths run from the first cell to the last by steps to the right, down, or both.
+    Paths run from the first cell to the last by steps to the right, down, or both. All cells of
+    an antidiagonal are settled at once: they depend only on the two antidiagonals before.
     """
     size = steps.shape[-1]
     layers = np.stack([steps, *carried])
-    best = np.empty_like(layers)
-    for row in range(size):
-        for column in range(size):
-            before = [
-                best[..., r, c]
-                for r, c in ((row - 1, column - 1), (row - 1, column), (row, column - 1))
-                if r >= 0 and c >= 0
-            ]
-            best[..., row, column] = layers[..., row, column] + _least(before)
-    return list(best[..., -1, -1])
+    before = last = np.full((*layers.shape[:-2], size), np.inf)  # by row
+    for diagonal in range(2 * size - 1):
+        rows = np.arange(max(0, diagonal - size + 1), min(diagonal, size - 1) + 1)
+        cheapest = np.full_like(last, np.inf)
+        so_far = _least(last, _one_row_down(last), _one_row_down(before))
+        if diagonal == 0:
+            so_far = np.zeros_like(last)
+        cheapest[..., rows] = layers[..., rows, diagonal - rows] + so_far[..., rows]
+        before, last = last, cheapest
+    return last[..., -1]
 
 
-def _least(before: list[Array]) -> Array | float:
-    if not before:
-        return 0.0
-    least = before[0]
-    for other in before[1:]:
-        least = np.where(other[0] < least[0], other, least)
-    return least
+def _one_row_down(line: Array) -> Array:
+    down = np.full_like(line, np.inf)
+    down[..., 1:] = line[..., :-1]
+    return down
+
+
+def _least(first: Array, *others: Array) -> Array:
+    """Return the one of the least cost, which is the first layer, with its carried sums."""
+    for other in others:
+        first = np.where(other[0] < first[0], other, first)
+    return first
 
 
 @metric(

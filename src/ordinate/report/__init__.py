@@ -24,7 +24,8 @@ class Result(Protocol):
 
 
 def _json(result: Result) -> str:
-    return json.dumps(result.to_dict(), ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+    plain = result.to_dict()
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {

@@ -81,7 +81,11 @@ def factorise(column: Any, name: str = "groups") -> "Groups":
     codes = np.empty(len(items), np.int64)
     for start in range(0, len(items), CHUNK):
         part = _plain_list(items[start : start + CHUNK])
-        codes[start : start + len(part)] = np.fromiter(map(seen.__getitem__, part), np.int64)
+        try:
+            found = np.fromiter(map(seen.__getitem__, part), np.int64, len(part))
+        except TypeError:
+            raise BadInput(f"{name} holds values that are not hashable, such as lists.") from None
+        codes[start : start + len(part)] = found
     return Groups(list(seen), codes)
 
 

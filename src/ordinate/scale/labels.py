@@ -23,11 +23,12 @@ def is_missing(label: Any) -> bool:
     >>> [is_missing(cell) for cell in (None, float("nan"), "", "NA", 0)]
     [True, True, True, False, False]
     """
-    if label is None or (isinstance(label, str) and not label):
+    if isinstance(label, str):
+        return not label
+    if label is None or type(label).__name__ == "NAType":  # pandas, which need not be imported
         return True
-    if type(label).__name__ in {"NAType", "NaTType"}:  # pandas, which need not be imported
-        return True
-    return isinstance(label, float) and label != label  # noqa: PLR0124 - NaN alone differs from itself
+    differs = label != label  # noqa: PLR0124 - NaN and NaT alone differ from themselves
+    return differs is True or (hasattr(differs, "dtype") and differs.ndim == 0 and bool(differs))
 
 
 def plain(label: Any) -> Any:
@@ -50,7 +51,12 @@ class Lookup(dict[Any, int]):
         super().__init__((text_of(label), code) for code, label in enumerate(labels))
         self.update((label, code) for code, label in enumerate(labels))
         self.missing = len(labels)
-        self.numeric = any(number_in(text_of(label)) is not None for label in labels)
+        numbers = {code: number_in(text_of(label)) for code, label in enumerate(labels)}
+        self.numeric = False
+        for code, number in numbers.items():
+            if number is not None:
+                self.setdefault(text_of(number), code)
+                self.numeric = True
 
     def __missing__(self, label: Any) -> int:
         """Find a label in another spelling, and remember it; a KeyError is off the scale."""

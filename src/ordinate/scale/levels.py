@@ -31,6 +31,8 @@ PRESETS: dict[str, tuple[Hashable, ...]] = {
     "sentiment5": ("very negative", "negative", "neutral", "positive", "very positive"),
 }
 
+MOST_LEVELS = 300  # closeness compares three levels at a time
+
 
 def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     values.setflags(write=False)
@@ -140,13 +142,17 @@ class Scale:
 
 def _integers(low: int, high: int) -> range:
     step = 1 if low <= high else -1
-    if abs(high - low) >= 10_000:
-        raise BadScale(f"{low}..{high} has over 10,000 levels. Did you mean values with units?")
     return range(low, high + step, step)
 
 
 def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    if isinstance(labels, (set, frozenset)):
+        raise BadScale("A set has no order. Pass the labels as a list, lowest to highest.")
     checked = tuple(plain(label) for label in labels)
+    if len(checked) > MOST_LEVELS:
+        raise BadScale(
+            f"{len(checked):,} levels are a quantity rather than a scale: at most {MOST_LEVELS}."
+        )
     seen: dict[str, Hashable] = {}
     for label in checked:
         try:

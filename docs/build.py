@@ -1,0 +1,77 @@
+"""Write the reference of all metrics, and every output that README and docs show.
+
+Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`; its
+command runs in the folder of the shipped examples.
+"""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from ordinate.evaluate.catalogue import Catalogue
+from ordinate.metrics import Metric, all_metrics
+from ordinate.metrics.references import REFERENCES
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "src" / "ordinate" / "examples"
+SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+
+
+def output_of(command: str) -> str:
+    """Run an `ordinate` command and return what it prints."""
+    program, *arguments = shlex.split(command)
+    assert program == "ordinate", f"only ordinate is run, not {program}"  # noqa: S101
+    run = [sys.executable, "-m", "ordinate.cli", *arguments]
+    done = subprocess.run(run, cwd=EXAMPLES, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def with_outputs(text: str) -> str:
+    """Return a page with its shown outputs made anew."""
+    return SHOWN.sub(lambda block: block[1] + output_of(block[2]) + block[4], text)
+
+
+def reference() -> str:
+    """Return the page of all metrics."""
+    parts = [HEAD]
+    family = None
+    for metric in all_metrics():
+        if metric.family != family:
+            family = metric.family
+            parts.append(f"## {family.capitalize()}")
+        parts.append(section(metric))
+    return "\n\n".join(parts) + "\n"
+
+
+HEAD = """# All metrics
+
+Generated from the catalogue by `make docs`. Notation: n_ij is the weight of the items with gold
+level i and predicted level j, g_i and p_j are the totals of a gold and of a predicted level, N is
+the total, x_i is the position of level i (0, 1, 2, … unless declared otherwise), and sums run over
+all K levels of the declared scale."""
+
+
+def section(metric: Metric) -> str:
+    """Return one metric's part of the page."""
+    page = Catalogue((metric,)).document()
+    facts = [block for block in page.blocks if isinstance(block, str)]
+    start = len(metric.explanation.split("\n\n"))
+    lines = [f"### `{metric.name}`", *facts[:start], f"$${metric.formula}$$"]
+    rest = [fact for fact in facts[start:] if not fact.startswith("Formula:")]
+    lines.append("\n".join(f"- {fact}" for fact in rest))
+    return "\n\n".join(lines)
+
+
+def main() -> None:
+    """Write everything."""
+    unknown = {m.reference for m in all_metrics()} - set(REFERENCES) - {""}
+    assert not unknown, f"references without an entry: {unknown}"  # noqa: S101
+    (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""What the project says of itself is true."""
+
+import importlib.util
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import ordinate
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _build():
+    spec = importlib.util.spec_from_file_location("build", ROOT / "docs" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+def test_the_architecture_lists_every_module():
+    listed = re.findall(
+        r"^\| `([\w.]+)` \|", (ROOT / "ARCHITECTURE.md").read_text("utf-8"), re.MULTILINE
+    )
+    modules = [m.name for m in pkgutil.walk_packages(ordinate.__path__, "ordinate.")]
+    assert sorted(listed) == sorted({"ordinate", *modules} - {m for m in modules if "__" in m})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shown_output_is_what_the_commands_print(page):
+    text = page.read_text("utf-8")
+    assert _words(_build().with_outputs(text)) == _words(text)
+
+
+def test_the_readme_shows_a_report():
+    assert "ordinate evaluate" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[0]
+    assert "best constant" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[1]
+
+
+def test_the_reference_is_generated_from_the_catalogue():
+    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+    assert _words(page) == _words(_build().reference())
+
+
+def test_the_readme_counts_the_metrics():
+    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / "README.md").read_text("utf-8"))
+    assert int(number) == len(ordinate.metrics())
+
+
+def test_every_public_name_is_there():
+    assert set(ordinate.__all__) <= set(dir(ordinate))
+    assert all(getattr(ordinate, name) is not None for name in ordinate.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = ordinate.nothing
+
+
+def test_public_functions_win_over_the_folders_of_the_same_name():
+    import ordinate.evaluate  # noqa: PLC0415
+    import ordinate.metrics  # noqa: PLC0415
+
+    assert callable(ordinate.evaluate)
+    assert len(ordinate.metrics()) > 50
