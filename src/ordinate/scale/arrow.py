@@ -17,6 +17,7 @@ DICTIONARY_ORDERED = 1
 INTEGERS = {"c": "i1", "C": "u1", "s": "i2", "S": "u2", "i": "i4", "I": "u4", "l": "i8", "L": "u8"}
 TEXTS = {"u", "U", "vu"}
 FLOATS = {"e": "f2", "f": "f4", "g": "f8"}
+KNOWN = {*INTEGERS, *FLOATS, *TEXTS, "b", "n"}
 INLINE = 12  # a string view of at most this many bytes holds its own text
 BLOCK = 1 << 13  # texts gathered at once, so that their addresses take little memory
 
@@ -88,11 +89,13 @@ class Piece:
         return self.length
 
     def _buffer(self, index: int, dtype: str, count: int) -> NDArray[Any]:
+        """Return a view of a buffer, which keeps the memory behind it alive."""
         address = self.array.buffers[index]
         if not address or not count:
             return np.empty(0, dtype)
-        size = count * np.dtype(dtype).itemsize
-        return np.frombuffer(memoryview((c.c_char * size).from_address(address)), dtype)
+        memory = (c.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
+        memory.owner = self.owner  # type: ignore[attr-defined]
+        return np.frombuffer(memoryview(memory), dtype)
 
     def _fixed(self, dtype: str, start: int, stop: int) -> NDArray[Any]:
         offset = self.array.offset
@@ -110,20 +113,31 @@ class Piece:
         return valid == 0
 
     def numbers(self, start: int, stop: int) -> NDArray[Any]:
-        """Return integers (of dictionaries: the codes), floats or bits in place."""
+        """Return integers (of dictionaries: the codes), floats or truth values, in place."""
+        if self.form == "n":
+            return np.zeros(stop - start, np.int8)
         if self.form == "b":
             first, last = self.array.offset + start, self.array.offset + stop
             bits = self._buffer(1, "u1", (last + 7) // 8)[first // 8 :]
-            return np.unpackbits(bits, bitorder="little")[first % 8 :][: stop - start]
+            return np.unpackbits(bits, bitorder="little")[first % 8 :][: stop - start].view(bool)
         return self._fixed((INTEGERS | FLOATS)[self.form], start, stop)
+
+    def lengths(self, start: int, stop: int) -> NDArray[Any]:
+        """Return how many bytes each text has."""
+        if self.form == "vu":
+            return self._fixed("V16", start, stop).view("i4").reshape(-1, 4)[:, 0]
+        return np.diff(self._ends(start, stop))
+
+    def _ends(self, start: int, stop: int) -> NDArray[Any]:
+        offset = self.array.offset
+        kind = "i8" if self.form == "U" else "i4"
+        return self._buffer(1, kind, offset + stop + 1)[offset + start :]
 
     def texts(self, start: int, stop: int, width: int) -> NDArray[np.bytes_]:
         """Return UTF-8 texts as fixed-width bytes; a longer text is cut after `width` bytes."""
         if self.form == "vu":
             return self._view_texts(start, stop, width)
-        kind = "i8" if self.form == "U" else "i4"
-        offset = self.array.offset
-        ends = self._buffer(1, kind, offset + stop + 1)[offset + start :]
+        ends = self._ends(start, stop)
         data = self._buffer(2, "u1", int(ends[-1]))
         return _gather(data, ends[:-1], np.diff(ends), width)
 
@@ -207,38 +221,44 @@ def _check(stream: _Stream, code: int) -> None:
 class ArrowColumn:
     """The pieces of a column, and whether it carries an order of its own."""
 
-    def __init__(self, column: Any) -> None:
+    def __init__(self, column: Any, name: str = "labels") -> None:
         owned_schema, arrays = _arrays(column)
         schema = owned_schema.structure
-        self.form: str = schema.format.decode()
+        form: str = schema.format.decode()
         self.ordered = bool(schema.dictionary) and bool(schema.flags & DICTIONARY_ORDERED)
-        self.pieces = [Piece(array.structure, self.form, array) for array in arrays]
-        self.values_form: str | None = None
-        if schema.dictionary:
-            self.values_form = schema.dictionary.contents.format.decode()
-            for piece in self.pieces:
-                inner = piece.array.dictionary.contents
-                piece.dictionary = Piece(inner, self.values_form, piece.owner)
-
-    def __len__(self) -> int:
-        return sum(map(len, self.pieces))
+        self.pieces = [Piece(array.structure, form, array) for array in arrays]
+        values = schema.dictionary.contents.format.decode() if schema.dictionary else form
+        if values not in KNOWN:
+            raise BadInput(f"{name} holds no labels but Arrow's type {values!r}: cast it to text.")
+        for piece in self.pieces if schema.dictionary else ():
+            piece.dictionary = Piece(piece.array.dictionary.contents, values, piece.owner)
 
 
 def values_of(piece: Piece, start: int = 0, stop: int | None = None) -> list[Any]:
-    """Return a few values as Python values: those of a dictionary, or of the rows named."""
+    """Return rows as Python values; a dictionary's codes as the values that they stand for."""
     stop = len(piece) if stop is None else stop
     gone = piece.missing(start, stop)
-    if piece.form in TEXTS:
+    values: list[Any]
+    if piece.dictionary is not None:
+        known = values_of(piece.dictionary)
+        codes = piece.numbers(start, stop)
+        codes = codes if gone is None else np.where(gone, 0, codes)
+        values = [known[code] for code in codes.tolist()] if known else [None] * len(codes)
+    elif piece.form in TEXTS:
         values = _whole_texts(piece, start, stop)
     else:
         values = piece.numbers(start, stop).tolist()
     return values if gone is None else [None if g else v for v, g in zip(values, gone, strict=True)]
 
 
-def _whole_texts(piece: Piece, start: int, stop: int) -> list[Any]:
-    width = 64
-    while True:
-        texts = piece.texts(start, stop, width)
-        if not len(texts) or np.char.str_len(texts).max() < width:  # else some may be cut
-            return [text.decode() for text in texts.tolist()]
-        width *= 4
+def _whole_texts(piece: Piece, start: int, stop: int) -> list[str]:
+    """Return texts of any length, a block at a time, so that one long text costs little."""
+    found = []
+    for first in range(start, stop, BLOCK):
+        last = min(first + BLOCK, stop)
+        gone = piece.missing(first, last)
+        lengths = piece.lengths(first, last) * (1 if gone is None else ~gone)
+        width = max(1, int(lengths.max()))
+        raw = piece.texts(first, last, width).view("u1").reshape(-1, width)
+        found += [row[:n].tobytes().decode() for row, n in zip(raw, lengths, strict=True)]
+    return found

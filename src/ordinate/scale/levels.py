@@ -88,7 +88,10 @@ class Scale:
             return cls(PRESETS[declared], preset=declared)
         if ends := re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", declared):
             return cls(_integers(int(ends[1]), int(ends[2])))
-        labels = next(csv.reader([declared], skipinitialspace=True), [])
+        try:
+            labels = next(csv.reader([declared], skipinitialspace=True), [])
+        except csv.Error:
+            labels = []
         if len(labels) < 2:
             known = ", ".join(PRESETS)
             raise BadScale(
@@ -163,7 +166,7 @@ def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
             ) from None
         if is_missing(label):
             raise BadScale(f"Label {label!r} means a missing label. Give the level a name.")
-        if text_of(label) in seen:
+        if text_of(label) in seen or label in seen.values():
             raise BadScale(f"Label {label!r} is on the scale twice. Name each level once.")
         seen[text_of(label)] = label
     if len(checked) < 2:
@@ -175,11 +178,15 @@ def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ...]:
-    at = tuple(float(position) for position in positions)
+    given = list(positions)
+    try:
+        at = tuple(map(float, given))
+    except (TypeError, ValueError):
+        at = ()
     rising = all(low < high for low, high in pairwise(at))
     if len(at) != size or not rising or not np.isfinite(at).all():
         raise BadScale(
-            f"Positions must be {size} finite numbers that rise with the levels, not {list(at)}."
+            f"Positions must be {size} finite numbers that rise with the levels, not {given}."
         )
     return at
 

@@ -39,8 +39,8 @@ class Confusion:
     dropped: int = 0
 
     def __post_init__(self) -> None:
-        for array in (self.items, self.weights, self.squares):
-            array.setflags(write=False)
+        for array in self._arrays:
+            _frozen(array)
 
     # --- the doors ---------------------------------------------------------------------------
 
@@ -94,7 +94,13 @@ class Confusion:
         if inner.shape[-2:] != (size, size):
             raise BadInput(f"Counts for {scale} must be {size} x {size}, not {inner.shape}.")
         last = np.zeros(inner.shape[:-1]) if unanswered is None else _numbers(unanswered, "counts")
-        weights = np.concatenate([inner, np.broadcast_to(last, inner.shape[:-1])[..., None]], -1)
+        try:
+            last = np.broadcast_to(last, inner.shape[:-1])
+        except ValueError:
+            raise BadInput(
+                f"Unanswered counts for {scale} must be {size} numbers for each table."
+            ) from None
+        weights = np.concatenate([inner, last[..., None]], -1)
         if not weights.any():
             raise NoItems("All counts are 0: there is nothing to evaluate.")
         whole = bool((weights == np.floor(weights)).all())
@@ -126,12 +132,12 @@ class Confusion:
     @cached_property
     def gold(self) -> Array:
         """g_i: the weight of each gold level, unanswered items included."""
-        return self.weights.sum(axis=-1)
+        return _frozen(self.weights.sum(axis=-1))
 
     @cached_property
     def predicted(self) -> Array:
         """p_j: the weight of each predicted level."""
-        return self.counts.sum(axis=-2)
+        return _frozen(self.counts.sum(axis=-2))
 
     @cached_property
     def total(self) -> Any:
@@ -147,27 +153,27 @@ class Confusion:
     @cached_property
     def share(self) -> Array:
         """n_ij / N."""
-        return self.counts * self._scaling[..., None, None]
+        return _frozen(self.counts * self._scaling[..., None, None])
 
     @cached_property
     def gold_share(self) -> Array:
         """g_i / N."""
-        return self.gold * self._scaling[..., None]
+        return _frozen(self.gold * self._scaling[..., None])
 
     @cached_property
     def predicted_share(self) -> Array:
         """p_j / N."""
-        return self.predicted * self._scaling[..., None]
+        return _frozen(self.predicted * self._scaling[..., None])
 
     @cached_property
     def unanswered_share(self) -> Array:
         """The unanswered items of each gold level / N."""
-        return self.unanswered * self._scaling[..., None]
+        return _frozen(self.unanswered * self._scaling[..., None])
 
     @cached_property
     def by_chance(self) -> Array:
         """The shares expected if gold and predictions were independent."""
-        return self.gold_share[..., :, None] * self.predicted_share[..., None, :]
+        return _frozen(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
 
     # --- values that merge -------------------------------------------------------------------
 
@@ -211,7 +217,10 @@ class Confusion:
     def __getitem__(self, index: Any) -> "Confusion":
         if not self.shape:
             raise IndexError("This is one table; only a batch of tables can be indexed.")
-        return Confusion(self.scale, *(array[index] for array in self._arrays))
+        items, weights, squares = (array[index] for array in self._arrays)
+        if weights.shape[-2:] != self.weights.shape[-2:]:
+            raise IndexError("An index chooses tables of the batch, not their cells.")
+        return Confusion(self.scale, items, weights, squares)
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array]:
@@ -250,6 +259,11 @@ class Confusion:
         """Return other counts [..., K, K] on the same scale, everything answered."""
         full = np.concatenate([counts, np.zeros((*counts.shape[:-1], 1))], -1)
         return Confusion(self.scale, full, full, full)
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
 
 
 def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:

@@ -57,9 +57,9 @@ class _Joiner:
 
     def __init__(self, cells: int, fold: int, size: int) -> None:
         self.cells, self.fold = cells, fold
-        self.cell = np.empty(size, np.min_scalar_type(cells - 1))
+        self.cell = np.empty(size, np.min_scalar_type(cells))
         self.column = np.empty(min(size, CHUNK), self.cell.dtype)
-        self.number = np.empty(size // fold, np.min_scalar_type(cells**fold - 1))
+        self.number = np.empty(size // fold, np.min_scalar_type(cells**fold))
         self.wide = np.empty(size // fold, np.intp)
 
     def cells_of(self, rows: Codes, columns: Codes, start: int, stop: int) -> NDArray[Any]:
@@ -112,7 +112,7 @@ def _checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
     return weight
 
 
-class Within:
+class Within(Codes):
     """Codes of groups and of rows as one: group * height + row."""
 
     def __init__(self, groups: NDArray[np.int64], size: int, rows: Codes) -> None:
@@ -126,7 +126,3 @@ class Within:
         """Return the joint codes of these items."""
         height = len(self.rows.levels)
         return self.groups[start:stop] * height + self.rows.chunk(start, stop).astype(np.int64)
-
-    def label(self, row: int) -> Any:
-        """Return the row's own label."""
-        return self.rows.label(row)

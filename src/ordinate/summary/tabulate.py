@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.scale import Scale
-from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, encode, off_scale, row_of
+from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, Strange, encode, off_scale
 from ordinate.summary.counting import Sums, Within, count, count_weighted
 
 Missing = Literal["error", "drop", "worst"]
+Weights = NDArray[np.float64] | None
 SHOWN = 5  # rows named in an error
 DROP, WORST = "missing='drop' (--missing drop)", "missing='worst' (--missing worst)"
 
@@ -34,14 +35,25 @@ def count_columns(
     """Count two columns of labels, within groups where there are any."""
     rows, columns = encode(scale, gold, "gold"), encode(scale, predicted, "predicted")
     _same_length(len(rows), len(columns), "gold labels", "predictions")
-    counted: Codes = rows
     if groups is not None:
         _same_length(len(rows), len(groups.codes), "labels", "groups")
-        counted = Within(groups.codes, len(groups.values), rows)
-    raw = _sums(counted, columns, _weights(weights, len(rows)))
-    if groups is not None:
+    counted = rows if groups is None else Within(groups.codes, len(groups.values), rows)
+    weighing = _weights(weights, len(rows))
+    try:
+        raw = _sums(counted, columns, weighing)
         raw = Sums(*(x.reshape(-1, len(rows.levels), len(columns.levels)) for x in raw))
-    return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns)
+        strange = any(
+            np.compress(codes.levels == OFF, raw.items, axis=axis).any()
+            for axis, codes in ((1, rows), (2, columns))
+        )
+    except Strange:
+        strange = True
+    if strange:
+        _refuse(scale, rows, "gold", weighing)
+        _refuse(scale, columns, "predicted", weighing)
+    if groups is None:
+        raw = Sums(*(x[0] for x in raw))
+    return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
 
 
 def settle(scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> tuple[Sums, int]:
@@ -76,7 +88,7 @@ def _same_length(first: int, second: int, these: str, those: str) -> None:
         raise UnequalLengths(f"{first} {these} and {second} {those}: each item needs both.")
 
 
-def _weights(weights: Any, n: int) -> NDArray[np.float64] | None:
+def _weights(weights: Any, n: int) -> Weights:
     if weights is None:
         return None
     try:
@@ -87,7 +99,7 @@ def _weights(weights: Any, n: int) -> NDArray[np.float64] | None:
     return values
 
 
-def _sums(rows: Codes, columns: Codes, weights: NDArray[np.float64] | None) -> Sums:
+def _sums(rows: Codes, columns: Codes, weights: Weights) -> Sums:
     if weights is not None:
         return count_weighted(rows, columns, weights)
     counts = count(rows, columns)
@@ -96,12 +108,6 @@ def _sums(rows: Codes, columns: Codes, weights: NDArray[np.float64] | None) -> S
 
 def _placed(scale: Scale, raw: Sums, rows: Codes, columns: Codes) -> Sums:
     """Move sums from the columns' own codes to the positions of the scale."""
-    for axis, codes in enumerate((rows, columns)):
-        off = codes.levels == OFF
-        if off.any() and np.compress(off, raw.items, axis=axis - 2).any():
-            row = next(_rows_with(codes, np.flatnonzero(off)))
-            where = row_of(row, ("gold", "predicted")[axis])
-            raise off_scale(scale, codes.label(row), where)
     to_rows, to_columns = (_one_hot(codes.levels, len(scale) + 1) for codes in (rows, columns))
     return Sums(*(to_rows.T @ part @ to_columns for part in raw))
 
@@ -110,15 +116,32 @@ def _one_hot(levels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return (levels[:, None] == np.arange(size)).astype(np.int64)
 
 
-def _missing_rows(scale: Scale, rows: Codes, columns: Codes) -> MissingRows:
+# --- where something is wrong --------------------------------------------------------------------
+
+
+def _refuse(scale: Scale, codes: Codes, name: str, weights: Weights) -> None:
+    """Raise the error for the first label that is not on the scale, if there is one."""
+    for row in _rows(codes, weights, codes.off):
+        raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
+
+
+def _missing_rows(scale: Scale, rows: Codes, columns: Codes, weights: Weights) -> MissingRows:
     def find(codes: Codes) -> Callable[[], list[str]]:
-        gone = np.flatnonzero(codes.levels == len(scale))
-        return lambda: [f"row {row + 1}" for row in islice(_rows_with(codes, gone), SHOWN)]
+        def missing(start: int, stop: int) -> NDArray[np.bool_]:
+            return np.asarray(codes.levels[codes.chunk(start, stop)] == len(scale))
+
+        return lambda: [f"row {row + 1}" for row in islice(_rows(codes, weights, missing), SHOWN)]
 
     return MissingRows(find(rows), find(columns))
 
 
-def _rows_with(codes: Codes, wanted: NDArray[np.int64]) -> Iterator[int]:
+def _rows(
+    codes: Codes, weights: Weights, wanted: Callable[[int, int], NDArray[np.bool_]]
+) -> Iterator[int]:
+    """Return the rows that fit; an item of weight 0 does not exist."""
     for start in range(0, len(codes), CHUNK):
-        chunk = codes.chunk(start, min(start + CHUNK, len(codes)))
-        yield from (start + int(row) for row in np.flatnonzero(np.isin(chunk, wanted)))
+        stop = min(start + CHUNK, len(codes))
+        fits = wanted(start, stop)
+        if weights is not None:
+            fits &= weights[start:stop] > 0
+        yield from (start + int(row) for row in np.flatnonzero(fits))

@@ -1,0 +1,670 @@
+"""Ordinate beside its peers on the same columns of labels: ratios within one run, on one thread.
+
+    python benchmarks/labels.py --write docs/benchmarks.md      everything, about an hour
+    python benchmarks/labels.py --quick                         a smoke test, a minute or two
+
+The page has every case and every target, the missed ones with their reason.
+"""
+
+import os
+
+os.environ.update(  # read by the libraries when they are imported
+    OMP_NUM_THREADS="1",
+    OPENBLAS_NUM_THREADS="1",
+    MKL_NUM_THREADS="1",
+    NUMEXPR_NUM_THREADS="1",
+    POLARS_MAX_THREADS="1",
+)
+
+import argparse
+import gc
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import dlordinal.metrics as dl
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sklearn.metrics as sk
+import torch
+import torchmetrics.functional.classification as tm
+from numpy.typing import NDArray
+
+import ordinate
+
+SIZES, QUICK_SIZES = (10_000, 1_000_000, 10_000_000), (10_000, 100_000)
+LEVELS = ("A1", "A2", "B1", "B2", "C1", "C2")
+SHARES = (0.10, 0.20, 0.25, 0.25, 0.15, 0.05)
+SPREAD = 0.7  # of predictions around gold, in levels
+SEED = 20_240_601
+
+ROUNDS, FEWEST = 7, 3  # of repetitions; a fast call is repeated more often within a round
+BURST = 0.1  # seconds of repetitions within a round
+LONG = 20.0  # seconds: after these, the fewest repetitions are enough
+TOO_LONG = 60.0  # seconds: a call this slow is not repeated
+COMMAND_RUNS, MEMORY_RUNS = 9, 3
+
+Column = Any
+Call = Callable[[], Any]
+Table = list[list[str]]
+
+
+# --- the data ------------------------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """Gold and predicted labels of one kind, and the scale that they are on."""
+
+    gold: Column
+    predicted: Column
+    scale: ordinate.Scale
+
+
+def codes(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return gold levels in the shares of a language test, and predictions near them."""
+    rng = np.random.default_rng(SEED)
+    gold = rng.choice(len(LEVELS), size=n, p=SHARES)
+    errors = np.rint(rng.normal(0, SPREAD, n)).astype(np.int64)
+    return gold, np.clip(gold + errors, 0, len(LEVELS) - 1)
+
+
+def pairs(n: int) -> dict[str, Pair]:
+    """Return the same items in each kind of column."""
+    both = codes(n)
+    texts = np.array(LEVELS, object)
+    levels = pd.CategoricalDtype(LEVELS, ordered=True)
+    numbers, cefr = ordinate.Scale.of(f"0..{len(LEVELS) - 1}"), ordinate.Scale.of("cefr")
+    return {
+        "int64": Pair(*both, numbers),
+        "int8": Pair(*(column.astype(np.int8) for column in both), numbers),
+        "categorical": Pair(
+            *(pd.Series(pd.Categorical.from_codes(column, dtype=levels)) for column in both), cefr
+        ),
+        "object strings": Pair(*(texts[column] for column in both), cefr),
+    }
+
+
+# --- the contenders ------------------------------------------------------------------------------
+
+# By Ordinate's name of what they compute, where it has one: `check` compares the values.
+SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
+    "accuracy": sk.accuracy_score,
+    "macro_accuracy": sk.balanced_accuracy_score,
+    "f1_macro": partial(sk.f1_score, average="macro"),
+    "cohen_kappa": sk.cohen_kappa_score,
+    "linear_kappa": partial(sk.cohen_kappa_score, weights="linear"),
+    "quadratic_kappa": partial(sk.cohen_kappa_score, weights="quadratic"),
+    "per level": partial(sk.classification_report, output_dict=True),
+}
+TORCHMETRICS: dict[str, Callable[..., Any]] = {
+    "accuracy": partial(tm.multiclass_accuracy, average="micro"),
+    "macro_accuracy": partial(tm.multiclass_accuracy, average="macro"),
+    "f1_macro": partial(tm.multiclass_f1_score, average="macro"),
+    "cohen_kappa": tm.multiclass_cohen_kappa,
+    "linear_kappa": partial(tm.multiclass_cohen_kappa, weights="linear"),
+    "quadratic_kappa": partial(tm.multiclass_cohen_kappa, weights="quadratic"),
+    "table": tm.multiclass_confusion_matrix,
+}
+DLORDINAL: dict[str, Callable[..., Any]] = {
+    "accuracy_within": dl.accuracy_off1,
+    "macro_mae": dl.amae,
+    "max_mae": dl.mmae,
+    "min_sensitivity": dl.minimum_sensitivity,
+}
+PEERS = {"scikit-learn": SCIKIT_LEARN, "torchmetrics": TORCHMETRICS, "dlordinal": DLORDINAL}
+OURS = ("report", "report as text", "table")
+READS = ("sum", "max")
+
+
+def by_scikit_learn(pair: Pair) -> dict[str, Any]:
+    """Return what scikit-learn's set finds."""
+    return {name: call(pair.gold, pair.predicted) for name, call in SCIKIT_LEARN.items()}
+
+
+def by_dlordinal(pair: Pair) -> dict[str, Any]:
+    """Return what dlordinal's set finds."""
+    return {name: call(pair.gold, pair.predicted) for name, call in DLORDINAL.items()}
+
+
+def by_torchmetrics(gold: torch.Tensor, predicted: torch.Tensor) -> dict[str, Any]:
+    """Return what torchmetrics' set finds, its arguments checked as it does by default."""
+    return {
+        name: call(predicted, gold, num_classes=len(LEVELS)) for name, call in TORCHMETRICS.items()
+    }
+
+
+def contenders(pair: Pair) -> dict[str, Call]:
+    """Return everything that this kind of column can be given to."""
+    gold, predicted, scale = pair
+    calls: dict[str, Call] = {
+        "scikit-learn": lambda: by_scikit_learn(pair),
+        "dlordinal": lambda: by_dlordinal(pair),
+        "report": lambda: ordinate.evaluate(gold, predicted, scale),
+        "report as text": lambda: str(ordinate.evaluate(gold, predicted, scale)),
+        "table": lambda: ordinate.Confusion.of(scale, gold, predicted),
+    }
+    arrays = [numbers(gold), numbers(predicted)]
+    if arrays[0].dtype.kind == "i":
+        calls["sum"] = lambda: [array.sum() for array in arrays]
+        calls["max"] = lambda: [array.max() for array in arrays]
+    if isinstance(gold, np.ndarray) and gold.dtype.kind == "i":
+        tensors = [torch.from_numpy(array) for array in arrays]
+        calls["torchmetrics"] = lambda: by_torchmetrics(*tensors)
+    return calls
+
+
+def numbers(column: Column) -> NDArray[Any]:
+    """Return the array that a reader of the column has to read."""
+    return column.cat.codes.to_numpy() if isinstance(column, pd.Series) else column
+
+
+def check(pair: Pair, calls: dict[str, Call]) -> None:
+    """Stop if two libraries disagree about a metric: ratios of other work would say nothing."""
+    table = ordinate.Confusion.of(pair.scale, pair.gold, pair.predicted)
+    known = {metric.name for metric in ordinate.metrics()}
+    for peer in PEERS.keys() & calls.keys():
+        for name, value in calls[peer]().items():
+            if name not in known:
+                continue
+            ours = float(ordinate.score(name, table))
+            if not np.isclose(float(value), ours, atol=1e-5):
+                raise SystemExit(f"{peer} finds {name} {value}, Ordinate {ours}.")
+
+
+# --- measuring -----------------------------------------------------------------------------------
+
+
+class Cell(NamedTuple):
+    """What was measured: how many items, in which kind of column, by whom."""
+
+    n: int
+    kind: str
+    who: str
+
+
+class Timing(NamedTuple):
+    """The best time in seconds, and of how many repetitions."""
+
+    best: float
+    repetitions: int
+
+
+Timings = dict[Cell, Timing]
+
+
+def measure(sizes: Sequence[int]) -> Timings:
+    """Measure every contender on every kind of column."""
+    timings: Timings = {}
+    for n in sizes:
+        calls: dict[Cell, Call] = {}
+        for kind, pair in pairs(n).items():
+            known = contenders(pair)
+            if n == min(sizes):
+                check(pair, known)
+            calls |= {Cell(n, kind, who): call for who, call in known.items()}
+        timings |= interleaved(calls)
+    return timings
+
+
+def interleaved(calls: dict[Cell, Call]) -> Timings:
+    """Time all calls in turn, round after round, so that noise hits all of them."""
+    times: dict[Cell, list[float]] = {cell: [] for cell in calls}
+    gc.disable()
+    for number in range(ROUNDS):
+        for cell, call in calls.items():
+            if enough(times[cell]):
+                continue
+            log(f"round {number + 1}: {cell.n:,} {cell.kind}, {cell.who}")
+            times[cell] += burst(call)
+            gc.collect()
+    gc.enable()
+    return {cell: Timing(min(found), len(found)) for cell, found in times.items()}
+
+
+def enough(times: list[float]) -> bool:
+    """Say whether a slow call has been repeated as often as it is worth."""
+    if times and min(times) > TOO_LONG:
+        return True
+    return len(times) >= FEWEST and sum(times) > LONG
+
+
+def burst(call: Call) -> list[float]:
+    """Time a call again and again for a moment, once at least."""
+    times: list[float] = []
+    last = time.perf_counter() + BURST
+    while not times or start < last:
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def bincount_cost(n: int = 1_000_000) -> float:
+    """Return the seconds that NumPy's bincount takes for a number that is in the cache."""
+    gold, predicted = codes(n)
+    cell = gold * len(LEVELS) + predicted
+    return min(burst(lambda: np.bincount(cell))) / n
+
+
+def log(message: str) -> None:
+    """Say on the terminal how far the run is."""
+    print(message, file=sys.stderr, flush=True)
+
+
+# --- the command line ----------------------------------------------------------------------------
+
+# A small process starts the command: a child is charged with the memory of the one that started it.
+LAUNCHER = """
+import os, sys, time
+quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+start = time.perf_counter()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
+_, status, used = os.wait4(child, 0)
+print(time.perf_counter() - start, used.ru_maxrss, os.waitstatus_to_exitcode(status))
+"""
+
+
+class Commands(NamedTuple):
+    """What the command line costs: seconds of new processes, and bytes at the peak."""
+
+    evaluate: float
+    import_numpy: float
+    peak: float
+    rows: int
+
+
+def launch(*command: str) -> tuple[float, float]:
+    """Run a command in a process of its own; return its seconds and its peak memory in bytes."""
+    found = subprocess.run(
+        [sys.executable, "-c", LAUNCHER, *command], stdout=subprocess.PIPE, text=True, check=True
+    )
+    seconds, kibibytes, code = found.stdout.split()
+    if code != "0":
+        raise SystemExit(f"{' '.join(command)} ended with {code}.")
+    return float(seconds), float(kibibytes) * 1024
+
+
+def measure_commands(rows: int) -> Commands:
+    """Measure `ordinate evaluate` on a small CSV for time, on a large Parquet file for memory."""
+    script = str(Path(sys.executable).with_name("ordinate"))
+    with tempfile.TemporaryDirectory() as folder:
+        small, large = Path(folder, "small.csv"), Path(folder, "large.parquet")
+        frame(1_000).to_pandas().to_csv(small, index_label="id")
+        pq.write_table(frame(rows), large)
+        evaluate = (script, "evaluate", str(small))
+        import_numpy = (sys.executable, "-c", "import numpy")
+        log("command line")
+        runs = [(launch(*evaluate)[0], launch(*import_numpy)[0]) for _ in range(COMMAND_RUNS + 1)]
+        peak = max(launch(script, "evaluate", str(large))[1] for _ in range(MEMORY_RUNS))
+    cold, numpy = zip(*runs[1:], strict=True)  # the first run fills the file cache
+    return Commands(statistics.median(cold), statistics.median(numpy), peak, rows)
+
+
+def frame(n: int) -> pa.Table:
+    """Return gold and predicted levels as texts."""
+    gold, predicted = (pa.array(LEVELS).take(pa.array(column)) for column in codes(n))
+    return pa.table({"gold": gold, "predicted": predicted})
+
+
+# --- targets -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Target:
+    """A ratio or a size to reach, what was measured, and why it may be missed."""
+
+    claim: str
+    limit: float
+    measured: float
+    reason: str
+    at_least: bool = False
+    unit: str = "×"
+
+    @property
+    def met(self) -> bool:
+        """Whether the target is reached."""
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+    def row(self) -> list[str]:
+        """Return the row of the table of targets."""
+        bound = "at least" if self.at_least else "at most"
+        return [
+            self.claim,
+            f"{bound} {self.limit:g}{self.unit}",
+            f"{shown(self.measured, digits=4)}{self.unit}",
+            "met" if self.met else "**missed**",
+            "" if self.met else self.reason,
+        ]
+
+
+FASTER = {  # peer, items: how many times as long as the whole report it should take
+    ("scikit-learn", 1_000_000): 150.0,
+    ("scikit-learn", 10_000_000): 150.0,
+    ("torchmetrics", 1_000_000): 5.0,
+    ("torchmetrics", 10_000_000): 10.0,
+}
+READING = {"int64": 3.0, "int8": 8.0}  # how many times as long as reading the table may take
+CATEGORICAL = 1.5  # times as long as int8 codes
+COLD, PEAK = 3.0, 300.0  # times as long as importing NumPy; MB
+
+
+def targets(timings: Timings, commands: Commands, sizes: Sequence[int]) -> list[Target]:
+    """Return all targets for the sizes that were measured."""
+    return [
+        *against_peers(timings, sizes),
+        *against_reading(timings, sizes),
+        *against_codes(timings, sizes),
+        *of_commands(commands),
+    ]
+
+
+def against_peers(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
+    """Yield how much faster the whole report is."""
+    for (peer, n), limit in FASTER.items():
+        if n in sizes:
+            yield Target(
+                f"report faster than {peer}, int64, {n:,} items",
+                limit,
+                ratio(timings, Cell(n, "int64", peer), "report"),
+                "The report took longer in this run than the target allows.",
+                at_least=True,
+            )
+
+
+def against_reading(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
+    """Yield how much longer the table takes than reading, by both measures of reading."""
+    per_number = bincount_cost()
+    for kind, limit in READING.items():
+        for n in sizes:
+            cell = Cell(n, kind, "table")
+            yield from (
+                Target(
+                    f"table beside `{read}()` of both columns, {kind}, {n:,} items",
+                    limit,
+                    ratio(timings, cell, read),
+                    slower_than_reading(timings, cell, read, per_number),
+                )
+                for read in READS
+            )
+
+
+def slower_than_reading(timings: Timings, table: Cell, read: str, per_number: float) -> str:
+    """Explain why counting takes longer than a pass, in numbers of this run."""
+    seconds, reading = timings[table].best, timings[table._replace(who=read)].best
+    if table.n < 100_000:
+        return (
+            f"The fixed cost of a call shows: the table takes {seconds * 1e6:.0f} µs, "
+            f"and reading so little {reading * 1e6:.1f} µs."
+        )
+    size = 2 * table.n * np.dtype(table.kind).itemsize
+    place = "lie in the processor's cache" if size <= last_cache() else "come from memory"
+    return (
+        f"The {readable(size)} {place}, where this pass reads {size / reading / 1e9:.0f} GB/s, "
+        f"or {reading / table.n * 1e9:.2f} ns per item; the table takes "
+        f"{seconds / table.n * 1e9:.2f} ns per item, and NumPy's bincount alone "
+        f"{per_number * 1e9:.1f} ns per number that it counts (several items share one)."
+    )
+
+
+def against_codes(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
+    """Yield how much longer a categorical takes than the integers inside it."""
+    for n in sizes:
+        yield Target(
+            f"table of a categorical beside int8, {n:,} items",
+            CATEGORICAL,
+            timings[Cell(n, "categorical", "table")].best / timings[Cell(n, "int8", "table")].best,
+            "The categories have to be looked up on the scale, and the codes searched for missing "
+            "labels, which integers cannot have.",
+        )
+
+
+def of_commands(commands: Commands) -> Iterable[Target]:
+    """Yield what the command line should cost."""
+    yield Target(
+        "cold `ordinate evaluate` of a CSV of 1,000 rows beside `import numpy`",
+        COLD,
+        commands.evaluate / commands.import_numpy,
+        "A new process has to load DuckDB besides NumPy, to open a database and to read the file.",
+    )
+    yield Target(
+        f"peak memory of `ordinate evaluate`, Parquet, {commands.rows:,} rows",
+        PEAK,
+        commands.peak / 1e6,
+        "The buffers in which DuckDB reads Parquet are larger than the target.",
+        unit=" MB",
+    )
+
+
+def ratio(timings: Timings, cell: Cell, other: str) -> float:
+    """Return how many times as long as another contender on the same column one takes."""
+    return timings[cell].best / timings[cell._replace(who=other)].best
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def page(timings: Timings, commands: Commands, sizes: Sequence[int]) -> str:
+    """Return the whole page in Markdown."""
+    found = targets(timings, commands, sizes)
+    parts = [
+        "# Benchmarks",
+        wrapped(f"`make bench` writes this page. {METHOD}"),
+        sets(),
+        environment(),
+        "## Targets",
+        f"{sum(target.met for target in found)} of {len(found)} are met. × are ratios of times.",
+        markdown(
+            ["target", "limit", "measured", "verdict", "why it is missed"],
+            [target.row() for target in found],
+        ),
+        "## Ratios",
+        wrapped(RATIOS),
+        markdown(["items", "input", *RATIO_COLUMNS], ratio_rows(timings, sizes)),
+        "## Command line",
+        wrapped(about_commands(commands)),
+        "## Times behind the ratios",
+        wrapped(TIMES),
+        markdown(["items", "input", *PEERS, *OURS, *READS], time_rows(timings, sizes)),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+METHOD = (
+    "All contenders run in one process on one thread, in turn, round after round, so that noise "
+    f"hits all of them: up to {ROUNDS} rounds, in each of which a fast call is repeated for "
+    f"{BURST:g} s, and {FEWEST} repetitions at least; a call of more than {TOO_LONG:g} s is made "
+    "once. The garbage collector is off while they run, and the best time of each counts. The "
+    f"items are the same in each kind of column: {len(LEVELS)} levels, predictions near gold, a "
+    f"fixed seed (integers are 0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one "
+    "level are one object). Before anything is timed, all libraries have to find the same values. "
+    "Only ratios within a run mean something: other machines have other times."
+)
+RATIOS = (
+    "The first three columns say how many times as long as Ordinate's whole report the peer's set "
+    "takes; the next two, the parts of Ordinate against its own report; the last two, how many "
+    "times as long as reading the bytes the table takes, where reading is NumPy's `sum()` or its "
+    "fastest single pass, `max()`, of both columns (of a categorical: of its codes)."
+)
+TIMES = (
+    "Milliseconds, best of the number of repetitions in brackets. They are of the machine above "
+    "and of this run, and are no claim."
+)
+RATIO_COLUMNS = {  # who / beside whom
+    "scikit-learn / report": ("scikit-learn", "report"),
+    "torchmetrics / report": ("torchmetrics", "report"),
+    "dlordinal / report": ("dlordinal", "report"),
+    "report as text / report": ("report as text", "report"),
+    "table / report": ("table", "report"),
+    "table / sum": ("table", "sum"),
+    "table / max": ("table", "max"),
+}
+
+
+def sets() -> str:
+    """Return a list of what each contender computes."""
+    lines = [
+        f"- **{peer}**: {', '.join(f'`{written(call)}`' for call in calls.values())}."
+        for peer, calls in PEERS.items()
+    ]
+    default = ordinate.evaluate(LEVELS, LEVELS, "cefr").metrics
+    report = (
+        f"- **report**: `ordinate.evaluate`, which has {len(default)} metrics "
+        f"({', '.join(f'`{name}`' for name in default)}), each beside its baselines, the confusion "
+        "table, and precision, recall, F1 and mean absolute error of each level, without "
+        "intervals. It shows no unweighted kappa unless asked to."
+    )
+    lines += [
+        report,
+        "- **report as text**: the same and `str()` of it.",
+        "- **table**: `Confusion.of` alone, which also checks that every label is on the scale.",
+    ]
+    return "\n".join(wrapped(line, indent="  ") for line in lines)
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines of the length that the project keeps to."""
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def written(call: Callable[..., Any]) -> str:
+    """Return the call as people write it."""
+    if not isinstance(call, partial):
+        return call.__name__
+    options = ", ".join(f"{name}={value!r}" for name, value in call.keywords.items())
+    return f"{call.func.__name__}({options})"
+
+
+def environment() -> str:
+    """Return the versions and the processor."""
+    libraries = "ordinate numpy pandas pyarrow duckdb scikit-learn scipy torch torchmetrics"
+    versions = [f"{name} {version(name)}" for name in [*libraries.split(), "dlordinal"]]
+    used = (
+        f"Versions: Python {platform.python_version()}, {', '.join(versions)} (its metrics alone, "
+        "without the packages that its networks need)."
+    )
+    return f"{wrapped(used)}\n\n{wrapped(f'Processor: {processor()}.')}"
+
+
+def processor() -> str:
+    """Return the model of the processor, its number of cores and its caches."""
+    facts = cpu_facts()
+    caches = [
+        f"{name.removesuffix(' cache')} {readable(int(text.split()[0]))}"
+        for name, text in facts.items()
+        if name.endswith(" cache") and name != "L1i cache"
+    ]
+    model = facts.get("Model name", platform.processor() or "unknown")
+    return f"{model}, {os.cpu_count()} cores; all caches together: {', '.join(caches) or 'unknown'}"
+
+
+def cpu_facts() -> dict[str, str]:
+    """Return what lscpu says, caches in bytes."""
+    if not shutil.which("lscpu"):
+        return {}
+    english = {**os.environ, "LC_ALL": "C"}
+    told = subprocess.run(
+        ["lscpu", "--bytes"], capture_output=True, text=True, check=True, env=english
+    )
+    lines = (line.partition(":") for line in told.stdout.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def last_cache() -> int:
+    """Return the bytes of the last cache before memory; 0 if nobody knows."""
+    return int(cpu_facts().get("L3 cache", "0").split()[0])
+
+
+def readable(size: int) -> str:
+    """Return bytes as people say them."""
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+
+
+def about_commands(commands: Commands) -> str:
+    """Return what the command line costs, in words."""
+    times = commands.evaluate / commands.import_numpy
+    return (
+        f"A cold `ordinate evaluate` of a CSV of 1,000 rows (a new process; its files are in the "
+        f"file cache) takes {times:.2f} times as long as `python -c 'import numpy'` with the same "
+        f"interpreter: medians of {COMMAND_RUNS} interleaved runs, {commands.evaluate * 1e3:.0f} "
+        f"and {commands.import_numpy * 1e3:.0f} ms. Its peak memory on a Parquet file of "
+        f"{commands.rows:,} rows, two columns of texts, is {commands.peak / 1e6:.0f} MB (resident, "
+        f"the largest of {MEMORY_RUNS} runs). DuckDB chooses its own number of threads in both."
+    )
+
+
+def ratio_rows(timings: Timings, sizes: Sequence[int]) -> Table:
+    """Return the ratios of every size and kind of column."""
+    return [
+        [f"{n:,}", kind]
+        + [
+            shown(ratio(timings, Cell(n, kind, who), other))
+            if {Cell(n, kind, who), Cell(n, kind, other)} <= timings.keys()
+            else "–"
+            for who, other in RATIO_COLUMNS.values()
+        ]
+        for n, kind in cases(timings, sizes)
+    ]
+
+
+def time_rows(timings: Timings, sizes: Sequence[int]) -> Table:
+    """Return the times of every size and kind of column."""
+    found = {
+        cell: f"{shown(timing.best * 1e3)} ({timing.repetitions})"
+        for cell, timing in timings.items()
+    }
+    return [
+        [f"{n:,}", kind] + [found.get(Cell(n, kind, who), "–") for who in (*PEERS, *OURS, *READS)]
+        for n, kind in cases(timings, sizes)
+    ]
+
+
+def cases(timings: Timings, sizes: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the sizes and kinds of columns in the order of the tables."""
+    kinds = dict.fromkeys(cell.kind for cell in timings)
+    return [(n, kind) for n in sizes for kind in kinds]
+
+
+def shown(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits that count."""
+    if value >= 10**digits / 10:
+        return f"{value:,.0f}"
+    return f"{value:#.{digits}g}" if value >= 0.01 else f"{value:.4f}"
+
+
+def markdown(head: Sequence[str], rows: Table) -> str:
+    """Return a table in Markdown, texts to the left and numbers to the right."""
+    right = [all(row[k][:1] in "0123456789–" for row in rows) for k in range(len(head))]
+    rule = ["---:" if numeric else "---" for numeric in right]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [list(head), rule, *rows])
+
+
+def main() -> None:
+    """Measure, print the page, and write it where asked to."""
+    parser = argparse.ArgumentParser(description="Measure Ordinate beside its peers.")
+    parser.add_argument("--quick", action="store_true", help="small data only: a smoke test")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    sizes = QUICK_SIZES if options.quick else SIZES
+    commands = measure_commands(max(sizes))
+    text = page(measure(sizes), commands, sizes)
+    print(text)
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

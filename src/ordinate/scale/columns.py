@@ -1,0 +1,306 @@
+"""The kinds of columns: each gives its labels as small integers, a chunk of rows at a time.
+
+The codes are whatever small integers a column already has, and `levels` says at which position of
+the scale each of them stands; so a column is counted by its own codes, in place.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.scale.arrow import Piece, values_of
+from ordinate.scale.labels import plain
+from ordinate.scale.levels import Scale
+
+CHUNK = 1 << 16  # items; small enough for the cache, large enough to forget the loop around it
+OFF = -1  # in `levels`: not on the scale
+WIDEST = 4096  # the largest span of integer labels that is counted without a search
+LONGEST_NUMBER = 24  # bytes of a number as text: more than any float64 needs
+
+Integers = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+
+class Strange(Exception):
+    """A label is not on the scale; which one, and where, `off` tells."""
+
+
+class Codes:
+    """A column of `len(self)` items as codes from 0 to `len(levels) - 1`."""
+
+    levels: NDArray[np.int64]  # position on the scale; len(scale) means missing, OFF off the scale
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the codes of these rows, or raise Strange for labels that have none."""
+        raise NotImplementedError
+
+    def off(self, start: int, stop: int) -> Mask:
+        """Tell which of these rows are not on the scale."""
+        return np.asarray(self.levels[self.chunk(start, stop)] == OFF)
+
+    def label(self, row: int) -> Any:
+        """Return what the column holds in a row."""
+        raise NotImplementedError
+
+
+class Categories(Codes):
+    """Codes into a list of categories; -1 is missing."""
+
+    def __init__(self, scale: Scale, codes: Integers, categories: Sequence[Any]) -> None:
+        self.codes, self.categories = codes, [plain(category) for category in categories]
+        self.levels = levels_of(scale, self.categories)
+        self.complete = not len(codes) or bool(codes.min() >= 0)
+        if self.complete:
+            self.levels = self.levels[:-1]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the codes as they are; -1 as the number after the last category."""
+        codes = unsigned(self.codes[start:stop])
+        return codes if self.complete else np.minimum(codes, len(self.categories))
+
+    def label(self, row: int) -> Any:
+        """Return the category of a row."""
+        return self.categories[self.codes[row]]
+
+
+class Dictionary(Categories):
+    """An Arrow dictionary: codes in place, nulls from the validity bits."""
+
+    def __init__(self, scale: Scale, piece: Piece) -> None:
+        values = values_of(piece.dictionary) if piece.dictionary else []
+        super().__init__(scale, piece.numbers(0, len(piece)), values)
+        self.levels, self.piece = levels_of(scale, self.categories), piece
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the codes as they are; nulls as the number after the last value."""
+        codes = unsigned(self.codes[start:stop])
+        missing = self.piece.missing(start, stop)
+        return codes if missing is None else np.where(missing, len(self.categories), codes)
+
+
+class Numbers(Codes):
+    """Integers that are the labels themselves, counted as they are."""
+
+    def __init__(self, scale: Scale, values: Integers) -> None:
+        self.values = values
+        numbers = integer_labels(scale)
+        self.lowest, self.highest = min(0, *numbers), max(numbers)
+        self.levels = np.full(self.highest - self.lowest + 1, OFF)
+        for number, code in numbers.items():
+            self.levels[number - self.lowest] = code
+        # Read without a sign, negative numbers are too large to be labels.
+        self.as_they_are = self.lowest == 0 and self.highest <= np.iinfo(values.dtype).max // 2
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the numbers above the lowest label."""
+        values = self.values[start:stop]
+        if self.as_they_are:
+            codes = unsigned(values)
+            if codes.size and codes.max() > self.highest:
+                raise Strange
+            return codes
+        if values.size and (values.min() < self.lowest or values.max() > self.highest):
+            raise Strange
+        return values.astype(np.int64) - self.lowest
+
+    def off(self, start: int, stop: int) -> Mask:
+        """Tell which numbers are no labels."""
+        values = self.values[start:stop]
+        inside = (values >= self.lowest) & (values <= self.highest)
+        near = np.where(inside, values, 0).astype(np.int64) - self.lowest
+        return np.asarray(~inside | (self.levels[near] == OFF))
+
+    def label(self, row: int) -> Any:
+        """Return the number in a row."""
+        return plain(self.values[row])
+
+
+class Looked(NamedTuple):
+    """Values to look up, which of them are missing, and how long texts really are."""
+
+    values: NDArray[Any]
+    missing: Mask | None = None
+    lengths: Integers | None = None
+
+
+class Searched(Codes):
+    """Texts or numbers, looked up in the sorted labels; other spellings go by the lookup."""
+
+    def __init__(
+        self,
+        scale: Scale,
+        length: int,
+        look: Callable[[int, int], Looked],
+        show: Callable[[int], Any],
+        keys: dict[Any, int],
+    ) -> None:
+        self.scale, self.length, self.look, self.show = scale, length, look, show
+        self.keys = np.array(sorted(keys))
+        self.codes = np.array([keys[key] for key in sorted(keys)], np.int64)
+        self.levels = np.append(np.arange(len(scale) + 1), OFF)
+
+    def __len__(self) -> int:
+        return self.length
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the positions on the scale."""
+        values, missing, lengths = self.look(start, stop)
+        nearest = np.minimum(np.searchsorted(self.keys, values), len(self.keys) - 1)
+        codes = self.codes[nearest]
+        strange = self.keys[nearest] != values
+        cut = np.zeros(len(values), bool)
+        if lengths is not None:  # too long, or ended by zero bytes, which are not compared
+            cut = lengths > np.char.str_len(values)
+        if missing is not None:
+            codes[missing] = len(self.scale)
+            strange, cut = strange & ~missing, cut & ~missing
+        for row in np.flatnonzero(cut):
+            codes[row] = self._code(start + int(row))
+        strange &= ~cut
+        if strange.any():
+            self._resolve(codes, values, np.flatnonzero(strange), start)
+        return codes
+
+    def _resolve(
+        self, codes: Integers, values: NDArray[Any], rows: NDArray[np.intp], start: int
+    ) -> None:
+        """Find other spellings, one look for each distinct value."""
+        _, first, which = np.unique(values[rows], return_index=True, return_inverse=True)
+        codes[rows] = np.array([self._code(start + int(row)) for row in rows[first]])[which]
+
+    def _code(self, row: int) -> int:
+        return code_of(self.scale, self.show(row))
+
+    def label(self, row: int) -> Any:
+        """Return the value in a row."""
+        return self.show(row)
+
+
+class Objects(Codes):
+    """Python objects, each looked up: a list, or an array of objects."""
+
+    def __init__(self, scale: Scale, items: Any) -> None:
+        self.scale, self.items = scale, items
+        self.levels = np.append(np.arange(len(scale) + 1), OFF)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the positions on the scale."""
+        part = self.items[start:stop]
+        part = part.tolist() if isinstance(part, np.ndarray) else part
+        try:
+            return np.fromiter(map(self.scale.lookup.__getitem__, part), np.int64, len(part))
+        except (KeyError, TypeError):
+            raise Strange from None
+
+    def off(self, start: int, stop: int) -> Mask:
+        """Tell which objects are no labels, one by one."""
+        off = [code_of(self.scale, label) > len(self.scale) for label in self.items[start:stop]]
+        return np.array(off, bool)
+
+    def label(self, row: int) -> Any:
+        """Return the object in a row."""
+        return plain(self.items[row])
+
+
+class Pieces(Codes):
+    """Columns one after another, all with the same levels."""
+
+    def __init__(self, parts: Sequence[Codes]) -> None:
+        self.parts, self.levels = parts, parts[0].levels
+        self.ends = np.cumsum([len(part) for part in parts])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def _within(self, start: int, stop: int) -> list[tuple[Codes, int, int]]:
+        found = []
+        for part, end in zip(self.parts, self.ends.tolist(), strict=True):
+            first = end - len(part)
+            if first < stop and start < end:
+                found.append((part, max(start, first) - first, min(stop, end) - first))
+        return found
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the codes of the parts that these rows lie in."""
+        found = [part.chunk(first, last) for part, first, last in self._within(start, stop)]
+        return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def off(self, start: int, stop: int) -> Mask:
+        """Ask the parts."""
+        return np.concatenate([p.off(first, last) for p, first, last in self._within(start, stop)])
+
+    def label(self, row: int) -> Any:
+        """Ask the part that the row lies in."""
+        ((part, first, _),) = self._within(row, row + 1)
+        return part.label(first)
+
+
+class Translated(Codes):
+    """Another column's codes as positions of the scale, where parts have different codes."""
+
+    def __init__(self, scale: Scale, source: Codes) -> None:
+        self.source = source
+        self.levels = np.append(np.arange(len(scale) + 1), OFF)
+        self.positions = np.where(source.levels == OFF, len(scale) + 1, source.levels)
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def chunk(self, start: int, stop: int) -> Integers:
+        """Return the positions on the scale."""
+        return self.positions[self.source.chunk(start, stop)]
+
+    def off(self, start: int, stop: int) -> Mask:
+        """Ask the column."""
+        return self.source.off(start, stop)
+
+    def label(self, row: int) -> Any:
+        """Ask the column."""
+        return self.source.label(row)
+
+
+def code_of(scale: Scale, label: Any) -> int:
+    """Return a label's position; after the last level comes missing, and then off the scale."""
+    try:
+        return scale.lookup[label]
+    except (KeyError, TypeError):
+        return len(scale) + 1
+
+
+def levels_of(scale: Scale, categories: Sequence[Any]) -> NDArray[np.int64]:
+    """Return the positions of categories, and that of a missing one last."""
+    found = [code_of(scale, category) for category in categories]
+    return np.array([*(OFF if c > len(scale) else c for c in found), len(scale)], np.int64)
+
+
+def integer_labels(scale: Scale) -> dict[int, int]:
+    """Return the labels that are integers, with their positions."""
+    keys = scale.lookup.items()
+    return {int(key): code for key, code in keys if _is_integer(key)}
+
+
+def _is_integer(key: Hashable) -> bool:
+    if isinstance(key, bool) or not isinstance(key, (int, str)):
+        return False
+    return str(key).removeprefix("-").isdecimal() and str(key).isascii()
+
+
+def unsigned(values: Integers) -> Integers:
+    """Return integers in place, read without a sign."""
+    if not values.dtype.isnative:
+        values = values.astype(values.dtype.newbyteorder("="))
+    return values.view(f"u{values.dtype.itemsize}")
