@@ -12,6 +12,7 @@ help: ## show this help
 define install
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	@$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+	@$(1)/bin/python -m compileall -q src
 	@touch $(1)/$(3)
 endef
 

@@ -83,17 +83,19 @@ def codes(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 def pairs(n: int) -> dict[str, Pair]:
     """Return the same items in each kind of column."""
-    both = codes(n)
+    gold, predicted = codes(n)
     texts = np.array(LEVELS, object)
     levels = pd.CategoricalDtype(LEVELS, ordered=True)
     numbers, cefr = ordinate.Scale.of(f"0..{len(LEVELS) - 1}"), ordinate.Scale.of("cefr")
+
+    def categorical(column: NDArray[np.int64]) -> Column:
+        return pd.Series(pd.Categorical.from_codes(column, dtype=levels))
+
     return {
-        "int64": Pair(*both, numbers),
-        "int8": Pair(*(column.astype(np.int8) for column in both), numbers),
-        "categorical": Pair(
-            *(pd.Series(pd.Categorical.from_codes(column, dtype=levels)) for column in both), cefr
-        ),
-        "object strings": Pair(*(texts[column] for column in both), cefr),
+        "int64": Pair(gold, predicted, numbers),
+        "int8": Pair(gold.astype(np.int8), predicted.astype(np.int8), numbers),
+        "categorical": Pair(categorical(gold), categorical(predicted), cefr),
+        "object strings": Pair(texts[gold], texts[predicted], cefr),
     }
 
 
@@ -244,8 +246,9 @@ def enough(times: list[float]) -> bool:
 def burst(call: Call) -> list[float]:
     """Time a call again and again for a moment, once at least."""
     times: list[float] = []
-    last = time.perf_counter() + BURST
-    while not times or start < last:
+    start = time.perf_counter()
+    last = start + BURST
+    while start < last:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
@@ -589,7 +592,7 @@ def last_cache() -> int:
 
 def readable(size: int) -> str:
     """Return bytes as people say them."""
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+    return f"{size / 2**20:.3g} MiB" if size >= 2**20 else f"{size / 2**10:.3g} KiB"
 
 
 def about_commands(commands: Commands) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from ordinate.data.engine import Connection, connect
 from ordinate.data.items import write_items
 from ordinate.data.query import (
     GROUP,
@@ -33,10 +34,7 @@ from ordinate.summary import Confusion
 from ordinate.summary.counting import Sums
 from ordinate.summary.tabulate import SHOWN, Missing, MissingRows
 
-if TYPE_CHECKING:
-    import duckdb
-
-Watch = Callable[["duckdb.DuckDBPyConnection"], AbstractContextManager[None]]
+Watch = Callable[[Connection], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,9 @@ def count_files(
     watch: Watch = lambda _: nullcontext(),
 ) -> Counted:
     """Count files into confusion tables; `items` is where the items that disagree are written."""
-    import duckdb  # noqa: PLC0415 - loaded when a file is read
-
-    alone: dict[str, Any] = {
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
     wanted = [columns.gold_file, *paths] if columns.gold_file else paths
     with (
-        duckdb.connect(config=alone) as connection,
+        connect() as connection,
         open_sources(connection, wanted, columns.delimiter, columns.encoding) as files,
         watch(connection),
     ):
@@ -112,7 +104,7 @@ def read_map(path: str) -> dict[str, str]:
 class _Count:
     """One run over the files."""
 
-    def __init__(self, connection: "duckdb.DuckDBPyConnection", planner: Planner) -> None:
+    def __init__(self, connection: Connection, planner: Planner) -> None:
         self.connection, self.planner = connection, planner
         self.columns = planner.columns
         self.items = planner.items()

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ordinate.data.engine import Connection
 from ordinate.data.query import GROUP, ID, IN_GOLD, IN_PREDICTED, WEIGHT, G, Items, P
 from ordinate.data.sources import literal, quoted, read
 from ordinate.scale import Scale
-
-if TYPE_CHECKING:
-    import duckdb
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
 OWN = {G, P, WEIGHT, GROUP, IN_GOLD, IN_PREDICTED, ID}
@@ -17,7 +15,7 @@ OFF_BY = "steps_off"  # predicted minus gold level; empty without a prediction
 
 
 def write_items(
-    connection: "duckdb.DuckDBPyConnection",
+    connection: Connection,
     items: list[Items],
     scale: Scale,
     renamed: dict[str, str],
@@ -53,7 +51,7 @@ def _listed(texts: set[str]) -> str:
     return f"({', '.join(map(literal, sorted(texts)))})"
 
 
-def _wrong(connection: "duckdb.DuckDBPyConnection", part: Items, steps: str, form: str) -> str:
+def _wrong(connection: Connection, part: Items, steps: str, form: str) -> str:
     described = read(connection, f"DESCRIBE {part.sql}", part.name)
     columns = [(name, kind) for name, kind, *_ in described if name not in OWN]
     chosen = ", ".join(

@@ -1,13 +1,10 @@
 """From files and columns to SQL: the items with their labels, side by side or joined."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from ordinate.data.engine import Connection
 from ordinate.data.sources import Source, quoted, read
 from ordinate.errors import BadInput, UnequalLengths, suggest
-
-if TYPE_CHECKING:
-    import duckdb
 
 USUAL = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
@@ -50,9 +47,7 @@ class Items:
 class Planner:
     """Finds the columns in the files, and writes the queries."""
 
-    def __init__(
-        self, connection: "duckdb.DuckDBPyConnection", files: list[Source], columns: Columns
-    ) -> None:
+    def __init__(self, connection: Connection, files: list[Source], columns: Columns) -> None:
         self.connection, self.columns = connection, columns
         self.gold_file = files[0] if columns.gold_file else None
         self.files = files[1:] if columns.gold_file else files

@@ -12,12 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
+from ordinate.data.engine import Connection, engine
 from ordinate.errors import BadInput, suggest
-
-if TYPE_CHECKING:
-    import duckdb
 
 SUFFIXES = {
     ".csv": "csv",
@@ -56,7 +54,7 @@ def literal(text: str) -> str:
 
 @contextmanager
 def open_sources(
-    connection: "duckdb.DuckDBPyConnection",
+    connection: Connection,
     paths: list[str],
     delimiter: str | None = None,
     encoding: str | None = None,
@@ -99,7 +97,7 @@ class _Reader:
 
     def __init__(
         self,
-        connection: "duckdb.DuckDBPyConnection",
+        connection: Connection,
         folder: Path,
         delimiter: str | None,
         encoding: str | None,
@@ -187,13 +185,11 @@ class _Reader:
         return Source(name, sql, tuple(row[0] for row in rows), {row[0]: row[1] for row in rows})
 
 
-def read(connection: "duckdb.DuckDBPyConnection", query: str, name: str) -> list[Any]:
+def read(connection: Connection, query: str, name: str) -> list[Any]:
     """Run a query on a file, and say in plain words what is wrong with the file."""
-    import duckdb  # noqa: PLC0415 - loaded when a file is read
-
     try:
         return connection.execute(query).fetchall()
-    except duckdb.Error as problem:
+    except engine().Error as problem:
         raise BadInput(f"{name} cannot be read: {_reason(str(problem))}") from None
 
 

@@ -1,0 +1,27 @@
+"""The engine that reads files: DuckDB, without the half of it that is slow to import."""
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import duckdb
+
+Connection: TypeAlias = "duckdb.DuckDBPyConnection"
+
+ALONE: dict[str, Any] = {  # nothing is fetched from elsewhere
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+def engine() -> Any:
+    """Return DuckDB's native module: its Python half takes as long to import as NumPy."""
+    try:
+        import _duckdb  # noqa: PLC0415 - loaded when a file is read
+    except ImportError:
+        import duckdb as _duckdb  # noqa: PLC0415
+    return _duckdb
+
+
+def connect() -> Connection:
+    """Return a connection that lives in memory and reaches nothing but the files it is given."""
+    return engine().connect(config=ALONE)
