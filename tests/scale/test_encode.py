@@ -410,6 +410,12 @@ def test_integers_that_a_float_cannot_hold_are_told_apart():
         assert positions(scale, column) == [1, 0, 2], type(column)
 
 
+@pytest.mark.parametrize("make", [list, np.array, pl.Series, pa.array])
+def test_an_integer_that_rounds_to_a_label_is_off_the_scale(make):
+    with pytest.raises(OffScale, match=rf"Label {2**53 + 1} \(row 2 of gold\)"):
+        Confusion.of([2**53, 2**53 + 2], make([2**53, 2**53 + 1]), [2**53, 2**53])
+
+
 @pytest.mark.parametrize("kind", ["f4", "f8", ">f8"])
 def test_labels_between_integers_are_found(kind):
     scale = Scale([0, 0.5, 1, 1.5])

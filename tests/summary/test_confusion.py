@@ -137,6 +137,36 @@ def test_a_missing_label_of_weight_zero_is_no_reason_to_stop():
     assert table == Confusion.of(SCALE, ["low"], ["low"])
 
 
+NUMBERED = Scale([1, 2, 5])
+OFF_THE_SCALE = {
+    "list": (list, [9, 3]),
+    "objects": (lambda x: np.array(x, object), [9, "x"]),
+    "numpy texts": (lambda x: np.array([str(y) for y in x]), [9, 3]),
+    "numpy integers": (np.array, [3, 4]),
+    "numpy integers out of range": (np.array, [9, -1]),
+    "numpy floats": (lambda x: np.array(x, float), [9, 1.5]),
+    "pandas category": (lambda x: pd.Series(x, dtype="category"), [9, 3]),
+    "polars integers": (pl.Series, [9, 3]),
+    "polars texts": (lambda x: pl.Series([str(y) for y in x]), [9, 3]),
+    "arrow integers": (pa.array, [9, -1]),
+    "arrow chunks": (lambda x: pa.chunked_array([x[:2], x[2:]]), [9, 3]),
+    "arrow dictionary": (lambda x: pa.array(x).dictionary_encode(), [9, 3]),
+}
+
+
+@pytest.mark.parametrize(("make", "bad"), OFF_THE_SCALE.values(), ids=OFF_THE_SCALE)
+def test_a_label_off_the_scale_of_weight_zero_does_not_exist(make, bad):
+    column, good = make([1, bad[0], 5, bad[1], 2]), [1, 1, 2, 5, 5]
+    weights = [1, 0, 0.5, 0, 2]
+    kept = [1, 5, 2], [1, 2, 5], [1, 0.5, 2]
+    scale = Scale(NUMBERED.labels)
+    assert Confusion.of(scale, column, good, weights) == Confusion.of(NUMBERED, *kept)
+    swapped = kept[1], kept[0], kept[2]
+    assert Confusion.of(scale, good, column, weights) == Confusion.of(NUMBERED, *swapped)
+    with pytest.raises(OffScale, match=r"\(row 4 of gold\)"):
+        Confusion.of(scale, column, good, [1, 0, 1, 1, 1])
+
+
 def test_an_error_does_not_count_or_name_items_of_weight_zero():
     with pytest.raises(MissingLabels, match=r"^1 of 3 gold labels are missing \(row 4\)\."):
         Confusion.of(SCALE, ["low", None, "mid", None], ["low"] * 4, [1, 0, 1, 1])
@@ -619,6 +649,28 @@ def test_columns_without_items_are_refused():
         Confusion.of(SCALE, [], [])
     with pytest.raises(NoItems, match="There are no items to evaluate"):
         Confusion.of(SCALE, ["low"], ["low"], [0])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.array([], np.int8),
+        np.array([], object),
+        pd.Categorical([]),
+        pd.Categorical([], categories=["low", "other"]),
+        pl.Series([], dtype=pl.Categorical),
+        pl.Series([], dtype=pl.Enum(["low"])),
+        pa.array([], pa.string()),
+        pa.array([]).dictionary_encode(),
+        pa.chunked_array([], type=pa.string()),
+    ],
+    ids=lambda column: f"{type(column).__module__} {type(column).__name__}",
+)
+def test_empty_columns_of_every_kind_are_refused(column):
+    with pytest.raises(NoItems, match="There are no items to evaluate: the columns are empty"):
+        Confusion.of(SCALE, column, column)
+    with pytest.raises(NoItems, match="There are no items to evaluate: the columns are empty"):
+        Confusion.of(SCALE, column, [], weights=[])
 
 
 @pytest.mark.parametrize(

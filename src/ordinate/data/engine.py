@@ -1,5 +1,6 @@
 """The engine that reads files: DuckDB, without the half of it that is slow to import."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -16,10 +17,9 @@ ALONE: dict[str, Any] = {  # nothing is fetched from elsewhere
 def engine() -> Any:
     """Return DuckDB's native module: its Python half takes as long to import as NumPy."""
     try:
-        import _duckdb  # noqa: PLC0415 - loaded when a file is read
+        return import_module("_duckdb")
     except ImportError:
-        import duckdb as _duckdb  # noqa: PLC0415
-    return _duckdb
+        return import_module("duckdb")
 
 
 def connect() -> Connection:

@@ -22,6 +22,10 @@ INLINE = 12  # a string view of at most this many bytes holds its own text
 BLOCK = 1 << 13  # texts gathered at once, so that their addresses take little memory
 
 
+class BrokenStream(BadInput):
+    """A library offered a column through Arrow and failed to hand it over."""
+
+
 class _Schema(c.Structure):
     pass
 
@@ -215,7 +219,7 @@ def _stream_arrays(stream: _Stream) -> Iterator[_Owned]:
 def _check(stream: _Stream, code: int) -> None:
     if code:
         reason = stream.get_last_error(c.byref(stream)) or b"unknown error"
-        raise BadInput(f"The column could not be read through Arrow: {reason.decode()}.")
+        raise BrokenStream(f"The column could not be read through Arrow: {reason.decode()}.")
 
 
 class ArrowColumn:

@@ -24,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class Strange(Exception):
-    """A label is not on the scale; which one, and where, `off` tells."""
+    """A number is too far off to have a code of its own: widen the columns, and count again."""
 
 
 class Codes:
@@ -36,12 +36,11 @@ class Codes:
         raise NotImplementedError
 
     def chunk(self, start: int, stop: int) -> Integers:
-        """Return the codes of these rows, or raise Strange for labels that have none."""
+        """Return the codes of these rows."""
         raise NotImplementedError
 
-    def off(self, start: int, stop: int) -> Mask:
-        """Tell which of these rows are not on the scale."""
-        return np.asarray(self.levels[self.chunk(start, stop)] == OFF)
+    def widen(self) -> None:
+        """Make room for whatever is off the scale; few columns need it, and it costs time."""
 
     def label(self, row: int) -> Any:
         """Return what the column holds in a row."""
@@ -96,6 +95,7 @@ class Numbers(Codes):
         self.levels = np.full(self.highest - self.lowest + 1, OFF)
         for number, code in numbers.items():
             self.levels[number - self.lowest] = code
+        self.wide = False
         # Read without a sign, negative numbers are too large to be labels.
         self.as_they_are = self.lowest == 0 and self.highest <= np.iinfo(values.dtype).max // 2
 
@@ -107,19 +107,20 @@ class Numbers(Codes):
         values = self.values[start:stop]
         if self.as_they_are:
             codes = unsigned(values)
-            if codes.size and codes.max() > self.highest:
-                raise Strange
+            inside = codes <= self.highest if codes.size and codes.max() > self.highest else None
+        else:
+            inside = (values >= self.lowest) & (values <= self.highest)
+            codes = np.where(inside, values, 0).astype(np.int64) - self.lowest
+        if inside is None or inside.all():
             return codes
-        if values.size and (values.min() < self.lowest or values.max() > self.highest):
+        if not self.wide:
             raise Strange
-        return values.astype(np.int64) - self.lowest
+        return np.where(inside, codes, len(self.levels) - 1)
 
-    def off(self, start: int, stop: int) -> Mask:
-        """Tell which numbers are no labels."""
-        values = self.values[start:stop]
-        inside = (values >= self.lowest) & (values <= self.highest)
-        near = np.where(inside, values, 0).astype(np.int64) - self.lowest
-        return np.asarray(~inside | (self.levels[near] == OFF))
+    def widen(self) -> None:
+        """Give one code to all numbers that are too low or too high."""
+        if not self.wide:
+            self.levels, self.wide = np.append(self.levels, OFF), True
 
     def label(self, row: int) -> Any:
         """Return the number in a row."""
@@ -203,13 +204,8 @@ class Objects(Codes):
         part = part.tolist() if isinstance(part, np.ndarray) else part
         try:
             return np.fromiter(map(self.scale.lookup.__getitem__, part), np.int64, len(part))
-        except (KeyError, TypeError):
-            raise Strange from None
-
-    def off(self, start: int, stop: int) -> Mask:
-        """Tell which objects are no labels, one by one."""
-        off = [code_of(self.scale, label) > len(self.scale) for label in self.items[start:stop]]
-        return np.array(off, bool)
+        except (KeyError, TypeError):  # something is off the scale: look one by one
+            return np.array([code_of(self.scale, label) for label in part])
 
     def label(self, row: int) -> Any:
         """Return the object in a row."""
@@ -226,6 +222,12 @@ class Pieces(Codes):
     def __len__(self) -> int:
         return int(self.ends[-1])
 
+    def widen(self) -> None:
+        """Ask the parts."""
+        for part in self.parts:
+            part.widen()
+        self.levels = self.parts[0].levels
+
     def _within(self, start: int, stop: int) -> list[tuple[Codes, int, int]]:
         found = []
         for part, end in zip(self.parts, self.ends.tolist(), strict=True):
@@ -238,10 +240,6 @@ class Pieces(Codes):
         """Return the codes of the parts that these rows lie in."""
         found = [part.chunk(first, last) for part, first, last in self._within(start, stop)]
         return found[0] if len(found) == 1 else np.concatenate(found)
-
-    def off(self, start: int, stop: int) -> Mask:
-        """Ask the parts."""
-        return np.concatenate([p.off(first, last) for p, first, last in self._within(start, stop)])
 
     def label(self, row: int) -> Any:
         """Ask the part that the row lies in."""
@@ -263,10 +261,6 @@ class Translated(Codes):
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the positions on the scale."""
         return self.positions[self.source.chunk(start, stop)]
-
-    def off(self, start: int, stop: int) -> Mask:
-        """Ask the column."""
-        return self.source.off(start, stop)
 
     def label(self, row: int) -> Any:
         """Ask the column."""

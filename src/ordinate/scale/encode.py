@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadScale, OffScale
-from ordinate.scale.arrow import INTEGERS, TEXTS, ArrowColumn, Piece, values_of
+from ordinate.scale.arrow import INTEGERS, TEXTS, ArrowColumn, BrokenStream, Piece, values_of
 from ordinate.scale.columns import (
     CHUNK,
     LONGEST_NUMBER,
@@ -131,6 +131,10 @@ def _arrow(column: Any, name: str) -> ArrowColumn | None:
         return ArrowColumn(column, name)
     except ImportError:  # pandas without pyarrow offers the protocol and cannot keep it
         return None
+    except BrokenStream:  # Polars before 1.33 fails on its own enums
+        if hasattr(column, "__array__"):
+            return None
+        raise
 
 
 def _items(column: Any, name: str) -> Any:

@@ -37,11 +37,13 @@ def plain(label: Any) -> Any:
 
 
 def number_in(text: str) -> float | None:
-    """Return the number that a text spells, if it spells one."""
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    """Return the number that a text spells, if it spells one; integers of any size exactly."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None
 
 
 class Lookup(dict[Any, int]):

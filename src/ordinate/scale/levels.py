@@ -39,7 +39,7 @@ def _frozen(values: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Scale:
     """Labels from lowest to highest, one step apart unless `positions` say otherwise.
 
@@ -53,8 +53,8 @@ class Scale:
 
     labels: tuple[Hashable, ...]
     at: tuple[float, ...] = field(repr=False)
-    names: tuple[str, ...] = field(repr=False, compare=False)
-    preset: str | None = field(repr=False, compare=False)
+    names: tuple[str, ...] = field(repr=False)
+    preset: str | None = field(repr=False)
 
     def __init__(
         self,
@@ -82,6 +82,8 @@ class Scale:
         """
         if isinstance(declared, Scale):
             return declared
+        if not isinstance(declared, str) and not isinstance(declared, Iterable):
+            raise BadScale(f"{declared!r} is not a scale: pass labels, lowest to highest.")
         if not isinstance(declared, str):
             return cls(declared)
         if declared in PRESETS:
@@ -100,6 +102,16 @@ class Scale:
                 + suggest(declared, tuple(PRESETS))
             )
         return cls(label.strip() for label in labels)
+
+    @cached_property
+    def _identity(self) -> tuple[Any, ...]:
+        return tuple(map(text_of, self.labels)), self.at
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scale) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -149,6 +161,8 @@ def _integers(low: int, high: int) -> range:
 
 
 def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    if isinstance(labels, str):
+        raise BadScale(f"Scale takes a list of labels; write Scale.of({labels!r}) for a name.")
     if isinstance(labels, (set, frozenset)):
         raise BadScale("A set has no order. Pass the labels as a list, lowest to highest.")
     checked = tuple(plain(label) for label in labels)

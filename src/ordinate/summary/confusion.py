@@ -231,6 +231,7 @@ class Confusion:
         return {
             "scale": list(self.scale.labels),
             "positions": list(self.scale.at),
+            "names": list(self.scale.names),
             "items": [] if np.isnan(self.items).any() else self.items.tolist(),
             "weights": self.weights.tolist(),
             "squares": [] if np.isnan(self.squares).any() else self.squares.tolist(),
@@ -240,7 +241,7 @@ class Confusion:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Confusion":
         """Return the table that `to_dict` described."""
-        scale = Scale(data["scale"], positions=data["positions"])
+        scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
         weights = np.array(data["weights"])
         known = [np.array(data[part]) for part in ("items", "squares")]
         items, squares = (x if x.size else np.full(weights.shape, np.nan) for x in known)

@@ -10,6 +10,7 @@ from ordinate.scale.encode import CHUNK, Codes
 
 MOST_BINS = 1 << 16  # what the cache holds
 BATCH = 16 * CHUNK  # items given to one histogram
+HEAVIEST = 1e150  # whose square is still a number
 Counts = NDArray[np.int64]
 
 
@@ -103,11 +104,12 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
 
 
 def _checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
-    bad = ~(np.isfinite(weight) & (weight >= 0))
+    bad = ~((weight >= 0) & (weight < HEAVIEST))
     if bad.any():
         row = int(np.argmax(bad))
         raise BadWeights(
-            f"Weight {weight[row]} (row {start + row + 1}) is not a finite number of at least 0."
+            f"Weight {weight[row]} (row {start + row + 1}) is not a finite number of at "
+            f"least 0 and below {HEAVIEST:g}."
         )
     return weight
 

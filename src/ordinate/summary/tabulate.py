@@ -37,20 +37,20 @@ def count_columns(
     _same_length(len(rows), len(columns), "gold labels", "predictions")
     if groups is not None:
         _same_length(len(rows), len(groups.codes), "labels", "groups")
-    counted = rows if groups is None else Within(groups.codes, len(groups.values), rows)
+    if not len(rows):
+        raise NoItems("There are no items to evaluate: the columns are empty.")
     weighing = _weights(weights, len(rows))
     try:
-        raw = _sums(counted, columns, weighing)
-        raw = Sums(*(x.reshape(-1, len(rows.levels), len(columns.levels)) for x in raw))
-        strange = any(
-            np.compress(codes.levels == OFF, raw.items, axis=axis).any()
-            for axis, codes in ((1, rows), (2, columns))
-        )
+        raw = _sums(rows, columns, weighing, groups)
     except Strange:
-        strange = True
-    if strange:
-        _refuse(scale, rows, "gold", weighing)
-        _refuse(scale, columns, "predicted", weighing)
+        rows.widen()
+        columns.widen()
+        raw = _sums(rows, columns, weighing, groups)
+    raw = Sums(*(x.reshape(-1, len(rows.levels), len(columns.levels)) for x in raw))
+    for axis, codes, name in ((1, rows, "gold"), (2, columns, "predicted")):
+        if np.compress(codes.levels == OFF, raw.items, axis=axis).any():
+            row = next(_rows(codes, OFF, weighing))
+            raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
     if groups is None:
         raw = Sums(*(x[0] for x in raw))
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
@@ -73,7 +73,7 @@ def settle(scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> tup
         for array in kept:
             array[..., size] = 0
     if not kept.items.any():
-        reason = f"all {n} have a missing label" if n else "the columns are empty"
+        reason = f"all {n} have a missing label" if n else "all weights are 0"
         raise NoItems(f"There are no items to evaluate: {reason}.")
     return kept, no_gold + no_answer if missing == "drop" else 0
 
@@ -92,14 +92,19 @@ def _weights(weights: Any, n: int) -> Weights:
     if weights is None:
         return None
     try:
-        values = np.asarray(weights, dtype=float)
+        given = np.asarray(weights)
+        values = given.astype(float, copy=False) if given.dtype.kind in "biufO" else None
     except (TypeError, ValueError):
-        raise BadWeights("Weights must be numbers of at least 0, one for each item.") from None
+        values = None
+    if values is None:
+        raise BadWeights("Weights must be numbers of at least 0, one for each item.")
     _same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
     return values
 
 
-def _sums(rows: Codes, columns: Codes, weights: Weights) -> Sums:
+def _sums(rows: Codes, columns: Codes, weights: Weights, groups: Groups | None) -> Sums:
+    if groups is not None:
+        rows = Within(groups.codes, len(groups.values), rows)
     if weights is not None:
         return count_weighted(rows, columns, weights)
     counts = count(rows, columns)
@@ -116,32 +121,19 @@ def _one_hot(levels: NDArray[np.int64], size: int) -> NDArray[np.int64]:
     return (levels[:, None] == np.arange(size)).astype(np.int64)
 
 
-# --- where something is wrong --------------------------------------------------------------------
-
-
-def _refuse(scale: Scale, codes: Codes, name: str, weights: Weights) -> None:
-    """Raise the error for the first label that is not on the scale, if there is one."""
-    for row in _rows(codes, weights, codes.off):
-        raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
-
-
 def _missing_rows(scale: Scale, rows: Codes, columns: Codes, weights: Weights) -> MissingRows:
     def find(codes: Codes) -> Callable[[], list[str]]:
-        def missing(start: int, stop: int) -> NDArray[np.bool_]:
-            return np.asarray(codes.levels[codes.chunk(start, stop)] == len(scale))
-
-        return lambda: [f"row {row + 1}" for row in islice(_rows(codes, weights, missing), SHOWN)]
+        found = _rows(codes, len(scale), weights)
+        return lambda: [f"row {row + 1}" for row in islice(found, SHOWN)]
 
     return MissingRows(find(rows), find(columns))
 
 
-def _rows(
-    codes: Codes, weights: Weights, wanted: Callable[[int, int], NDArray[np.bool_]]
-) -> Iterator[int]:
-    """Return the rows that fit; an item of weight 0 does not exist."""
+def _rows(codes: Codes, level: int, weights: Weights) -> Iterator[int]:
+    """Return the rows at a level, or missing, or off; an item of weight 0 does not exist."""
     for start in range(0, len(codes), CHUNK):
         stop = min(start + CHUNK, len(codes))
-        fits = wanted(start, stop)
+        fits = codes.levels[codes.chunk(start, stop)] == level
         if weights is not None:
             fits &= weights[start:stop] > 0
         yield from (start + int(row) for row in np.flatnonzero(fits))

@@ -1,0 +1,214 @@
+"""Starting is cheap, help helps, and every example in it runs."""
+
+import gzip
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ordinate.cli.main import main, parser
+
+HEAVY = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals"}
+PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\nA2,A2\n"
+
+
+def loaded(program: str, folder: Path) -> set[str]:
+    """Return the packages that a program has loaded when it ends."""
+    script = (
+        "import contextlib, io, json, sys\n"
+        "out = io.StringIO()\n"
+        "with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):\n"
+        f"    {program}\n"
+        "print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return set(json.loads(ran.stdout))
+
+
+def test_importing_the_package_loads_nothing_heavy(tmp_path):
+    assert not loaded("import ordinate", tmp_path) & HEAVY
+
+
+def test_every_public_name_loads_nothing_heavy(tmp_path):
+    program = "import ordinate; [getattr(ordinate, name) for name in ordinate.__all__]"
+    assert not loaded(program, tmp_path) & HEAVY
+
+
+def test_evaluating_lists_loads_nothing_heavy(tmp_path):
+    program = "import ordinate; print(ordinate.evaluate(['A1', 'B1'], ['A1', 'B2'], 'cefr'))"
+    assert not loaded(program, tmp_path) & HEAVY
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "evaluate --help", "metrics --help"])
+def test_help_loads_no_numpy(tmp_path, command):
+    program = f"from ordinate.cli.main import main; main({command.split()})"
+    assert not loaded(program, tmp_path) & (HEAVY | {"numpy"})
+
+
+def test_a_command_that_is_wrong_loads_no_numpy(tmp_path):
+    script = "from ordinate.cli.main import main; sys.stderr = out; main(['evaluate', '--nope'])"
+    assert not loaded(script, tmp_path) & (HEAVY | {"numpy"})
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "markdown", "latex"])
+def test_evaluating_a_file_loads_only_the_engine(tmp_path, form):
+    (tmp_path / "some.csv").write_text(PAIRS)
+    asked = ["evaluate", "some.csv", "--format", form, "--items", "wrong.csv"]
+    program = f"from ordinate.cli.main import main; assert main({asked}) == 0"
+    assert not loaded(program, tmp_path) & (HEAVY - {"duckdb"})
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "csv.gz"])
+def test_other_files_load_only_the_engine_too(tmp_path, suffix):
+    content = b'{"gold": "A1", "predicted": "A2"}\n' if suffix == "jsonl" else None
+    (tmp_path / f"some.{suffix}").write_bytes(content or gzip.compress(PAIRS.encode()))
+    program = f"from ordinate.cli.main import main; assert main(['evaluate', 'some.{suffix}']) == 0"
+    assert not loaded(program, tmp_path) & (HEAVY - {"duckdb"})
+
+
+def test_the_catalogue_loads_nothing_heavy(tmp_path):
+    program = "from ordinate.cli.main import main; assert main(['metrics']) == 0"
+    assert not loaded(program, tmp_path) & HEAVY
+
+
+# --- help ----------------------------------------------------------------------------------------
+
+
+def help_of(capsys, *command: str) -> str:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main([*command, "--help"])
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_the_help_of_all_names_every_command(capsys):
+    shown = help_of(capsys)
+    assert shown.startswith("usage: ordinate")
+    assert "evaluate" in shown
+    assert "metrics" in shown
+
+
+def test_the_help_of_evaluate_explains_every_option(capsys):
+    shown = help_of(capsys, "evaluate")
+    options = (
+        "--gold --predicted --gold-file --id --row-order --scale --map --weights --by --metrics "
+        "--missing --format --output --items --force --fail-under --delimiter --encoding"
+    )
+    for option in options.split():
+        explained = re.search(rf"^  (-o.*?, )?{option}\b.*(\n {{6,}}.+)?", shown, re.MULTILINE)
+        assert explained, option
+        assert len(explained[0].split()) > 3, option
+    for code in ("0", "2", "3", "130"):
+        assert re.search(rf"exit codes:.*\b{code} ", shown)
+
+
+def test_the_help_of_metrics_explains_itself(capsys):
+    assert "examples:" in help_of(capsys, "metrics")
+
+
+def test_help_and_version_work_as_a_process():
+    for command in (["--help"], ["evaluate", "--help"], ["metrics", "--help"], ["--version"]):
+        ran = subprocess.run(
+            [sys.executable, "-W", "error", "-m", "ordinate.cli", *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        assert ran.stdout.startswith(("usage: ordinate", "ordinate "))
+
+
+# --- the examples in the help --------------------------------------------------------------------
+
+
+def examples(command: str) -> list[str]:
+    """Return the example lines of the help of a command."""
+    actions = [action for action in parser()._actions if action.dest == "command"]
+    text = actions[0].choices[command].format_help().partition("examples:\n")[2]
+    return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
+
+
+EVALUATE, METRICS = examples("evaluate"), examples("metrics")
+
+
+def test_there_are_examples_and_each_is_a_command():
+    assert len(EVALUATE) >= 5
+    assert len(METRICS) >= 2
+    assert all("ordinate evaluate" in line for line in EVALUATE)
+    assert all(line.startswith("ordinate metrics") for line in METRICS)
+
+
+@pytest.mark.parametrize("line", [*EVALUATE, *METRICS])
+def test_every_example_is_understood(line):
+    words = shlex.split(line.rpartition("|")[2])
+    assert words[0] == "ordinate"
+    options = parser().parse_args(words[1:])
+    assert options.command in line
+
+
+def _parquet(path: Path, columns: dict[str, list]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - only this file needs it
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    pq.write_table(pa.table(columns), path)
+
+
+def _lay_out(folder: Path, line: str) -> None:
+    """Make the files of an example, with the columns that it names."""
+    words = shlex.split(line.rpartition("|")[2])
+    options = parser().parse_args(words[1:])
+    gold, predicted = options.gold or "gold", options.predicted or "predicted"
+    labels = ["low", "mid", "high"] if options.scale == "low,mid,high" else ["A1", "B1", "C1"]
+    if options.scale == "1..5":
+        _parquet(
+            folder / "results.parquet",
+            {gold: [1, 5, 3], predicted: [1, 4, 3], "language": ["de", "fr", "de"]},
+        )
+        return
+    if options.gold_file:
+        rows = "".join(f"{k},{label}\n" for k, label in enumerate(labels))
+        (folder / options.gold_file).write_text(f"{options.id},{gold}\n{rows}")
+        answers = [{options.id: k, predicted: label} for k, label in enumerate(labels)]
+        (folder / options.files[0]).write_text("".join(json.dumps(a) + "\n" for a in answers))
+        return
+    rows = "".join(f"{label},{label}\n" for label in [*labels, labels[0]])
+    content = f"{gold},{predicted}\n{rows}"
+    (folder / "results.csv").write_text(content)
+    if "*.csv" in line:
+        (folder / "more results.csv").write_text(content)
+    if "results.csv.gz" in line:
+        (folder / "results.csv.gz").write_bytes(gzip.compress(content.encode()))
+
+
+@pytest.mark.parametrize("line", [*EVALUATE, *METRICS])
+def test_every_example_runs(tmp_path, line):
+    if line in EVALUATE:
+        _lay_out(tmp_path, line)
+    ran = subprocess.run(
+        ["/bin/bash", "-c", f'ordinate() {{ "$PYTHON" -m ordinate.cli "$@"; }}\n{line}'],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHON": sys.executable},
+        check=False,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    outputs = re.findall(r"(?:-o|--items) (\S+)", line)
+    assert all((tmp_path / name).stat().st_size for name in outputs)
+    assert ran.stdout or outputs
