@@ -1,5 +1,7 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
+LONGEST = 80  # letters of a value that an error repeats
+
 
 class OrdinateError(ValueError):
     """The base of all errors that Ordinate raises on purpose."""
@@ -53,5 +55,21 @@ def suggest(wanted: str, known: "list[str] | tuple[str, ...]") -> str:
     """Return ' Did you mean …?' for the closest known names, or nothing."""
     from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
 
-    close = get_close_matches(wanted, known, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    close = get_close_matches(wanted[:LONGEST], known, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(map(brief, close))}?" if close else ""
+
+
+def brief(value: object) -> str:
+    """Return a value from the data as an error shows it, however long it is.
+
+    >>> brief("B3"), brief("x" * 100)[-8:]
+    ("'B3'", "xxxxxxx…")
+    """
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
+def printable(text: str) -> str:
+    """Return a text on one line, without control characters, which could drive a terminal."""
+    spaced = (" " if letter.isspace() else letter for letter in text)
+    return "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in spaced)

@@ -180,11 +180,11 @@ FILES: dict[str, tuple[str, "str | bytes", tuple[str, ...]]] = {
     ),
     "UTF-16 cut": ("some.csv", PAIRS.encode("utf-16")[:-1], ("some.csv", "utf-16", "--encoding")),
     "JSON cut": ("some.jsonl", LINE + b'{"gold":"A1","predic\n', ("some.jsonl", "2")),
-    "no JSON": ("some.jsonl", LINE + b"A1,A1\n", ("some.jsonl", "2")),
+    "no JSON": ("some.jsonl", LINE + b"A1,A1\n", ("some.jsonl", "line")),
     "two columns of one name": (
         "some.csv",
-        "gold,predicted,gold\nA1,A1,B1\n",
-        ("some.csv", "'gold'"),
+        "gold,predicted,note,note\nA1,A1,x,y\n",
+        ("some.csv", "'note'"),
     ),
     "a key twice in JSON": (
         "some.jsonl",

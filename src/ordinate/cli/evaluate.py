@@ -92,6 +92,9 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.report import render  # noqa: PLC0415
 
     limits = [_limit(text) for text in options.fail_under]
+    outputs = [Path(x).resolve() for x in (options.output, options.items) if x]
+    if len(set(outputs)) < len(outputs):
+        raise BadOption("The report and the items cannot be written to one file.")
     with (
         replacing(options.output, force=options.force) as report,
         replacing(options.items, force=options.force) as items,

@@ -1,6 +1,7 @@
 """The command `ordinate`: parsing, exit codes, and one message for each error."""
 
 import argparse
+import io
 import os
 import signal
 import sys
@@ -8,7 +9,7 @@ from typing import NoReturn
 
 from ordinate import __version__
 from ordinate.cli import evaluate, metrics
-from ordinate.errors import OrdinateError
+from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
 
@@ -38,12 +39,15 @@ def parser() -> Parser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack a letter
     options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)
         sys.stdout.flush()
     except OrdinateError as problem:
-        print(f"ordinate: {problem}", file=sys.stderr)
+        print(f"ordinate: {printable(str(problem))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ordinate.errors import BadOutput
+from ordinate.errors import BadOutput, brief
 
 
 @contextmanager
@@ -18,17 +18,11 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
     if wanted is None:
         yield None
         return
-    path = Path(wanted)
-    if path.exists() and not force:
-        raise BadOutput(f"{wanted} exists already. Pass --force to overwrite it.")
-    if path.is_dir():
-        raise BadOutput(f"{wanted} is a folder. Name a file in it.")
+    path = _target(wanted, force=force)
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent
-        )
+        handle, name = tempfile.mkstemp(path.suffix, ".ordinate-", path.parent)
     except OSError as problem:
-        raise BadOutput(f"{wanted} cannot be written: {problem.strerror}.") from None
+        raise BadOutput(f"{brief(wanted)} cannot be written: {problem.strerror}.") from None
     os.close(handle)
     temporary = Path(name)
     try:
@@ -37,6 +31,26 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _target(wanted: str, *, force: bool) -> Path:
+    """Return the file to replace: what a link points to, and nothing but a plain file."""
+    if not wanted:
+        raise BadOutput("An output needs the name of a file.")
+    try:
+        path = Path(wanted).resolve()
+        there = path.exists()
+        path.parent.stat()
+        if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
+            raise BadOutput(f"{brief(wanted)} cannot be written: the name is too long.")
+    except (OSError, RuntimeError, ValueError) as problem:
+        reason = getattr(problem, "strerror", None) or "it is no path"
+        raise BadOutput(f"{brief(wanted)} cannot be written: {reason}.") from None
+    if there and not path.is_file():
+        raise BadOutput(f"{wanted} is a folder or no plain file. Name a file.")
+    if there and not force:
+        raise BadOutput(f"{wanted} exists already. Pass --force to overwrite it.")
+    return path
 
 
 def _umask() -> int:

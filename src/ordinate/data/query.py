@@ -1,17 +1,17 @@
 """From files and columns to SQL: the items with their labels, side by side or joined."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ordinate.data.engine import Connection
-from ordinate.data.sources import Source, quoted, read
-from ordinate.errors import BadInput, UnequalLengths, suggest
+from ordinate.data.sources import Source, read
+from ordinate.errors import BadInput, UnequalLengths, brief, suggest
 
 USUAL = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
     "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
 }
-G, P, WEIGHT, GROUP = "__gold", "__predicted", "__weight", "__group"
-IN_GOLD, IN_PREDICTED, ID = "__in_gold", "__in_predicted", "__id"
+LISTED = 12  # columns named in an error
 
 
 @dataclass(frozen=True)
@@ -27,41 +27,49 @@ class Columns:
     row_order: bool = False
     delimiter: str | None = None
     encoding: str | None = None
-    renamed: dict[str, str] = field(default_factory=dict)
+    renamed: dict[str, str | None] = field(default_factory=dict)
 
     @property
     def extras(self) -> dict[str, str]:
         """The further columns that are read, by the names that they get."""
-        return {n: c for n, c in ((WEIGHT, self.weights), (GROUP, self.by)) if c is not None}
+        return {n: c for n, c in (("weight", self.weights), ("grp", self.by)) if c is not None}
 
 
 @dataclass(frozen=True)
 class Items:
-    """A query for items: their own columns, and those above. `keyed` items are known by an id."""
+    """A query for items: gold, predicted, weight, grp, in_gold, in_predicted, id.
+
+    Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
+    an id, others by their row.
+    """
 
     sql: str
     name: str
+    own: tuple[str, ...]
     keyed: bool = False
 
 
 class Planner:
     """Finds the columns in the files, and writes the queries."""
 
-    def __init__(self, connection: Connection, files: list[Source], columns: Columns) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        gold_files: list[Source],
+        files: list[Source],
+        columns: Columns,
+    ) -> None:
         self.connection, self.columns = connection, columns
-        self.gold_file = files[0] if columns.gold_file else None
-        self.files = files[1:] if columns.gold_file else files
+        self.gold_files, self.files = gold_files, files
         self.notes: list[str] = []
-        self.gold = self._named("gold", columns.gold, self.gold_file or self.files[0])
-        self.predicted = self._named("predicted", columns.predicted, self.files[0])
+        self.gold = self._named("gold", columns.gold, (gold_files or files)[0])
+        self.predicted = self._named("predicted", columns.predicted, files[0])
 
     def items(self) -> list[Items]:
         """Return a query for each file, or one for files that are joined."""
-        if self.gold_file is None:
+        if not self.gold_files:
             return [self._plain(source) for source in self.files]
-        if self.columns.row_order:
-            return [self._side_by_side(self.gold_file)]
-        return [self._joined(self.gold_file)]
+        return [self._side_by_side() if self.columns.row_order else self._joined()]
 
     # --- columns -----------------------------------------------------------------------------
 
@@ -80,74 +88,81 @@ class Planner:
 
     def _column(self, source: Source, column: str) -> str:
         if column not in source.columns:
-            hint = suggest(column, source.columns) or " " + _listed(source)
-            raise BadInput(f"{source.name} has no column {column!r}.{hint}")
-        return quoted(column)
+            hint = suggest(column, list(source.columns)) or " " + _listed(source)
+            if any(column.lower() == other.lower() for other in source.columns):
+                hint += " Upper and lower case count."
+            raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")
+        return source.columns[column]
 
     def _label(self, source: Source, column: str) -> str:
         """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
         text = f"nullif(CAST({self._column(source, column)} AS VARCHAR), '')"
-        return f"nullif({text}, 'nan')" if source.types.get(column) in {"FLOAT", "DOUBLE"} else text
+        return f"nullif({text}, 'nan')" if column in source.numbers else text
 
     # --- queries -----------------------------------------------------------------------------
 
     def _plain(self, source: Source) -> Items:
-        extras = [f", {self._column(source, c)} AS {n}" for n, c in self.columns.extras.items()]
-        return Items(
-            f"SELECT *, {self._label(source, self.gold)} AS {G}, "  # noqa: S608 - names are quoted
-            f"{self._label(source, self.predicted)} AS {P}{''.join(extras)}, "
-            f"true AS {IN_GOLD}, true AS {IN_PREDICTED} FROM {source.sql}",
-            source.name,
-        )
+        own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
+        extras = [f"{self._column(source, c)} AS {n}" for n, c in self.columns.extras.items()]
+        chosen = [
+            *own,
+            f"{self._label(source, self.gold)} AS gold",
+            f"{self._label(source, self.predicted)} AS predicted",
+            *extras,
+            "true AS in_gold",
+            "true AS in_predicted",
+        ]
+        sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"  # noqa: S608 - names are quoted
+        return Items(sql, source.name, tuple(source.columns))
 
-    def _side(self, sources: list[Source], label: str, name: str) -> str:
+    def _side(self, sources: list[Source], column: str, name: str) -> str:
         """Return SQL for one side of a join: label, id, and the further columns that it has."""
         parts = []
         for source in sources:
-            chosen = [f"{self._label(source, label)} AS {name}"]
+            chosen = [f"{self._label(source, column)} AS {name}"]
             if not self.columns.row_order:
-                chosen.append(f"{self._label(source, self._id)} AS {ID}")
-            for extra, column in self.columns.extras.items():
-                here = quoted(column) if column in source.columns else "NULL"
-                chosen.append(f"CAST({here} AS VARCHAR) AS {extra}")
+                chosen.append(f"{self._label(source, self._id)} AS id")
+            for extra, wanted in self.columns.extras.items():
+                chosen.append(f"CAST({source.columns.get(wanted, 'NULL')} AS VARCHAR) AS {extra}")
             parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")  # noqa: S608
         return " UNION ALL ".join(parts)
 
-    def _sides(self, gold_file: Source) -> tuple[str, str, str]:
+    def _sides(self) -> tuple[str, str, str]:
         for column in self.columns.extras.values():
-            if not any(column in source.columns for source in (gold_file, *self.files)):
-                self._column(gold_file, column)  # says what is there
+            if not any(column in source.columns for source in (*self.gold_files, *self.files)):
+                self._column(self.gold_files[0], column)  # says what is there
         merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
-        left = self._side([gold_file], self.gold, G)
-        return left, self._side(self.files, self.predicted, P), "".join(merged)
+        left = self._side(self.gold_files, self.gold, "gold")
+        return left, self._side(self.files, self.predicted, "predicted"), "".join(merged)
 
-    def _joined(self, gold_file: Source) -> Items:
-        self._check_ids([gold_file])
+    def _joined(self) -> Items:
+        self._check_ids(self.gold_files)
         self._check_ids(self.files)
-        left, right, extras = self._sides(gold_file)
-        own = f"coalesce(a.{ID}, b.{ID}) AS {quoted(self._id)}, {G} AS gold, {P} AS predicted"
+        left, right, extras = self._sides()
         return Items(
-            f"SELECT {own}, {G}, {P}, coalesce(a.{ID}, b.{ID}) AS {ID}{extras}, "  # noqa: S608
-            f"a.{ID} IS NOT NULL AS {IN_GOLD}, b.{ID} IS NOT NULL AS {IN_PREDICTED} "
-            f"FROM ({left}) a FULL JOIN ({right}) b ON a.{ID} = b.{ID}",
-            gold_file.name,
+            "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "  # noqa: S608
+            f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
+            f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
+            self.gold_files[0].name,
+            _told_apart(self._id, "gold", "predicted"),
             keyed=True,
         )
 
-    def _side_by_side(self, gold_file: Source) -> Items:
-        rows = [self._rows(side) for side in ([gold_file], self.files)]
+    def _side_by_side(self) -> Items:
+        rows = [self._rows(side) for side in (self.gold_files, self.files)]
+        name = self.gold_files[0].name
         if rows[0] != rows[1]:
             raise UnequalLengths(
-                f"{gold_file.name} has {rows[0]:,} rows and the predictions have {rows[1]:,}, so "
-                "they are not in the same order. Join them by an id column with --id."
+                f"{name} has {rows[0]:,} rows and the predictions have {rows[1]:,}, so they are "
+                "not in the same order. Join them by an id column with --id."
             )
         self.notes.append("Gold and predictions were matched by row order, as asked.")
-        left, right, extras = self._sides(gold_file)
+        left, right, extras = self._sides()
         return Items(
-            f"SELECT {G} AS gold, {P} AS predicted, {G}, {P}{extras}, "  # noqa: S608
-            f"true AS {IN_GOLD}, true AS {IN_PREDICTED} "
-            f"FROM ({left}) a POSITIONAL JOIN ({right}) b",
-            gold_file.name,
+            f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "  # noqa: S608
+            f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
+            name,
+            ("gold", "predicted"),
         )
 
     # --- ids ---------------------------------------------------------------------------------
@@ -162,16 +177,16 @@ class Planner:
         return self.columns.id
 
     def _check_ids(self, sources: list[Source]) -> None:
-        ids = [f"SELECT {self._label(s, self._id)} AS {ID} FROM {s.sql}" for s in sources]  # noqa: S608
+        ids = [f"SELECT {self._label(s, self._id)} AS id FROM {s.sql}" for s in sources]  # noqa: S608
         query = (
-            f"SELECT {ID}, count(*) FROM ({' UNION ALL '.join(ids)}) GROUP BY {ID} "  # noqa: S608
-            f"HAVING {ID} IS NULL OR count(*) > 1 ORDER BY {ID} NULLS FIRST LIMIT 1"
+            f"SELECT id, count(*) FROM ({' UNION ALL '.join(ids)}) GROUP BY id "  # noqa: S608
+            "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
         )
         names = ", ".join(source.name for source in sources)
         for found, times in read(self.connection, query, names):
             if found is None:
                 raise BadInput(f"{names}: {times:,} rows have no id in column {self._id!r}.")
-            raise BadInput(f"{names}: the id {found!r} occurs {times:,} times; it must be unique.")
+            raise BadInput(f"{names}: the id {brief(found)} occurs {times:,} times.")
 
     def _rows(self, sources: list[Source]) -> int:
         counts = (
@@ -182,5 +197,17 @@ class Planner:
 
 
 def _listed(source: Source) -> str:
-    names = ", ".join(map(repr, source.columns[:20]))
-    return f"Its columns are: {names}{', …' if len(source.columns) > 20 else ''}."
+    names = [brief(column) for column in source.columns]
+    return f"Its columns are: {', '.join(names[:LISTED])}{', …' if len(names) > LISTED else ''}."
+
+
+def _told_apart(*names: str) -> tuple[str, ...]:
+    found: list[str] = []
+    for name in names:
+        found.append(_fresh(name, found))
+    return tuple(found)
+
+
+def _fresh(name: str, taken: Iterable[str]) -> str:
+    known = {other.lower() for other in taken}
+    return name if name.lower() not in known else _fresh(name + "_", taken)

@@ -1,13 +1,15 @@
-"""Files as tables of DuckDB: found, recognised and named, never loaded whole."""
+"""Files as tables of DuckDB: found, recognised and described, never loaded whole."""
 
 import codecs
 import csv
 import glob
 import gzip
 import io
+import re
 import shutil
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ordinate.data.engine import Connection, engine
-from ordinate.errors import BadInput, suggest
+from ordinate.errors import BadInput, brief, suggest
 
 SUFFIXES = {
     ".csv": "csv",
@@ -29,21 +31,22 @@ SUFFIXES = {
 }
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 HEAD = 1 << 16  # bytes looked at before a file is read
+LINES = 5  # of a text file, by which its delimiter is recognised
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}
 
 
 @dataclass(frozen=True)
 class Source:
-    """One file: what people call it, how DuckDB reads it, and which columns it has."""
+    """One file: what people call it, its table in SQL, and SQL for each of its columns."""
 
     name: str
     sql: str
-    columns: tuple[str, ...]
-    types: dict[str, str] = field(default_factory=dict)  # of columns that are no texts
+    columns: dict[str, str]
+    numbers: frozenset[str] = field(default_factory=frozenset)  # columns that may hold NaN
 
 
 def quoted(name: str) -> str:
-    """Return a column's name as SQL."""
+    """Return a name as SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -54,135 +57,236 @@ def literal(text: str) -> str:
 
 @contextmanager
 def open_sources(
-    connection: Connection,
-    paths: list[str],
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> Iterator[list[Source]]:
-    """Find the files of names, globs and '-' for standard input; temporary copies go at the end."""
+    connection: Connection, delimiter: str | None, encoding: str | None
+) -> "Iterator[Reader]":
+    """Give a reader of files; its temporary copies go when everything is read."""
     with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-        reader = _Reader(connection, Path(folder), delimiter, encoding)
-        yield [reader.source(name, path) for name, path in _found(paths, Path(folder))]
+        yield Reader(connection, Path(folder), delimiter, encoding)
 
 
-def _found(paths: list[str], folder: Path) -> list[tuple[str, Path]]:
-    found: list[tuple[str, Path]] = []
-    for path in paths:
-        if path == "-":
-            copy = folder / "standard-input"
-            with copy.open("wb") as out:
-                shutil.copyfileobj(sys.stdin.buffer, out)
-            found.append(("standard input", copy))
-        elif Path(path).exists():
-            found.append((path, Path(path)))
-        else:
-            matches = sorted(glob.glob(path, recursive=True))  # noqa: PTH207 - takes '~' and roots as they are
-            if not matches:
-                raise BadInput(f"There is no file {path!r}.{_nearby(path)}")
-            found += [(match, Path(match)) for match in matches]
-    return found
-
-
-def _nearby(path: str) -> str:
-    folder = Path(path).parent
-    return (
-        suggest(Path(path).name, sorted(p.name for p in folder.iterdir()))
-        if folder.is_dir()
-        else ""
-    )
-
-
-class _Reader:
-    """Recognises files and says how to read them."""
+class Reader:
+    """Finds files, recognises them, and says how to read them."""
 
     def __init__(
-        self,
-        connection: Connection,
-        folder: Path,
-        delimiter: str | None,
-        encoding: str | None,
+        self, connection: Connection, folder: Path, delimiter: str | None, encoding: str | None
     ) -> None:
         self.connection, self.folder = connection, folder
         self.delimiter, self.encoding = delimiter, encoding
         self.made = 0
 
-    def source(self, name: str, path: Path) -> Source:
-        """Return the table of a file."""
-        try:
-            start = _start(path)
-        except OSError as problem:
-            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
-        if not start:
-            raise BadInput(f"{name} is empty.")
-        packing = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "none")
-        kind = _kind(path, start, packing)
-        path = self._without_wildcards(path)
-        if kind == "parquet":
-            return self._described(name, f"read_parquet({literal(str(path))})")
-        if packing == "zstd":
-            raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
-        path, packing = self._as_utf8(name, path, packing, start)
-        if kind == "json":
-            sql = f"read_json({literal(str(path))}, compression='{packing}', format='auto')"
-            return self._described(name, sql)
-        return self._delimited(name, path, packing, kind)
+    def sources(self, paths: list[str]) -> list[Source]:
+        """Return the files of names, patterns, and '-' for standard input."""
+        return [self._source(name, path) for text in paths for name, path in self._found(text)]
 
-    def _without_wildcards(self, path: Path) -> Path:
-        """DuckDB takes * ? [ in a name for a pattern, so such a file gets another name."""
-        if not set("*?[") & set(str(path)):
-            return path
-        link = self._temporary()
-        link.symlink_to(path.resolve())
-        return link
+    # --- finding -----------------------------------------------------------------------------
+
+    def _found(self, text: str) -> list[tuple[str, Path]]:
+        if text == "-":
+            return [("standard input", self._copied(sys.stdin.buffer))]
+        try:
+            if Path(text).exists():
+                return [(text, Path(text))]
+            matches = sorted(glob.glob(text, recursive=True))  # noqa: PTH207 - takes any root
+        except (OSError, ValueError):
+            matches = []
+        if not matches:
+            raise BadInput(f"There is no file {brief(text)}.{_nearby(text)}")
+        return [(match, Path(match)) for match in matches]
 
     def _temporary(self) -> Path:
         self.made += 1
         return self.folder / f"input-{self.made}"
 
-    def _as_utf8(self, name: str, path: Path, packing: str, start: bytes) -> tuple[Path, str]:
-        """Return the file, or a copy in UTF-8 if it is written in another encoding."""
-        encoding = self.encoding
-        if encoding is None and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            encoding = "utf-16"
+    def _copied(self, stream: IO[bytes]) -> Path:
+        copy = self._temporary()
+        with copy.open("wb") as out:
+            shutil.copyfileobj(stream, out)
+        return copy
+
+    # --- recognising -------------------------------------------------------------------------
+
+    def _source(self, name: str, given: Path) -> Source:
         try:
-            known = codecs.lookup(encoding or "utf-8").name
+            path = self._plain_file(given)
+            with path.open("rb") as file:
+                start = file.read(HEAD)
+        except OSError as problem:
+            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
+        if not start:
+            raise BadInput(f"{name} is empty.")
+        packing = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "none")
+        if packing == "zstd":
+            raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
+        if packing == "gzip":
+            _check_gzip(name, path)
+        kind = _kind(given, path, packing)
+        if kind == "parquet":
+            return self._parquet(name, path)
+        path, packing = self._as_utf8(name, path, packing)
+        return (
+            self._json(name, path, packing)
+            if kind == "json"
+            else self._delimited(name, path, packing, kind)
+        )
+
+    def _plain_file(self, path: Path) -> Path:
+        """Return a path that DuckDB reads as it stands: no pipe, no pattern, no home folder."""
+        if path.is_dir():
+            raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
+        if not path.is_file():
+            with path.open("rb") as stream:
+                return self._copied(stream)
+        if not set("*?[") & set(str(path.absolute())):
+            return path.absolute()
+        link = self._temporary()
+        link.symlink_to(path.absolute())
+        return link
+
+    def _as_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
+        """Return the file, or a copy in UTF-8 if it is written in another encoding."""
+        encoding = self.encoding or _marked(path, packing)
+        try:
+            known = codecs.lookup(encoding)
         except LookupError:
-            raise BadInput(
-                f"{encoding!r} is not an encoding. Try utf-8, latin-1 or cp1252."
-            ) from None
-        if known in UTF8:
+            known = None
+        if known is None or not known._is_text_encoding:  # noqa: SLF001 - as open() itself asks
+            raise BadInput(f"There is no encoding {brief(encoding)}. Try latin-1 or cp1252.")
+        if known.name in UTF8:
             return path, packing
         copy = self._temporary()
         try:
-            with _opened(path, packing) as raw, copy.open("w", encoding="utf-8", newline="") as out:
-                shutil.copyfileobj(io.TextIOWrapper(raw, encoding=known, newline=""), out)
+            with (
+                _opened(path, packing) as raw,
+                io.TextIOWrapper(raw, encoding=known.name, newline="") as text,
+                copy.open("w", encoding="utf-8", newline="") as out,
+            ):
+                shutil.copyfileobj(text, out)
         except UnicodeError:
-            raise BadInput(
-                f"{name} is not written in {encoding}. Pass another --encoding."
-            ) from None
+            raise BadInput(f"{name} is not in {encoding}. Pass another --encoding.") from None
         return copy, "none"
 
+    # --- describing --------------------------------------------------------------------------
+
+    def _parquet(self, name: str, path: Path) -> Source:
+        sql = f"read_parquet({literal(str(path))})"
+        rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)  # noqa: S608 - quoted
+        numbers = frozenset(row[0] for row in rows if row[1] in {"FLOAT", "DOUBLE"})
+        return Source(name, sql, {row[0]: quoted(row[0]) for row in rows}, numbers)
+
+    def _json(self, name: str, path: Path, packing: str) -> Source:
+        """Take every value as text: a key may come late, and hold numbers and texts."""
+        sql = f"read_json_objects({literal(str(path))}, compression='{packing}', format='auto')"
+        keys = (
+            "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "  # noqa: S608 - quoted
+            f"(SELECT ks, i, unnest(ks) AS k FROM (SELECT json_keys(json) AS ks, "
+            f"row_number() OVER () AS i FROM {sql})) GROUP BY k ORDER BY 2, 1"
+        )
+        found = read(self.connection, keys, name)
+        if any(twice for _, _, twice in found):
+            named = ", ".join(brief(key) for key, _, twice in found[:5] if twice)
+            raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
+        return Source(name, sql, {key: f"(json->>{literal(_pointer(key))})" for key, _, _ in found})
+
     def _delimited(self, name: str, path: Path, packing: str, kind: str) -> Source:
-        head = _head(name, path, packing)
-        delimiter = self.delimiter or ("\t" if kind == "tsv" else _delimiter(head))
-        columns = next(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter), [])
-        if not any(columns):
-            raise BadInput(f"{name} has no header line.")
-        if len(set(columns)) < len(columns):
-            twice = next(c for c in columns if columns.count(c) > 1)
-            raise BadInput(f"{name} has two columns named {twice!r}. Rename one.")
-        types = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in columns)
+        usual = "\t" if kind == "tsv" else None
+        columns = _header(name, path, packing, self.delimiter or usual)
+        names = [column or f"(column {k})" for k, column in enumerate(columns.names, start=1)]
+        twice = [column for column in names if names.count(column) > 1]
+        if twice:
+            raise BadInput(f"{name} has two columns named {brief(twice[0])}. Rename one.")
+        types = ", ".join(f"c{k}: 'VARCHAR'" for k in range(len(names)))
         sql = (
             f"read_csv({literal(str(path))}, auto_detect=false, header=true, nullstr='', "
-            f"delim={literal(delimiter)}, quote='\"', escape='\"', compression='{packing}', "
-            f"columns={{{types}}})"
+            f"delim={literal(columns.delimiter)}, quote='\"', escape='\"', "
+            f"compression='{packing}', columns={{{types}}})"
         )
-        return Source(name, sql, tuple(columns))
+        return Source(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
 
-    def _described(self, name: str, sql: str) -> Source:
-        """Ask DuckDB for the columns and their types."""
-        rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)  # noqa: S608 - quoted
-        return Source(name, sql, tuple(row[0] for row in rows), {row[0]: row[1] for row in rows})
+
+@dataclass(frozen=True)
+class _Header:
+    names: list[str]
+    delimiter: str
+
+
+def _header(name: str, path: Path, packing: str, delimiter: str | None) -> _Header:
+    """Return the names in the first line of a text file."""
+    try:
+        with _opened(path, packing) as raw:
+            if b"\0" in raw.read(HEAD):
+                raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
+        if delimiter is None:
+            with _opened(path, packing) as raw, _text(raw) as text:
+                delimiter = _delimiter([text.readline() for _ in range(LINES)])
+        with _opened(path, packing) as raw, _text(raw) as text:
+            names = next(csv.reader(text, delimiter=delimiter), [])
+    except UnicodeDecodeError:
+        raise BadInput(
+            f"{name} is not UTF-8. Pass its --encoding, such as latin-1 or cp1252."
+        ) from None
+    except csv.Error as problem:
+        raise BadInput(f"The header line of {name} cannot be read: {problem}.") from None
+    if not any(names):
+        raise BadInput(f"{name} has no header line.")
+    return _Header(names, delimiter)
+
+
+def _text(raw: IO[bytes]) -> io.TextIOWrapper:
+    return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+
+
+def _delimiter(lines: list[str]) -> str:
+    """Return what cuts the first lines into most columns, and all into the same number."""
+
+    def columns(letter: str) -> int:
+        sizes = {len(row) for row in csv.reader(lines, delimiter=letter) if row}
+        return sizes.pop() if len(sizes) == 1 else 0
+
+    return max(",;\t|", key=columns)  # the first of equals: a comma
+
+
+def _pointer(key: str) -> str:
+    """Return a key as a JSON pointer, which takes any letter."""
+    return "/" + key.replace("~", "~0").replace("/", "~1")
+
+
+def _check_gzip(name: str, path: Path) -> None:
+    """Unpack the file once for its checksums, which DuckDB does not look at."""
+    try:
+        with gzip.open(path) as file:
+            while file.read(1 << 20):
+                pass
+    except (OSError, EOFError, zlib.error):
+        raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
+
+
+def _kind(given: Path, path: Path, packing: str) -> str:
+    suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return SUFFIXES[suffixes[-1]]
+    with _opened(path, packing) as file:
+        start = file.read(HEAD)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    return "json" if start.lstrip(codecs.BOM_UTF8 + b" \r\n\t")[:1] in {b"{", b"["} else "csv"
+
+
+def _marked(path: Path, packing: str) -> str:
+    """Return the encoding that a byte-order mark declares, or UTF-8."""
+    with _opened(path, packing) as file:
+        start = file.read(2)
+    return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
+
+
+def _opened(path: Path, packing: str) -> IO[bytes]:
+    return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value]
+
+
+def _nearby(text: str) -> str:
+    try:
+        return suggest(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
+    except (OSError, ValueError):
+        return ""
 
 
 def read(connection: Connection, query: str, name: str) -> list[Any]:
@@ -190,67 +294,23 @@ def read(connection: Connection, query: str, name: str) -> list[Any]:
     try:
         return connection.execute(query).fetchall()
     except engine().Error as problem:
-        raise BadInput(f"{name} cannot be read: {_reason(str(problem))}") from None
+        message = str(problem).replace(str(Path(name).absolute()), name)
+        raise BadInput(f"{name} cannot be read: {_reason(message)}") from None
+
+
+ADVICE = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
 
 
 def _reason(message: str) -> str:
-    """Return the telling lines of a message of DuckDB, without its advice on its own options."""
+    """Return the telling part of a message of DuckDB, without its advice on its own options."""
+    if "state machine" in message:
+        return "a quote is not closed, or its line ends are mixed."
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    kept = []
-    for line in lines:
-        if line.lower().startswith(
-            ("possible", "possible fixes", "*", "line:", "file =", "delimiter")
-        ):
+    kept = [lines[0].split(": ", 1)[-1]]
+    for line in lines[1:3]:
+        if line.lower().startswith(ADVICE):
             break
-        kept.append(line)
-    text = " ".join(kept[:3]).split(": ", 1)[-1]
-    if "utf-8" in message.lower() or "unicode" in message.lower():
-        text += " Pass --encoding if the file is not UTF-8."
-    return text if text.endswith(".") else text + "."
-
-
-def _start(path: Path) -> bytes:
-    if path.is_dir():
-        raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
-    with path.open("rb") as file:
-        return file.read(HEAD)
-
-
-def _kind(path: Path, start: bytes, packing: str) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in {".gz", ".zst"}]
-    if suffixes and suffixes[-1] in SUFFIXES:
-        return SUFFIXES[suffixes[-1]]
-    if start.startswith(b"PAR1"):
-        return "parquet"
-    if packing == "gzip":
-        with gzip.open(path) as file:
-            start = file.read(HEAD)
-    return "json" if start.lstrip(codecs.BOM_UTF8 + b" \r\n\t")[:1] in {b"{", b"["} else "csv"
-
-
-def _opened(path: Path, packing: str) -> IO[bytes]:
-    return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value]
-
-
-def _head(name: str, path: Path, packing: str) -> str:
-    """Return the first lines of a text file; a binary one is refused."""
-    try:
-        with _opened(path, packing) as file:
-            start = file.read(HEAD)
-    except (OSError, EOFError):
-        raise BadInput(f"{name} cannot be unpacked: the gzip data are damaged.") from None
-    if b"\0" in start:
-        raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    try:
-        return decoder.decode(start)
-    except UnicodeDecodeError:
-        raise BadInput(
-            f"{name} is not UTF-8. Pass its --encoding, such as latin-1 or cp1252."
-        ) from None
-
-
-def _delimiter(head: str) -> str:
-    """Return what separates the columns of the header line; a comma unless another is commoner."""
-    line = head.lstrip("\r\n").splitlines()[0] if head.strip() else ""
-    return max(",;\t|", key=lambda letter: (line.count(letter), letter == ","))
+        kept.append(line[:80])
+    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(kept))[0][:300].rstrip(". ")
+    hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
+    return f"{text}.{hint}"

@@ -28,7 +28,7 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         value = None if math.isnan(self.value) else self.value
-        level = {} if self.level is None else {"level": self.level}
+        level = {} if self.level is None else {"level": json_label(self.level)}
         return level | {"value": value, "undefined": self.undefined}
 
 
@@ -40,6 +40,11 @@ class Baselines:
     majority: Point
     chance: Point
     attainable: tuple[float, float] | None
+
+
+def json_label(label: Hashable) -> str | int | float | bool:
+    """Return a label that JSON knows: itself, or its text."""
+    return label if isinstance(label, (str, int, float)) else str(label)
 
 
 class Yardstick:
@@ -81,7 +86,10 @@ class Yardstick:
         )
 
     def _constants(self, metric: Metric) -> tuple[Point, Point]:
-        values = metric(self.constants)
+        try:
+            values = metric(self.constants)
+        except NotApplicable as reason:
+            return Point(math.nan, str(reason)), Point(math.nan, str(reason))
         levels = self.scale.labels
         majority = self._point(metric, values[self.majority], levels[self.majority])
         defined = [k for k, value in enumerate(values) if not math.isnan(value)]
@@ -109,6 +117,8 @@ class Yardstick:
             return None
         values = np.concatenate([metric(tables) for tables in self.one_row_moved])
         lowest = float(values[0, 0])  # [gold level, its prediction]
+        if math.isnan(lowest):
+            return None
         gains = values - lowest
         return (
             float(lowest + gains.min(axis=1).sum()),

@@ -1,13 +1,14 @@
 """The classification report: precision, recall and F1 of each level, in the usual layout."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordinate.errors import printable
 from ordinate.metrics import find
 from ordinate.metrics.per_level import per_level
-from ordinate.report.text import clean, width_of
+from ordinate.report.text import width_of
 from ordinate.scale import PRESETS, Scale, resolve
 from ordinate.summary import Confusion
 
@@ -52,21 +53,49 @@ def _report(
     scale = resolve(labels, y_true, y_pred)
     scale = Scale(scale.labels, positions=scale.at, names=names or scale.names)
     table = Confusion.of(scale, y_true, y_pred)
-    shown = [clean(name) for name in scale.names]
-    width = max(len("weighted avg"), *map(width_of, shown))
-    lines = [RULE, title, RULE]
-    lines.append(" " * (width + 1) + "".join(f" {h:>9}" for h in _HEADER))
-    lines.append("")
-    lines += [_row(name, width, row, digits) for name, row in _levels(table, shown)]
-    lines.append("")
-    lines += [_row(name, width, row, digits) for name, row in _averages(table)]
-    lines.append("")
-    lines += [_total(name, width, table, metric, digits) for name, metric in _TOTALS]
-    return "\n".join(lines) + "\n"
+    shown = [printable(name) for name in scale.names]
+    layout = _Layout(max(len("weighted avg"), *map(width_of, shown)), max(9, digits + 3), digits)
+    averages = [layout.row(name, row) for name, row in _averages(table)]
+    totals = [layout.total(name, find(m)(table), table.n) for name, m in _TOTALS]
+    levels = [layout.row(name, row) for name, row in _levels(table, shown)]
+    head = layout.line("", *_HEADER)
+    blocks = [[RULE, title, RULE, head], levels, averages, totals]
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
 _HEADER = ("precision", "recall", "f1-score", "support")
 _TOTALS = (("accuracy", "accuracy"), ("adjacent accuracy", "accuracy_within"))
+
+
+class _Layout(NamedTuple):
+    """How wide the names and the numbers are, and how many digits numbers have."""
+
+    names: int
+    numbers: int
+    digits: int
+
+    def line(self, name: str, *cells: str) -> str:
+        """Return a name and the cells after it, each with a space before it."""
+        return (
+            " " * (self.names - width_of(name))
+            + name
+            + " "
+            + "".join(f" {cell:>{self.numbers}}" for cell in cells)
+        )
+
+    def number(self, value: float) -> str:
+        """Return a value with its digits."""
+        return "n/a" if np.isnan(value) else f"{value:.{self.digits}f}"
+
+    def row(self, name: str, row: list[float]) -> str:
+        """Return the line of a level or of an average."""
+        return self.line(name, *map(self.number, row[:-1]), f"{row[-1]:.0f}")
+
+    def total(self, name: str, value: float, n: float) -> str:
+        """Return the line of one number; a longer name takes the room before it."""
+        start = f"{name:>{self.names}}"
+        width = max(self.names + 2 + self.numbers - len(start), len(self.number(value)) + 1)
+        return f"{start}{self.number(value):>{width}} {n:>{self.numbers}}"
 
 
 def _levels(table: Confusion, names: list[str]) -> list[tuple[str, list[float]]]:
@@ -83,17 +112,3 @@ def _averages(table: Confusion) -> list[tuple[str, list[float]]]:
         ("macro avg", [*(float(c[parts.occurs].mean()) for c in columns), total]),
         ("weighted avg", [*(float((c * table.gold_share).sum()) for c in columns), total]),
     ]
-
-
-def _row(name: str, width: int, row: list[float], digits: int) -> str:
-    cells = "".join(f" {_number(x, digits):>9}" for x in row[:-1])
-    return f"{' ' * (width - width_of(name))}{name} {cells} {row[-1]:>9.0f}"
-
-
-def _number(value: float, digits: int) -> str:
-    return "n/a" if np.isnan(value) else f"{value:.{digits}f}"
-
-
-def _total(name: str, width: int, table: Confusion, metric: str, digits: int) -> str:
-    value = _number(float(find(metric)(table)), digits)
-    return f"{name:>{width}}{value:>{max(width + 11 - max(len(name), width), 1)}} {table.n:>9}"

@@ -1,7 +1,6 @@
 """An evaluation in words and grids."""
 
 import math
-from collections.abc import Hashable
 
 from ordinate.evaluate.evaluation import BETTER, Evaluation, Score
 from ordinate.report import Document, Grid
@@ -35,8 +34,8 @@ def _source(result: Evaluation) -> str:
     if table.dropped:
         parts.append(f"Dropped for a missing label: {table.dropped:,} items.")
     if table.has_unanswered:
-        n = int(table.items[:, -1].sum())
-        parts.append(f"Without a prediction: {n:,} items, counted as the worst answer.")
+        unanswered = shown(_count(float(table.unanswered.sum())))
+        parts.append(f"Without a prediction: {unanswered} items, counted as the worst answer.")
     return " ".join([*parts, *origin.notes])
 
 
@@ -123,12 +122,12 @@ def _or_nothing(value: Cell) -> Cell:
 
 def _groups(result: Evaluation) -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
-    groups = list(result.by.items())
+    groups = result.named_groups()
     return [_beside(result, groups[k : k + BESIDE]) for k in range(0, len(groups), BESIDE)]
 
 
-def _beside(result: Evaluation, groups: list[tuple[Hashable, Evaluation]]) -> Grid:
-    header = ("metric", "all", *(str(group) for group, _ in groups))
+def _beside(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
+    header = ("metric", "all", *(group for group, _ in groups))
     counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
         (name, score.value, *(part.metrics[name].value for _, part in groups))

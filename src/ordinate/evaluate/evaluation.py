@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.evaluate.baselines import Baselines, Yardstick
+from ordinate.evaluate.baselines import Baselines, Yardstick, json_label
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
 from ordinate.metrics.arithmetic import ratio
 from ordinate.metrics.per_level import per_level
@@ -151,20 +151,30 @@ class Evaluation:
             "task": "labels",
             "n": table.n,
             "weight": _whole(float(table.total)),
-            "scale": list(table.scale.labels),
+            "scale": [json_label(label) for label in table.scale.labels],
             "positions": [_whole(position) for position in table.scale.at],
             "table": [[_whole(cell) for cell in row] for row in table.counts.tolist()],
             "unanswered": [_whole(cell) for cell in table.unanswered.tolist()],
-            "dropped": table.dropped,
+            "dropped": int(table.dropped),
             "metrics": {name: score.to_dict() for name, score in self.metrics.items()},
             "per_level": [{key: _plain(x) for key, x in row.items()} for row in self.per_level],
-            "by": {str(group): part.to_dict() for group, part in self.by.items()},
+            "by": {name: part.to_dict() for name, part in self.named_groups()},
             "source": self.origin.to_dict(),
         }
 
+    def named_groups(self) -> "list[tuple[str, Evaluation]]":
+        """Return the subgroups by their names as texts, told apart where they look alike."""
+        named: dict[str, Evaluation] = {}
+        for group, part in self.by.items():
+            name = str(group)
+            while name in named:
+                name += f" ({type(group).__name__})"
+            named[name] = part
+        return list(named.items())
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric, of the whole and then of each subgroup."""
-        parts = [("", self), *((str(group), part) for group, part in self.by.items())]
+        parts = [("", self), *self.named_groups()]
         return [
             {
                 "group": group,
@@ -288,7 +298,7 @@ def _levels(table: Confusion) -> tuple[dict[str, Any], ...]:
     errors = ratio((table.counts * table.scale.gaps).sum(axis=-1), table.counts.sum(axis=-1))
     return tuple(
         {
-            "level": label,
+            "level": json_label(label),
             "name": name,
             "support": _whole(float(table.gold[k])),
             "predicted": _whole(float(table.predicted[k])),

@@ -219,7 +219,9 @@ def _parsed(expression: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(expression.strip(), mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
             raise ValueError
-        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords if k.arg}
+        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+        if len(options) < len(call.keywords) or "None" in options:  # repeated, or **options
+            raise ValueError
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UnknownMetric(
             f"{expression!r} is not a metric. Write a name, or a name with options such as "

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from ordinate.errors import printable
+
 Cell = str | int | float | None
 UNDEFINED = "undefined"
 
@@ -24,6 +26,12 @@ class Document:
     title: str
     blocks: tuple[str | Grid, ...]
 
+    def __post_init__(self) -> None:
+        """Take out of sentences what could drive a terminal."""
+        blocks = tuple(b if isinstance(b, Grid) else printable(b) for b in self.blocks)
+        object.__setattr__(self, "blocks", blocks)
+        object.__setattr__(self, "title", printable(self.title))
+
 
 def shown(cell: Cell, digits: int = 3) -> str:
     """Return a cell as people read it: whole numbers whole, undefined by name, None as nothing.
@@ -39,5 +47,5 @@ def shown(cell: Cell, digits: int = 3) -> str:
 
 
 def texts(grid: Grid) -> list[list[str]]:
-    """Return the cells of all rows as texts."""
-    return [[shown(cell) for cell in row] for row in grid.rows]
+    """Return header and rows as texts that cannot drive a terminal."""
+    return [[printable(shown(cell)) for cell in row] for row in (grid.header, *grid.rows)]

@@ -25,9 +25,11 @@ def harmless(value: Any) -> Any:
     """
     if isinstance(value, float) and math.isnan(value):
         return None
-    if isinstance(value, str) and value.startswith(FORMULA) and not _is_number(value):
-        return "'" + value
-    return value
+    if not isinstance(value, str):
+        return value
+    if value.startswith(FORMULA) and not _is_number(value):
+        value = "'" + value
+    return value.replace("\r\n", "\n").replace("\r", "\n")  # which csv knows to quote
 
 
 def _is_number(text: str) -> bool:

@@ -13,8 +13,9 @@ def render(document: Document) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in grid.header)
-    body = "\n".join(f"<tr>{_cells(row, grid.left)}</tr>" for row in texts(grid))
+    header, *rows = texts(grid)
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "\n".join(f"<tr>{_cells(row, grid.left)}</tr>" for row in rows)
     caption = f"<caption>{escape(grid.title)}</caption>" if grid.title else ""
     return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 

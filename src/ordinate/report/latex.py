@@ -34,9 +34,14 @@ def escape(text: str) -> str:
     return "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()))
 
 
+def _cell(text: str) -> str:
+    """Return a cell; at its start, [ and * would be taken for arguments of the row before."""
+    return ("{}" if text.startswith(("[", "*")) else "") + escape(text)
+
+
 def _grid(grid: Grid) -> str:
     columns = "".join("l" if index < grid.left else "r" for index in range(len(grid.header)))
-    rows = [" & ".join(map(escape, row)) + r" \\" for row in (list(grid.header), *texts(grid))]
+    rows = [" & ".join(map(_cell, row)) + r" \\" for row in texts(grid)]
     return "\n".join(
         [
             r"\begin{table}",

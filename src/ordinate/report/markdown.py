@@ -25,8 +25,7 @@ def escape(text: str) -> str:
 
 def _grid(grid: Grid) -> str:
     marks = [":--" if index < grid.left else "--:" for index in range(len(grid.header))]
-    rows = [list(grid.header), *texts(grid)]
-    lines = ["| " + " | ".join(map(escape, row)) + " |" for row in rows]
+    lines = ["| " + " | ".join(map(escape, row)) + " |" for row in texts(grid)]
     lines.insert(1, "| " + " | ".join(marks) + " |")
     title = [f"**{escape(grid.title)}**", ""] if grid.title else []
     return "\n".join([*title, *lines])

@@ -10,14 +10,9 @@ WIDTH = 88
 
 def render(document: Document) -> str:
     """Return the document as plain text."""
-    parts = [f"{clean(document.title)}\n{'=' * width_of(clean(document.title))}"]
+    parts = [f"{document.title}\n{'=' * width_of(document.title)}"]
     parts += [_grid(b) if isinstance(b, Grid) else _sentence(b) for b in document.blocks]
     return "\n\n".join(parts) + "\n"
-
-
-def clean(text: str) -> str:
-    """Return a text without control characters, which could drive a terminal."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def width_of(text: str) -> int:
@@ -27,15 +22,15 @@ def width_of(text: str) -> int:
 
 
 def _sentence(text: str) -> str:
-    return textwrap.fill(clean(text), WIDTH, subsequent_indent="  ", break_long_words=False)
+    return textwrap.fill(text, WIDTH, subsequent_indent="  ", break_long_words=False)
 
 
 def _grid(grid: Grid) -> str:
-    rows = [[clean(cell) for cell in row] for row in (list(grid.header), *texts(grid))]
+    rows = texts(grid)
     widths = [max(map(width_of, column)) for column in zip(*rows, strict=True)]
     lines = [_line(row, widths, grid.left) for row in rows]
     rule = "-" * max(map(len, lines))
-    title = [clean(grid.title)] if grid.title else []
+    title = [grid.title] if grid.title else []
     return "\n".join([*title, rule, lines[0], rule, *lines[1:]])
 
 

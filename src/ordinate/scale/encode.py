@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadScale, OffScale
+from ordinate.errors import BadInput, BadScale, OffScale, brief
 from ordinate.scale.arrow import INTEGERS, TEXTS, ArrowColumn, BrokenStream, Piece, values_of
 from ordinate.scale.columns import (
     CHUNK,
@@ -102,7 +102,7 @@ class _Numbered(dict[Any, int]):
 def off_scale(scale: Scale, label: Any, where: str) -> OffScale:
     """Return the error for a label that the scale does not have."""
     return OffScale(
-        f"Label {plain(label)!r} ({where}) is not on the scale {scale}. "
+        f"Label {brief(plain(label))} ({where}) is not on the scale {scale}. "
         "Map it first (--map), or declare another scale (--scale)."
     )
 

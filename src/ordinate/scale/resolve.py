@@ -34,7 +34,7 @@ def fitting_preset(seen: Callable[[], set[Any]]) -> Scale:
     fitting = [name for name, known in worded.items() if labels and labels <= known]
     if len(fitting) == 1:
         return Scale.of(fitting[0])
-    shown = ", ".join(sorted(map(str, labels))[:12]) or "none"
+    shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
         f"No scale was declared for the labels {shown}.{several} " + HOW.format(", ".join(PRESETS))

@@ -36,7 +36,7 @@ class Confusion:
     items: Array
     weights: Array
     squares: Array
-    dropped: int = 0
+    dropped: Any = 0  # how many items were left out, of each table
 
     def __post_init__(self) -> None:
         for array in self._arrays:
@@ -206,7 +206,7 @@ class Confusion:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Confusion):
             return NotImplemented
-        same = self.scale == other.scale and self.dropped == other.dropped
+        same = self.scale == other.scale and np.array_equal(self.dropped, other.dropped)
         return same and all(
             np.array_equal(mine, theirs, equal_nan=True)
             for mine, theirs in zip(self._arrays, other._arrays, strict=True)
@@ -220,7 +220,8 @@ class Confusion:
         items, weights, squares = (array[index] for array in self._arrays)
         if weights.shape[-2:] != self.weights.shape[-2:]:
             raise IndexError("An index chooses tables of the batch, not their cells.")
-        return Confusion(self.scale, items, weights, squares)
+        dropped = np.broadcast_to(self.dropped, self.shape)[index]
+        return Confusion(self.scale, items, weights, squares, dropped)
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array]:
@@ -235,7 +236,7 @@ class Confusion:
             "items": [] if np.isnan(self.items).any() else self.items.tolist(),
             "weights": self.weights.tolist(),
             "squares": [] if np.isnan(self.squares).any() else self.squares.tolist(),
-            "dropped": self.dropped,
+            "dropped": np.asarray(self.dropped).tolist(),
         }
 
     @classmethod
@@ -245,7 +246,7 @@ class Confusion:
         weights = np.array(data["weights"])
         known = [np.array(data[part]) for part in ("items", "squares")]
         items, squares = (x if x.size else np.full(weights.shape, np.nan) for x in known)
-        return cls(scale, items, weights, squares, data["dropped"])
+        return cls(scale, items, weights, squares, np.asarray(data["dropped"])[()])
 
     # --- tables made from this one -----------------------------------------------------------
 
@@ -254,7 +255,7 @@ class Confusion:
         """The one table of all items of a batch."""
         axes = tuple(range(len(self.shape)))
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
-        return Confusion(self.scale, items, weights, squares, self.dropped)
+        return Confusion(self.scale, items, weights, squares, np.sum(self.dropped))
 
     def with_cells(self, counts: Array) -> "Confusion":
         """Return other counts [..., K, K] on the same scale, everything answered."""

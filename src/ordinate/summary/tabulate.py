@@ -56,13 +56,16 @@ def count_columns(
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
 
 
-def settle(scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> tuple[Sums, int]:
+def settle(
+    scale: Scale, sums: Sums, rows: MissingRows, missing: Missing
+) -> tuple[Sums, NDArray[np.int64]]:
     """Return sums [..., K, K + 1] and how many items were dropped."""
     if missing not in get_args(Missing):
         raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
     size, n = len(scale), int(sums.items.sum())
-    no_gold = int(sums.items[..., size, :].sum())
-    no_answer = int(sums.items[..., :size, size].sum())
+    without_gold = sums.items[..., size, :].sum(axis=-1)
+    without_answer = sums.items[..., :size, size].sum(axis=-1)
+    no_gold, no_answer = int(without_gold.sum()), int(without_answer.sum())
     if no_gold and missing != "drop":
         raise _absent(no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP}.")
     if no_answer and missing == "error":
@@ -75,7 +78,8 @@ def settle(scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> tup
     if not kept.items.any():
         reason = f"all {n} have a missing label" if n else "all weights are 0"
         raise NoItems(f"There are no items to evaluate: {reason}.")
-    return kept, no_gold + no_answer if missing == "drop" else 0
+    dropped = without_gold + without_answer
+    return kept, dropped if missing == "drop" else np.zeros_like(dropped)
 
 
 def _absent(count: int, n: int, what: str, rows: Sequence[str], way: str) -> MissingLabels:

@@ -1,0 +1,82 @@
+"""The examples that ship with the package: there, on their scale, and of known provenance."""
+
+import contextlib
+import csv
+import io
+import json
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+
+import ordinate
+from ordinate.cli.main import main
+from ordinate.errors import BadInput
+from ordinate.examples import NAMES, path
+from ordinate.scale import PRESETS
+
+FOLDER = files("ordinate.examples")
+PROVENANCE = (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    with path(name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_is_where_it_is_said_to_be(name):
+    assert path(name).is_file()
+    assert path(name).name == NAMES[name]
+
+
+def test_an_unknown_example_is_refused_with_those_that_there_are():
+    with pytest.raises(BadInput, match=r"There is no example 'nope'. There are: .*cefr"):
+        path("nope")
+
+
+def test_every_file_that_ships_has_its_provenance():
+    shipped = {file.name for file in FOLDER.iterdir() if not file.name.endswith((".py", ".md"))}
+    shipped.discard("__pycache__")
+    assert shipped == set(NAMES.values())
+    for name in shipped:
+        (line,) = [line for line in PROVENANCE.splitlines() if f"`{name}`" in line]
+        what, provenance = line.strip("| ").split("|")[1:3]
+        assert what.strip()
+        assert len(provenance.split()) > 10
+        assert "BSD-3-Clause" in provenance
+
+
+def test_the_cefr_example_is_on_the_cefr_scale_with_every_level():
+    rows = _rows("cefr")
+    assert {row["gold"] for row in rows} == set(PRESETS["cefr"])
+    assert {row["predicted"] for row in rows} <= set(PRESETS["cefr"])
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert f"{len(rows)} items" in PROVENANCE
+
+
+def test_the_cefr_example_beats_constants_and_is_not_perfect():
+    rows = _rows("cefr")
+    columns = ([row[name] for row in rows] for name in ("gold", "predicted"))
+    result = ordinate.evaluate(*columns, scale="cefr", by=[row["task"] for row in rows])
+    assert all(score.beats_constant is not False for score in result.metrics.values())
+    assert 0.3 < result.metrics["accuracy"].value < 0.9
+    assert len(result.by) > 1
+
+
+def test_an_example_is_evaluated_without_further_options():
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert main(["evaluate", str(path("cefr")), "--format", "json"]) == 0
+    found = json.loads(out.getvalue())
+    assert found["n"] == len(_rows("cefr"))
+    assert found["scale"] == list(PRESETS["cefr"])
+
+
+@pytest.mark.parametrize("arguments", [[], ["cefr"]])
+def test_the_path_of_an_example_can_be_asked_for(arguments):
+    command = [sys.executable, "-m", "ordinate.examples", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == f"{path('cefr')}\n"
