@@ -1,6 +1,6 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
-LONGEST = 80  # letters of a value that an error repeats
+LONGEST = 300  # letters of a value that an error repeats
 
 
 class OrdinateError(ValueError):
@@ -62,8 +62,8 @@ def suggest(wanted: str, known: "list[str] | tuple[str, ...]") -> str:
 def brief(value: object) -> str:
     """Return a value from the data as an error shows it, however long it is.
 
-    >>> brief("B3"), brief("x" * 100)[-8:]
-    ("'B3'", "xxxxxxx…")
+    >>> brief("B3"), len(brief("x" * 1000))
+    ("'B3'", 300)
     """
     shown = repr(value)
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
