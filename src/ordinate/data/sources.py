@@ -236,11 +236,12 @@ def _text(raw: IO[bytes]) -> io.TextIOWrapper:
 
 
 def _delimiter(lines: list[str]) -> str:
-    """Return what cuts the first lines into most columns, and all into the same number."""
+    """Return what cuts all first lines into the same number of columns, or the header into most."""
 
-    def columns(letter: str) -> int:
-        sizes = {len(row) for row in csv.reader(lines, delimiter=letter) if row}
-        return sizes.pop() if len(sizes) == 1 else 0
+    def columns(letter: str) -> tuple[int, int]:
+        sizes = [len(row) for row in csv.reader(lines, delimiter=letter) if row]
+        same = len(set(sizes)) == 1 and sizes[0] > 1
+        return sizes[0] if same else 0, sizes[0] if sizes else 0
 
     return max(",;\t|", key=columns)  # the first of equals: a comma
 
