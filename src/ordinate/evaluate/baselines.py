@@ -92,13 +92,13 @@ class Yardstick:
             return Point(math.nan, str(reason)), Point(math.nan, str(reason))
         levels = self.scale.labels
         majority = self._point(metric, values[self.majority], levels[self.majority])
-        defined = [k for k, value in enumerate(values) if not math.isnan(value)]
-        if not defined:
-            return Point(math.nan, "undefined for constant predictions"), majority
-        best = defined[0]
-        for k in defined[1:]:
-            if metric.better(values[k], values[best]):
+        best = self.majority  # of constants that are equally good, the one people think of
+        for k, value in enumerate(values):
+            equal = math.isclose(value, values[best], rel_tol=1e-12, abs_tol=1e-12)
+            if math.isnan(values[best]) or (not equal and metric.better(value, values[best])):
                 best = k
+        if math.isnan(values[best]):
+            return Point(math.nan, "undefined for constant predictions"), majority
         return self._point(metric, values[best], levels[best]), majority
 
     def _by_chance(self, metric: Metric) -> Point:

@@ -28,12 +28,16 @@ def resolve(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) 
 
 
 def fitting_preset(seen: Callable[[], set[Any]]) -> Scale:
-    """Return the only preset of words that has every label seen; numbers identify no scale."""
+    """Return the only preset of words that has every label seen; numbers identify no scale.
+
+    Where it has most of them, the others are reported as off that scale, with their place.
+    """
     labels = seen()
     worded = {name: set(of) for name, of in PRESETS.items() if all(isinstance(x, str) for x in of)}
     fitting = [name for name, known in worded.items() if labels and labels <= known]
-    if len(fitting) == 1:
-        return Scale.of(fitting[0])
+    nearest = [name for name, known in worded.items() if 2 * len(labels & known) > len(labels)]
+    if len(fitting) == 1 or (not fitting and len(nearest) == 1):
+        return Scale.of((fitting or nearest)[0])
     shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
