@@ -908,6 +908,14 @@ def test_groups_are_what_each_group_is_alone(here):
         assert close(facts(whole["by"][name]), facts(report("group.csv", *asked))), name
 
 
+@pytest.mark.parametrize("name", ["(none)", "None", "NA", "all", "nan"])
+def test_no_name_of_a_group_is_taken_for_a_missing_one(name):
+    write("some.csv", f"gold,predicted,g\nA1,A1,{name}\nA1,A2,{name}\nB1,B2,\n")
+    parts = report("some.csv", "--by", "g")["by"]
+    assert sorted(part["n"] for part in parts.values()) == [1, 2]
+    assert parts[name]["n"] == 2
+
+
 def test_a_group_says_how_many_of_its_items_were_dropped():
     write("some.csv", "gold,predicted,g\nA1,A1,x\nA1,,x\nB1,,x\nB1,B1,y\n")
     found = report("some.csv", "--by", "g", "--missing", "drop")
@@ -1087,6 +1095,19 @@ def test_report_and_items_cannot_be_one_file(here):
     ran = run("evaluate", "some.csv", "-o", "out.csv", "--items", "out.csv")
     assert ran.code == 2
     assert names(here) == ["some.csv"]
+
+
+@pytest.mark.parametrize("flag", ["-o", "--items"])
+def test_no_input_is_overwritten_even_with_force(flag):
+    write("run.csv", RUN)
+    write("gold.csv", GOLD)
+    write("map.csv", "from,to\nx,A1\n")
+    asked = ("--gold-file", "gold.csv", "--id", "id", "--map", "map.csv", "--missing", "drop")
+    for name in ("run.csv", "gold.csv", "map.csv"):
+        before = Path(name).read_bytes()
+        ran = run("evaluate", "run.csv", *asked, flag, f"./{name}", "--force")
+        assert (ran.code, Path(name).read_bytes()) == (2, before)
+        assert name in ran.err
 
 
 def test_a_written_file_has_the_usual_permissions():

@@ -92,9 +92,7 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.report import render  # noqa: PLC0415
 
     limits = [_limit(text) for text in options.fail_under]
-    outputs = [Path(x).resolve() for x in (options.output, options.items) if x]
-    if len(set(outputs)) < len(outputs):
-        raise BadOption("The report and the items cannot be written to one file.")
+    _keep_apart(options)
     with (
         replacing(options.output, force=options.force) as report,
         replacing(options.items, force=options.force) as items,
@@ -106,6 +104,17 @@ def run(options: argparse.Namespace) -> int:
         else:
             sys.stdout.write(text)
     return _judge(result, limits)
+
+
+def _keep_apart(options: argparse.Namespace) -> None:
+    """Refuse an output that is an input, or the other output: one of them would be lost."""
+    inputs = {Path(x).resolve() for x in (*options.files, options.gold_file, options.map) if x}
+    outputs = [Path(x).resolve() for x in (options.output, options.items) if x]
+    if len(set(outputs)) < len(outputs):
+        raise BadOption("The report and the items cannot be written to one file.")
+    for path in outputs:
+        if path in inputs:
+            raise BadOption(f"{path.name} is read, so it cannot be written too.")
 
 
 def _evaluated(

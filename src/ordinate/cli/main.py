@@ -39,6 +39,7 @@ def parser() -> Parser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115,PTH123 - closed by the caller
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a letter

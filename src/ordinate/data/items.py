@@ -7,7 +7,15 @@ from ordinate.data.engine import Connection
 from ordinate.data.query import Items
 from ordinate.data.sources import literal, quoted, read
 
-FORMATS = {".parquet": "parquet", ".pq": "parquet", ".jsonl": "json", ".ndjson": "json"}
+FORMATS = {  # by suffix; anything else is CSV
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json, ARRAY true",
+    ".tsv": "csv, HEADER, DELIMITER '\t'",
+}
+CSV = "csv, HEADER"
 OFF_BY = "steps_off"  # predicted minus gold level; empty without a prediction
 FORMULA = "=+@-\t\r"  # how a text begins that a spreadsheet takes for a command
 
@@ -30,11 +38,10 @@ def write_items(
         + ("NULL" if predicted is None else literal(predicted))
         for gold, predicted in unanswered
     ]
-    form = FORMATS.get(out.suffix.lower(), "csv")
+    form = FORMATS.get(out.suffix.lower(), CSV)
     parts = [_select(connection, part, steps, silent, form) for part in items]
-    header = ", HEADER" if form == "csv" else ""
     query = " UNION ALL BY NAME ".join(parts)
-    read(connection, f"COPY ({query}) TO {literal(str(out))} (FORMAT {form}{header})", str(out))
+    read(connection, f"COPY ({query}) TO {literal(str(out))} (FORMAT {form})", str(out))
 
 
 def _select(connection: Connection, part: Items, steps: str, silent: list[str], form: str) -> str:
@@ -42,9 +49,10 @@ def _select(connection: Connection, part: Items, steps: str, silent: list[str], 
     chosen = []
     for index, name in enumerate((*part.own, OFF_BY)):
         sql = f"o{index}" if index < len(part.own) else "steps"
-        if form == "csv" and kinds.get(sql) == "VARCHAR":
+        if form.startswith("csv") and kinds.get(sql) == "VARCHAR":
             sql = _harmless(sql)
-        safe = f"'{name}" if form == "csv" and name.startswith(tuple(FORMULA)) else name
+        risky = form.startswith("csv") and name.startswith(tuple(FORMULA))
+        safe = f"'{name}" if risky else name
         chosen.append(f"{sql} AS {quoted(safe)}")
     condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
     return (

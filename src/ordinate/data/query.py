@@ -60,6 +60,10 @@ class Planner:
         columns: Columns,
     ) -> None:
         self.connection, self.columns = connection, columns
+        if (columns.id or columns.row_order) and not gold_files:
+            raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+        if columns.id and columns.row_order:
+            raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
         self.notes: list[str] = []
         self.gold = self._named("gold", columns.gold, (gold_files or files)[0])

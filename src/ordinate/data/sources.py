@@ -76,7 +76,13 @@ class Reader:
 
     def sources(self, paths: list[str]) -> list[Source]:
         """Return the files of names, patterns, and '-' for standard input."""
-        return [self._source(name, path) for text in paths for name, path in self._found(text)]
+        found = [pair for text in paths for pair in self._found(text)]
+        seen: set[Path] = set()
+        for name, path in found:
+            if path.resolve() in seen:
+                raise BadInput(f"{name} is named twice: its items would count twice.")
+            seen.add(path.resolve())
+        return [self._source(name, path) for name, path in found]
 
     # --- finding -----------------------------------------------------------------------------
 

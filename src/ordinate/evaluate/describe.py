@@ -127,7 +127,7 @@ def _groups(result: Evaluation) -> list[Grid]:
 
 
 def _beside(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
-    header = ("metric", "all", *(group for group, _ in groups))
+    header = ("metric", "(all)", *(group for group, _ in groups))
     counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
         (name, score.value, *(part.metrics[name].value for _, part in groups))

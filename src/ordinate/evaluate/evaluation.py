@@ -133,7 +133,7 @@ class Evaluation:
             table,
             _measured(table, wanted),
             _levels(table),
-            {group: cls.from_table(part, wanted) for group, part in _named(by).items()},
+            {group: cls.from_table(part, wanted) for group, part in _filled(by).items()},
             origin or Origin(),
         )
 
@@ -166,7 +166,7 @@ class Evaluation:
         """Return the subgroups by their names as texts, told apart where they look alike."""
         named: dict[str, Evaluation] = {}
         for group, part in self.by.items():
-            name = str(group)
+            name = NO_GROUP if group is None else str(group)
             while name in named:
                 name += f" ({type(group).__name__})"
             named[name] = part
@@ -267,10 +267,9 @@ def preset_note(scale: Scale) -> tuple[str, ...]:
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
 
 
-def _named(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
-    """Return the tables of groups by name, without groups that have no items left."""
-    filled = [(value, part) for value, part in groups if part.total > 0]
-    return {NO_GROUP if value is None else value: part for value, part in filled}
+def _filled(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
+    """Return the tables of groups by value, without groups that have no items left."""
+    return {value: part for value, part in groups if part.total > 0}
 
 
 def _measured(table: Confusion, metrics: list[Metric]) -> dict[str, Score]:
