@@ -22,7 +22,8 @@ SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOT
 def output_of(command: str) -> str:
     """Run an `ordinate` command and return what it prints."""
     program, *arguments = shlex.split(command)
-    assert program == "ordinate", f"only ordinate is run, not {program}"  # noqa: S101
+    if program != "ordinate":
+        raise ValueError(f"only ordinate is run, not {program}")
     run = [sys.executable, "-m", "ordinate.cli", *arguments]
     done = subprocess.run(run, cwd=EXAMPLES, capture_output=True, text=True, check=True)
     return done.stdout
@@ -50,7 +51,11 @@ HEAD = """# All metrics
 Generated from the catalogue by `make docs`. Notation: n_ij is the weight of the items with gold
 level i and predicted level j, g_i and p_j are the totals of a gold and of a predicted level, N is
 the total, x_i is the position of level i (0, 1, 2, … unless declared otherwise), and sums run over
-all K levels of the declared scale."""
+all K levels of the declared scale. L is the number of levels that occur in gold or predictions. C
+and D are the pairs of items in the same and in the opposite order, T_gold and T_pred the pairs that
+a side tells apart, m the smaller number of levels that occur on a side. G_k and P_k are the shares
+of gold and predictions up to level k. I is the mutual information, H an entropy. d is the distance
+of row and column, M the number of gold levels that occur."""
 
 
 def section(metric: Metric) -> str:
@@ -67,7 +72,8 @@ def section(metric: Metric) -> str:
 def main() -> None:
     """Write everything."""
     unknown = {m.reference for m in all_metrics()} - set(REFERENCES) - {""}
-    assert not unknown, f"references without an entry: {unknown}"  # noqa: S101
+    if unknown:
+        raise ValueError(f"references without an entry: {unknown}")
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")

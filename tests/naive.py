@@ -236,9 +236,15 @@ def rmse(gold: Levels, predicted: Answers, positions: Positions) -> float:
 
 
 @naive
-def bias(gold: Levels, predicted: Levels, positions: Positions) -> float:
-    """Mean of the predicted minus the gold position."""
-    return mean([positions[p] - positions[g] for g, p in zip(gold, predicted, strict=True)])
+def bias(gold: Levels, predicted: Answers, positions: Positions) -> float:
+    """Mean of the predicted minus the gold position; silence is the mean of the farthest."""
+    shifts = []
+    for g, p in zip(gold, predicted, strict=True):
+        every = [place - positions[g] for place in positions]
+        largest = max(abs(shift) for shift in every)
+        worst = [shift for shift in every if abs(shift) == largest]
+        shifts.append(sum(worst) / len(worst) if p is None else every[p])
+    return mean(shifts)
 
 
 @naive

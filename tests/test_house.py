@@ -61,8 +61,26 @@ def test_every_public_name_is_there():
 
 
 def test_public_functions_win_over_the_folders_of_the_same_name():
-    import ordinate.evaluate  # noqa: PLC0415
-    import ordinate.metrics  # noqa: PLC0415
+    import ordinate.evaluate
+    import ordinate.metrics
 
     assert callable(ordinate.evaluate)
     assert len(ordinate.metrics()) > 50
+
+
+def test_the_braces_of_every_formula_balance():
+    for metric in ordinate.metrics():
+        assert metric.formula.count("{") == metric.formula.count("}"), metric.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^):#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_exception_from_a_rule_has_its_reason():
+    bare = re.compile(r"# (noqa|type: ignore)[^#\n]*$")
+    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.py")):
+        for line in path.read_text("utf-8").splitlines():
+            assert not bare.search(line) or " - " in line, f"{path.name}: {line}"

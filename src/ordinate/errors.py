@@ -51,12 +51,21 @@ class BadOutput(OrdinateError):
     """A result that cannot be written where it should go."""
 
 
-def suggest(wanted: str, known: "list[str] | tuple[str, ...]") -> str:
-    """Return ' Did you mean …?' for the closest known names, or nothing."""
+def suggest(wanted: str, known: list[str], titled: list[str] | None = None) -> str:
+    """Return ' Did you mean …?' for the nearest known names, or nothing.
+
+    >>> suggest("macro_f1", ["macro_mse", "f1_macro"])
+    " Did you mean 'f1_macro' or 'macro_mse'?"
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
 
-    close = get_close_matches(wanted[:LONGEST], known, n=3, cutoff=0.5)
-    return f" Did you mean {' or '.join(map(brief, close))}?" if close else ""
+    word = wanted.lower()[:LONGEST]
+    lower = {name.lower(): name for name in known}
+    same_parts = [n for low, n in lower.items() if set(low.split("_")) == set(word.split("_"))]
+    within = [name for low, name in lower.items() if len(word) > 1 and word in low]
+    close = [lower[low] for low in get_close_matches(word, lower, n=3, cutoff=0.5)]
+    near = list(dict.fromkeys([*same_parts, *(titled or []), *within, *close]))[:3]
+    return f" Did you mean {' or '.join(map(brief, near))}?" if near else ""
 
 
 def brief(value: object) -> str:

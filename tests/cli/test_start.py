@@ -162,8 +162,8 @@ def test_every_example_is_understood(line):
 
 
 def _parquet(path: Path, columns: dict[str, list]) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - only this file needs it
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     pq.write_table(pa.table(columns), path)
 

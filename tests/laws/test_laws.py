@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ordinate.evaluate import Evaluation
 from ordinate.metrics import find
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
@@ -271,3 +272,47 @@ def test_a_constant_output_has_no_closeness_beyond_chance():
         cells[:, level] = [5, 2, 9]
         table = Confusion.from_counts(scale_of(3), cells)
         assert find("cem_ord_chance_corrected")(table) == pytest.approx(0, abs=1e-12)
+
+
+@every_metric
+def test_perfect_predictions_are_exactly_best_whatever_the_number_of_items(metric):
+    for n in (3, 49, 98, 103):
+        table = Confusion.from_counts(scale_of(3), np.diag([n - 2, 1, 1]))
+        tied = metric.name in {"kendall_tau_a", "kendall_tau_c"}  # which ties keep below 1
+        if metric.bounds[1] == 1 and metric.direction == "maximize" and not tied:
+            assert metric(table) == pytest.approx(1, abs=1e-14), n
+            assert metric.name != "accuracy" or metric(table) == 1
+
+
+def test_one_and_the_same_label_is_undefined_whatever_the_number_of_items():
+    cells = np.zeros((3, 3))
+    for n in range(1, 200):
+        cells[1, 1] = n
+        table = Confusion.from_counts(scale_of(3), cells)
+        for name in ("normalized_mutual_information", "quadratic_kappa", "pearson", "mcc"):
+            assert math.isnan(find(name)(table)), (name, n)
+
+
+@every_metric
+def test_what_takes_levels_for_names_ignores_their_order_and_nothing_else_does(metric):
+    if metric.name in {"krippendorff_alpha", "accuracy_within"}:
+        return  # it depends on the option
+    names = not metric.ordered or metric.expression in {
+        "weighted_kappa(power=0)",
+        "gwet_ac2(weights='identity')",
+        "rennie_srebro(kind='immediate',penalty='zero_one')",
+    }
+    shuffled = [2, 0, 1]
+    same_value = all(
+        same(_value(metric, cells), _value(metric, cells[np.ix_(shuffled, shuffled)]))
+        for cells in EXAMPLES
+    )
+    assert same_value == names
+
+
+def test_closeness_beyond_chance_is_closeness_above_its_chance_baseline():
+    table = Confusion.from_counts(scale_of(3), [[5, 2, 1], [1, 4, 2], [0, 3, 6]], [2, 0, 1])
+    found = Evaluation.from_table(table, "cem_ord,cem_ord_chance_corrected").metrics
+    value, chance = found["cem_ord"].value, found["cem_ord"].baselines.chance.value
+    corrected = (value - chance) / (1 - chance)
+    assert found["cem_ord_chance_corrected"].value == pytest.approx(corrected)

@@ -1,6 +1,7 @@
 """`ordinate evaluate`: files of gold and predicted levels in, a report out."""
 
 import argparse
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,9 @@ def add_to(commands: Any) -> None:
         help="what becomes of missing labels (default: error)",
     )
     add("--format", choices=FORMATS, default="text", help="how to write the report")
-    add("-o", "--output", metavar="OUT", help="where to write the report (default: here)")
+    add(
+        "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
+    )
     add("--items", metavar="OUT", help="write the items that disagree (.csv, .jsonl, .parquet)")
     add("--force", action="store_true", help="overwrite existing outputs")
     add(
@@ -81,15 +84,15 @@ def add_to(commands: Any) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
-    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the header line)")
+    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
     add("--encoding", help="of text files (default: utf-8)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
-    from ordinate.cli.output import replacing  # noqa: PLC0415 - `--help` needs none of these
-    from ordinate.report import render  # noqa: PLC0415
+    from ordinate.cli.output import replacing
+    from ordinate.report import render
 
     limits = [_limit(text) for text in options.fail_under]
     _keep_apart(options)
@@ -120,10 +123,10 @@ def _keep_apart(options: argparse.Namespace) -> None:
 def _evaluated(
     options: argparse.Namespace, judged: "list[Metric]", items: Path | None
 ) -> "Evaluation":
-    from ordinate.cli.progress import watch  # noqa: PLC0415
-    from ordinate.data import Columns, count_files, read_map  # noqa: PLC0415
-    from ordinate.evaluate import Evaluation, Origin, chosen  # noqa: PLC0415
-    from ordinate.scale import Scale  # noqa: PLC0415
+    from ordinate.cli.progress import watch
+    from ordinate.data import Columns, count_files, read_map
+    from ordinate.evaluate import Evaluation, Origin, chosen
+    from ordinate.scale import Scale
 
     metrics = chosen(options.metrics)
     known = {metric.expression for metric in metrics}
@@ -156,14 +159,14 @@ def _delimiter(text: str | None) -> str | None:
 
 
 def _limit(text: str) -> "tuple[Metric, float]":
-    from ordinate.metrics import find  # noqa: PLC0415
+    from ordinate.metrics import find
 
     expression, _, number = text.rpartition("=")
     try:
         limit = float(number)
     except ValueError:
         limit = float("nan")
-    if not expression or limit != limit:  # noqa: PLR0124 - nan alone differs from itself
+    if not expression or math.isnan(limit):
         raise BadOption(f"--fail-under takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
     return find(expression), limit
 
@@ -172,8 +175,9 @@ def _judge(result: "Evaluation", limits: "list[tuple[Metric, float]]") -> int:
     failed = 0
     for metric, limit in limits:
         value = result.metrics[metric.expression].value
-        if not (value == limit or metric.better(value, limit)):
-            shown = "undefined" if value != value else f"{value:.6g}"  # noqa: PLR0124
+        equal = math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-12)
+        if not (equal or metric.better(value, limit)):
+            shown = "undefined" if math.isnan(value) else f"{value:.6g}"
             sys.stderr.write(f"ordinate: {metric.expression} is {shown}, worse than {limit:g}.\n")
             failed = BELOW
     return failed

@@ -30,9 +30,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
-    from ordinate.evaluate.catalogue import Catalogue  # noqa: PLC0415 - `--help` needs none
-    from ordinate.metrics import find  # noqa: PLC0415
-    from ordinate.report import render  # noqa: PLC0415
+    from ordinate.evaluate.catalogue import Catalogue
+    from ordinate.metrics import find
+    from ordinate.report import render
 
     catalogue = Catalogue((find(options.name),)) if options.name else Catalogue.whole()
     sys.stdout.write(render(catalogue, options.format))

@@ -80,8 +80,11 @@ def read_map(path: str) -> dict[str, str | None]:
         text = Path(path).read_text(encoding="utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else None
         rows = list(found.items()) if found else _rows_of_map(text)
+    except BadInput:
+        raise
     except (OSError, ValueError, csv.Error) as problem:
-        raise BadInput(f"The map {path} cannot be read: {problem}.") from None
+        reason = getattr(problem, "strerror", None) or problem
+        raise BadInput(f"The map {path} cannot be read: {reason}.") from None
     for label, level in rows:
         if not (level is None or isinstance(level, (str, int, float))):
             raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
@@ -118,7 +121,7 @@ class _Count:
         if scale is None:
             scale = fitting_preset(lambda: self._labels(known))
             self.planner.notes.append(
-                f"No scale was declared; every label seen is on the preset {scale.preset!r}."
+                f"No scale was declared: every label seen is on the preset {scale.preset!r}."
             )
         self._refuse_strange(scale, known)
         batch, groups = self._batch(scale, known, missing)
@@ -154,7 +157,7 @@ class _Count:
             alive = f"WHERE {number} > 0 OR NOT in_gold"
         group = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
         query = (
-            f"SELECT gold, predicted, {group}, in_gold, in_predicted, count(*), {sums} "  # noqa: S608
+            f"SELECT gold, predicted, {group}, in_gold, in_predicted, count(*), {sums} "
             f"FROM ({part.sql}) {alive} GROUP BY 1, 2, 3, 4, 5 ORDER BY 3, 1, 2"
         )
         return [_Cell(*row) for row in read(self.connection, query, part.name)]
@@ -234,7 +237,7 @@ class _Count:
         """Return the first places that fit a condition, and what stands there."""
         place = "id" if part.keyed else "row_number() OVER ()"
         query = (
-            f"SELECT place, {column} FROM (SELECT *, {place} AS place FROM ({part.sql})) "  # noqa: S608
+            f"SELECT place, {column} FROM (SELECT *, {place} AS place FROM ({part.sql})) "
             f"WHERE {condition} ORDER BY place LIMIT {limit}"
         )
         of_file = f" of {part.name}" if len(self.items) > 1 else ""

@@ -56,7 +56,7 @@ def _select(connection: Connection, part: Items, steps: str, silent: list[str], 
         chosen.append(f"{sql} AS {quoted(safe)}")
     condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
     return (
-        f"SELECT {', '.join(chosen)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "  # noqa: S608
+        f"SELECT {', '.join(chosen)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
         f"WHERE in_gold AND ({condition})"
     )
 

@@ -116,7 +116,7 @@ class Planner:
             "true AS in_gold",
             "true AS in_predicted",
         ]
-        sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"  # noqa: S608 - names are quoted
+        sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"
         return Items(sql, source.name, tuple(source.columns))
 
     def _side(self, sources: list[Source], column: str, name: str) -> str:
@@ -128,7 +128,7 @@ class Planner:
                 chosen.append(f"{self._label(source, self._id)} AS id")
             for extra, wanted in self.columns.extras.items():
                 chosen.append(f"CAST({source.columns.get(wanted, 'NULL')} AS VARCHAR) AS {extra}")
-            parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")  # noqa: S608
+            parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")
         return " UNION ALL ".join(parts)
 
     def _sides(self) -> tuple[str, str, str]:
@@ -144,7 +144,7 @@ class Planner:
         self._check_ids(self.files)
         left, right, extras = self._sides()
         return Items(
-            "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "  # noqa: S608
+            "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
             f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
             self.gold_files[0].name,
@@ -163,7 +163,7 @@ class Planner:
         self.notes.append("Gold and predictions were matched by row order, as asked.")
         left, right, extras = self._sides()
         return Items(
-            f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "  # noqa: S608
+            f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "
             f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
             name,
             ("gold", "predicted"),
@@ -181,9 +181,9 @@ class Planner:
         return self.columns.id
 
     def _check_ids(self, sources: list[Source]) -> None:
-        ids = [f"SELECT {self._label(s, self._id)} AS id FROM {s.sql}" for s in sources]  # noqa: S608
+        ids = [f"SELECT {self._label(s, self._id)} AS id FROM {s.sql}" for s in sources]
         query = (
-            f"SELECT id, count(*) FROM ({' UNION ALL '.join(ids)}) GROUP BY id "  # noqa: S608
+            f"SELECT id, count(*) FROM ({' UNION ALL '.join(ids)}) GROUP BY id "
             "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
         )
         names = ", ".join(source.name for source in sources)
@@ -194,8 +194,7 @@ class Planner:
 
     def _rows(self, sources: list[Source]) -> int:
         counts = (
-            read(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]  # noqa: S608
-            for s in sources
+            read(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0] for s in sources
         )
         return sum(counts)
 

@@ -175,7 +175,7 @@ class Reader:
 
     def _parquet(self, name: str, path: Path) -> Source:
         sql = f"read_parquet({literal(str(path))})"
-        rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)  # noqa: S608 - quoted
+        rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
         numbers = frozenset(row[0] for row in rows if row[1] in {"FLOAT", "DOUBLE"})
         return Source(name, sql, {row[0]: quoted(row[0]) for row in rows}, numbers)
 
@@ -183,7 +183,7 @@ class Reader:
         """Take every value as text: a key may come late, and hold numbers and texts."""
         sql = f"read_json_objects({literal(str(path))}, compression='{packing}', format='auto')"
         keys = (
-            "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "  # noqa: S608 - quoted
+            "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "
             f"(SELECT ks, i, unnest(ks) AS k FROM (SELECT json_keys(json) AS ks, "
             f"row_number() OVER () AS i FROM {sql})) GROUP BY k ORDER BY 2, 1"
         )
@@ -286,7 +286,7 @@ def _marked(path: Path, packing: str) -> str:
 
 
 def _opened(path: Path, packing: str) -> IO[bytes]:
-    return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value]
+    return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
 
 
 def _nearby(text: str) -> str:

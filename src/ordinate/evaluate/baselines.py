@@ -54,7 +54,8 @@ class Yardstick:
         self.table, self.scale = table, table.scale
         size = len(self.scale)
         self.constants = table.with_cells(table.gold[None, :, None] * np.eye(size)[:, None, :])
-        self.chance = table.with_cells(table.by_chance * table.total)
+        silent = table.unanswered_share.sum() * table.gold
+        self.chance = table.with_cells(table.by_chance * table.total, silent)
         self.majority = int(table.gold.argmax())
 
     @cached_property
@@ -103,7 +104,7 @@ class Yardstick:
 
     def _by_chance(self, metric: Metric) -> Point:
         try:
-            return self._point(metric, metric(self.chance), None)
+            return self._point(metric, metric.of_expected(self.chance, self.table), None)
         except NotApplicable as reason:
             return Point(math.nan, str(reason))
 
@@ -120,7 +121,6 @@ class Yardstick:
         if math.isnan(lowest):
             return None
         gains = values - lowest
-        return (
-            float(lowest + gains.min(axis=1).sum()),
-            float(lowest + gains.max(axis=1).sum()),
-        )
+        ends = [lowest + gains.min(axis=1).sum(), lowest + gains.max(axis=1).sum()]
+        low, high = (float(np.clip(round(end, 12), *metric.bounds)) for end in ends)
+        return low, high

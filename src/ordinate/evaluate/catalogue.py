@@ -1,7 +1,8 @@
 """The catalogue for people: all metrics in a grid, or one on a page."""
 
 from dataclasses import dataclass
-from typing import Any
+from inspect import Parameter
+from typing import Any, Literal, get_args, get_origin
 
 from ordinate.evaluate.evaluation import BETTER
 from ordinate.metrics import Metric, all_metrics
@@ -45,9 +46,13 @@ class Catalogue:
 
 
 def _grid(family: str, metrics: list[Metric]) -> Grid:
-    header = ("metric", "better", "range", "assumes", "what it says")
+    header = ("metric", "better", "range", "levels as", "what it says")
     rows = tuple((m.name, BETTER[m.direction], _range(m), _assumes(m), m.title) for m in metrics)
     return Grid(family.capitalize(), header, rows, left=len(header))
+
+
+def _also(metric: Metric) -> str:
+    return f" Also: {', '.join(metric.aliases)}." if metric.aliases else ""
 
 
 def _facts(metric: Metric) -> dict[str, Any]:
@@ -57,6 +62,7 @@ def _facts(metric: Metric) -> dict[str, Any]:
         "family": metric.family,
         "direction": metric.direction,
         "bounds": [low, high],
+        "ordered": metric.ordered,
         "equal_steps": metric.assumes_equal_steps,
         "linear": metric.linear,
         "whole_counts": metric.needs_whole_counts,
@@ -84,7 +90,7 @@ def _page(metric: Metric) -> Document:
         *metric.explanation.split("\n\n"),
         f"Formula: {metric.formula}",
         f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
-        f"Assumes {_assumes(metric)}.",
+        f"What it takes the levels for: {_assumes(metric)}.",
         f"Undefined when {metric.undefined_when}." if metric.undefined_when else "Never undefined.",
         f"Items without a prediction {unanswered}.",
     ]
@@ -93,12 +99,24 @@ def _page(metric: Metric) -> Document:
     if metric.linear:
         lines.append("Linear in the table at fixed gold totals, so its attainable range is known.")
     if metric.parameters:
-        lines.append("Options: " + "; ".join(map(str, metric.parameters.values())) + ".")
-    if metric.aliases:
+        lines.append("Options: " + "; ".join(map(_option, metric.parameters.values())) + ".")
+    if metric.alias_of:
+        lines.append(f"Another name of {metric.alias_of}.")
+    elif metric.aliases:
         lines.append(f"Also called {', '.join(metric.aliases)}.")
     if metric.reference:
         lines.append(f"Reference: {REFERENCES[metric.reference]}")
     return Document(metric.name, tuple(" ".join(line.split()) for line in lines))
+
+
+def _option(parameter: Parameter) -> str:
+    """Say what an option takes, its default first."""
+    if get_origin(parameter.annotation) is Literal:
+        default, *others = map(repr, get_args(parameter.annotation))
+        return f"{parameter.name}={default} (default) or {', '.join(others)}"
+    if parameter.default is Parameter.empty:
+        return f"{parameter.name} (required)"
+    return f"{parameter.name}={parameter.default!r} (default)"
 
 
 def _range(metric: Metric) -> str:
@@ -107,4 +125,6 @@ def _range(metric: Metric) -> str:
 
 
 def _assumes(metric: Metric) -> str:
-    return "equal steps" if metric.assumes_equal_steps else "only the order"
+    if metric.assumes_equal_steps:
+        return "equal steps"
+    return "order" if metric.ordered else "names"

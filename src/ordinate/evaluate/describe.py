@@ -20,7 +20,7 @@ def describe(result: Evaluation) -> Document:
 def _title(result: Evaluation) -> str:
     table = result.table
     weight = "" if table.total == table.n else f" of weight {shown(float(table.total))}"
-    return f"{table.n:,} items{weight} on {table.scale}"
+    return f"{table.n:,} item{'' if table.n == 1 else 's'}{weight} on {table.scale}"
 
 
 def _source(result: Evaluation) -> str:
@@ -29,8 +29,11 @@ def _source(result: Evaluation) -> str:
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
     if origin.joined:
-        counted = ", ".join(f"{n:,} {what}" for what, n in origin.joined.items())
-        parts.append(f"Joined by id: {counted}.")
+        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
+        parts.append(
+            f"Joined by id: {matched} matched, {missing} gold without a prediction, {unknown} "
+            "predictions unknown to gold and left out."
+        )
     if table.dropped:
         parts.append(f"Dropped for a missing label: {table.dropped:,} items.")
     if table.has_unanswered:
@@ -42,15 +45,15 @@ def _source(result: Evaluation) -> str:
 def _metrics(result: Evaluation) -> Grid:
     majority = result.table.scale.names[int(result.table.gold.argmax())]
     header = ("metric", "better", "value", "best constant", f"majority {majority}", "chance")
-    rows = tuple(_metric_row(name, score) for name, score in result.metrics.items())
+    rows = tuple(_metric_row(result, name, score) for name, score in result.metrics.items())
     return Grid("Metrics", (*header, "attainable"), rows, left=2)
 
 
-def _metric_row(name: str, score: Score) -> tuple[Cell, ...]:
+def _metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]:
     against = score.baselines
     constant = shown(against.best_constant.value)
     if against.best_constant.level is not None:
-        constant += f" ({against.best_constant.level})"
+        constant += f" ({_name(result, score)})"
     reach = against.attainable
     return (
         name,
@@ -63,21 +66,29 @@ def _metric_row(name: str, score: Score) -> tuple[Cell, ...]:
     )
 
 
+def _name(result: Evaluation, score: Score) -> str:
+    """Return the display name of the level that is the best constant."""
+    scale = result.table.scale
+    return scale.names[scale.lookup[score.baselines.best_constant.level]]
+
+
 def _verdicts(result: Evaluation) -> list[str]:
     scores = result.metrics.items()
-    beaten = [(name, score) for name, score in scores if score.beats_constant is False]
-    lines = [
-        f"Does not beat a constant on {name}: always {score.baselines.best_constant.level} scores "
-        f"{shown(score.baselines.best_constant.value)}, the system {shown(score.value)}."
-        for name, score in beaten
-    ]
-    if not beaten and any(score.beats_constant for _, score in scores):
+    judged = [(n, s) for n, s in scores if s.metric.direction != "zero"]
+    beaten = [(name, score) for name, score in judged if score.beats_constant is False]
+    lines = []
+    if beaten:
+        each = [
+            f"{name} (always {_name(result, score)}: {shown(score.baselines.best_constant.value)})"
+            for name, score in beaten
+        ]
+        lines.append(f"Does not beat a constant on {', '.join(each)}.")
+    elif any(score.beats_constant for _, score in judged):
         lines.append("Better than every constant prediction on each metric that allows one.")
-    lines += [f"Undefined: {name}, because {s.undefined}." for name, s in scores if s.undefined]
-    used = {score.levels_used for _, score in scores if score.metric.levels == "gold"}
-    size = len(result.table.scale)
-    if used and max(used) < size:
-        lines.append(f"Gold has {max(used)} of the {size} levels; averages run over those.")
+    lines += [f"{name} is undefined: {s.undefined}." for name, s in scores if s.undefined]
+    used, size = int((result.table.gold > 0).sum()), len(result.table.scale)
+    if used < size:
+        lines.append(f"Gold has {used} of the {size} levels; macro averages leave the others out.")
     return lines
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.evaluate.baselines import Baselines, Yardstick, json_label
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
-from ordinate.metrics.arithmetic import ratio
+from ordinate.metrics.arithmetic import level_costs
 from ordinate.metrics.per_level import per_level
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
@@ -228,22 +228,32 @@ def evaluate(
 
 
 def score(
-    metric: str | Metric, *data: Any, scale: Declared = None, weights: Any = None, **options: Any
+    metric: str | Metric,
+    gold: Any,
+    predicted: Any = None,
+    *,
+    scale: Declared = None,
+    weights: Any = None,
+    missing: Missing = "error",
 ) -> Any:
-    """Return one metric of a summary, or of gold and predicted labels.
+    """Return one metric of gold and predicted labels, or of a summary in their place.
 
     >>> score("accuracy_within", ["A1", "B1"], ["A2", "C1"], scale="cefr")
     np.float64(0.5)
     """
-    if len(data) == 1:
-        (summary,) = data
-        if not isinstance(summary, Confusion):
-            raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
-    elif len(data) == 2:
-        summary = Confusion.of(resolve(scale, *data), *data, weights, **options)
-    else:
+    if predicted is not None:
+        summary = Confusion.of(resolve(scale, gold, predicted), gold, predicted, weights, missing)
+    elif not isinstance(gold, Confusion):
         raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
-    return find(metric, type(summary))(summary)
+    elif scale is not None or weights is not None or missing != "error":
+        raise BadOption("A summary is counted already: scale, weights and missing come too late.")
+    else:
+        summary = gold
+    wanted = find(metric, type(summary))
+    try:
+        return wanted(summary)
+    except NotApplicable as reason:
+        raise NotApplicable(f"{wanted.name} is not defined here: {reason}.") from None
 
 
 def chosen(metrics: Wanted) -> list[Metric]:
@@ -294,7 +304,7 @@ def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
 
 def _levels(table: Confusion) -> tuple[dict[str, Any], ...]:
     parts = per_level(table)
-    errors = ratio((table.counts * table.scale.gaps).sum(axis=-1), table.counts.sum(axis=-1))
+    errors = level_costs(table, table.scale.gaps)
     return tuple(
         {
             "level": json_label(label),

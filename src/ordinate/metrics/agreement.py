@@ -29,6 +29,7 @@ from ordinate.summary import Confusion
     reference="",
     linear=True,
     takes_unanswered=True,
+    ordered=False,
 )
 def accuracy(table: Confusion) -> Value:
     """Share of items with the right level. Ignores how far off the others are."""
@@ -63,6 +64,7 @@ def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
     reference="",
     linear=True,
     takes_unanswered=True,
+    ordered=False,
 )
 def macro_accuracy(table: Confusion) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
@@ -77,6 +79,7 @@ def macro_accuracy(table: Confusion) -> Value:
     formula=r"\min_{i: g_i>0} n_{ii} / g_i",
     reference="",
     takes_unanswered=True,
+    ordered=False,
 )
 def min_sensitivity(table: Confusion) -> Value:
     """The worst gold level's share of right items."""
@@ -118,9 +121,10 @@ def weighted_kappa(table: Confusion, *, power: float = 2.0) -> Value:
     family="agreement",
     direction="maximize",
     bounds=(-1, 1),
-    formula=_KAPPA.replace("^p", "^0"),
+    formula=r"1 - \frac{\sum_{i \ne j} n_{ij}}{\sum_{i \ne j} g_i p_j / N}",
     reference="cohen1960",
     undefined_when=_ONE_LABEL,
+    ordered=False,
 )
 def cohen_kappa(table: Confusion) -> Value:
     """Cohen's kappa: exact agreement beyond chance. Ignores the order."""
@@ -163,6 +167,7 @@ def quadratic_kappa(table: Confusion) -> Value:
     r"{\sqrt{(N^2-\sum_i g_i^2)(N^2-\sum_i p_i^2)}}",
     reference="gorodkin2004",
     undefined_when="gold or predictions use one level only",
+    ordered=False,
 )
 def mcc(table: Confusion) -> Value:
     """Matthews correlation of the levels taken as categories. Ignores the order."""
@@ -177,11 +182,10 @@ def mcc(table: Confusion) -> Value:
 @metric(
     family="agreement",
     direction="maximize",
-    bounds=(-1, 1),
+    bounds=(-np.inf, 1),
     formula=r"\frac{P_a - P_e}{1 - P_e},\; P_a = \sum_{ij} w_{ij} n_{ij}/N,\; "
     r"P_e = \frac{\sum_{ij} w_{ij}}{K(K-1)} \sum_k \pi_k (1-\pi_k),\; \pi_k = (g_k+p_k)/2N",
     reference="gwet2014",
-    undefined_when="chance agreement is 1",
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def gwet_ac2(
@@ -241,6 +245,7 @@ def _between(low: Array, high: Array, middle: Array) -> Array:
     reference="",
     linear=True,
     takes_unanswered=True,
+    ordered=False,
 )
 def expected_cost(table: Confusion, *, matrix: list[list[float]]) -> Value:
     """Mean cost by the user's own K x K matrix, rows gold.

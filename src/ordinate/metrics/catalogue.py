@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from ordinate.errors import BadOption, NotApplicable, UnknownMetric, suggest
+from ordinate.errors import BadOption, NotApplicable, UnknownMetric, brief, suggest
 from ordinate.metrics.arithmetic import Value
 from ordinate.summary import Confusion
 
@@ -27,9 +27,9 @@ class Metric:
     """A pure function of a summary, with everything that a reader should know about it.
 
     `takes_unanswered` metrics count an item without a prediction as the worst answer; the others
-    refuse it. `linear` metrics are sums over the cells with coefficients that depend on the gold
-    totals alone. `levels` are those that an average over levels runs over: those of gold, or
-    those of gold or predictions.
+    refuse it. What is not `ordered` takes the levels for mere names. `linear` metrics are sums
+    over the cells with coefficients that depend on the gold totals alone. `levels` are those that
+    an average over levels runs over: those of gold, or those of gold or predictions.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Metric:
     formula: str = field(repr=False)
     reference: str = field(repr=False)
     undefined_when: str | None = field(repr=False)
+    ordered: bool = field(repr=False)
     equal_steps: Rule = field(repr=False)
     linear: bool = field(repr=False)
     takes_unanswered: bool = field(repr=False)
@@ -48,17 +49,25 @@ class Metric:
     whole_counts: Rule = field(repr=False)
     aliases: tuple[str, ...] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
+    alias_of: str | None = field(default=None, repr=False)
 
     def __call__(self, table: Any) -> Value:
         """Return the value for a summary: a float, or one for each table of a batch."""
+        return self.of_expected(table, table)
+
+    def of_expected(self, expected: Any, table: Any) -> Value:
+        """Return the value for the counts that are expected in place of a table's own.
+
+        They need not be whole where the table's own are.
+        """
         if self.required:
             missing = ", ".join(self.required)
             raise BadOption(f"{self.name} needs {missing}: write {self.name}({missing}=…).")
         if self.needs_whole_counts and not table.whole:
-            raise NotApplicable(f"{self.name} needs whole counts, and these weights are not.")
-        if table.has_unanswered and not self.takes_unanswered:
-            raise NotApplicable(f"{self.name} has no meaning for items without a prediction.")
-        return self.function(table, **self.options)
+            raise NotApplicable("the weights are no whole counts, on which it depends")
+        if expected.has_unanswered and not self.takes_unanswered:
+            raise NotApplicable("it has no meaning for items without a prediction")
+        return self.function(expected, **self.options)
 
     @property
     def expression(self) -> str:
@@ -133,6 +142,7 @@ def metric(
     formula: str,
     reference: str,
     undefined_when: str | None = None,
+    ordered: bool = True,
     equal_steps: Rule = False,
     linear: bool = False,
     takes_unanswered: bool = False,
@@ -144,17 +154,20 @@ def metric(
 
     def declare(function: Function) -> Metric:
         first = next(iter(inspect.signature(function).parameters.values()))
-        summary = first.annotation if isinstance(first.annotation, type) else Confusion
+        given = first.annotation
+        annotated = isinstance(given, type) and given is not inspect.Parameter.empty
+        summary = given if annotated else Confusion
         declared = Metric(
             name=function.__name__,
             function=function,
-            summary=summary if summary is not inspect.Parameter.empty else Confusion,
+            summary=summary,
             family=family,
             direction=direction,
             bounds=bounds,
             formula=formula,
             reference=reference,
             undefined_when=undefined_when,
+            ordered=ordered,
             equal_steps=equal_steps,
             linear=linear,
             takes_unanswered=takes_unanswered,
@@ -162,10 +175,12 @@ def metric(
             whole_counts=whole_counts,
             aliases=aliases,
         )
-        for name in (declared.name, *aliases):
-            if (name, declared.summary) in CATALOGUE:
-                raise BadOption(f"A metric named {name!r} is already in the catalogue.")
-            CATALOGUE[name, declared.summary] = replace(declared, name=name)
+        taken = [name for name in (declared.name, *aliases) if (name, summary) in CATALOGUE]
+        if taken:
+            raise BadOption(f"A metric named {taken[0]!r} is already in the catalogue.")
+        CATALOGUE[declared.name, summary] = declared
+        for name in aliases:
+            CATALOGUE[name, summary] = replace(declared, name=name, alias_of=declared.name)
         return declared
 
     return declare
@@ -181,11 +196,11 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
         return wanted
     name, options = _parsed(wanted)
     if (name, summary) not in CATALOGUE:
-        known = [name for name, kind in CATALOGUE if kind is summary]
+        known = {name: m.title for (name, kind), m in CATALOGUE.items() if kind is summary}
+        titled = [other for other, title in known.items() if name.lower() in title.lower()]
         raise UnknownMetric(
-            f"There is no metric {name!r}."
-            + suggest(name, known)
-            + " `ordinate metrics` lists all."
+            f"There is no metric {brief(name)}.{suggest(name, [*known], titled)} "
+            "`ordinate metrics` lists all."
         )
     found = CATALOGUE[name, summary]
     return found.with_options(**options) if options else found
@@ -193,7 +208,7 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
 
 def all_metrics(summary: type = Confusion) -> list[Metric]:
     """Return every metric of a kind of summary, without aliases, in the order of declaration."""
-    return [m for (name, kind), m in CATALOGUE.items() if kind is summary and name not in m.aliases]
+    return [m for (_, kind), m in CATALOGUE.items() if kind is summary and m.alias_of is None]
 
 
 def split_expressions(text: str) -> list[str]:
@@ -219,15 +234,20 @@ def _parsed(expression: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(expression.strip(), mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
             raise ValueError
-        options = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+        options = {str(k.arg): _literal(k.value) for k in call.keywords}
         if len(options) < len(call.keywords) or "None" in options:  # repeated, or **options
             raise ValueError
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UnknownMetric(
-            f"{expression!r} is not a metric. Write a name, or a name with options such as "
-            "'weighted_kappa(power=1)'."
+            f"{brief(expression)} is not a metric. Write a name, or a name with named options such "
+            "as weighted_kappa(power=1) or cem_nom(ties='half')."
         ) from None
     return call.func.id, options
+
+
+def _literal(value: ast.expr) -> Any:
+    """Return a literal; a bare word is a text, because shells eat quotes."""
+    return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
 
 
 def _check_option(of: Metric, name: str, value: Any) -> None:

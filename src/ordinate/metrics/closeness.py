@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import CELLS, Array, Value, diagonal, log2, ratio
+from ordinate.metrics.arithmetic import CELLS, Array, Value, diagonal, log2, ratio, varies
 from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
@@ -66,17 +66,15 @@ def _ordinal_proximity(table: Confusion) -> Array:
     return _information(_probability(table, _closer_by_order(len(table.scale))))
 
 
-_CEM = (
-    r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)},\; prox(j, i) ="
-    r" -\log_2 \frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
-)
+_QUOTIENT = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
+_BETWEEN = r"\frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
 
 
 @metric(
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=_CEM,
+    formula=rf"{_QUOTIENT},\; prox(j, i) = -\log_2 {_BETWEEN}",
     reference="amigo2020",
     linear=True,
     takes_unanswered=True,
@@ -100,7 +98,7 @@ def cem_ord(table: Confusion) -> Value:
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=_CEM.replace(r"-\log_2", "1 - "),
+    formula=rf"{_QUOTIENT},\; prox(j, i) = 1 - {_BETWEEN}",
     reference="amigo2020",
     linear=True,
     takes_unanswered=True,
@@ -116,9 +114,10 @@ def cem_ord_flat(table: Confusion) -> Value:
     bounds=(0, 1),
     formula=r"\frac{\sum_i n_{ii} \log_2(N/g_i)}{\sum_i g_i \log_2(N/g_i)}",
     reference="amigo2020",
-    undefined_when="gold uses one level only",
+    undefined_when="gold uses one level only, and ties are literal",
     linear=True,
     takes_unanswered=True,
+    ordered=False,
 )
 def cem_nom(table: Confusion, *, ties: Literal["literal", "half"] = "literal") -> Value:
     """Closeness at nominal scale: exact matches, of which those of rare levels count more.
@@ -130,16 +129,15 @@ def cem_nom(table: Confusion, *, ties: Literal["literal", "half"] = "literal") -
     value = _score(table, _information(probability))
     if ties == "half":
         return value
-    several = (table.gold_share > 0).sum(axis=-1) > 1
-    return np.where(several, value, np.nan)[()]
+    return np.where(varies(table.gold_share), value, np.nan)[()]
 
 
 @metric(
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=_CEM.split(",", maxsplit=1)[0] + r"},\; prox(j, i) = -\log_2 P(|x-x_i| < |x_j-x_i|"
-    r" \text{ or half of } =)",
+    formula=rf"{_QUOTIENT},\; prox(j, i) = -\log_2 P\big(|x - x_i| < |x_j - x_i|,"
+    r" \text{ ties by half}\big)",
     reference="amigo2020",
     equal_steps=True,
     linear=True,
@@ -165,11 +163,5 @@ def cem_ord_chance_corrected(table: Confusion) -> Value:
     best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
     gained = ((table.share - table.by_chance) * proximity).sum(axis=CELLS)
     left = best - (table.by_chance * proximity).sum(axis=CELLS)
-    several = varies_somewhere(table)
-    return np.where(several, ratio(gained, left), np.nan)[()]
-
-
-def varies_somewhere(table: Confusion) -> Array:
-    """Tell whether gold or predictions use more than one level, or they differ."""
-    used = (table.gold_share > 0) | (table.predicted_share > 0)
-    return (used.sum(axis=-1) > 1) | table.unanswered.any(axis=-1)
+    one_label = ~varies(table.gold_share + table.predicted_share) & ~table.unanswered.any(axis=-1)
+    return np.where(one_label, np.nan, ratio(gained, left))[()]

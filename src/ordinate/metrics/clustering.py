@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import CELLS, Value, entropy, harmonic_mean, log2, ratio
+from ordinate.metrics.arithmetic import CELLS, Value, entropy, harmonic_mean, log2, ratio, varies
 from ordinate.metrics.catalogue import metric
 from ordinate.summary import Confusion
 
@@ -19,6 +19,7 @@ def _information(table: Confusion) -> Value:
     bounds=(0, np.inf),
     formula=r"\sum_{ij} \frac{n_{ij}}{N} \log_2 \frac{N n_{ij}}{g_i p_j}",
     reference="shannon1948",
+    ordered=False,
 )
 def mutual_information(table: Confusion) -> Value:
     """Bits that a prediction tells about the gold level."""
@@ -32,11 +33,14 @@ def mutual_information(table: Confusion) -> Value:
     formula=r"\frac{I}{(H_{gold} + H_{pred})/2}",
     reference="strehl2002",
     undefined_when="both gold and predictions use one level only",
+    ordered=False,
 )
 def normalized_mutual_information(table: Confusion) -> Value:
     """Mutual information as a share of the mean entropy of the two sides."""
     mean_entropy = (entropy(table.gold_share) + entropy(table.predicted_share)) / 2.0
-    return np.minimum(ratio(_information(table), mean_entropy), 1.0)
+    value = np.minimum(ratio(_information(table), mean_entropy), 1.0)
+    either = varies(table.gold_share) | varies(table.predicted_share)
+    return np.where(either, value, np.nan)[()]
 
 
 def _purity(table: Confusion) -> Value:
@@ -53,6 +57,7 @@ def _inverse_purity(table: Confusion) -> Value:
     bounds=(0, 1),
     formula=r"\frac{1}{N} \sum_j \max_i n_{ij}",
     reference="zhao2001",
+    ordered=False,
 )
 def purity(table: Confusion) -> Value:
     """Share of items in the commonest gold level of their predicted level."""
@@ -65,6 +70,7 @@ def purity(table: Confusion) -> Value:
     bounds=(0, 1),
     formula=r"\frac{1}{N} \sum_i \max_j n_{ij}",
     reference="zhao2001",
+    ordered=False,
 )
 def inverse_purity(table: Confusion) -> Value:
     """Share of items in the commonest predicted level of their gold level."""
@@ -77,6 +83,7 @@ def inverse_purity(table: Confusion) -> Value:
     bounds=(0, 1),
     formula=r"\frac{2 P\, P_{inv}}{P + P_{inv}}",
     reference="zhao2001",
+    ordered=False,
 )
 def purity_f(table: Confusion) -> Value:
     """Harmonic mean of purity and inverse purity."""

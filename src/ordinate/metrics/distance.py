@@ -110,10 +110,18 @@ def rmse(table: Confusion) -> Value:
     reference="",
     equal_steps=True,
     linear=True,
+    takes_unanswered=True,
 )
 def bias(table: Confusion) -> Value:
-    """Mean of predicted minus gold position: above 0, the system rates too high."""
-    return mean_credit(table, table.scale.positions - table.scale.positions[:, None])
+    """Mean of predicted minus gold position: above 0, the system rates too high.
+
+    An item without a prediction counts as the level farthest from gold; where the lowest and the
+    highest level are equally far, the two cancel.
+    """
+    shift = table.scale.positions - table.scale.positions[:, None]
+    down, up = -shift[:, 0], shift[:, -1]
+    farthest = np.select([down > up, up > down], [-down, up], default=0.0)
+    return mean_credit(table, shift) + (table.unanswered_share * farthest).sum(axis=-1)
 
 
 @metric(

@@ -43,6 +43,7 @@ def _over_occurring(values: Array, table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     levels="either",
+    ordered=False,
 )
 def precision_macro(table: Confusion) -> Value:
     """Mean precision over the levels that occur; a level never predicted counts 0."""
@@ -57,6 +58,7 @@ def precision_macro(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     levels="either",
+    ordered=False,
 )
 def recall_macro(table: Confusion) -> Value:
     """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
@@ -71,6 +73,7 @@ def recall_macro(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     levels="either",
+    ordered=False,
 )
 def f1_macro(table: Confusion) -> Value:
     """Mean F1 over the levels that occur in gold or predictions."""
@@ -85,6 +88,7 @@ def f1_macro(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     levels="either",
+    ordered=False,
 )
 def f1_weighted(table: Confusion) -> Value:
     """Mean F1 of the levels, each weighted by its share of gold."""
@@ -99,6 +103,7 @@ def f1_weighted(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     levels="either",
+    ordered=False,
 )
 def f1_micro(table: Confusion) -> Value:
     """F1 of all levels together: the accuracy, when every item has an answer."""

@@ -98,7 +98,7 @@ class Piece:
         if not address or not count:
             return np.empty(0, dtype)
         memory = (c.c_char * (count * np.dtype(dtype).itemsize)).from_address(address)
-        memory.owner = self.owner  # type: ignore[attr-defined]
+        memory.owner = self.owner  # type: ignore[attr-defined] # lives as long
         return np.frombuffer(memoryview(memory), dtype)
 
     def _fixed(self, dtype: str, start: int, stop: int) -> NDArray[Any]:

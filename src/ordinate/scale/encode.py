@@ -178,7 +178,10 @@ def _from_array(scale: Scale, values: NDArray[Any]) -> Codes:
         return _floats(scale, len(values), lambda a, b: Looked(values[a:b]), values)
     if kind == "U":
         keys = {key: code for key, code in scale.lookup.items() if isinstance(key, str)}
-        show = lambda row: plain(values[row])  # noqa: E731
+
+        def show(row: int) -> Any:
+            return plain(values[row])
+
         return Searched(scale, len(values), lambda a, b: Looked(values[a:b]), show, keys)
     return Objects(scale, values)
 

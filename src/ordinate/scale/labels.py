@@ -11,7 +11,7 @@ def text_of(label: Hashable) -> str:
     if isinstance(label, bool):
         return str(label)
     try:
-        whole = int(label)  # type: ignore[call-overload]
+        whole = int(label)  # type: ignore[call-overload] # asks whether it can
     except (TypeError, ValueError, OverflowError):
         return str(label)
     return str(whole) if whole == label else str(label)

@@ -99,7 +99,7 @@ class Scale:
             raise BadScale(
                 f"{declared!r} is not a scale: name a preset ({known}), an integer range such as "
                 f"1..6, or at least two labels from lowest to highest, such as 'low,mid,high'."
-                + suggest(declared, tuple(PRESETS))
+                + suggest(declared, [*PRESETS])
             )
         return cls(label.strip() for label in labels)
 

@@ -39,8 +39,9 @@ class Confusion:
     dropped: Any = 0  # how many items were left out, of each table
 
     def __post_init__(self) -> None:
-        for array in self._arrays:
-            _frozen(array)
+        for array in (*self._arrays, self.dropped):
+            if isinstance(array, np.ndarray):
+                _frozen(array)
 
     # --- the doors ---------------------------------------------------------------------------
 
@@ -144,31 +145,31 @@ class Confusion:
         """N: the weight of all items."""
         return self.gold.sum(axis=-1)
 
-    @cached_property
-    def _scaling(self) -> Array:
-        """1 / N, and nan for a table without items."""
-        total = np.asarray(self.total, float)
-        return np.divide(1.0, total, out=np.full_like(total, np.nan), where=total > 0)
+    def _share(self, weights: Array, axes: int) -> Array:
+        """Return weights / N, nan for a table without items; a quotient, so that N / N is 1."""
+        total = np.asarray(self.total)[(...,) + (None,) * axes]
+        shares = np.full(weights.shape, np.nan)
+        return _frozen(np.divide(weights, total, out=shares, where=total > 0))
 
     @cached_property
     def share(self) -> Array:
         """n_ij / N."""
-        return _frozen(self.counts * self._scaling[..., None, None])
+        return self._share(self.counts, axes=2)
 
     @cached_property
     def gold_share(self) -> Array:
         """g_i / N."""
-        return _frozen(self.gold * self._scaling[..., None])
+        return self._share(self.gold, axes=1)
 
     @cached_property
     def predicted_share(self) -> Array:
         """p_j / N."""
-        return _frozen(self.predicted * self._scaling[..., None])
+        return self._share(self.predicted, axes=1)
 
     @cached_property
     def unanswered_share(self) -> Array:
         """The unanswered items of each gold level / N."""
-        return _frozen(self.unanswered * self._scaling[..., None])
+        return self._share(self.unanswered, axes=1)
 
     @cached_property
     def by_chance(self) -> Array:
@@ -212,7 +213,7 @@ class Confusion:
             for mine, theirs in zip(self._arrays, other._arrays, strict=True)
         )
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] # equal tables may differ in memory
 
     def __getitem__(self, index: Any) -> "Confusion":
         if not self.shape:
@@ -257,9 +258,10 @@ class Confusion:
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
         return Confusion(self.scale, items, weights, squares, np.sum(self.dropped))
 
-    def with_cells(self, counts: Array) -> "Confusion":
-        """Return other counts [..., K, K] on the same scale, everything answered."""
-        full = np.concatenate([counts, np.zeros((*counts.shape[:-1], 1))], -1)
+    def with_cells(self, counts: Array, unanswered: Array | float = 0.0) -> "Confusion":
+        """Return other counts [..., K, K] on the same scale."""
+        last = np.broadcast_to(np.asarray(unanswered), counts.shape[:-1])[..., None]
+        full = np.concatenate([counts, last], -1)
         return Confusion(self.scale, full, full, full)
 
 
