@@ -1,6 +1,6 @@
 """Ordinate beside its peers on the same columns of labels: ratios within one run, on one thread.
 
-    python benchmarks/labels.py --write docs/benchmarks.md      everything, about an hour
+    python benchmarks/labels.py --write docs/benchmarks.md      everything, about ten minutes
     python benchmarks/labels.py --quick                         a smoke test, a minute or two
 
 The page has every case and every target, the missed ones with their reason.
@@ -51,10 +51,11 @@ SHARES = (0.10, 0.20, 0.25, 0.25, 0.15, 0.05)
 SPREAD = 0.7  # of predictions around gold, in levels
 SEED = 20_240_601
 
-ROUNDS, FEWEST = 5, 2  # of repetitions; a fast call is repeated more often within a round
+ROUNDS, FEWEST = 5, 3  # of repetitions; a fast call is repeated more often within a round
 BURST = 0.1  # seconds of repetitions within a round
 LONG = 20.0  # seconds: after these, the fewest repetitions are enough
-TOO_LONG = 5.0  # seconds: a call this slow is not repeated
+TOO_LONG = 60.0  # seconds: a call this slow is not repeated
+SLOW = 5.0  # seconds: a call this slow is not made on more items of its kind
 COMMAND_RUNS, MEMORY_RUNS = 9, 3
 
 Column = Any
@@ -216,7 +217,7 @@ def measure(sizes: Sequence[int]) -> Timings:
             known = contenders(pair)
             if n == min(sizes):
                 check(pair, known)
-            slow = {c.who for c, t in timings.items() if c.kind == kind and t.best > TOO_LONG}
+            slow = {c.who for c, t in timings.items() if c.kind == kind and t.best > SLOW}
             calls |= {Cell(n, kind, w): call for w, call in known.items() if w not in slow}
         timings |= interleaved(calls)
     return timings
@@ -247,12 +248,13 @@ def enough(times: list[float]) -> bool:
 def burst(call: Call) -> list[float]:
     """Time a call again and again for a moment, once at least."""
     times: list[float] = []
-    start = time.perf_counter()
-    last = start + BURST
-    while start < last:
+    end = time.perf_counter()
+    last = end + BURST
+    while end < last:
         start = time.perf_counter()
         call()
-        times.append(time.perf_counter() - start)
+        end = time.perf_counter()
+        times.append(end - start)
     return times
 
 
@@ -490,12 +492,12 @@ METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
     f"hits all of them: up to {ROUNDS} rounds, in each of which a fast call is repeated for "
     f"{BURST:g} s, and {FEWEST} repetitions at least; a call of more than {TOO_LONG:g} s is made "
-    "once, and not at all on more items (–). The garbage collector is off while they run, and the "
-    f"best time of each counts. The items are the same in each kind of column: {len(LEVELS)} "
-    "levels, predictions near gold, a fixed seed (integers are 0 to "
-    f"{len(LEVELS) - 1}, as torchmetrics needs them; strings of one level are one object). Before "
-    "anything is timed, all libraries have to find the same values. Only ratios within a run mean "
-    "something: other machines have other times."
+    f"once, and one of more than {SLOW:g} s is not made on more items of its kind (–). The garbage "
+    "collector is off while they run, and the best time of each counts. The items are the same in "
+    f"each kind of column: {len(LEVELS)} levels, predictions near gold, a fixed seed (integers are "
+    f"0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one level are one object). "
+    "Before anything is timed, all libraries have to find the same values. Only ratios within a "
+    "run mean something: other machines have other times."
 )
 RATIOS = (
     "The first three columns say how many times as long as Ordinate's whole report the peer's set "

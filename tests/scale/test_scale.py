@@ -190,7 +190,7 @@ def test_a_scale_is_its_own_declaration():
 
 @pytest.mark.parametrize(
     ("text", "suggestion"),
-    [("cerf", "'cefr'"), ("likert", "'likert7' or 'likert5'"), ("sentiment", "'sentiment"),
+    [("cerf", "'cefr'"), ("likert", "'likert5' or 'likert7'"), ("sentiment", "'sentiment"),
      ("star5", "'stars5'")],
 )  # fmt: skip
 def test_an_unknown_name_suggests_the_nearest_presets(text, suggestion):

@@ -79,7 +79,7 @@ def read_map(path: str) -> dict[str, str | None]:
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else None
-        rows = list(found.items()) if found else _rows_of_map(text)
+        rows = list(found.items()) if found else _rows_of_map(path, text)
     except BadInput:
         raise
     except (OSError, ValueError, csv.Error) as problem:
@@ -94,12 +94,12 @@ def read_map(path: str) -> dict[str, str | None]:
     return renamed
 
 
-def _rows_of_map(text: str) -> list[tuple[str, str]]:
+def _rows_of_map(path: str, text: str) -> list[tuple[str, str]]:
     rows = [row for row in csv.reader(text.splitlines()) if row]
     if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
         raise BadInput(
-            'A map must be a JSON object such as {"b1": "B1"}, or CSV with two columns and the '
-            "header line from,to."
+            f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '
+            "and the header line from,to."
         )
     return [(old, new) for old, new in rows[1:]]
 
