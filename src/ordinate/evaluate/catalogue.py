@@ -9,6 +9,12 @@ from ordinate.metrics import Metric, all_metrics
 from ordinate.metrics.references import REFERENCES
 from ordinate.report import Document, Grid
 
+TAKES = {  # how a metric takes the levels
+    "equal steps": "Assumes equal steps between the levels.",
+    "order": "Uses only the order of the levels.",
+    "names": "Ignores the order of the levels.",
+}
+
 
 @dataclass(frozen=True)
 class Catalogue:
@@ -47,7 +53,9 @@ class Catalogue:
 
 def _grid(family: str, metrics: list[Metric]) -> Grid:
     header = ("metric", "better", "range", "levels as", "what it says")
-    rows = tuple((m.name, BETTER[m.direction], _range(m), _assumes(m), m.title) for m in metrics)
+    rows = tuple(
+        (m.name, BETTER[m.direction], _range(m), _assumes(m), m.title + _also(m)) for m in metrics
+    )
     return Grid(family.capitalize(), header, rows, left=len(header))
 
 
@@ -90,7 +98,7 @@ def _page(metric: Metric) -> Document:
         *metric.explanation.split("\n\n"),
         f"Formula: {metric.formula}",
         f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
-        f"What it takes the levels for: {_assumes(metric)}.",
+        TAKES[_assumes(metric)],
         f"Undefined when {metric.undefined_when}." if metric.undefined_when else "Never undefined.",
         f"Items without a prediction {unanswered}.",
     ]

@@ -4,6 +4,7 @@ The codes are whatever small integers a column already has, and `levels` says at
 the scale each of them stands; so a column is counted by its own codes, in place.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -27,24 +28,24 @@ class Strange(Exception):
     """A number is too far off to have a code of its own: widen the columns, and count again."""
 
 
-class Codes:
+class Codes(ABC):
     """A column of `len(self)` items as codes from 0 to `len(levels) - 1`."""
 
     levels: NDArray[np.int64]  # position on the scale; len(scale) means missing, OFF off the scale
 
-    def __len__(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def __len__(self) -> int: ...
 
+    @abstractmethod
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the codes of these rows."""
-        raise NotImplementedError
 
-    def widen(self) -> None:
-        """Make room for whatever is off the scale; few columns need it, and it costs time."""
-
+    @abstractmethod
     def label(self, row: int) -> Any:
         """Return what the column holds in a row."""
-        raise NotImplementedError
+
+    def widen(self) -> None:  # noqa: B027 - few columns need it, and it costs time
+        """Make room for whatever is off the scale."""
 
 
 class Categories(Codes):

@@ -128,3 +128,7 @@ class Within(Codes):
         """Return the joint codes of these items."""
         height = len(self.rows.levels)
         return self.groups[start:stop] * height + self.rows.chunk(start, stop).astype(np.int64)
+
+    def label(self, row: int) -> Any:
+        """Return the row's own label."""
+        return self.rows.label(row)
