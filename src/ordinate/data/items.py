@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ordinate.data.engine import Connection
-from ordinate.data.query import Items
+from ordinate.data.query import Items, told_apart
 from ordinate.data.sources import literal, quoted, read
 
 FORMATS = {  # by suffix; anything else is CSV
@@ -47,7 +47,7 @@ def write_items(
 def _select(connection: Connection, part: Items, steps: str, silent: list[str], form: str) -> str:
     kinds = {row[0]: row[1] for row in read(connection, f"DESCRIBE {part.sql}", part.name)}
     chosen = []
-    for index, name in enumerate((*part.own, OFF_BY)):
+    for index, name in enumerate(told_apart(*part.own, OFF_BY)):
         sql = f"o{index}" if index < len(part.own) else "steps"
         if form.startswith("csv") and kinds.get(sql) == "VARCHAR":
             sql = _harmless(sql)

@@ -148,7 +148,7 @@ class Planner:
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
             f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
             self.gold_files[0].name,
-            _told_apart(self._id, "gold", "predicted"),
+            told_apart(self._id, "gold", "predicted"),
             keyed=True,
         )
 
@@ -204,7 +204,8 @@ def _listed(source: Source) -> str:
     return f"Its columns are: {', '.join(names[:LISTED])}{', …' if len(names) > LISTED else ''}."
 
 
-def _told_apart(*names: str) -> tuple[str, ...]:
+def told_apart(*names: str) -> tuple[str, ...]:
+    """Return names of columns, longer where they would be taken for one another."""
     found: list[str] = []
     for name in names:
         found.append(_fresh(name, found))

@@ -120,7 +120,9 @@ class Reader:
             raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
         if not start:
             raise BadInput(f"{name} is empty.")
-        packing = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "none")
+        packing = next(
+            (kind for magic, kind in PACKED.items() if start.startswith(magic)), "uncompressed"
+        )
         if packing == "zstd":
             raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
         if packing == "gzip":
@@ -169,7 +171,7 @@ class Reader:
                 shutil.copyfileobj(text, out)
         except UnicodeError:
             raise BadInput(f"{name} is not in {encoding}. Pass another --encoding.") from None
-        return copy, "none"
+        return copy, "uncompressed"
 
     # --- describing --------------------------------------------------------------------------
 
