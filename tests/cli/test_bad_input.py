@@ -1,18 +1,15 @@
 """Bad input: exit code 2, one helpful line on standard error, and nothing written."""
 
-import contextlib
 import gzip
-import io
 import re
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ordinate.cli.main import main
+from command import run
 
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\n"
 INTERNALS = re.compile(
@@ -20,23 +17,6 @@ INTERNALS = re.compile(
     r"|\b__(gold|id|in_|predicted|weight)"
 )
 LONGEST = 1000  # characters that somebody still reads
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments) -> Ran:
-    """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main(list(arguments))
-        except SystemExit as stop:
-            code = stop.code
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture

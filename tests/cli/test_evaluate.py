@@ -1,7 +1,6 @@
 """`ordinate evaluate`: whatever the file, the table is that of Python; nothing is half written."""
 
 import codecs
-import contextlib
 import csv
 import gzip
 import io
@@ -15,7 +14,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ordinate
-from ordinate.cli.main import main
+from command import Ran, run
 from ordinate.metrics import all_metrics, find
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
@@ -33,23 +31,6 @@ from ordinate.summary import Confusion
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COMMAND = [sys.executable, "-m", "ordinate.cli"]
 PATIENCE = 60  # seconds after which a child counts as hung
-
-
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-def run(*arguments) -> Ran:
-    """Run a command in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            code = stop.code
-    return Ran(code, out.getvalue(), err.getvalue())
 
 
 def report(*arguments) -> dict:
