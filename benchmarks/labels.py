@@ -55,7 +55,6 @@ ROUNDS, FEWEST = 5, 3  # of repetitions; a fast call is repeated more often with
 BURST = 0.1  # seconds of repetitions within a round
 LONG = 20.0  # seconds: after these, the fewest repetitions are enough
 TOO_LONG = 60.0  # seconds: a call this slow is not repeated
-SLOW = 5.0  # seconds: a call this slow is not made on more items of its kind
 COMMAND_RUNS, MEMORY_RUNS = 9, 3
 
 Column = Any
@@ -217,8 +216,7 @@ def measure(sizes: Sequence[int]) -> Timings:
             known = contenders(pair)
             if n == min(sizes):
                 check(pair, known)
-            slow = {c.who for c, t in timings.items() if c.kind == kind and t.best > SLOW}
-            calls |= {Cell(n, kind, w): call for w, call in known.items() if w not in slow}
+            calls |= {Cell(n, kind, who): call for who, call in known.items()}
         timings |= interleaved(calls)
     return timings
 
@@ -492,8 +490,7 @@ METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
     f"hits all of them: up to {ROUNDS} rounds, in each of which a fast call is repeated for "
     f"{BURST:g} s, and {FEWEST} repetitions at least; a call of more than {TOO_LONG:g} s is made "
-    f"once, and one of more than {SLOW:g} s is not made on more items of its kind (–). The garbage "
-    "collector is off while they run, and the best time of each counts. The items are the same in "
+    "once. The garbage collector is off while they run, and the best time of each counts. The items are the same in "
     f"each kind of column: {len(LEVELS)} levels, predictions near gold, a fixed seed (integers are "
     f"0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one level are one object). "
     "Before anything is timed, all libraries have to find the same values. Only ratios within a "
