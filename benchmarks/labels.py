@@ -490,11 +490,11 @@ METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
     f"hits all of them: up to {ROUNDS} rounds, in each of which a fast call is repeated for "
     f"{BURST:g} s, and {FEWEST} repetitions at least; a call of more than {TOO_LONG:g} s is made "
-    "once. The garbage collector is off while they run, and the best time of each counts. The items are the same in "
-    f"each kind of column: {len(LEVELS)} levels, predictions near gold, a fixed seed (integers are "
-    f"0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one level are one object). "
-    "Before anything is timed, all libraries have to find the same values. Only ratios within a "
-    "run mean something: other machines have other times."
+    "once. The garbage collector is off while they run, and the best time of each counts. The "
+    f"items are the same in each kind of column: {len(LEVELS)} levels, predictions near gold, a "
+    f"fixed seed (integers are 0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one "
+    "level are one object). Before anything is timed, all libraries have to find the same values. "
+    "Only ratios within a run mean something: other machines have other times."
 )
 RATIOS = (
     "The first three columns say how many times as long as Ordinate's whole report the peer's set "

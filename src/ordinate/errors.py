@@ -51,6 +51,10 @@ class BadOutput(OrdinateError):
     """A result that cannot be written where it should go."""
 
 
+class MissingExtra(OrdinateError):
+    """A part of Ordinate that is not installed."""
+
+
 def suggest(wanted: str, known: list[str], titled: list[str] | None = None) -> str:
     """Return ' Did you mean …?' for the nearest known names, or nothing.
 

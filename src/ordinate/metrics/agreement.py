@@ -30,6 +30,7 @@ from ordinate.summary import Confusion
     linear=True,
     takes_unanswered=True,
     ordered=False,
+    share=True,
 )
 def accuracy(table: Confusion) -> Value:
     """Share of items with the right level. Ignores how far off the others are."""
@@ -46,6 +47,7 @@ def accuracy(table: Confusion) -> Value:
     linear=True,
     takes_unanswered=True,
     aliases=("ordinal_accuracy", "adjacent_accuracy"),
+    share=True,
 )
 def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
     """Share of items at most n levels off.
@@ -65,6 +67,7 @@ def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
     linear=True,
     takes_unanswered=True,
     ordered=False,
+    macro=True,
 )
 def macro_accuracy(table: Confusion) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
@@ -80,6 +83,8 @@ def macro_accuracy(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     ordered=False,
+    macro=True,
+    smooth=False,
 )
 def min_sensitivity(table: Confusion) -> Value:
     """The worst gold level's share of right items."""

@@ -29,7 +29,9 @@ class Metric:
     `takes_unanswered` metrics count an item without a prediction as the worst answer; the others
     refuse it. What is not `ordered` takes the levels for mere names. `linear` metrics are sums
     over the cells with coefficients that depend on the gold totals alone. `levels` are those that
-    an average over levels runs over: those of gold, or those of gold or predictions.
+    an average over levels runs over: those of gold, or those of gold or predictions. A `share` is
+    a plain share of the items; a `macro` metric gives a rare level as much say as a common one;
+    what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there.
     """
 
     name: str
@@ -47,6 +49,9 @@ class Metric:
     takes_unanswered: bool = field(repr=False)
     levels: Literal["gold", "either"] = field(repr=False)
     whole_counts: Rule = field(repr=False)
+    share: bool = field(repr=False)
+    macro: bool = field(repr=False)
+    smooth: bool = field(repr=False)
     aliases: tuple[str, ...] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     alias_of: str | None = field(default=None, repr=False)
@@ -148,6 +153,9 @@ def metric(
     takes_unanswered: bool = False,
     levels: Literal["gold", "either"] = "gold",
     whole_counts: Rule = False,
+    share: bool = False,
+    macro: bool = False,
+    smooth: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Metric]:
     """Declare a metric: the summary that it needs comes from the annotation of its argument."""
@@ -173,6 +181,9 @@ def metric(
             takes_unanswered=takes_unanswered,
             levels=levels,
             whole_counts=whole_counts,
+            share=share,
+            macro=macro,
+            smooth=smooth,
             aliases=aliases,
         )
         taken = [name for name in (declared.name, *aliases) if (name, summary) in CATALOGUE]

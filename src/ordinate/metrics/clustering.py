@@ -58,6 +58,7 @@ def _inverse_purity(table: Confusion) -> Value:
     formula=r"\frac{1}{N} \sum_j \max_i n_{ij}",
     reference="zhao2001",
     ordered=False,
+    smooth=False,
 )
 def purity(table: Confusion) -> Value:
     """Share of items in the commonest gold level of their predicted level."""
@@ -71,6 +72,7 @@ def purity(table: Confusion) -> Value:
     formula=r"\frac{1}{N} \sum_i \max_j n_{ij}",
     reference="zhao2001",
     ordered=False,
+    smooth=False,
 )
 def inverse_purity(table: Confusion) -> Value:
     """Share of items in the commonest predicted level of their gold level."""
@@ -84,6 +86,7 @@ def inverse_purity(table: Confusion) -> Value:
     formula=r"\frac{2 P\, P_{inv}}{P + P_{inv}}",
     reference="zhao2001",
     ordered=False,
+    smooth=False,
 )
 def purity_f(table: Confusion) -> Value:
     """Harmonic mean of purity and inverse purity."""

@@ -133,6 +133,7 @@ def bias(table: Confusion) -> Value:
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
+    macro=True,
 )
 def macro_mae(table: Confusion) -> Value:
     """Mean over gold levels of their mean absolute error, so that rare levels count as much."""
@@ -148,6 +149,7 @@ def macro_mae(table: Confusion) -> Value:
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
+    macro=True,
 )
 def macro_mse(table: Confusion) -> Value:
     """Mean over gold levels of their mean squared error."""
@@ -162,6 +164,8 @@ def macro_mse(table: Confusion) -> Value:
     reference="cruzramirez2014",
     equal_steps=True,
     takes_unanswered=True,
+    macro=True,
+    smooth=False,
 )
 def max_mae(table: Confusion) -> Value:
     """The worst gold level's mean absolute error."""
@@ -214,6 +218,7 @@ def _threshold_cost(scale: Scale, kind: str, penalty: str) -> Array:
     formula=r"\frac{1}{x_K-x_1} \sum_{k<K} (x_{k+1}-x_k)\, |G_k - P_k|",
     reference="sakai2021",
     equal_steps=True,
+    smooth=False,
 )
 def nmd(table: Confusion) -> Value:
     """Normalised match distance of the two distributions over levels. Ignores the pairing."""

@@ -50,6 +50,7 @@ def _least(first: Array, *others: Array) -> Array:
     reference="cardoso2011",
     equal_steps=True,
     whole_counts=lambda options: options["gamma"] != 1,
+    smooth=False,
 )
 def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     """Ordinal Classification Index: the cheapest monotone path through the table."""
@@ -72,6 +73,8 @@ def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     r" + \frac{t}{M} \sum_{path} q_{rc} d\Big] dt,\; q_{rc} = n_{rc}/g_r",
     reference="silva2018",
     equal_steps=True,
+    macro=True,
+    smooth=False,
 )
 def uoc(table: Confusion) -> Value:
     """Uniform Ordinal Classification index: OCI with equal weight for each gold level.

@@ -258,11 +258,12 @@ class Confusion:
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
         return Confusion(self.scale, items, weights, squares, np.sum(self.dropped))
 
-    def with_cells(self, counts: Array, unanswered: Array | float = 0.0) -> "Confusion":
-        """Return other counts [..., K, K] on the same scale."""
-        last = np.broadcast_to(np.asarray(unanswered), counts.shape[:-1])[..., None]
-        full = np.concatenate([counts, last], -1)
-        return Confusion(self.scale, full, full, full)
+    def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "Confusion":
+        """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
+        if cells.shape[-1] == len(self.scale):
+            last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
+            cells = np.concatenate([cells, last], -1)
+        return Confusion(self.scale, cells, cells, cells)
 
 
 def _frozen(array: Array) -> Array:

@@ -1,0 +1,66 @@
+"""The bootstrap: limits from the values of tables drawn again."""
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion
+
+Array = NDArray[Any]
+
+
+def percentile(values: Array, level: float) -> tuple[float, float]:
+    """Return the limits between which the middle values lie."""
+    tail = (1.0 - level) / 2.0
+    low, high = np.quantile(values, [tail, 1.0 - tail])
+    return float(low), float(high)
+
+
+def bca(values: Array, value: float, skew: float, level: float) -> tuple[float, float] | None:
+    """Return the limits corrected for bias and acceleration; None where one of them is undefined.
+
+    `values` are those of the draws, `value` is that of the sample, `skew` is the acceleration.
+    """
+    below = ((values < value).mean() + (values == value).mean() / 2.0).item()
+    if not (0.0 < below < 1.0 and math.isfinite(skew)):
+        return None
+    normal = NormalDist()
+    shift = normal.inv_cdf(below)
+    ends = []
+    for tail in ((1.0 - level) / 2.0, (1.0 + level) / 2.0):
+        reach = shift + normal.inv_cdf(tail)
+        if skew * reach >= 1.0:
+            return None
+        ends.append(normal.cdf(shift + reach / (1.0 - skew * reach)))
+    low, high = np.quantile(values, ends)
+    return float(low), float(high)
+
+
+def acceleration(metric: Metric, source: Confusion) -> float:
+    """Return BCa's acceleration: the skewness of the jackknife over items, or over groups.
+
+    All items of a cell leave the same table behind, so each filled cell is tried once.
+    """
+    rest, counts = (_without_group if source.shape else _without_item)(source)
+    values = metric.of_expected(rest, source.pooled if source.shape else source)
+    pull = (counts * values).sum() / counts.sum() - values
+    spread = (counts * pull**2).sum()
+    if not spread > 0.0:
+        return math.nan
+    return float((counts * pull**3).sum() / (6.0 * spread**1.5))
+
+
+def _without_item(table: Confusion) -> tuple[Confusion, Array]:
+    cells = table.weights.reshape(-1)
+    filled = np.flatnonzero(cells)
+    rest = cells - np.eye(cells.size)[filled]
+    return table.with_cells(rest.reshape(-1, *table.weights.shape)), cells[filled]
+
+
+def _without_group(batch: Confusion) -> tuple[Confusion, Array]:
+    rest = batch.pooled.weights - batch.weights
+    return batch.with_cells(rest), np.ones(len(rest))

@@ -1,0 +1,107 @@
+"""The delta method: how far a metric moves when one item more falls into a cell."""
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion
+
+Array = NDArray[Any]
+BLOCK = 1 << 20  # cells of tables evaluated at once
+OF_CELL, OF_TABLE = 1e-3, 1e-5  # the step: small beside the cell, and beside the table
+
+
+def influence(metric: Metric, table: Confusion) -> Array:
+    """Return IF [K, K + 1]: the derivative of the metric towards a table of one cell only.
+
+    It is 0 for empty cells: no item has their influence.
+    """
+    cells = table.weights.reshape(-1)
+    filled = np.flatnonzero(cells)
+    steps = np.minimum(OF_CELL * cells[filled] / table.total, OF_TABLE)
+    found = np.zeros(cells.shape)
+    found[filled] = [
+        slope
+        for part, step in _blocks(filled, steps, cells.size)
+        for slope in _slopes(metric, table, part, step)
+    ]
+    return found.reshape(table.weights.shape)
+
+
+def _blocks(filled: Array, steps: Array, size: int) -> list[tuple[Array, Array]]:
+    count = max(1, -(-len(filled) * size // BLOCK))
+    return list(zip(np.array_split(filled, count), np.array_split(steps, count), strict=True))
+
+
+def _slopes(metric: Metric, table: Confusion, cells: Array, steps: Array) -> Array:
+    """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
+    towards = np.eye(table.weights.size)[cells] * table.total - table.weights.reshape(-1)
+    moved = towards * steps[:, None]
+    both = table.weights.reshape(-1) + np.stack([moved, -moved])
+    tables = table.with_cells(both.reshape(2, len(cells), *table.weights.shape))
+    up, down = metric.of_expected(tables, table)
+    return (up - down) / (2.0 * steps)
+
+
+def variance(table: Confusion, influences: Array, *, stratified: bool = False) -> float:
+    """Return the variance of a metric from the influence of its cells.
+
+    Whole weights are counts of items. Of real weights the squares count, never their sum alone.
+    """
+    axes: Any = -1 if stratified else None
+    total = table.weights.sum(axis=axes, keepdims=True)
+    mean = (table.weights * influences).sum(axis=axes, keepdims=True)
+    mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
+    squares = table.weights if table.whole else table.squares
+    return float((squares * (influences - mean) ** 2).sum() / table.total**2)
+
+
+def limits(
+    value: float, error: float, bounds: tuple[float, float], level: float
+) -> tuple[float, float]:
+    """Return the limits of a value with a standard error, on a scale that has no bounds.
+
+    >>> low, high = limits(0.9, 0.05, (0, 1), 0.95)
+    >>> round(low, 3), round(high, 3)
+    (0.744, 0.966)
+    """
+    half = quantile(level) * error * _slope(value, bounds)
+    middle = _unbounded(value, bounds)
+    return _back(middle - half, bounds), _back(middle + half, bounds)
+
+
+def quantile(level: float) -> float:
+    """Return z so that a normal variable lies between -z and z with this probability."""
+    return NormalDist().inv_cdf((1.0 + level) / 2.0)
+
+
+# The logit of the range for two bounds (Fisher's z, where they are -1 and 1), a logarithm for one.
+
+
+def _unbounded(value: float, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    above = 0.0 if math.isinf(low) else math.log(value - low)
+    below = 0.0 if math.isinf(high) else math.log(high - value)
+    return value if math.isinf(low) and math.isinf(high) else above - below
+
+
+def _slope(value: float, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    slopes = [1.0 / abs(value - end) for end in (low, high) if math.isfinite(end)]
+    return sum(slopes) if slopes else 1.0
+
+
+def _back(point: float, bounds: tuple[float, float]) -> float:
+    low, high = bounds
+    if math.isinf(low) and math.isinf(high):
+        return point
+    if math.isinf(high):
+        return low + math.exp(point)
+    if math.isinf(low):
+        return high - math.exp(-point)
+    share = 1.0 / (1.0 + math.exp(-point)) if point > -700.0 else 0.0
+    return low + (high - low) * share

@@ -1,0 +1,25 @@
+"""The distributions that the standard library lacks, from SciPy, loaded when they are needed."""
+
+from typing import Any
+
+from ordinate.errors import MissingExtra
+
+
+def student(level: float, freedom: int) -> float:
+    """Return t so that Student's variable lies between -t and t with this probability."""
+    return float(_special().stdtrit(freedom, (1.0 + level) / 2.0))
+
+
+def chi_square_tail(statistic: float, freedom: int) -> float:
+    """Return the probability of a chi-square variable above the statistic."""
+    return float(_special().chdtrc(freedom, statistic))
+
+
+def _special() -> Any:
+    try:
+        from scipy import special  # noqa: PLC0415 - the plain path never needs it
+    except ImportError:
+        raise MissingExtra(
+            "This needs SciPy: pip install 'ordinate[stats]', or pip install scipy."
+        ) from None
+    return special

@@ -1,0 +1,27 @@
+"""Groups: items of one writer, topic or document are not independent of each other."""
+
+import math
+from typing import Any
+
+from numpy.typing import NDArray
+
+from ordinate.inference.delta import influence, quantile
+from ordinate.inference.distributions import student
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion
+
+Array = NDArray[Any]
+FEW, VERY_FEW = 30, 10  # groups
+
+
+def linearised_error(metric: Metric, batch: Confusion) -> float:
+    """Return the standard error of a metric from the sums of influence of each group."""
+    whole = batch.pooled
+    pulls = (batch.weights * influence(metric, whole)).sum(axis=(-2, -1)) / whole.total
+    count = len(pulls)
+    return math.sqrt(count / (count - 1) * float(((pulls - pulls.mean()) ** 2).sum()))
+
+
+def stretched(error: float, level: float, groups: int) -> float:
+    """Return the error with which normal limits reach as far as those of Student's t."""
+    return error * student(level, groups - 1) / quantile(level)

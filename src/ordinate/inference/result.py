@@ -1,0 +1,50 @@
+"""What inference answers: a value with its limits, or why there are none."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, the limits of its interval, and how they were found.
+
+    `undefined_share` is the share of draws in which the metric was undefined; they are left out of
+    the interval. `note` says why there is no interval, or why another method than usual was taken.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str | None
+    undefined_share: float = 0.0
+    note: str | None = None
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def width(self) -> float:
+        """How long the interval is."""
+        return self.high - self.low
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "value": finite(self.value),
+            "low": finite(self.low),
+            "high": finite(self.high),
+            "method": self.method,
+            "undefined_share": self.undefined_share,
+            "note": self.note,
+        }
+
+
+def nowhere(value: float, note: str) -> Estimate:
+    """Return an estimate without an interval, for a reason."""
+    return Estimate(value, math.nan, math.nan, None, note=note)
+
+
+def finite(number: float) -> float | None:
+    """Return a number as JSON knows it: None for nan and the infinities."""
+    return number if math.isfinite(number) else None
