@@ -6,7 +6,7 @@ Poisson bootstrap of the items; groups are drawn whole.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ from ordinate.summary import Confusion
 
 Array = NDArray[Any]
 Redraw = Callable[[np.random.Generator, int], Array]  # how many tables: [size, K, K + 1]
+Tick = Callable[[float], None]  # takes the share of the work that is done
 BLOCK = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
 
@@ -35,21 +36,38 @@ class Draws:
         if not (isinstance(self.seed, int) and self.seed >= 0):
             raise BadOption(f"The seed must be a whole number of at least 0, not {self.seed!r}.")
 
-    def by_block(self, numbers: int, work: Callable[[np.random.Generator, int], Any]) -> list[Any]:
-        """Do the work for blocks of draws that each hold so many numbers, on all cores.
+    def by_block(
+        self,
+        numbers: int,
+        work: Callable[[np.random.Generator, int], Any],
+        *,
+        block: int = BLOCK,
+        tick: Tick | None = None,
+    ) -> list[Any]:
+        """Do the work for blocks of draws, each of which holds so many numbers, on all cores.
 
         Each block has its own stream, so that the result does not depend on who draws first.
         """
-        size = max(1, BLOCK // max(1, numbers))
+        size = max(1, block // max(1, numbers))
         sizes = [min(size, self.count - first) for first in range(0, self.count, size)]
         streams = [np.random.default_rng([self.seed, index]) for index in range(len(sizes))]
         workers = min(len(sizes), os.cpu_count() or 1)
         if workers == 1:
-            return list(map(work, streams, sizes))
+            return _ticking(map(work, streams, sizes), len(sizes), tick)
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small jobs need none
 
         with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(work, streams, sizes))
+            return _ticking(pool.map(work, streams, sizes), len(sizes), tick)
+
+
+def _ticking(results: Iterator[Any], count: int, tick: Tick | None) -> list[Any]:
+    """Collect results, and say after each how large a share is done."""
+    found = []
+    for result in results:
+        found.append(result)
+        if tick is not None:
+            tick(len(found) / count)
+    return found
 
 
 def replicate(
@@ -73,60 +91,46 @@ def redrawing(source: Confusion, *, stratified: bool = False) -> Redraw:
 
     Stratified draws keep the number of items of each gold level.
     """
+    shape = source.weights.shape[-2:]
     if source.shape:
         if stratified:
             raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
-        return _groups(source)
-    return _items(source, stratified) if source.whole else _weights(source, stratified)
-
-
-def _items(table: Confusion, stratified: bool) -> Redraw:  # noqa: FBT001 - named where it is set
-    strata = table.weights if stratified else table.weights.reshape(1, -1)
+        tables = source.weights.reshape(-1, *shape)
+        return lambda rng, size: np.tensordot(group_draws(rng, len(tables), size), tables, 1)
+    strata = source.weights if stratified else source.weights.reshape(1, -1)
+    squares = source.squares.reshape(strata.shape)
 
     def draw(rng: np.random.Generator, size: int) -> Array:
-        cells = np.zeros((size, *strata.shape))
+        cells = np.empty((size, *strata.shape))
         for index, stratum in enumerate(strata):
-            cells[:, index] = multinomial(rng, stratum, size)
-        return cells.reshape(size, *table.weights.shape)
+            drawn = redrawn(rng, stratum, None if source.whole else squares[index], size)
+            cells[:, index] = kept(drawn, stratum) if stratified else drawn
+        return cells.reshape(size, *shape)
 
     return draw
 
 
-def multinomial(rng: np.random.Generator, counts: Array, size: int) -> Array:
-    """Return as many items as there are, drawn again from the cells that have any."""
-    filled = np.flatnonzero(counts)
-    total = counts.sum()
-    drawn = np.zeros((size, len(counts)))
+def redrawn(rng: np.random.Generator, weights: Array, squares: Array | None, size: int) -> Array:
+    """Return the weights of cells drawn again, as [size, cells].
+
+    Without squares the weights are counts. With them they are sums of real weights.
+    """
+    filled = np.flatnonzero(weights)
+    drawn = np.zeros((size, len(weights)))
     if len(filled):
-        drawn[:, filled] = rng.multinomial(int(total), counts[filled] / total, size)
+        sums, total = weights[filled], weights.sum()
+        if squares is None:
+            drawn[:, filled] = rng.multinomial(int(total), sums / total, size)
+        else:
+            shape, scale = sums**2 / squares[filled], squares[filled] / sums
+            drawn[:, filled] = rng.gamma(shape, scale, (size, len(filled)))
     return drawn
 
 
-def _weights(table: Confusion, stratified: bool) -> Redraw:  # noqa: FBT001 - named where it is set
-    filled = table.weights > 0
-    sums, squares = table.weights[filled], table.squares[filled]
-
-    def draw(rng: np.random.Generator, size: int) -> Array:
-        cells = np.zeros((size, *table.weights.shape))
-        cells[:, filled] = rng.gamma(sums**2 / squares, squares / sums, (size, len(sums)))
-        if stratified:
-            drawn = cells.sum(axis=-1)
-            cells *= np.divide(table.gold, drawn, out=np.zeros_like(drawn), where=drawn > 0)[
-                ..., None
-            ]
-        return cells
-
-    return draw
-
-
-def _groups(batch: Confusion) -> Redraw:
-    tables = batch.weights.reshape(-1, *batch.weights.shape[-2:])
-    flat = tables.reshape(len(tables), -1)
-
-    def draw(rng: np.random.Generator, size: int) -> Array:
-        return (group_draws(rng, len(flat), size) @ flat).reshape(size, *tables.shape[1:])
-
-    return draw
+def kept(drawn: Array, stratum: Array) -> Array:
+    """Return drawn cells of a gold level, with its weight as it was."""
+    total = drawn.sum(axis=-1, keepdims=True)
+    return drawn * np.divide(stratum.sum(), total, out=np.zeros_like(total), where=total > 0)
 
 
 def group_draws(rng: np.random.Generator, groups: int, size: int) -> Array:

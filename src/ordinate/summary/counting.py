@@ -94,7 +94,7 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
     sums = np.zeros((2, height * width))
     for start in range(0, len(rows), CHUNK):
         stop = min(start + CHUNK, len(rows))
-        weight = _checked(weights[start:stop], start)
+        weight = checked(weights[start:stop], start)
         cell = rows.chunk(start, stop).astype(np.intp) * width
         cell += columns.chunk(start, stop).astype(np.intp)
         items += np.bincount(cell[weight > 0], minlength=height * width)
@@ -103,7 +103,8 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
     return Sums(*(x.reshape(height, width) for x in (items, *sums)))
 
 
-def _checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+def checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+    """Return weights that are finite and not negative, or say which is not."""
     bad = ~((weight >= 0) & (weight < HEAVIEST))
     if bad.any():
         row = int(np.argmax(bad))

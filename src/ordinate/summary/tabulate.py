@@ -34,12 +34,12 @@ def count_columns(
 ) -> tuple[Sums, MissingRows]:
     """Count two columns of labels, within groups where there are any."""
     rows, columns = encode(scale, gold, "gold"), encode(scale, predicted, "predicted")
-    _same_length(len(rows), len(columns), "gold labels", "predictions")
+    same_length(len(rows), len(columns), "gold labels", "predictions")
     if groups is not None:
-        _same_length(len(rows), len(groups.codes), "labels", "groups")
+        same_length(len(rows), len(groups.codes), "labels", "groups")
     if not len(rows):
         raise NoItems("There are no items to evaluate: the columns are empty.")
-    weighing = _weights(weights, len(rows))
+    weighing = checked_weights(weights, len(rows))
     try:
         raw = _sums(rows, columns, weighing, groups)
     except Strange:
@@ -56,6 +56,29 @@ def count_columns(
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
 
 
+def positions_of(scale: Scale, column: Any, name: str, weights: Weights = None) -> NDArray[Any]:
+    """Return the position of each item on the scale; one past the last where it is missing."""
+    codes = encode(scale, column, name)
+    try:
+        found = _positions(codes)
+    except Strange:
+        codes.widen()
+        found = _positions(codes)
+    off = found == OFF
+    if weights is not None:
+        off &= weights > 0
+    if off.any():
+        row = int(np.argmax(off))
+        raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
+    return found
+
+
+def _positions(codes: Codes) -> NDArray[Any]:
+    starts = range(0, len(codes), CHUNK)
+    parts = [codes.levels[codes.chunk(s, min(s + CHUNK, len(codes)))] for s in starts]
+    return np.concatenate(parts).astype(np.int16) if parts else np.empty(0, np.int16)
+
+
 def settle(
     scale: Scale, sums: Sums, rows: MissingRows, missing: Missing
 ) -> tuple[Sums, NDArray[np.int64]]:
@@ -67,10 +90,10 @@ def settle(
     without_answer = sums.items[..., :size, size].sum(axis=-1)
     no_gold, no_answer = int(without_gold.sum()), int(without_answer.sum())
     if no_gold and missing != "drop":
-        raise _absent(no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP}.")
+        raise absent(no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP}.")
     if no_answer and missing == "error":
         way = f"Leave them out with {DROP}, or count them as wrong with {WORST}."
-        raise _absent(no_answer, n, "predictions", rows.predicted(), way)
+        raise absent(no_answer, n, "predictions", rows.predicted(), way)
     kept = Sums(*(np.array(x[..., :size, :]) for x in sums))
     if missing == "drop":
         for array in kept:
@@ -82,17 +105,20 @@ def settle(
     return kept, dropped if missing == "drop" else np.zeros_like(dropped)
 
 
-def _absent(count: int, n: int, what: str, rows: Sequence[str], way: str) -> MissingLabels:
+def absent(count: int, n: int, what: str, rows: Sequence[str], way: str) -> MissingLabels:
+    """Return the error for missing labels: how many, where, and what to do."""
     shown = ", ".join(rows) + (", …" if count > len(rows) else "")
     return MissingLabels(f"{count} of {n} {what} are missing ({shown}). {way}")
 
 
-def _same_length(first: int, second: int, these: str, those: str) -> None:
+def same_length(first: int, second: int, these: str, those: str) -> None:
+    """Refuse columns of different lengths."""
     if first != second:
         raise UnequalLengths(f"{first} {these} and {second} {those}: each item needs both.")
 
 
-def _weights(weights: Any, n: int) -> Weights:
+def checked_weights(weights: Any, n: int) -> Weights:
+    """Return the weights of so many items as numbers; None stays None."""
     if weights is None:
         return None
     try:
@@ -102,7 +128,7 @@ def _weights(weights: Any, n: int) -> Weights:
         values = None
     if values is None:
         raise BadWeights("Weights must be numbers of at least 0, one for each item.")
-    _same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
+    same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
     return values
 
 
