@@ -67,7 +67,7 @@ def limits(
 
     >>> low, high = limits(0.9, 0.05, (0, 1), 0.95)
     >>> round(low, 3), round(high, 3)
-    (0.744, 0.966)
+    (0.752, 0.964)
     """
     half = quantile(level) * error * _slope(value, bounds)
     middle = _unbounded(value, bounds)

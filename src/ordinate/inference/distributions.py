@@ -15,6 +15,11 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
     return float(_special().chdtrc(freedom, statistic))
 
 
+def fair_tail(heads: int, tosses: int) -> float:
+    """Return the probability of at most so many heads in tosses of a fair coin."""
+    return float(_special().bdtr(heads, tosses, 0.5))
+
+
 def _special() -> Any:
     try:
         from scipy import special  # noqa: PLC0415 - the plain path never needs it

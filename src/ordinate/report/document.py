@@ -46,6 +46,17 @@ def shown(cell: Cell, digits: int = 3) -> str:
     return str(cell)
 
 
+def between(low: float, high: float, digits: int = 3) -> str | None:
+    """Return limits as people read them, and nothing where there are none.
+
+    >>> between(0.5, 0.75)
+    '0.500 to 0.750'
+    """
+    if math.isnan(low) or math.isnan(high):
+        return None
+    return f"{shown(low, digits)} to {shown(high, digits)}"
+
+
 def texts(grid: Grid) -> list[list[str]]:
     """Return header and rows as texts that cannot drive a terminal."""
     return [[printable(shown(cell)) for cell in row] for row in (grid.header, *grid.rows)]

@@ -1,0 +1,244 @@
+"""Two systems on the same items: permutation, McNemar, the sign test, shifts of the margins."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import NotApplicable
+from ordinate.inference.distributions import chi_square_tail, fair_tail
+from ordinate.inference.draws import BLOCK
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion, Paired
+
+Array = NDArray[Any]
+TIE = 1e-12  # differences this near count as equal
+MOST_STATES = 1 << 16  # up to which all swaps are tried
+MOST_DRAWS, ENOUGH = 99_999, 100  # of random swaps, and of swaps as extreme as what was seen
+
+
+@dataclass(frozen=True)
+class Test:
+    """The answer of a test: its p-value, and what it rests on.
+
+    `draws` is None where the p-value is exact. `note` says why there is none, if there is none.
+    """
+
+    __test__ = False  # pytest must not take it for a test
+
+    p: float
+    statistic: float = math.nan
+    freedom: int | None = None
+    draws: int | None = None
+    note: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        plain = {"p": self.p, "statistic": self.statistic}
+        found = {key: None if math.isnan(x) else x for key, x in plain.items()}
+        return found | {"freedom": self.freedom, "draws": self.draws, "note": self.note}
+
+
+# --- permutation ---------------------------------------------------------------------------------
+
+
+def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
+    """Test whether two systems are exchangeable, given gold: swap their answers to the items.
+
+    A batch of tables is one table for each group, and whole groups are swapped. All swaps are
+    tried where they are few; otherwise random ones, until enough were as extreme as the data.
+    """
+    if not (pairs.weights == np.floor(pairs.weights)).all():
+        raise NotApplicable("the weights are no counts of items that could be swapped")
+    swaps: _Swaps = _OfGroups(pairs) if pairs.weights.ndim > 3 else _OfItems(pairs)
+    whole = pairs.pooled if pairs.weights.ndim > 3 else pairs
+    seen = abs(_difference(metric, whole.first, whole.second, whole.first))
+    if math.isnan(seen):
+        return Test(math.nan, note=metric.undefined_when or "the metric is undefined here")
+    return (
+        _exact(metric, swaps, seen)
+        if swaps.states <= MOST_STATES
+        else _sampled(metric, swaps, seen, seed)
+    )
+
+
+def _difference(metric: Metric, first: Confusion, second: Confusion, table: Confusion) -> Any:
+    one, other = metric.of_expected(first, table), metric.of_expected(second, table)
+    return np.abs(one) - np.abs(other) if metric.direction == "zero" else one - other
+
+
+class _Swaps:
+    """The ways to swap answers, and the tables that they leave behind."""
+
+    states: float  # how many ways there are
+    size: int  # numbers that one way needs
+
+    def all(self) -> tuple[Array, Array]:
+        """Return every way, and its probability."""
+        raise NotImplementedError
+
+    def some(self, rng: np.random.Generator, size: int) -> Array:
+        """Return random ways."""
+        raise NotImplementedError
+
+    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+        """Return the tables of both systems."""
+        raise NotImplementedError
+
+
+class _OfItems(_Swaps):
+    """Items with the same gold and the same two answers are swapped in numbers, not one by one."""
+
+    def __init__(self, pairs: Paired) -> None:
+        self.pairs = pairs
+        counts = pairs.weights
+        apart = np.triu(counts + np.swapaxes(counts, -1, -2), 1)  # gold, answer, another answer
+        self.gold, self.one, self.other = np.nonzero(apart)
+        self.counts = apart[self.gold, self.one, self.other].astype(np.int64)
+        self.states = float(np.prod(self.counts + 1.0))
+        self.size = pairs.first.weights.size
+
+    def all(self) -> tuple[Array, Array]:
+        ways = np.zeros((1, 0), np.int64)
+        chances = np.ones(1)
+        for n in self.counts.tolist():
+            each = np.array([math.comb(n, k) for k in range(n + 1)], float) / 2.0**n
+            ways = np.column_stack([ways.repeat(n + 1, 0), np.tile(np.arange(n + 1), len(ways))])
+            chances = (chances[:, None] * each).reshape(-1)
+        return ways, chances
+
+    def some(self, rng: np.random.Generator, size: int) -> Array:
+        return rng.binomial(self.counts, 0.5, (size, len(self.counts)))
+
+    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+        """`ways` [B, pairs] are how many of the items the first system answers with `one`."""
+        agreed = np.zeros_like(self.pairs.first.weights)
+        levels, answers = np.indices(agreed.shape)
+        agreed[:] = self.pairs.weights[levels, answers, answers]
+        shape, width = agreed.shape, agreed.shape[-1]
+        ends = [np.zeros((len(self.counts), agreed.size)) for _ in range(2)]
+        rows = np.arange(len(self.counts))
+        for end, answer in zip(ends, (self.one, self.other), strict=True):
+            end[rows, self.gold * width + answer] = 1.0
+        kept, moved = ways.astype(float), (self.counts - ways).astype(float)
+        first = agreed.reshape(-1) + kept @ ends[0] + moved @ ends[1]
+        second = agreed.reshape(-1) + moved @ ends[0] + kept @ ends[1]
+        one, other = (self.pairs.confusion(t.reshape(-1, *shape)) for t in (first, second))
+        return one, other
+
+
+class _OfGroups(_Swaps):
+    """The answers of both systems to a whole group are swapped, or not."""
+
+    def __init__(self, pairs: Paired) -> None:
+        self.pairs = pairs
+        first, second = pairs.first.weights, pairs.second.weights
+        apart = (first != second).any(axis=(-2, -1))
+        self.fixed = first[~apart].sum(axis=0)
+        self.first, self.second = first[apart], second[apart]
+        self.states = 2.0 ** len(self.first)
+        self.size = first[0].size + len(self.first)
+
+    def all(self) -> tuple[Array, Array]:
+        count = int(self.states)
+        ways = (np.arange(count)[:, None] >> np.arange(len(self.first))) & 1
+        return ways, np.full(count, 1.0 / count)
+
+    def some(self, rng: np.random.Generator, size: int) -> Array:
+        return rng.integers(0, 2, (size, len(self.first)))
+
+    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+        """`ways` [B, groups] are 1 where the answers to a group are swapped."""
+        swapped, kept = ways.astype(float), 1.0 - ways
+        first = np.tensordot(kept, self.first, 1) + np.tensordot(swapped, self.second, 1)
+        second = np.tensordot(swapped, self.first, 1) + np.tensordot(kept, self.second, 1)
+        return self.pairs.confusion(self.fixed + first), self.pairs.confusion(self.fixed + second)
+
+
+def _exact(metric: Metric, swaps: _Swaps, seen: float) -> Test:
+    ways, chances = swaps.all()
+    extreme = 0.0
+    block = max(1, BLOCK // swaps.size)
+    for start in range(0, len(ways), block):
+        part = slice(start, start + block)
+        extreme += float(chances[part][_as_extreme(metric, swaps, ways[part], seen)].sum())
+    return Test(min(1.0, extreme))
+
+
+def _as_extreme(metric: Metric, swaps: _Swaps, ways: Array, seen: float) -> Array:
+    """Tell which swaps differ as much as the data; where the metric is undefined, it might."""
+    first, second = swaps.tables(ways)
+    found = np.abs(_difference(metric, first, second, swaps.tables(ways[:1])[0]))
+    return ~(found < seen - TIE)
+
+
+def _sampled(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test:
+    """Swap at random until enough swaps are as extreme as the data (Besag and Clifford 1991)."""
+    rng = np.random.default_rng(seed)
+    block = min(1_000, max(1, BLOCK // swaps.size))
+    extreme = drawn = 0
+    while drawn < MOST_DRAWS:
+        size = min(block, MOST_DRAWS - drawn)
+        hits = _as_extreme(metric, swaps, swaps.some(rng, size), seen)
+        if extreme + hits.sum() >= ENOUGH:
+            last = drawn + int(np.flatnonzero(hits)[ENOUGH - extreme - 1]) + 1
+            return Test(ENOUGH / last, draws=last)
+        extreme += int(hits.sum())
+        drawn += size
+    return Test((1.0 + extreme) / (drawn + 1.0), draws=drawn)
+
+
+# --- classical tests -----------------------------------------------------------------------------
+
+
+def mcnemar(pairs: Paired) -> Test:
+    """Test whether two systems are right equally often, by the items that only one has right."""
+    size = len(pairs.scale)
+    right = np.eye(size, size + 1, dtype=bool)
+    first = pairs.weights[(right[:, :, None] & ~right[:, None, :])].sum()
+    second = pairs.weights[(~right[:, :, None] & right[:, None, :])].sum()
+    return _sign(float(first), float(second))
+
+
+def sign(pairs: Paired) -> Test:
+    """Test whether one system is nearer to gold more often; no answer is the farthest."""
+    far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), np.inf)])
+    nearer = pairs.weights[far[:, :, None] < far[:, None, :]].sum()
+    farther = pairs.weights[far[:, :, None] > far[:, None, :]].sum()
+    return _sign(float(nearer), float(farther))
+
+
+def _sign(wins: float, losses: float) -> Test:
+    """Return the exact two-sided test that wins and losses are equally likely."""
+    if wins != math.floor(wins) or losses != math.floor(losses):
+        return Test(math.nan, note="the weights are no counts")
+    few, n = int(min(wins, losses)), int(wins + losses)
+    if wins == losses:
+        return Test(1.0, statistic=float(few))
+    return Test(min(1.0, 2.0 * fair_tail(few, n)), statistic=float(few))
+
+
+def bowker(cells: Array) -> Test:
+    """Test whether a square table is symmetric: moves up are as frequent as moves down."""
+    upper = np.triu_indices(len(cells), 1)
+    there, back = cells[upper], cells.T[upper]
+    seen = there + back > 0
+    if not seen.any():
+        return Test(1.0, 0.0, 0, note="both sides always agree")
+    statistic = float(((there - back)[seen] ** 2 / (there + back)[seen]).sum())
+    freedom = len(upper[0])
+    return Test(chi_square_tail(statistic, freedom), statistic, freedom)
+
+
+def stuart_maxwell(cells: Array) -> Test:
+    """Test whether both sides of a square table use the levels equally often."""
+    shift = cells.sum(axis=1) - cells.sum(axis=0)
+    spread = np.diag(cells.sum(axis=1) + cells.sum(axis=0)) - cells - cells.T
+    shift, spread = shift[:-1], spread[:-1, :-1]  # the last level follows from the others
+    freedom = int(np.linalg.matrix_rank(spread))  # levels that nobody uses take no part
+    if not freedom:
+        return Test(1.0, 0.0, 0, note="both sides always agree")
+    statistic = float(shift @ np.linalg.pinv(spread, hermitian=True) @ shift)
+    return Test(chi_square_tail(statistic, freedom), statistic, freedom)
