@@ -1,19 +1,34 @@
 """An evaluation in words and grids."""
 
 import math
+from typing import Any
 
 from ordinate.evaluate.evaluation import BETTER, Evaluation, Score
+from ordinate.evaluate.levels import VALUES
+from ordinate.inference import Estimate
+from ordinate.inference.groups import VERY_FEW
 from ordinate.report import Document, Grid
-from ordinate.report.document import Cell, shown
+from ordinate.report.document import Cell, between, shown
 
-BESIDE = 6  # groups in one grid
+BESIDE, APART = 6, 3  # groups in one grid
+MOST_LOSSES = 15  # cells in one grid; JSON has all
+METHODS = {
+    "delta": "the delta method",
+    "percentile": "percentile bootstrap",
+    "bca": "BCa bootstrap",
+    "wilson": "Wilson",
+    "mover": "MOVER of Wilson limits",
+    "dirichlet": "Dirichlet posterior",
+    "t": "Student's t over groups",
+}
 
 
 def describe(result: Evaluation) -> Document:
     """Return the report: the metrics beside their baselines, the table, the levels, the groups."""
     blocks: list[str | Grid] = [_source(result), _metrics(result), *_verdicts(result)]
-    blocks += [_table(result), _shift(result), _levels(result)]
-    blocks += _groups(result)
+    blocks += [*_surety(result), *_human(result)]
+    blocks += [_table(result), _shift(result), _levels(result), *_losses(result)]
+    blocks += [*_groups(result), *_apart(result)]
     return Document(_title(result), tuple(blocks))
 
 
@@ -44,9 +59,13 @@ def _source(result: Evaluation) -> str:
 
 def _metrics(result: Evaluation) -> Grid:
     majority = result.table.scale.names[int(result.table.gold.argmax())]
-    header = ("metric", "better", "value", "best constant", f"majority {majority}", "chance")
+    header = ("metric", "better", "value", *_interval_title(result), "best constant")
     rows = tuple(_metric_row(result, name, score) for name, score in result.metrics.items())
-    return Grid("Metrics", (*header, "attainable"), rows, left=2)
+    return Grid("Metrics", (*header, f"majority {majority}", "chance", "attainable"), rows, left=2)
+
+
+def _interval_title(result: Evaluation) -> tuple[str, ...]:
+    return () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
 
 
 def _metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]:
@@ -59,11 +78,19 @@ def _metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]
         name,
         BETTER[score.metric.direction],
         score.value,
+        *_interval(result, score.estimate),
         constant,
         against.majority.value,
         against.chance.value,
         None if reach is None else f"{shown(reach[0])} to {shown(reach[1])}",
     )
+
+
+def _interval(result: Evaluation, found: Estimate | None) -> tuple[Cell, ...]:
+    """Return the cell of an interval, or no cell where none was asked for."""
+    if result.interval is None:
+        return ()
+    return ("none",) if found is None or found.method is None else (between(found.low, found.high),)
 
 
 def _name(result: Evaluation, score: Score) -> str:
@@ -90,6 +117,71 @@ def _verdicts(result: Evaluation) -> list[str]:
     if used < size:
         lines.append(f"Gold has {used} of the {size} levels; macro averages leave the others out.")
     return lines
+
+
+def _surety(result: Evaluation) -> list[str]:
+    """Say how the intervals were found, wherever it is not the usual way."""
+    if result.interval is None:
+        return []
+    found = {name: score.estimate for name, score in result.metrics.items() if score.estimate}
+    methods: dict[str, list[str]] = {}
+    for name, one in found.items():
+        if one.method is not None:
+            why = f" ({one.note})" if one.note else ""
+            methods.setdefault(f"{METHODS[one.method]}{why}", []).append(name)
+    lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
+    parts = [" ".join(lines)] if lines else []
+    if result.groups is not None:
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        parts.append(f"Items come in {result.groups:,} groups that are taken as units.{few}")
+    parts += [
+        f"No interval for {name}: {one.note}."
+        for name, one in found.items()
+        if one.method is None and not math.isnan(one.value)
+    ]
+    parts += [
+        f"{name} was undefined in {one.undefined_share:.1%} of the draws, which are left out."
+        for name, one in found.items()
+        if one.undefined_share
+    ]
+    return parts
+
+
+def _human(result: Evaluation) -> list[Grid]:
+    """Return the system beside a second human on the same items."""
+    if result.human is None:
+        return []
+    title = _interval_title(result)
+    header = ("metric", "system", *title, "second human", *title)
+    rows = tuple(
+        (
+            name,
+            score.value,
+            *_interval(result, score.estimate),
+            result.human[name].value,
+            *_interval(result, result.human[name]),
+        )
+        for name, score in result.metrics.items()
+    )
+    return [Grid("System and second human, both against gold", header, rows)]
+
+
+def _losses(result: Evaluation) -> list[Grid]:
+    grids = []
+    for name, found in result.losses.items():
+        header = ("gold", "predicted", "items", "gain if right", "per item")
+        rows = tuple(
+            (
+                str(loss.gold),
+                "no answer" if loss.predicted is None else str(loss.predicted),
+                _count(loss.weight),
+                loss.gain,
+                f"{loss.per_item:.2g}",
+            )
+            for loss in found[:MOST_LOSSES]
+        )
+        grids.append(Grid(f"Where the loss of {name} comes from", header, rows, left=2))
+    return grids
 
 
 def _table(result: Evaluation) -> Grid:
@@ -120,11 +212,18 @@ def _shift(result: Evaluation) -> str:
 
 
 def _levels(result: Evaluation) -> Grid:
-    columns = ("precision", "recall", "f1", "mae", "support", "predicted")
+    counts = ("support", "predicted")
     rows = tuple(
-        (row["name"], *(_or_nothing(row[column]) for column in columns)) for row in result.per_level
+        (row["name"], *(_level_cell(row, value) for value in VALUES), *(row[x] for x in counts))
+        for row in result.per_level
     )
-    return Grid("Levels", ("level", *columns), rows)
+    return Grid("Levels", ("level", *VALUES, *counts), rows)
+
+
+def _level_cell(row: dict[str, Any], value: str) -> Cell:
+    """Return a value with its limits, in two digits to save room."""
+    limits = between(row[f"{value}_low"], row[f"{value}_high"], digits=2)
+    return _or_nothing(row[value]) if limits is None else f"{shown(row[value])} ({limits})"
 
 
 def _or_nothing(value: Cell) -> Cell:
@@ -135,6 +234,27 @@ def _groups(result: Evaluation) -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
     groups = result.named_groups()
     return [_beside(result, groups[k : k + BESIDE]) for k in range(0, len(groups), BESIDE)]
+
+
+def _apart(result: Evaluation) -> list[Grid]:
+    """Return how each subgroup differs from all other items; of two, the first is enough."""
+    groups = [(name, part) for name, part in result.named_groups() if part.against_rest]
+    groups = groups[:1] if len(groups) == 2 else groups
+    grids = []
+    for start in range(0, len(groups), APART):
+        part = groups[start : start + APART]
+        rows: list[tuple[Cell, ...]] = [
+            (metric, *(_gap(group.against_rest[metric]) for _, group in part))
+            for metric in result.metrics
+        ]
+        header = ("metric", *(name for name, _ in part))
+        grids.append(Grid("Groups: difference from all other items", header, tuple(rows)))
+    return grids
+
+
+def _gap(found: Estimate) -> Cell:
+    limits = between(found.low, found.high)
+    return found.value if limits is None else f"{shown(found.value)} ({limits})"
 
 
 def _beside(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:

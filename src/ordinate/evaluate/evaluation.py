@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.evaluate.baselines import Baselines, Yardstick, json_label
+from ordinate.evaluate.levels import levels, whole
+from ordinate.evaluate.losses import Loss, losses
+from ordinate.evaluate.subgroups import against_rest
+from ordinate.evaluate.tables import tables_of
+from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.result import nowhere
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
-from ordinate.metrics.arithmetic import level_costs
-from ordinate.metrics.per_level import per_level
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
-from ordinate.scale.encode import factorise
 from ordinate.summary import Confusion
 from ordinate.summary.tabulate import Missing
 
@@ -37,17 +38,19 @@ DEFAULT_METRICS = (
 BETTER = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
 Declared = Scale | str | Iterable[Hashable] | None
 Wanted = str | Metric | Iterable[str | Metric] | None
+Interval = Intervals | float | None
 
 
 @dataclass(frozen=True)
 class Score:
-    """One metric of one system: its value, or why there is none, beside its baselines."""
+    """One metric of one system: its value with limits, or why there is none, and baselines."""
 
     metric: Metric
     value: float
     undefined: str | None
     levels_used: int
     baselines: Baselines
+    estimate: Estimate | None = None  # None where no interval was asked for
 
     def __float__(self) -> float:
         return self.value
@@ -68,6 +71,7 @@ class Score:
         return {
             "value": _plain(self.value),
             "undefined": self.undefined,
+            **_limits(self.estimate),
             "levels_used": self.levels_used,
             "direction": self.metric.direction,
             "baselines": {
@@ -115,6 +119,11 @@ class Evaluation:
     per_level: tuple[dict[str, Any], ...]
     by: dict[Hashable, "Evaluation"] = field(default_factory=dict)
     origin: Origin = field(default_factory=Origin)
+    interval: Intervals | None = None
+    groups: int | None = None  # how many groups of items were drawn whole
+    human: dict[str, Estimate] | None = None  # what a second human reaches on the same items
+    losses: dict[str, tuple[Loss, ...]] = field(default_factory=dict)
+    against_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup: its difference
 
     @classmethod
     def from_table(
@@ -123,19 +132,50 @@ class Evaluation:
         metrics: Wanted = None,
         *,
         by: Iterable[tuple[Any, Confusion]] = (),
+        groups: Confusion | None = None,
+        human: Confusion | None = None,
+        losses_of: Wanted = (),
+        interval: Interval = 0.95,
         origin: Origin | None = None,
     ) -> "Evaluation":
-        """Evaluate a table that is already counted, and the tables of its subgroups."""
+        """Evaluate a table that is already counted, and the tables of its subgroups.
+
+        `groups` is a batch of tables whose items belong together; subgroups are batches then, too.
+        """
         if table.shape:
             raise BadOption("Evaluate one table; a batch is evaluated table by table, or pooled.")
-        wanted = chosen(metrics)
-        return cls(
+        wanted, how = chosen(metrics), intervals(interval)
+        source = table if groups is None else groups
+        parts = _filled(by)
+        whole_one = cls(
             table,
-            _measured(table, wanted),
-            _levels(table),
-            {group: cls.from_table(part, wanted) for group, part in _filled(by).items()},
+            _measured(table, wanted, source, how),
+            levels(table, None if how is None or groups is not None else how.level),
+            {group: cls._part(part, wanted, how) for group, part in parts.items()},
             origin or Origin(),
+            how,
+            None if groups is None else len(groups.weights),
+            None if human is None else _ceiling(human, wanted, how),
+            {m.expression: losses(m, table) for m in (chosen(losses_of) if losses_of else ())},
         )
+        return whole_one._with_differences(parts, wanted, how)
+
+    @classmethod
+    def _part(cls, part: Confusion, metrics: list[Metric], how: Intervals | None) -> "Evaluation":
+        groups = part if part.shape else None
+        table = part.pooled if part.shape else part
+        return cls.from_table(table, metrics, groups=groups, interval=how)
+
+    def _with_differences(
+        self, parts: dict[Hashable, Confusion], metrics: list[Metric], how: Intervals | None
+    ) -> "Evaluation":
+        """Return the same, in which each subgroup knows how it differs from the others."""
+        if how is None or len(parts) < 2:
+            return self
+        found = {name: {n: s.estimate for n, s in e.metrics.items()} for name, e in self.by.items()}
+        apart = against_rest(parts, found, metrics, how)
+        by = {name: replace(e, against_rest=apart[name]) for name, e in self.by.items()}
+        return replace(self, by=by)
 
     def __str__(self) -> str:
         return render(self)
@@ -150,14 +190,19 @@ class Evaluation:
             "schema": SCHEMA,
             "task": "labels",
             "n": table.n,
-            "weight": _whole(float(table.total)),
+            "weight": whole(float(table.total)),
             "scale": [json_label(label) for label in table.scale.labels],
-            "positions": [_whole(position) for position in table.scale.at],
-            "table": [[_whole(cell) for cell in row] for row in table.counts.tolist()],
-            "unanswered": [_whole(cell) for cell in table.unanswered.tolist()],
+            "positions": [whole(position) for position in table.scale.at],
+            "table": [[whole(cell) for cell in row] for row in table.counts.tolist()],
+            "unanswered": [whole(cell) for cell in table.unanswered.tolist()],
             "dropped": int(table.dropped),
             "metrics": {name: score.to_dict() for name, score in self.metrics.items()},
             "per_level": [{key: _plain(x) for key, x in row.items()} for row in self.per_level],
+            "interval": None if self.interval is None else self.interval.level,
+            "groups": self.groups,
+            "human": _each(self.human),
+            "losses": {name: [x.to_dict() for x in found] for name, found in self.losses.items()},
+            "against_rest": _each(self.against_rest),
             "by": {name: part.to_dict() for name, part in self.named_groups()},
             "source": self.origin.to_dict(),
         }
@@ -181,6 +226,9 @@ class Evaluation:
                 "metric": name,
                 "value": score.value,
                 "undefined": score.undefined,
+                "low": score.estimate and score.estimate.low,
+                "high": score.estimate and score.estimate.high,
+                "method": score.estimate and score.estimate.method,
                 "levels_used": score.levels_used,
                 "best_constant": score.baselines.best_constant.value,
                 "best_constant_level": score.baselines.best_constant.level,
@@ -210,21 +258,37 @@ def evaluate(
     by: Any = None,
     *,
     missing: Missing = "error",
+    groups: Any = None,
+    second_gold: Any = None,
+    losses: Wanted = (),
+    interval: Interval = 0.95,
+    seed: int = 0,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
 
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
+
+    `interval` is the level of the intervals, None for none, or `Intervals` with all choices;
+    `groups` is a column that says which items belong together (writers, topics, documents);
+    `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
+    traced to the cells of the table.
     """
     declared = resolve(scale, gold, predicted)
+    how = intervals(interval)
+    how = how if how is None or isinstance(interval, Intervals) else replace(how, seed=seed)
+    tables = tables_of(declared, gold, predicted, weights, by, groups, second_gold, missing)
     origin = Origin(notes=preset_note(declared) if scale is None else ())
-    if by is None:
-        table = Confusion.of(declared, gold, predicted, weights, missing)
-        return Evaluation.from_table(table, metrics, origin=origin)
-    groups = factorise(by, "by")
-    batch = Confusion.by_group(declared, gold, predicted, groups, weights, missing)
-    parts = [(value, batch[index]) for index, value in enumerate(groups.values)]
-    return Evaluation.from_table(batch.pooled, metrics, by=parts, origin=origin)
+    return Evaluation.from_table(
+        tables.table,
+        metrics,
+        by=tables.by,
+        groups=tables.groups,
+        human=tables.human,
+        losses_of=losses,
+        interval=how,
+        origin=origin,
+    )
 
 
 def score(
@@ -282,16 +346,34 @@ def _filled(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion
     return {value: part for value, part in groups if part.total > 0}
 
 
-def _measured(table: Confusion, metrics: list[Metric]) -> dict[str, Score]:
+def intervals(wanted: Interval) -> Intervals | None:
+    """Return what was asked for: a level stands for the usual intervals, None for none."""
+    return wanted if wanted is None or isinstance(wanted, Intervals) else Intervals(wanted)
+
+
+def _measured(
+    table: Confusion, metrics: list[Metric], source: Confusion, how: Intervals | None
+) -> dict[str, Score]:
     yardstick = Yardstick(table)
     gold = table.gold > 0
-    levels = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
+    used = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
+    limits = {} if how is None else estimate(metrics, source, how)
     scores = {}
     for metric in metrics:
         value, reason = _value(metric, table)
         baselines = yardstick.measure(metric)
-        scores[metric.expression] = Score(metric, value, reason, levels[metric.levels], baselines)
+        found = limits.get(metric.expression)
+        scores[metric.expression] = Score(
+            metric, value, reason, used[metric.levels], baselines, found
+        )
     return scores
+
+
+def _ceiling(human: Confusion, metrics: list[Metric], how: Intervals | None) -> dict[str, Estimate]:
+    if how is not None:
+        return estimate(metrics, human, how)
+    found = {metric.expression: _value(metric, human) for metric in metrics}
+    return {name: nowhere(value, reason or "") for name, (value, reason) in found.items()}
 
 
 def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
@@ -302,27 +384,15 @@ def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
     return value, metric.undefined_when if math.isnan(value) else None
 
 
-def _levels(table: Confusion) -> tuple[dict[str, Any], ...]:
-    parts = per_level(table)
-    errors = level_costs(table, table.scale.gaps)
-    return tuple(
-        {
-            "level": json_label(label),
-            "name": name,
-            "support": _whole(float(table.gold[k])),
-            "predicted": _whole(float(table.predicted[k])),
-            "precision": float(parts.precision[k]),
-            "recall": float(parts.recall[k]),
-            "f1": float(parts.f1[k]),
-            "mae": float(errors[k]),
-        }
-        for k, (label, name) in enumerate(zip(table.scale.labels, table.scale.names, strict=True))
-    )
+def _limits(found: Estimate | None) -> dict[str, Any]:
+    keys = ("low", "high", "method", "undefined_share", "note")
+    plain = {} if found is None else found.to_dict()
+    return {key: plain.get(key) for key in keys}
+
+
+def _each(found: dict[str, Estimate] | None) -> dict[str, Any] | None:
+    return None if found is None else {name: one.to_dict() for name, one in found.items()}
 
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def _whole(value: float) -> int | float:
-    return int(value) if value == np.floor(value) and abs(value) < 2**53 else value

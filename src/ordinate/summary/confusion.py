@@ -258,12 +258,25 @@ class Confusion:
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
         return Confusion(self.scale, items, weights, squares, np.sum(self.dropped))
 
+    def summed(self, index: Array, count: int) -> "Confusion":
+        """Return a batch of tables, each the sum of the tables of this batch with its index."""
+        dropped = np.broadcast_to(self.dropped, self.shape)
+        arrays = (_summed(array, index, count) for array in (*self._arrays, dropped))
+        items, weights, squares, lost = arrays
+        return Confusion(self.scale, items, weights, squares, lost)
+
     def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "Confusion":
         """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
         if cells.shape[-1] == len(self.scale):
             last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
             cells = np.concatenate([cells, last], -1)
         return Confusion(self.scale, cells, cells, cells)
+
+
+def _summed(array: Array, index: Array, count: int) -> Array:
+    total = np.zeros((count, *array.shape[1:]), array.dtype)
+    np.add.at(total, index, array)
+    return total
 
 
 def _frozen(array: Array) -> Array:

@@ -1,0 +1,98 @@
+"""Each level on its own: precision, recall, F1 and mean error, with their limits."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.evaluate.baselines import json_label
+from ordinate.inference.delta import limits
+from ordinate.inference.small import wilson
+from ordinate.metrics.arithmetic import diagonal, level_costs
+from ordinate.metrics.per_level import per_level
+from ordinate.summary import Confusion
+
+Array = NDArray[Any]
+VALUES = ("precision", "recall", "f1", "mae")
+
+
+def levels(table: Confusion, level: float | None) -> tuple[dict[str, Any], ...]:
+    """Return one record for each level; `level` is that of the limits, None for none."""
+    parts = per_level(table)
+    errors = level_costs(table, table.scale.gaps)
+    values = dict(zip(VALUES, (parts.precision, parts.recall, parts.f1, errors), strict=True))
+    ends = _limits(table, values, level)
+    return tuple(
+        {
+            "level": json_label(label),
+            "name": name,
+            "support": whole(float(table.gold[k])),
+            "predicted": whole(float(table.predicted[k])),
+        }
+        | {name: float(found[k]) for name, found in values.items()}
+        | {name: float(found[k]) for name, found in ends.items()}
+        for k, (label, name) in enumerate(zip(table.scale.labels, table.scale.names, strict=True))
+    )
+
+
+def whole(value: float) -> int | float:
+    """Return a whole number as such."""
+    return int(value) if value == np.floor(value) and abs(value) < 2**53 else value
+
+
+def _limits(table: Confusion, values: dict[str, Array], level: float | None) -> dict[str, Array]:
+    nowhere = np.full(len(table.scale), np.nan)
+    found = {f"{name}_{end}": nowhere.copy() for name in VALUES for end in ("low", "high")}
+    if level is None or np.isnan(table.squares).any():
+        return found
+    right = diagonal(table.counts)
+    shares = {
+        "precision": (table.predicted, table.squares[:, :-1].sum(axis=0)),
+        "recall": (table.gold, table.squares.sum(axis=1)),
+        # F1 = 2J / (1 + J), where J is the share of right answers among the items of either side.
+        "f1": (table.gold + table.predicted - right, _either(table)),
+    }
+    for name, (weight, squares) in shares.items():
+        low, high = _share_limits(table, right, weight, squares, level)
+        if name == "f1":
+            low, high = (2.0 * end / (1.0 + end) for end in (low, high))
+        seen = ~np.isnan(values[name])
+        found[f"{name}_low"][seen], found[f"{name}_high"][seen] = low[seen], high[seen]
+    for k in np.flatnonzero(table.gold):
+        ends = _mean_limits(table, int(k), float(values["mae"][k]), level)
+        found["mae_low"][k], found["mae_high"][k] = ends
+    return found
+
+
+def _either(table: Confusion) -> Array:
+    """Return the squared weights of the items that have a level in gold or as the answer."""
+    squares = table.squares
+    return squares.sum(axis=1) + squares[:, :-1].sum(axis=0) - diagonal(squares[:, :-1])
+
+
+def _share_limits(
+    table: Confusion, part: Array, weight: Array, squares: Array, level: float
+) -> tuple[Array, Array]:
+    """Return Wilson's limits, for as many equally heavy items as say as much as the weights."""
+    share = np.divide(part, weight, out=np.zeros(len(part)), where=weight > 0)
+    n = _effective(table, weight, squares)
+    return wilson(share * n, n, level)
+
+
+def _effective(table: Confusion, weight: Any, squares: Any) -> Any:
+    if table.whole:
+        return weight
+    return np.divide(weight**2, squares, out=np.zeros_like(weight), where=weight > 0)
+
+
+def _mean_limits(table: Confusion, k: int, mean: float, level: float) -> tuple[float, float]:
+    """Return the limits of the mean error of a level; at an end of its range those of a share."""
+    farthest = float(table.scale.gaps[k].max())
+    costs = np.append(table.scale.gaps[k], farthest)
+    weights, squares = table.weights[k], table.weights[k] if table.whole else table.squares[k]
+    error = float(np.sqrt((squares * (costs - mean) ** 2).sum()) / weights.sum())
+    if error > 1e-12 and 0.0 < mean < farthest:
+        return limits(mean, error, (0.0, farthest), level)
+    n = _effective(table, weights.sum()[None], squares.sum()[None])
+    low, high = wilson(mean / farthest * n, n, level)
+    return float(low[0] * farthest), float(high[0] * farthest)

@@ -1,0 +1,71 @@
+"""Subgroups: how each differs from all other items, with limits."""
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.result import nowhere
+from ordinate.metrics import Metric
+from ordinate.summary import Confusion
+
+METHOD = "mover"
+
+
+def against_rest(
+    parts: dict[Hashable, Confusion],
+    found: dict[Hashable, dict[str, Any]],
+    metrics: list[Metric],
+    how: Intervals,
+) -> dict[Hashable, dict[str, Estimate]]:
+    """Return for each subgroup its value minus that of all other items, by metric.
+
+    `parts` are the tables of the subgroups, `found` the estimates of their metrics.
+    """
+    apart = {}
+    for name, rest in _rests(parts).items():
+        others = estimate(metrics, rest, how)
+        apart[name] = {key: difference(found[name][key], others[key]) for key in others}
+    return apart
+
+
+def difference(first: Estimate, second: Estimate) -> Estimate:
+    """Return first minus second of independent estimates, by MOVER.
+
+    The distances from each value to its limits add up like standard errors.
+
+    >>> gap = difference(Estimate(0.8, 0.7, 0.9, "wilson"), Estimate(0.5, 0.4, 0.6, "wilson"))
+    >>> round(gap.low, 3), round(gap.high, 3)
+    (0.159, 0.441)
+    """
+    value = first.value - second.value
+    limits = (first.low, first.high, second.low, second.high)
+    if any(map(math.isnan, (value, *limits))):
+        return nowhere(value, first.note or second.note or "one side has no interval")
+    below = math.hypot(first.value - first.low, second.high - second.value)
+    above = math.hypot(first.high - first.value, second.value - second.low)
+    undefined = max(first.undefined_share, second.undefined_share)
+    return Estimate(value, value - below, value + above, METHOD, undefined)
+
+
+def _rests(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
+    """Return for each subgroup all other items: what comes before it, and what comes after."""
+    tables = list(parts.values())
+    if tables[0].shape:
+        return {name: _joined(tables[:k] + tables[k + 1 :]) for k, name in enumerate(parts)}
+    before, after = [tables[0]], [tables[-1]]
+    for table in tables[1:]:
+        before.append(before[-1] + table)
+    for table in tables[-2::-1]:
+        after.append(after[-1] + table)
+    after.reverse()
+    rests = [after[1], *map(Confusion.__add__, before, after[2:]), before[-2]]
+    return dict(zip(parts, rests, strict=True))
+
+
+def _joined(batches: list[Confusion]) -> Confusion:
+    """Return the groups of several subgroups as one batch."""
+    columns = zip(*((b.items, b.weights, b.squares) for b in batches), strict=True)
+    return Confusion(batches[0].scale, *(np.concatenate(arrays) for arrays in columns))
