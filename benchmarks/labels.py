@@ -19,15 +19,10 @@ os.environ.update(  # read by the libraries when they are imported
 import argparse
 import gc
 import platform
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import textwrap
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -44,6 +39,21 @@ import torchmetrics.functional.classification as tm
 from numpy.typing import NDArray
 
 import ordinate
+from writing import (
+    BURST,
+    Call,
+    Table,
+    Target,
+    burst,
+    last_cache,
+    launch,
+    log,
+    markdown,
+    processor,
+    readable,
+    shown,
+    wrapped,
+)
 
 SIZES, QUICK_SIZES = (10_000, 1_000_000, 10_000_000), (10_000, 100_000)
 LEVELS = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -52,14 +62,11 @@ SPREAD = 0.7  # of predictions around gold, in levels
 SEED = 20_240_601
 
 ROUNDS, FEWEST = 5, 3  # of repetitions; a fast call is repeated more often within a round
-BURST = 0.1  # seconds of repetitions within a round
 LONG = 20.0  # seconds: after these, the fewest repetitions are enough
 TOO_LONG = 60.0  # seconds: a call this slow is not repeated
 COMMAND_RUNS, MEMORY_RUNS = 9, 3
 
 Column = Any
-Call = Callable[[], Any]
-Table = list[list[str]]
 
 
 # --- the data ------------------------------------------------------------------------------------
@@ -154,8 +161,8 @@ def contenders(pair: Pair) -> dict[str, Call]:
     calls: dict[str, Call] = {
         "scikit-learn": lambda: by_scikit_learn(pair),
         "dlordinal": lambda: by_dlordinal(pair),
-        "report": lambda: ordinate.evaluate(gold, predicted, scale),
-        "report as text": lambda: str(ordinate.evaluate(gold, predicted, scale)),
+        "report": lambda: ordinate.evaluate(gold, predicted, scale, interval=None),
+        "report as text": lambda: str(ordinate.evaluate(gold, predicted, scale, interval=None)),
         "table": lambda: ordinate.Confusion.of(scale, gold, predicted),
     }
     arrays = [numbers(gold), numbers(predicted)]
@@ -243,19 +250,6 @@ def enough(times: list[float]) -> bool:
     return len(times) >= FEWEST and sum(times) > LONG
 
 
-def burst(call: Call) -> list[float]:
-    """Time a call again and again for a moment, once at least."""
-    times: list[float] = []
-    end = time.perf_counter()
-    last = end + BURST
-    while end < last:
-        start = time.perf_counter()
-        call()
-        end = time.perf_counter()
-        times.append(end - start)
-    return times
-
-
 def bincount_cost(n: int = 1_000_000) -> float:
     """Return the seconds that NumPy's bincount takes for a number that is in the cache."""
     gold, predicted = codes(n)
@@ -263,22 +257,7 @@ def bincount_cost(n: int = 1_000_000) -> float:
     return min(burst(lambda: np.bincount(cell))) / n
 
 
-def log(message: str) -> None:
-    """Say on the terminal how far the run is."""
-    print(message, file=sys.stderr, flush=True)
-
-
 # --- the command line ----------------------------------------------------------------------------
-
-# A small process starts the command: a child is charged with the memory of the one that started it.
-LAUNCHER = """
-import os, sys, time
-quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-start = time.perf_counter()
-child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=quiet)
-_, status, used = os.wait4(child, 0)
-print(time.perf_counter() - start, used.ru_maxrss, os.waitstatus_to_exitcode(status))
-"""
 
 
 class Commands(NamedTuple):
@@ -290,17 +269,6 @@ class Commands(NamedTuple):
     rows: int
 
 
-def launch(*command: str) -> tuple[float, float]:
-    """Run a command in a process of its own; return its seconds and its peak memory in bytes."""
-    found = subprocess.run(
-        [sys.executable, "-c", LAUNCHER, *command], stdout=subprocess.PIPE, text=True, check=True
-    )
-    seconds, kibibytes, code = found.stdout.split()
-    if code != "0":
-        raise SystemExit(f"{' '.join(command)} ended with {code}.")
-    return float(seconds), float(kibibytes) * 1024
-
-
 def measure_commands(rows: int) -> Commands:
     """Measure `ordinate evaluate` on a small CSV for time, on a large Parquet file for memory."""
     script = str(Path(sys.executable).with_name("ordinate"))
@@ -308,7 +276,7 @@ def measure_commands(rows: int) -> Commands:
         small, large = Path(folder, "small.csv"), Path(folder, "large.parquet")
         frame(1_000).to_pandas().to_csv(small, index_label="id")
         pq.write_table(frame(rows), large)
-        evaluate = (script, "evaluate", str(small))
+        evaluate = (script, "evaluate", "--no-interval", str(small))
         import_numpy = (sys.executable, "-c", "import numpy")
         log("command line")
         runs = [(launch(*evaluate)[0], launch(*import_numpy)[0]) for _ in range(COMMAND_RUNS + 1)]
@@ -324,34 +292,6 @@ def frame(n: int) -> pa.Table:
 
 
 # --- targets -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Target:
-    """A ratio or a size to reach, what was measured, and why it may be missed."""
-
-    claim: str
-    limit: float
-    measured: float
-    reason: str
-    at_least: bool = False
-    unit: str = "×"
-
-    @property
-    def met(self) -> bool:
-        """Whether the target is reached."""
-        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
-
-    def row(self) -> list[str]:
-        """Return the row of the table of targets."""
-        bound = "at least" if self.at_least else "at most"
-        return [
-            self.claim,
-            f"{bound} {self.limit:g}{self.unit}",
-            f"{shown(self.measured, digits=4)}{self.unit}",
-            "met" if self.met else "**missed**",
-            "" if self.met else self.reason,
-        ]
 
 
 FASTER = {  # peer, items: how many times as long as the whole report it should take
@@ -538,11 +478,6 @@ def sets() -> str:
     return "\n".join(wrapped(line, indent="  ") for line in lines)
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Return a paragraph in lines of the length that the project keeps to."""
-    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
-
-
 def written(call: Callable[..., Any]) -> str:
     """Return the call as people write it."""
     if not isinstance(call, partial):
@@ -560,40 +495,6 @@ def environment() -> str:
         "without the packages that its networks need)."
     )
     return f"{wrapped(used)}\n\n{wrapped(f'Processor: {processor()}.')}"
-
-
-def processor() -> str:
-    """Return the model of the processor, its number of cores and its caches."""
-    facts = cpu_facts()
-    caches = [
-        f"{name.removesuffix(' cache')} {readable(int(text.split()[0]))}"
-        for name, text in facts.items()
-        if name.endswith(" cache") and name != "L1i cache"
-    ]
-    model = facts.get("Model name", platform.processor() or "unknown")
-    return f"{model}, {os.cpu_count()} cores; all caches together: {', '.join(caches) or 'unknown'}"
-
-
-def cpu_facts() -> dict[str, str]:
-    """Return what lscpu says, caches in bytes."""
-    if not shutil.which("lscpu"):
-        return {}
-    english = {**os.environ, "LC_ALL": "C"}
-    told = subprocess.run(
-        ["lscpu", "--bytes"], capture_output=True, text=True, check=True, env=english
-    )
-    lines = (line.partition(":") for line in told.stdout.splitlines())
-    return {name.strip(): value.strip() for name, _, value in lines}
-
-
-def last_cache() -> int:
-    """Return the bytes of the last cache before memory; 0 if nobody knows."""
-    return int(cpu_facts().get("L3 cache", "0").split()[0])
-
-
-def readable(size: int) -> str:
-    """Return bytes as people say them."""
-    return f"{size / 2**20:.3g} MiB" if size >= 2**20 else f"{size / 2**10:.3g} KiB"
 
 
 def about_commands(commands: Commands) -> str:
@@ -639,20 +540,6 @@ def cases(timings: Timings, sizes: Sequence[int]) -> list[tuple[int, str]]:
     """Return the sizes and kinds of columns in the order of the tables."""
     kinds = dict.fromkeys(cell.kind for cell in timings)
     return [(n, kind) for n in sizes for kind in kinds]
-
-
-def shown(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits that count."""
-    if value >= 10**digits / 10:
-        return f"{value:,.0f}"
-    return f"{value:#.{digits}g}" if value >= 0.01 else f"{value:.4f}"
-
-
-def markdown(head: Sequence[str], rows: Table) -> str:
-    """Return a table in Markdown, texts to the left and numbers to the right."""
-    right = [all(row[k][:1] in "0123456789–" for row in rows) for k in range(len(head))]
-    rule = ["---:" if numeric else "---" for numeric in right]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [list(head), rule, *rows])
 
 
 def main() -> None:

@@ -16,12 +16,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
     from ordinate.evaluate import (
+        Comparison,
         Evaluation,
+        Plan,
         cefr_classification_report,
         classification_report,
+        compare,
         evaluate,
+        power,
         score,
     )
+    from ordinate.inference import Estimate, Intervals
     from ordinate.metrics import Metric, metric
     from ordinate.metrics import all_metrics as metrics
     from ordinate.scale import Scale
@@ -29,30 +34,42 @@ if TYPE_CHECKING:
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
+    "Comparison": ("ordinate.evaluate", "Comparison"),
     "Confusion": ("ordinate.summary", "Confusion"),
+    "Estimate": ("ordinate.inference", "Estimate"),
     "Evaluation": ("ordinate.evaluate", "Evaluation"),
+    "Intervals": ("ordinate.inference", "Intervals"),
     "Metric": ("ordinate.metrics", "Metric"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
+    "Plan": ("ordinate.evaluate", "Plan"),
     "Scale": ("ordinate.scale", "Scale"),
     "cefr_classification_report": ("ordinate.evaluate", "cefr_classification_report"),
     "classification_report": ("ordinate.evaluate", "classification_report"),
+    "compare": ("ordinate.evaluate", "compare"),
     "evaluate": ("ordinate.evaluate", "evaluate"),
     "metric": ("ordinate.metrics", "metric"),
     "metrics": ("ordinate.metrics", "all_metrics"),
+    "power": ("ordinate.evaluate", "power"),
     "score": ("ordinate.evaluate", "score"),
 }
 
 __all__ = [
+    "Comparison",
     "Confusion",
+    "Estimate",
     "Evaluation",
+    "Intervals",
     "Metric",
     "OrdinateError",
+    "Plan",
     "Scale",
     "cefr_classification_report",
     "classification_report",
+    "compare",
     "evaluate",
     "metric",
     "metrics",
+    "power",
     "score",
 ]
 

@@ -10,9 +10,11 @@ from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.evaluate import Evaluation
+    from ordinate.inference import Intervals
     from ordinate.metrics import Metric
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
+METHODS = ("delta", "percentile", "bca", "wilson", "mover", "dirichlet", "t")
 BELOW = 3  # the exit code of --fail-under
 
 EXAMPLES = """examples:
@@ -21,6 +23,7 @@ EXAMPLES = """examples:
   ordinate evaluate run.jsonl --gold-file gold.csv --id essay --gold cefr --predicted answer
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
+  ordinate evaluate essays.csv --groups writer --second-gold level_2 --losses cem_ord
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -64,6 +67,22 @@ def add_to(commands: Any) -> None:
     )
     add("--weights", metavar="COL", help="column of item weights")
     add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
+    add(
+        "--groups",
+        metavar="COL",
+        help="column of items that belong together (writers, topics, documents): intervals take "
+        "the groups for units",
+    )
+    add(
+        "--second-gold",
+        metavar="COL",
+        help="column of a second human's levels: what a human reaches on the same items",
+    )
+    add(
+        "--losses",
+        metavar="METRICS",
+        help="metrics whose losses are traced to the cells of the confusion table",
+    )
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
     add(
         "--missing",
@@ -71,6 +90,25 @@ def add_to(commands: Any) -> None:
         default="error",
         help="what becomes of missing labels (default: error)",
     )
+    add(
+        "--interval",
+        metavar="LEVEL",
+        type=float,
+        default=0.95,
+        help="level of the intervals (default: 0.95)",
+    )
+    add(
+        "--no-interval", dest="interval", action="store_const", const=None, help="give no intervals"
+    )
+    add(
+        "--interval-method",
+        metavar="METHOD",
+        choices=METHODS,
+        help=f"how to find them: {', '.join(METHODS)} (default: the best for each metric)",
+    )
+    add("--draws", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
+    add("--stratified", action="store_true", help="take the number of items of each level as fixed")
+    add("--seed", type=int, default=0, help="of the draws (default: 0)")
     add("--format", choices=FORMATS, default="text", help="how to write the report")
     add(
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
@@ -136,6 +174,8 @@ def _evaluated(
         predicted=options.predicted,
         weights=options.weights,
         by=options.by,
+        groups=options.groups,
+        second_gold=options.second_gold,
         gold_file=options.gold_file,
         id=options.id,
         row_order=options.row_order,
@@ -146,7 +186,26 @@ def _evaluated(
     scale = Scale.of(options.scale) if options.scale is not None else None
     found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
     origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
-    return Evaluation.from_table(found.table, metrics, by=found.by, origin=origin)
+    return Evaluation.from_table(
+        found.table,
+        metrics,
+        by=found.by,
+        groups=found.groups,
+        human=found.human,
+        losses_of=options.losses or (),
+        interval=_intervals(options),
+        origin=origin,
+    )
+
+
+def _intervals(options: argparse.Namespace) -> "Intervals | None":
+    from ordinate.inference import Intervals
+
+    if options.interval is None:
+        return None
+    return Intervals(
+        options.interval, options.interval_method, options.draws, options.seed, options.stratified
+    )
 
 
 def _delimiter(text: str | None) -> str | None:

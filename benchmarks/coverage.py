@@ -1,0 +1,856 @@
+"""How often nominal 95 % intervals cover the truth, by method, metric and kind of table.
+
+    python benchmarks/coverage.py --write docs/coverage.md      everything, about half an hour
+    python benchmarks/coverage.py --quick                       a smoke test, half a minute
+
+The raw results are kept in a CSV file: a run that was stopped goes on where it stopped, and a page
+is written again from a finished file without any new simulation.
+"""
+
+import os
+
+os.environ.update(  # read by the libraries when they are imported: the processes share the cores
+    OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", NUMEXPR_NUM_THREADS="1"
+)
+
+import argparse
+import csv
+import math
+import multiprocessing
+import statistics
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
+from itertools import product
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.inference import Intervals, estimate
+from ordinate.inference.bootstrap import acceleration, bca, percentile
+from ordinate.inference.draws import Draws, redrawing, replicate
+from ordinate.inference.intervals import BY_FAMILY, FEWEST, ROUGH
+from ordinate.inference.small import PRIOR, posterior, rare_levels
+from ordinate.metrics import Metric, find
+from ordinate.summary import Confusion
+
+LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
+SIZES, QUICK_SIZES = (20, 50, 200, 1_000, 5_000), (50, 200)
+BALANCES = ("balanced", "1:100")
+REPLICATES, QUICK_REPLICATES, DRAWS = 2_000, 100, 1_000
+ACCURACY = 0.6  # of predictions, where gold is balanced
+LEVEL = 0.95
+SEED = 20_240_601
+
+ENOUGH = 0.93  # coverage that the rule asks for
+POOR = 0.90  # coverage below which a case is listed
+LARGE = 50  # items from which on a design cell counts for the rule
+FLAT = 1e-12  # width of an interval that has none
+
+METRICS: tuple[Metric, ...] = tuple(
+    find(name)
+    for name in (
+        "accuracy",
+        "accuracy_within",
+        "macro_accuracy",
+        "min_sensitivity",
+        "cohen_kappa",
+        "quadratic_kappa",
+        "mcc",
+        "gwet_ac2",
+        "cem_ord",
+        "cem_ord_chance_corrected",
+        "mae",
+        "rmse",
+        "ordinal_distance_quadratic",
+        "bias",
+        "macro_mae",
+        "max_mae",
+        "nmd",
+        "kendall_tau_b",
+        "spearman",
+        "goodman_kruskal_gamma",
+        "f1_macro",
+        "precision_macro",
+        "mutual_information",
+        "normalized_mutual_information",
+        "purity",
+        "oci",
+    )
+)
+FITS: dict[str, Callable[[Metric], bool]] = {  # method: which metrics have it
+    "delta": lambda metric: metric.smooth,
+    "percentile": lambda _: True,
+    "bca": lambda _: True,
+    "wilson": lambda metric: metric.share,
+    "mover": lambda metric: metric.name == "macro_accuracy",
+    "dirichlet": lambda _: True,
+    "dirichlet 1/K": lambda _: True,
+}
+BY_FORMULA = ("delta", "wilson", "mover")
+USUAL = ("delta", "percentile", "bca", "dirichlet")  # what a family may have as its usual method
+DEFAULT = "default"
+
+Array = NDArray[Any]
+Ends = tuple[float, float]
+Limits = dict[tuple[str, str], Ends]  # by metric and method
+Table = list[list[str]]
+NOWHERE: Ends = (math.nan, math.nan)
+
+
+# --- the populations -----------------------------------------------------------------------------
+
+
+class Design(NamedTuple):
+    """A cell of the design: how many levels and items, and how gold fills the levels."""
+
+    levels: int
+    items: int
+    balance: str
+
+
+def designs(levels: Iterable[int], sizes: Iterable[int]) -> list[Design]:
+    """Return all cells of the design, those that take longest first."""
+    return sorted((Design(*cell) for cell in product(levels, sizes, BALANCES)), reverse=True)
+
+
+def population(levels: int, balance: str) -> Array:
+    """Return the shares of the cells: predictions scatter around gold."""
+    rarest = 0.01 if balance == "1:100" else 1.0
+    gold = rarest ** (np.arange(levels) / (levels - 1))
+    return (gold / gold.sum())[:, None] * scatter(levels, steepness(levels))
+
+
+def scatter(levels: int, steep: float) -> Array:
+    """Return P(predicted | gold), proportional to exp(-steep |gold - predicted|)."""
+    level = np.arange(levels)
+    near = np.exp(-steep * np.abs(level[:, None] - level))
+    return near / near.sum(axis=1, keepdims=True)
+
+
+@cache
+def steepness(levels: int) -> float:
+    """Return how steep the scatter must be for the accuracy that balanced gold shall have."""
+    low, high = 0.0, 10.0
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        right = scatter(levels, middle).trace() / levels
+        low, high = (middle, high) if right < ACCURACY else (low, middle)
+    return low
+
+
+def empty(levels: int) -> Confusion:
+    """Return a table on the scale of so many levels, whose cells are to be replaced."""
+    return Confusion.from_counts(f"0..{levels - 1}", np.eye(levels))
+
+
+def truths(design: Design) -> dict[str, float]:
+    """Return each metric of the population."""
+    base = empty(design.levels)
+    whole = base.with_cells(population(design.levels, design.balance) * 1e9)
+    return {metric.name: float(metric.of_expected(whole, base)) for metric in METRICS}
+
+
+def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
+    """Return so many tables of the population, and the seed of the draws from each of them."""
+    rng = np.random.default_rng([SEED, *design[:2], BALANCES.index(design.balance)])
+    shares = population(design.levels, design.balance).reshape(-1)
+    tables = rng.multinomial(design.items, shares, replicates).astype(float)
+    seeds = rng.integers(2**31, size=replicates).tolist()
+    return tables.reshape(-1, design.levels, design.levels), seeds
+
+
+# --- the intervals of one table ------------------------------------------------------------------
+
+
+def intervals(table: Confusion, draws: Draws) -> tuple[dict[str, float], Limits]:
+    """Return the metrics that are defined, and their limits by every method.
+
+    One draw of tables serves percentile and BCa of all metrics, one posterior all metrics. They are
+    those that `estimate` makes from the same seed, so that its default is one of these.
+    """
+    values = {metric.name: float(metric(table)) for metric in METRICS}
+    values = {name: value for name, value in values.items() if not math.isnan(value)}
+    there = [metric for metric in METRICS if metric.name in values]
+    found: Limits = {}
+    for method in BY_FORMULA:
+        found |= by_formula([metric for metric in there if FITS[method](metric)], table, method)
+    found |= by_bootstrap(there, table, values, draws)
+    for method, prior in (("dirichlet", PRIOR), ("dirichlet 1/K", 1.0 / len(table.scale))):
+        found |= by_posterior(there, table, values, draws, (method, prior))
+    return values, found | by_default(there, table, found)
+
+
+def by_formula(metrics: Sequence[Metric], table: Confusion, method: Any) -> Limits:
+    """Return the limits by a method that draws nothing; none where they are too large to say."""
+    try:
+        found = estimate(metrics, table, Intervals(LEVEL, method))
+    except OverflowError:
+        if len(metrics) == 1:
+            return {(metrics[0].name, method): NOWHERE}
+        parts = [by_formula([metric], table, method) for metric in metrics]
+        return {key: ends for part in parts for key, ends in part.items()}
+    return {(name, method): (each.low, each.high) for name, each in found.items()}
+
+
+def by_bootstrap(
+    metrics: Sequence[Metric], table: Confusion, values: Mapping[str, float], draws: Draws
+) -> Limits:
+    """Return the limits by percentile and by BCa, which is percentile where it is undefined."""
+    drawn = replicate(metrics, table, redrawing(table), draws)
+    found: Limits = {}
+    for metric, ends in zip(metrics, middles(drawn), strict=True):
+        name = metric.name
+        found[name, "percentile"] = found[name, "bca"] = ends
+        if not math.isnan(ends[0]):
+            skew = acceleration(metric, table)
+            better = bca(defined(drawn[name]), values[name], skew, LEVEL)
+            found[name, "bca"] = better or ends
+    return found
+
+
+def by_posterior(
+    metrics: Sequence[Metric],
+    table: Confusion,
+    values: Mapping[str, float],
+    draws: Draws,
+    how: tuple[str, float],
+) -> Limits:
+    """Return the limits by a posterior of a name with a prior; they enclose the value."""
+    method, prior = how
+    drawn = replicate(metrics, table, posterior(table, prior), draws)
+    found: Limits = {}
+    for metric, (low, high) in zip(metrics, middles(drawn), strict=True):
+        value = values[metric.name]
+        known = not math.isnan(low)
+        found[metric.name, method] = (min(low, value), max(high, value)) if known else NOWHERE
+    return found
+
+
+def middles(drawn: Mapping[str, Array]) -> list[Ends]:
+    """Return the limits of the middle values of each metric; none where most are undefined."""
+    tail = (1.0 - LEVEL) / 2.0
+    low, high = np.quantile(np.array([*drawn.values()]), [tail, 1.0 - tail], axis=-1)
+    found = list(zip(low.tolist(), high.tolist(), strict=True))
+    for index, values in enumerate(drawn.values()):
+        if math.isnan(found[index][0]):
+            there = defined(values)
+            enough = len(there) >= FEWEST * len(values)
+            found[index] = percentile(there, LEVEL) if enough else NOWHERE
+    return found
+
+
+def defined(values: Array) -> Array:
+    """Return the values of the draws that have one."""
+    return values[~np.isnan(values)]
+
+
+def by_default(metrics: Sequence[Metric], table: Confusion, found: Limits) -> Limits:
+    """Return what the default is after each method that may be the usual one of a family."""
+    rare = bool(rare_levels(table))
+    return {
+        (metric.name, after(method)): chosen(metric, method, found, rare=rare)
+        for metric in metrics
+        for method in USUAL
+        if FITS[method](metric)
+    }
+
+
+def after(method: str) -> str:
+    """Return the name of the default where this is the usual method."""
+    return f"{DEFAULT} after {method}"
+
+
+def chosen(metric: Metric, usual: str, found: Limits, *, rare: bool) -> Ends:
+    """Return the limits that `estimate` chooses; `check` holds this to be so."""
+    name = metric.name
+    if metric.share:
+        return found[name, "wilson"]
+    if metric.macro and rare:
+        return found[name, "mover" if FITS["mover"](metric) else "dirichlet"]
+    low, high = found[name, usual]
+    return found[name, "dirichlet"] if math.isclose(low, high, abs_tol=FLAT) else (low, high)
+
+
+def usual_method(metric: Metric) -> str:
+    """Return what the package takes for a metric where nothing is special."""
+    return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+
+
+def check(levels: Iterable[int], draws: int) -> None:
+    """Stop if `estimate` has other limits than the study."""
+    for design in designs(levels, (20, 200)):
+        for cells, seed in zip(*samples(design, 3), strict=True):
+            table = empty(design.levels).with_cells(cells)
+            values, found = intervals(table, Draws(draws, seed))
+            for method in ("percentile", "bca", "dirichlet", None):
+                how = Intervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
+                told = estimate([find(name) for name in values], table, how)
+                for name, each in told.items():
+                    ours = found[name, method or after(usual_method(find(name)))]
+                    if not np.allclose(ours, (each.low, each.high), equal_nan=True):
+                        raise SystemExit(
+                            f"{design}: {method or DEFAULT} of {name} is {each}, here {ours}."
+                        )
+
+
+# --- one cell of the design ----------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """What one method did for one metric in one cell of the design.
+
+    The truth was missed to the `left` where it was below the lower limit. `undefined` is the share
+    of replicates without a value, `nowhere` that of values without limits, `flat` that of limits
+    without width. Coverage, misses and widths are of the replicates with limits.
+    """
+
+    levels: int
+    items: int
+    balance: str
+    metric: str
+    method: str
+    replicates: int
+    draws: int
+    truth: float
+    coverage: float
+    left: float
+    right: float
+    mean_width: float
+    median_width: float
+    undefined: float
+    nowhere: float
+    flat: float
+
+    @property
+    def design(self) -> Design:
+        """The cell of the design."""
+        return Design(*self[:3])
+
+
+def study(design: Design, replicates: int, draws: int) -> list[Row]:
+    """Simulate a cell of the design."""
+    base, (tables, seeds) = empty(design.levels), samples(design, replicates)
+    found = [
+        intervals(base.with_cells(cells), Draws(draws, seed))[1]
+        for cells, seed in zip(tables, seeds, strict=True)
+    ]
+    truth = truths(design)
+    rows = []
+    for name, method in pairs():
+        ends = [limits[name, method] for limits in found if (name, method) in limits]
+        told = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
+        rows.append(Row(*design, name, method, replicates, draws, truth[name], *told))
+    return rows
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Return every metric with every method that it has, the possible defaults included."""
+    found = []
+    for metric in METRICS:
+        fit = [method for method, fits in FITS.items() if fits(metric)]
+        found += [(metric.name, method) for method in fit]
+        found += [(metric.name, after(method)) for method in fit if method in USUAL]
+    return found
+
+
+def performance(truth: float, ends: Array, replicates: int) -> list[float]:
+    """Return the last fields of a row, from the limits of the replicates that have a value."""
+    low, high = ends[~np.isnan(ends).any(axis=1)].T
+    undefined = 1.0 - len(ends) / replicates
+    nowhere = (len(ends) - len(low)) / replicates
+    if not len(low):
+        return [math.nan] * 5 + [undefined, nowhere, math.nan]
+    left, right, width = truth < low - FLAT, truth > high + FLAT, high - low
+    inside = ~(left | right)
+    told = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
+    return [float(each) for each in (*told, undefined, nowhere, (width <= FLAT).mean())]
+
+
+# --- all cells of the design ---------------------------------------------------------------------
+
+
+def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
+    """Return the rows of all cells, simulating those that the file does not have."""
+    file: Path = options.csv
+    rows = kept(file, options.replicates, options.draws)
+    write_rows(file, rows)
+    done = {row.design for row in rows}
+    left = [design for design in wanted if design not in done]
+    if left:
+        work = partial(study, replicates=options.replicates, draws=options.draws)
+        start = time.perf_counter()
+        with multiprocessing.Pool(min(options.processes, len(left))) as pool:
+            for count, found in enumerate(pool.imap_unordered(work, left), 1):
+                write_rows(file, found, more=True)
+                rows += found
+                told = ", ".join(map(str, found[0].design))
+                seconds = time.perf_counter() - start
+                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {told}")
+    return [row for row in rows if row.design in wanted]
+
+
+def kept(file: Path, replicates: int, draws: int) -> list[Row]:
+    """Return the rows of a file whose cells of the design are whole."""
+    if not file.exists():
+        return []
+    kinds = Row.__annotations__
+    text = file.read_text(encoding="utf-8")
+    lines = text[: text.rfind("\n") + 1].splitlines()  # without a last line that was cut short
+    found = [
+        Row(**{name: kind(line[name]) for name, kind in kinds.items()})
+        for line in csv.DictReader(lines)
+    ]
+    if any((row.replicates, row.draws) != (replicates, draws) for row in found):
+        raise SystemExit(f"{file} has other replicates or draws: name another file, or remove it.")
+    by_design: dict[Design, list[Row]] = {}
+    for row in found:
+        by_design.setdefault(row.design, []).append(row)
+    all_pairs = set(pairs())
+    return [
+        row
+        for rows in by_design.values()
+        if {(row.metric, row.method) for row in rows} == all_pairs
+        for row in rows
+    ]
+
+
+def write_rows(file: Path, rows: Iterable[Row], *, more: bool = False) -> None:
+    """Write rows to a file, or add them to it."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a" if more else "w", encoding="utf-8", newline="") as lines:
+        writer = csv.writer(lines, lineterminator="\n")
+        if not more:
+            writer.writerow(Row._fields)
+        writer.writerows(rows)
+
+
+def log(message: str) -> None:
+    """Say on the terminal how far the run is."""
+    print(message, file=sys.stderr, flush=True)
+
+
+# --- what follows from it ------------------------------------------------------------------------
+
+
+class Result(NamedTuple):
+    """A row with the family of its metric, and its width beside that of percentile."""
+
+    row: Row
+    family: str
+    method: str
+    width: float
+
+
+class Verdict(NamedTuple):
+    """A method in a family: means over metrics and cells of the design, and the worst of them."""
+
+    coverage: float
+    enough: float
+    left: float
+    right: float
+    width: float
+    worst: Row
+
+
+def family(metric: Metric) -> str:
+    """Return the family of a metric in this study: shares, macro and rough metrics are their own.
+
+    The rough ones have no derivative. The worst level's ones among them count as macro.
+    """
+    if metric.share:
+        return "share"
+    if metric.macro:
+        return "macro"
+    return metric.family if metric.smooth else "rough"
+
+
+FAMILIES = tuple(dict.fromkeys(family(metric) for metric in METRICS))
+
+
+def related(rows: Iterable[Row]) -> list[Result]:
+    """Return the rows that say something; of the possible defaults, the one of today."""
+    rows = [row for row in rows if not math.isnan(row.coverage)]
+    plain = {(row.design, row.metric): row.mean_width for row in rows if row.method == "percentile"}
+    found = []
+    for row in rows:
+        metric, method = find(row.metric), row.method
+        if method.startswith(DEFAULT):
+            if method != after(usual_method(metric)):
+                continue
+            method = DEFAULT
+        beside = plain.get((row.design, row.metric), 0.0)
+        width = row.mean_width / beside if beside > 0 else math.nan
+        found.append(Result(row, family(metric), method, width))
+    return found
+
+
+def methods_of(kind: str) -> list[str]:
+    """Return the methods that every metric of a family has."""
+    members = [metric for metric in METRICS if family(metric) == kind]
+    return [method for method, fits in FITS.items() if all(map(fits, members))]
+
+
+def verdict(found: Sequence[Result]) -> Verdict:
+    """Return what the results of a method say together."""
+    rows = [each.row for each in found]
+    widths = [each.width for each in found if math.isfinite(each.width)]
+    return Verdict(
+        coverage=statistics.fmean(row.coverage for row in rows),
+        enough=statistics.fmean(row.coverage >= ENOUGH for row in rows),
+        left=statistics.fmean(row.left for row in rows),
+        right=statistics.fmean(row.right for row in rows),
+        width=statistics.fmean(widths) if widths else math.nan,
+        worst=min(rows, key=lambda row: row.coverage),
+    )
+
+
+def verdicts(found: Iterable[Result], kind: str, *others: str) -> dict[str, Verdict]:
+    """Return what the results say of each method of a family, and of others asked for."""
+    found = [each for each in found if each.family == kind]
+    by_method = {
+        method: [each for each in found if each.method == method]
+        for method in (*methods_of(kind), *others)
+    }
+    return {method: verdict(some) for method, some in by_method.items() if some}
+
+
+def pick(known: Mapping[str, Verdict]) -> str:
+    """Return the shortest method that covers enough, or else the one that covers most."""
+    enough = [method for method, found in known.items() if found.coverage >= ENOUGH]
+    if enough:
+        return min(enough, key=lambda method: known[method].width)
+    return max(known, key=lambda method: known[method].coverage)
+
+
+def large(found: Iterable[Result]) -> list[Result]:
+    """Return the results that count for the rule."""
+    return [each for each in found if each.row.items >= LARGE]
+
+
+def splits(found: Sequence[Result]) -> dict[str, list[Result]]:
+    """Return the results that count, all of them, by balance and by the number of items."""
+    some = large(found)
+    parts = {"all": some}
+    for balance in BALANCES:
+        parts[balance] = [each for each in some if each.row.balance == balance]
+    for size in sorted({each.row.items for each in some}):
+        parts[f"N = {size:,}"] = [each for each in some if each.row.items == size]
+    return parts
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def whole(share: float) -> str:
+    """Return a share in whole percent."""
+    return f"{100 * share:.0f} %"
+
+
+RULE = (
+    "Fixed before the study was run: the default of a family is the shortest method whose mean "
+    f"coverage over the design cells with N ≥ {LARGE} is at least {whole(ENOUGH)}. If none reaches "
+    "that, it is the method with the highest coverage. Shortest is by the mean of the width beside "
+    "that of percentile in the same design cell. Only methods that every metric of the family has "
+    "take part. What the rule picks, from all design cells and from some of them:"
+)
+BY_METHOD = (
+    f"Means over the metrics of the family and the design cells with N ≥ {LARGE}, in percent. "
+    f"*Enough* is the share of these cells with a coverage of at least {whole(ENOUGH)}. *Left* is "
+    "how often the truth was below the lower limit, *right* how often it was above the upper one. "
+    "*Width* is beside percentile, which is 1."
+)
+BY_METRIC = (
+    f"Mean coverage over the design cells with N ≥ {LARGE}, in percent. A dash: the metric does "
+    "not have the method."
+)
+DEFAULTS = (
+    "What `estimate` does when it is not told a method. Shares have Wilson's limits. Where a gold "
+    "level has fewer than 10 items, `macro_accuracy` has MOVER's and other macro metrics the "
+    "Dirichlet posterior. Others have the usual method of their family, and the posterior where "
+    "that gives no width. Coverage in percent, mean over K; *usual* is the usual method."
+)
+METHODS = {
+    "delta": "the delta method, on a scale without bounds; only for metrics with a derivative",
+    "percentile": "the percentile bootstrap",
+    "bca": "the bootstrap corrected for bias and acceleration; percentile where it is undefined",
+    "wilson": "Wilson's limits of a share; only for plain shares of the items",
+    "mover": "Wilson's limits of each level's recall, put together; only for `macro_accuracy`",
+    "dirichlet": "a posterior of each gold level's row with a prior of 1/2 in each cell",
+    "dirichlet 1/K": "the same with a prior of 1/K in each cell, so that a row's weighs one item",
+}
+
+
+def page(rows: Sequence[Row]) -> str:
+    """Return the whole page in Markdown."""
+    found = related(rows)
+    parts = [
+        "# Coverage of the intervals",
+        *about(rows),
+        "## The rule",
+        wrapped(RULE),
+        picks(found),
+        "## Methods by family",
+        wrapped(BY_METHOD),
+        family_table(found),
+        "Coverage by balance and number of items (mean over K and metrics):",
+        family_by_size(found),
+        "## Methods by metric",
+        wrapped(BY_METRIC),
+        metric_table(found),
+        "## The defaults of the package",
+        wrapped(DEFAULTS),
+        default_table(found),
+        wrapped(oddities(found)),
+        f"## Where the default covers less than {whole(POOR)}",
+        *poor(found),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def about(rows: Sequence[Row]) -> list[str]:
+    """Return what was simulated, in paragraphs."""
+    intro = (
+        "`python benchmarks/coverage.py --write docs/coverage.md` writes this page. It says how "
+        f"often nominal {whole(LEVEL)} intervals cover the truth."
+    )
+    methods = "\n".join(wrapped(f"- **{name}**: {text}.", "  ") for name, text in METHODS.items())
+    texts = (intro, populations(rows), replication(rows[0]), families())
+    return [*map(wrapped, texts), methods]
+
+
+def populations(rows: Sequence[Row]) -> str:
+    """Return what the design cells are."""
+    levels, sizes = (sorted({row[field] for row in rows}) for field in (0, 1))
+    steep = ", ".join(f"{steepness(size):.2f} for K = {size}" for size in levels)
+    return (
+        f"Each design cell is a number of levels K ({listed(levels)}), a number of items N "
+        f"({listed(sizes)}), and gold shares that are either balanced or fall geometrically from "
+        "the first level to the last, which is a hundred times as rare (1:100). Predictions "
+        "scatter around gold: P(j | i) is proportional to exp(−a |i − j|), with the a that gives "
+        f"balanced gold an accuracy of {ACCURACY:g}: {steep}. With 1:100 the shares change and the "
+        "scatter stays."
+    )
+
+
+def replication(row: Row) -> str:
+    """Return what is done in a design cell."""
+    error = math.sqrt(LEVEL * (1.0 - LEVEL) / row.replicates)
+    return (
+        f"Each design cell has {row.replicates:,} replicates: a multinomial table of N items, and "
+        f"{row.draws:,} draws from it, the same for all metrics. The truth is the metric of the "
+        "population table. A sample may lack levels that the population has; that is part of what "
+        f"is measured. A coverage of {whole(LEVEL)} has a standard error of {100 * error:.1f} "
+        "points in one design cell. Replicates in which the metric is undefined are left out."
+    )
+
+
+def families() -> str:
+    """Return which metrics are in which family."""
+    members = "; ".join(
+        f"*{kind}*: {', '.join(f'`{m.name}`' for m in METRICS if family(m) == kind)}"
+        for kind in FAMILIES
+    )
+    return (
+        "Families are those of the catalogue, but shares, macro metrics and other metrics without "
+        f"a derivative (rough) have families of their own. {members}. `uoc` is left out because it "
+        "is slow."
+    )
+
+
+def picks(found: Sequence[Result]) -> str:
+    """Return which method the rule picks in each family, and from parts of the design."""
+    parts = splits(found)
+    rows = []
+    for kind in FAMILIES:
+        known = [verdicts(part, kind) for part in parts.values()]
+        rows.append([kind, *(named(pick(each), each) for each in known)])
+    note = wrapped("In brackets the coverage in percent; bold where none reaches what is asked.")
+    return f"{markdown(['family', *parts], rows)}\n\n{note}"
+
+
+def named(method: str, known: Mapping[str, Verdict]) -> str:
+    """Return a method with its coverage, bold where that is too low."""
+    coverage = known[method].coverage
+    text = f"{method} ({percent(coverage)})"
+    return text if coverage >= ENOUGH else f"**{text}**"
+
+
+def family_table(found: Sequence[Result]) -> str:
+    """Return the verdict of each method of each family, the pick of the rule in bold."""
+    rows = []
+    for kind in FAMILIES:
+        known = verdicts(large(found), kind, DEFAULT)
+        best = pick({method: each for method, each in known.items() if method != DEFAULT})
+        for method, each in known.items():
+            numbers = map(percent, (each.coverage, each.enough, each.left, each.right))
+            name = f"**{method}**" if method == best else method
+            width = f"{each.width:.2f}"
+            rows.append([kind, name, *numbers, width, percent(each.worst.coverage)])
+            rows[-1].append(f"`{each.worst.metric}`, {place(each.worst.design)}")
+    head = ["family", "method", "coverage", "enough", "left", "right", "width", "worst", "where"]
+    return markdown(head, rows)
+
+
+def family_by_size(found: Sequence[Result]) -> str:
+    """Return the coverage of each method of each family, by balance and number of items."""
+    head, columns = by_size(found)
+    rows = []
+    for kind in FAMILIES:
+        for method in (*methods_of(kind), DEFAULT):
+            parts = [
+                [each for each in part if (each.family, each.method) == (kind, method)]
+                for part in columns
+            ]
+            rows.append([kind, method, *map(mean_coverage, parts)])
+    return markdown(["family", "method", *head], rows)
+
+
+def metric_table(found: Sequence[Result]) -> str:
+    """Return the coverage of each method for each metric."""
+    some = large(found)
+    methods = [*FITS, DEFAULT]
+    rows = [
+        [f"`{metric.name}`", family(metric)]
+        + [
+            mean_coverage([e for e in some if (e.row.metric, e.method) == (metric.name, method)])
+            for method in methods
+        ]
+        for metric in METRICS
+    ]
+    return markdown(["metric", "family", *methods], rows)
+
+
+def default_table(found: Sequence[Result]) -> str:
+    """Return the coverage of the default for each metric, by balance and number of items."""
+    head, columns = by_size([each for each in found if each.method == DEFAULT])
+    rows = [
+        [f"`{metric.name}`", "wilson" if metric.share else usual_method(metric)]
+        + [mean_coverage([e for e in part if e.row.metric == metric.name]) for part in columns]
+        for metric in METRICS
+    ]
+    return markdown(["metric", "usual", *head], rows)
+
+
+def by_size(found: Sequence[Result]) -> tuple[list[str], list[list[Result]]]:
+    """Return the results in columns, by balance and number of items, and the heads of these."""
+    sizes = sorted({each.row.items for each in found})
+    keys = list(product(BALANCES, sizes))
+    columns = [[e for e in found if (e.row.balance, e.row.items) == key] for key in keys]
+    return [f"{balance}, {size:,}" for balance, size in keys], columns
+
+
+def mean_coverage(found: Sequence[Result]) -> str:
+    """Return the mean coverage of some results; a dash for none."""
+    return percent(statistics.fmean(each.row.coverage for each in found)) if found else "–"
+
+
+def oddities(found: Sequence[Result]) -> str:
+    """Return how often the default has no value, no limits or no width, where that is worst."""
+    rows = [each.row for each in found if each.method == DEFAULT]
+    told = []
+    for field, what in (
+        ("undefined", "was undefined"),
+        ("nowhere", "had a value but no interval"),
+        ("flat", "had an interval without width"),
+    ):
+        worst = max(rows, key=attrgetter(field))
+        share = getattr(worst, field)
+        where = f" (`{worst.metric}`, {place(worst.design)})" if share else ""
+        told.append(f"{what} in at most {percent(share)} % of the replicates{where}")
+    return f"With the default, a metric {', '.join(told[:-1])}, and {told[-1]}."
+
+
+def poor(found: Sequence[Result]) -> list[str]:
+    """Return the cases that the default covers badly, by metric and balance."""
+    cases: dict[tuple[str, str], list[Row]] = {}
+    for each in large(found):
+        row = each.row
+        if each.method == DEFAULT and row.coverage < POOR:
+            cases.setdefault((row.metric, row.balance), []).append(row)
+    count = sum(map(len, cases.values()))
+    asked = sum(each.method == DEFAULT for each in large(found))
+    told = f"{count} of {asked} cases (metric, K, N, balance) with N ≥ {LARGE}."
+    order = {(m.name, balance): None for m in METRICS for balance in BALANCES}
+    table = [
+        [f"`{key[0]}`", key[1], percent(min(row.coverage for row in cases[key])), spots(cases[key])]
+        for key in order
+        if key in cases
+    ]
+    return [told, markdown(["metric", "gold", "lowest", "where"], table)] if table else [told]
+
+
+def spots(rows: Iterable[Row]) -> str:
+    """Return the numbers of items and levels of some cases."""
+    by_items: dict[int, list[int]] = {}
+    for row in sorted(rows):
+        by_items.setdefault(row.items, []).append(row.levels)
+    return "; ".join(
+        f"N {size:,}: K {', '.join(map(str, levels))}" for size, levels in sorted(by_items.items())
+    )
+
+
+def place(design: Design) -> str:
+    """Return a cell of the design in words."""
+    return f"K {design.levels}, N {design.items:,}, {design.balance}"
+
+
+def listed(numbers: Sequence[int]) -> str:
+    """Return numbers as a list in words."""
+    *first, last = (f"{number:,}" for number in numbers)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, without the sign."""
+    return f"{100 * share:.1f}"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a paragraph in lines of the length that the project keeps to."""
+    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def markdown(head: Sequence[str], rows: Table) -> str:
+    """Return a table in Markdown, texts to the left and numbers to the right."""
+    right = [all(row[k][:1] in "0123456789–" for row in rows) for k in range(len(head))]
+    rule = ["---:" if numeric else "---" for numeric in right]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [list(head), rule, *rows])
+
+
+def main() -> None:
+    """Simulate what is missing, print the page, and write it where asked to."""
+    options = arguments()
+    levels, sizes = (QUICK_LEVELS, QUICK_SIZES) if options.quick else (LEVELS, SIZES)
+    check(levels, options.draws)
+    text = page(results(designs(levels, sizes), options))
+    print(text)
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+def arguments() -> argparse.Namespace:
+    """Return the options of the command line."""
+    parser = argparse.ArgumentParser(description="Study the coverage of intervals.")
+    parser.add_argument("--quick", action="store_true", help="a small design: a smoke test")
+    parser.add_argument("--replicates", type=int, help="of each design cell")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="from each replicate")
+    parser.add_argument("--processes", type=int, default=2, help="at a time")
+    parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    options = parser.parse_args()
+    if options.replicates is None:
+        options.replicates = QUICK_REPLICATES if options.quick else REPLICATES
+    if options.csv is None:
+        name = "coverage-quick.csv" if options.quick else "coverage.csv"
+        options.csv = Path(__file__).parents[1] / "build" / name
+    return options
+
+
+if __name__ == "__main__":
+    main()
