@@ -16,16 +16,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
     from ordinate.evaluate import (
-        Comparison,
         Evaluation,
-        Plan,
         cefr_classification_report,
         classification_report,
-        compare,
         evaluate,
-        power,
         score,
     )
+    from ordinate.evaluate.compare import Comparison, compare
+    from ordinate.evaluate.power import Plan, power
     from ordinate.inference import Estimate, Intervals
     from ordinate.metrics import Metric, metric
     from ordinate.metrics import all_metrics as metrics
@@ -34,22 +32,22 @@ if TYPE_CHECKING:
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
-    "Comparison": ("ordinate.evaluate", "Comparison"),
+    "Comparison": ("ordinate.evaluate.compare", "Comparison"),
     "Confusion": ("ordinate.summary", "Confusion"),
     "Estimate": ("ordinate.inference", "Estimate"),
     "Evaluation": ("ordinate.evaluate", "Evaluation"),
     "Intervals": ("ordinate.inference", "Intervals"),
     "Metric": ("ordinate.metrics", "Metric"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
-    "Plan": ("ordinate.evaluate", "Plan"),
+    "Plan": ("ordinate.evaluate.power", "Plan"),
     "Scale": ("ordinate.scale", "Scale"),
     "cefr_classification_report": ("ordinate.evaluate", "cefr_classification_report"),
     "classification_report": ("ordinate.evaluate", "classification_report"),
-    "compare": ("ordinate.evaluate", "compare"),
+    "compare": ("ordinate.evaluate.compare", "compare"),
     "evaluate": ("ordinate.evaluate", "evaluate"),
     "metric": ("ordinate.metrics", "metric"),
     "metrics": ("ordinate.metrics", "all_metrics"),
-    "power": ("ordinate.evaluate", "power"),
+    "power": ("ordinate.evaluate.power", "power"),
     "score": ("ordinate.evaluate", "score"),
 }
 

@@ -12,16 +12,24 @@ USUAL = {
     "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
 }
 LISTED = 12  # columns named in an error
+LABELS = {"cluster", "second"}  # further columns in which an empty text is a missing value
+NTH = "row_number() OVER () AS nth"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns to read, and how."""
+    """Which columns to read, and how.
+
+    `groups` is a column of writers, topics or documents: items that belong together. `second_gold`
+    has the levels that a second human gave to the same items.
+    """
 
     gold: str | None = None
     predicted: str | None = None
     weights: str | None = None
     by: str | None = None
+    groups: str | None = None
+    second_gold: str | None = None
     gold_file: str | None = None
     id: str | None = None
     row_order: bool = False
@@ -32,15 +40,21 @@ class Columns:
     @property
     def extras(self) -> dict[str, str]:
         """The further columns that are read, by the names that they get."""
-        return {n: c for n, c in (("weight", self.weights), ("grp", self.by)) if c is not None}
+        named = {
+            "weight": self.weights,
+            "grp": self.by,
+            "cluster": self.groups,
+            "second": self.second_gold,
+        }
+        return {name: column for name, column in named.items() if column is not None}
 
 
 @dataclass(frozen=True)
 class Items:
-    """A query for items: gold, predicted, weight, grp, in_gold, in_predicted, id.
+    """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
 
     Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
-    an id, others by their row.
+    an id, others by their row. Where there are clusters, `nth` is the place of an item in its file.
     """
 
     sql: str
@@ -78,41 +92,22 @@ class Planner:
     # --- columns -----------------------------------------------------------------------------
 
     def _named(self, role: str, named: str | None, source: Source) -> str:
-        """Return the column of a role: the one named, or the only one with a usual name."""
-        if named is not None:
-            return named
-        found = [column for column in source.columns if column.lower() in USUAL[role]]
-        if len(found) != 1:
-            raise BadInput(
-                f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-                + _listed(source)
-            )
-        self.notes.append(f"The {role} column was not named; {found[0]!r} was taken.")
-        return found[0]
+        return column_named(role, named, source, self.notes)
 
-    def _column(self, source: Source, column: str) -> str:
-        if column not in source.columns:
-            hint = suggest(column, list(source.columns)) or " " + _listed(source)
-            if any(column.lower() == other.lower() for other in source.columns):
-                hint += " Upper and lower case count."
-            raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")
-        return source.columns[column]
-
-    def _label(self, source: Source, column: str) -> str:
-        """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
-        text = f"nullif(CAST({self._column(source, column)} AS VARCHAR), '')"
-        return f"nullif({text}, 'nan')" if column in source.numbers else text
+    def _extra(self, source: Source, name: str, column: str) -> str:
+        return label_of(source, column) if name in LABELS else column_of(source, column)
 
     # --- queries -----------------------------------------------------------------------------
 
     def _plain(self, source: Source) -> Items:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
-        extras = [f"{self._column(source, c)} AS {n}" for n, c in self.columns.extras.items()]
+        extras = [f"{self._extra(source, n, c)} AS {n}" for n, c in self.columns.extras.items()]
         chosen = [
             *own,
-            f"{self._label(source, self.gold)} AS gold",
-            f"{self._label(source, self.predicted)} AS predicted",
+            f"{label_of(source, self.gold)} AS gold",
+            f"{label_of(source, self.predicted)} AS predicted",
             *extras,
+            *((NTH,) if self.columns.groups else ()),
             "true AS in_gold",
             "true AS in_predicted",
         ]
@@ -123,20 +118,24 @@ class Planner:
         """Return SQL for one side of a join: label, id, and the further columns that it has."""
         parts = []
         for source in sources:
-            chosen = [f"{self._label(source, column)} AS {name}"]
+            chosen = [f"{label_of(source, column)} AS {name}"]
             if not self.columns.row_order:
-                chosen.append(f"{self._label(source, self._id)} AS id")
+                chosen.append(f"{label_of(source, self._id)} AS id")
             for extra, wanted in self.columns.extras.items():
-                chosen.append(f"CAST({source.columns.get(wanted, 'NULL')} AS VARCHAR) AS {extra}")
+                there = wanted in source.columns
+                sql = self._extra(source, extra, wanted) if there else "NULL"
+                chosen.append(f"CAST({sql} AS VARCHAR) AS {extra}")
             parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")
         return " UNION ALL ".join(parts)
 
     def _sides(self) -> tuple[str, str, str]:
         for column in self.columns.extras.values():
             if not any(column in source.columns for source in (*self.gold_files, *self.files)):
-                self._column(self.gold_files[0], column)  # says what is there
+                column_of(self.gold_files[0], column)  # says what is there
         merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
         left = self._side(self.gold_files, self.gold, "gold")
+        if self.columns.groups:
+            left, merged = f"SELECT *, {NTH} FROM ({left})", [*merged, ", nth"]
         return left, self._side(self.files, self.predicted, "predicted"), "".join(merged)
 
     def _joined(self) -> Items:
@@ -181,16 +180,9 @@ class Planner:
         return self.columns.id
 
     def _check_ids(self, sources: list[Source]) -> None:
-        ids = [f"SELECT {self._label(s, self._id)} AS id FROM {s.sql}" for s in sources]
-        query = (
-            f"SELECT id, count(*) FROM ({' UNION ALL '.join(ids)}) GROUP BY id "
-            "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
-        )
+        ids = [f"SELECT {label_of(s, self._id)} AS id FROM {s.sql}" for s in sources]
         names = ", ".join(source.name for source in sources)
-        for found, times in read(self.connection, query, names):
-            if found is None:
-                raise BadInput(f"{names}: {times:,} rows have no id in column {self._id!r}.")
-            raise BadInput(f"{names}: the id {brief(found)} occurs {times:,} times.")
+        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id)
 
     def _rows(self, sources: list[Source]) -> int:
         counts = (
@@ -199,7 +191,52 @@ class Planner:
         return sum(counts)
 
 
-def _listed(source: Source) -> str:
+def column_named(role: str, named: str | None, source: Source, notes: list[str]) -> str:
+    """Return the column of a role: the one named, or the only one with a usual name."""
+    if named is not None:
+        return named
+    found = [column for column in source.columns if column.lower() in USUAL[role]]
+    if len(found) != 1:
+        raise BadInput(
+            f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
+            + listed(source)
+        )
+    note = f"The {role} column was not named; {found[0]!r} was taken."
+    if note not in notes:
+        notes.append(note)
+    return found[0]
+
+
+def column_of(source: Source, column: str) -> str:
+    """Return SQL for a column of a file, or say what the file has instead."""
+    if column not in source.columns:
+        hint = suggest(column, list(source.columns)) or " " + listed(source)
+        if any(column.lower() == other.lower() for other in source.columns):
+            hint += " Upper and lower case count."
+        raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")
+    return source.columns[column]
+
+
+def label_of(source: Source, column: str) -> str:
+    """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
+    text = f"nullif(CAST({column_of(source, column)} AS VARCHAR), '')"
+    return f"nullif({text}, 'nan')" if column in source.numbers else text
+
+
+def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
+    """Refuse ids of a query that are missing or occur twice."""
+    query = (
+        f"SELECT id, count(*) FROM ({ids}) GROUP BY id "
+        "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
+    )
+    for found, times in read(connection, query, name):
+        if found is None:
+            raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
+        raise BadInput(f"{name}: the id {brief(found)} occurs {times:,} times.")
+
+
+def listed(source: Source) -> str:
+    """Return a sentence with the columns of a file."""
     names = [brief(column) for column in source.columns]
     return f"Its columns are: {', '.join(names[:LISTED])}{', …' if len(names) > LISTED else ''}."
 

@@ -1,7 +1,6 @@
 """Results: what a system is worth, beside what it must beat."""
 
 from ordinate.evaluate.classification import cefr_classification_report, classification_report
-from ordinate.evaluate.compare import Comparison, compare
 from ordinate.evaluate.evaluation import (
     DEFAULT_METRICS,
     Evaluation,
@@ -10,19 +9,14 @@ from ordinate.evaluate.evaluation import (
     evaluate,
     score,
 )
-from ordinate.evaluate.power import Plan, power
 
 __all__ = [
     "DEFAULT_METRICS",
-    "Comparison",
     "Evaluation",
     "Origin",
-    "Plan",
     "cefr_classification_report",
     "chosen",
     "classification_report",
-    "compare",
     "evaluate",
-    "power",
     "score",
 ]

@@ -265,8 +265,10 @@ class _Race:
 
     def _family(self) -> tuple[Array, Array]:
         count = len(self.names)
-        if self.how.against == ALL:
-            return all_pairs(count)
+        if self.how.against == ALL:  # the better one comes first
+            order = np.argsort(self.rank, kind="stable")
+            first, second = all_pairs(count)
+            return order[first], order[second]
         named = self.how.against in self.names
         centre = self.names.index(str(self.how.against)) if named else self.leader
         others = np.array([k for k in range(count) if k != centre], int)

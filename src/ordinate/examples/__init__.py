@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ordinate.errors import BadInput
 
-NAMES = {"cefr": "cefr_levels.csv"}
+NAMES = {"cefr": "cefr_levels.csv", "systems": "cefr_systems.csv"}
 
 
 def path(name: str) -> Path:

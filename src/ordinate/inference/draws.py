@@ -8,7 +8,7 @@ Poisson bootstrap of the items; groups are drawn whole.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,11 @@ from ordinate.errors import BadOption
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+    from numpy.random import Generator
+
 Array = NDArray[Any]
-Redraw = Callable[[np.random.Generator, int], Array]  # how many tables: [size, K, K + 1]
+Redraw = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
 Tick = Callable[[float], None]  # takes the share of the work that is done
 BLOCK = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
@@ -39,7 +42,7 @@ class Draws:
     def by_block(
         self,
         numbers: int,
-        work: Callable[[np.random.Generator, int], Any],
+        work: Callable[["Generator", int], Any],
         *,
         block: int = BLOCK,
         tick: Tick | None = None,
@@ -75,7 +78,7 @@ def replicate(
 ) -> dict[str, Array]:
     """Return the values of metrics, by expression, on tables drawn in place of one table."""
 
-    def work(rng: np.random.Generator, size: int) -> list[Array]:
+    def work(rng: "Generator", size: int) -> list[Array]:
         drawn = table.with_cells(redraw(rng, size))
         return [metric.of_expected(drawn, table) for metric in metrics]
 
@@ -100,7 +103,7 @@ def redrawing(source: Confusion, *, stratified: bool = False) -> Redraw:
     strata = source.weights if stratified else source.weights.reshape(1, -1)
     squares = source.squares.reshape(strata.shape)
 
-    def draw(rng: np.random.Generator, size: int) -> Array:
+    def draw(rng: "Generator", size: int) -> Array:
         cells = np.empty((size, *strata.shape))
         for index, stratum in enumerate(strata):
             drawn = redrawn(rng, stratum, None if source.whole else squares[index], size)
@@ -110,7 +113,7 @@ def redrawing(source: Confusion, *, stratified: bool = False) -> Redraw:
     return draw
 
 
-def redrawn(rng: np.random.Generator, weights: Array, squares: Array | None, size: int) -> Array:
+def redrawn(rng: "Generator", weights: Array, squares: Array | None, size: int) -> Array:
     """Return the weights of cells drawn again, as [size, cells].
 
     Without squares the weights are counts. With them they are sums of real weights.
@@ -133,6 +136,6 @@ def kept(drawn: Array, stratum: Array) -> Array:
     return drawn * np.divide(stratum.sum(), total, out=np.zeros_like(total), where=total > 0)
 
 
-def group_draws(rng: np.random.Generator, groups: int, size: int) -> Array:
+def group_draws(rng: "Generator", groups: int, size: int) -> Array:
     """Return how often each group is drawn, as [size, groups]."""
     return rng.multinomial(groups, np.full(groups, 1.0 / groups), size).astype(float)

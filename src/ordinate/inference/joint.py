@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,9 @@ from ordinate.inference.delta import influence
 from ordinate.inference.draws import BLOCK, Draws, Tick, group_draws, redrawn
 from ordinate.metrics import Metric
 from ordinate.summary import Panel
+
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+    from numpy.random import Generator
 
 Array = NDArray[Any]
 LARGE = 8 * BLOCK  # numbers in a block of draws of a panel
@@ -31,7 +34,7 @@ def joint_values(
     size = len(panel.scale)
     tables = len(panel.systems) * size * (size + 1)
 
-    def work(rng: np.random.Generator, count: int) -> list[Array]:
+    def work(rng: "Generator", count: int) -> list[Array]:
         cells = _tables(panel, _multiplicities(panel, rng, count))
         return [_measured(metric, panel, cells) for metric in metrics]
 
@@ -40,7 +43,7 @@ def joint_values(
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
 
-def _multiplicities(panel: Panel, rng: np.random.Generator, count: int) -> Array:
+def _multiplicities(panel: Panel, rng: "Generator", count: int) -> Array:
     """Return the weight [count, U] of each row in each draw."""
     if panel.groups is not None:
         drawn = group_draws(rng, len(panel.group_values), count)

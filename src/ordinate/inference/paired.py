@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from ordinate.inference.distributions import chi_square_tail, fair_tail
 from ordinate.inference.draws import BLOCK
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion, Paired
+
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+    from numpy.random import Generator
 
 Array = NDArray[Any]
 TIE = 1e-12  # differences this near count as equal
@@ -79,7 +82,7 @@ class _Swaps:
         """Return every way, and its probability."""
         raise NotImplementedError
 
-    def some(self, rng: np.random.Generator, size: int) -> Array:
+    def some(self, rng: "Generator", size: int) -> Array:
         """Return random ways."""
         raise NotImplementedError
 
@@ -109,7 +112,7 @@ class _OfItems(_Swaps):
             chances = (chances[:, None] * each).reshape(-1)
         return ways, chances
 
-    def some(self, rng: np.random.Generator, size: int) -> Array:
+    def some(self, rng: "Generator", size: int) -> Array:
         return rng.binomial(self.counts, 0.5, (size, len(self.counts)))
 
     def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
@@ -146,7 +149,7 @@ class _OfGroups(_Swaps):
         ways = (np.arange(count)[:, None] >> np.arange(len(self.first))) & 1
         return ways, np.full(count, 1.0 / count)
 
-    def some(self, rng: np.random.Generator, size: int) -> Array:
+    def some(self, rng: "Generator", size: int) -> Array:
         return rng.integers(0, 2, (size, len(self.first)))
 
     def tables(self, ways: Array) -> tuple[Confusion, Confusion]:

@@ -1,6 +1,6 @@
 """Small numbers: proportions, rare levels, and tables that no bootstrap can move."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,6 +9,9 @@ from ordinate.inference.delta import quantile
 from ordinate.inference.draws import Redraw
 from ordinate.metrics.arithmetic import diagonal
 from ordinate.summary import Confusion
+
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+    from numpy.random import Generator
 
 Array = NDArray[Any]
 RARE = 10  # items of a gold level, below which resampling its items is not enough
@@ -59,7 +62,7 @@ def posterior(table: Confusion, prior: float = PRIOR) -> Redraw:
     there = np.flatnonzero(table.gold)
     counts, gold = table.weights[there, :columns], table.gold[there]
 
-    def draw(rng: np.random.Generator, size: int) -> Array:
+    def draw(rng: "Generator", size: int) -> Array:
         cells = np.zeros((size, *table.weights.shape))
         rows = rng.gamma(counts + prior, size=(size, *counts.shape))
         share = rows / rows.sum(axis=-1, keepdims=True)
