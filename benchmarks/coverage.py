@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from ordinate.inference import Intervals, estimate
 from ordinate.inference.bootstrap import acceleration, bca, percentile
 from ordinate.inference.draws import Draws, redrawing, replicate
-from ordinate.inference.intervals import BY_FAMILY, FEWEST, ROUGH
-from ordinate.inference.small import PRIOR, posterior, rare_levels
+from ordinate.inference.intervals import BY_FAMILY, FEWEST, JEFFREYS, ROUGH
+from ordinate.inference.small import posterior, rare_levels
 from ordinate.metrics import Metric, find
 from ordinate.summary import Confusion
 
@@ -88,12 +88,19 @@ FITS: dict[str, Callable[[Metric], bool]] = {  # method: which metrics have it
     "percentile": lambda _: True,
     "bca": lambda _: True,
     "wilson": lambda metric: metric.share,
-    "mover": lambda metric: metric.name == "macro_accuracy",
+    "mover": lambda metric: metric.macro == "mean",
+    "simultaneous": lambda metric: metric.macro == "worst",
     "dirichlet": lambda _: True,
-    "dirichlet 1/K": lambda _: True,
+    "jeffreys": lambda _: True,
 }
-BY_FORMULA = ("delta", "wilson", "mover")
-USUAL = ("delta", "percentile", "bca", "dirichlet")  # what a family may have as its usual method
+BY_FORMULA = ("delta", "wilson", "mover", "simultaneous")
+USUAL = (
+    "delta",
+    "percentile",
+    "bca",
+    "dirichlet",
+    "jeffreys",
+)  # what a family may have as its usual method
 DEFAULT = "default"
 
 Array = NDArray[Any]
@@ -181,7 +188,7 @@ def intervals(table: Confusion, draws: Draws) -> tuple[dict[str, float], Limits]
     for method in BY_FORMULA:
         found |= by_formula([metric for metric in there if FITS[method](metric)], table, method)
     found |= by_bootstrap(there, table, values, draws)
-    for method, prior in (("dirichlet", PRIOR), ("dirichlet 1/K", 1.0 / len(table.scale))):
+    for method, prior in (("dirichlet", None), ("jeffreys", JEFFREYS)):
         found |= by_posterior(there, table, values, draws, (method, prior))
     return values, found | by_default(there, table, found)
 
@@ -210,7 +217,8 @@ def by_bootstrap(
         if not math.isnan(ends[0]):
             skew = acceleration(metric, table)
             better = bca(defined(drawn[name]), values[name], skew, LEVEL)
-            found[name, "bca"] = better or ends
+            enclosing = min(ends[0], values[name]), max(ends[1], values[name])
+            found[name, "bca"] = better or enclosing
     return found
 
 
@@ -219,7 +227,7 @@ def by_posterior(
     table: Confusion,
     values: Mapping[str, float],
     draws: Draws,
-    how: tuple[str, float],
+    how: tuple[str, float | None],
 ) -> Limits:
     """Return the limits by a posterior of a name with a prior; they enclose the value."""
     method, prior = how
@@ -271,8 +279,11 @@ def chosen(metric: Metric, usual: str, found: Limits, *, rare: bool) -> Ends:
     name = metric.name
     if metric.share:
         return found[name, "wilson"]
+    for method in ("mover", "simultaneous"):
+        if FITS[method](metric):
+            return found[name, method]
     if metric.macro and rare:
-        return found[name, "mover" if FITS["mover"](metric) else "dirichlet"]
+        usual = "percentile"
     low, high = found[name, usual]
     return found[name, "dirichlet"] if math.isclose(low, high, abs_tol=FLAT) else (low, high)
 
@@ -288,7 +299,7 @@ def check(levels: Iterable[int], draws: int) -> None:
         for cells, seed in zip(*samples(design, 3), strict=True):
             table = empty(design.levels).with_cells(cells)
             values, found = intervals(table, Draws(draws, seed))
-            for method in ("percentile", "bca", "dirichlet", None):
+            for method in ("percentile", "bca", "dirichlet", "jeffreys", None):
                 how = Intervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
                 told = estimate([find(name) for name in values], table, how)
                 for name, each in told.items():
@@ -581,8 +592,9 @@ METHODS = {
     "bca": "the bootstrap corrected for bias and acceleration; percentile where it is undefined",
     "wilson": "Wilson's limits of a share; only for plain shares of the items",
     "mover": "Wilson's limits of each level's recall, put together; only for `macro_accuracy`",
-    "dirichlet": "a posterior of each gold level's row with a prior of 1/2 in each cell",
-    "dirichlet 1/K": "the same with a prior of 1/K in each cell, so that a row's weighs one item",
+    "dirichlet": "a posterior of each gold level's row with a prior of 1/K in each cell, so that a "
+    "row's weighs one item",
+    "jeffreys": "the same with a prior of 1/2 in each cell",
 }
 
 

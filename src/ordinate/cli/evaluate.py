@@ -6,15 +6,31 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.errors import BadOption
+from ordinate.cli.options import (
+    add_draws,
+    add_labels,
+    add_output,
+    delimiter,
+    metric_value,
+    reported,
+)
 
 if TYPE_CHECKING:
     from ordinate.evaluate import Evaluation
     from ordinate.inference import Intervals
     from ordinate.metrics import Metric
 
-FORMATS = ("text", "json", "csv", "markdown", "latex")
-METHODS = ("delta", "percentile", "bca", "wilson", "mover", "dirichlet", "t")
+METHODS = (
+    "delta",
+    "percentile",
+    "bca",
+    "wilson",
+    "mover",
+    "simultaneous",
+    "dirichlet",
+    "jeffreys",
+    "t",
+)
 BELOW = 3  # the exit code of --fail-under
 
 EXAMPLES = """examples:
@@ -54,25 +70,7 @@ def add_to(commands: Any) -> None:
     add("--gold-file", metavar="FILE", help="file of the gold levels, if it is another one")
     add("--id", metavar="COL", help="column by which gold and predictions are joined")
     add("--row-order", action="store_true", help="match gold and predictions by their row order")
-    add(
-        "--scale",
-        help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), "
-        "integers (1..6), or labels from lowest to highest (low,mid,high)",
-    )
-    add(
-        "--map",
-        metavar="FILE",
-        help="labels to rename before the scale sees them: a JSON object, "
-        "or CSV with the header from,to",
-    )
-    add("--weights", metavar="COL", help="column of item weights")
     add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
-    add(
-        "--groups",
-        metavar="COL",
-        help="column of items that belong together (writers, topics, documents): intervals take "
-        "the groups for units",
-    )
     add(
         "--second-gold",
         metavar="COL",
@@ -84,19 +82,8 @@ def add_to(commands: Any) -> None:
         help="metrics whose losses are traced to the cells of the confusion table",
     )
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
-    add(
-        "--missing",
-        choices=("error", "drop", "worst"),
-        default="error",
-        help="what becomes of missing labels (default: error)",
-    )
-    add(
-        "--interval",
-        metavar="LEVEL",
-        type=float,
-        default=0.95,
-        help="level of the intervals (default: 0.95)",
-    )
+    add_labels(parser)
+    add_draws(parser)
     add(
         "--no-interval", dest="interval", action="store_const", const=None, help="give no intervals"
     )
@@ -106,15 +93,9 @@ def add_to(commands: Any) -> None:
         choices=METHODS,
         help=f"how to find them: {', '.join(METHODS)} (default: the best for each metric)",
     )
-    add("--draws", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
     add("--stratified", action="store_true", help="take the number of items of each level as fixed")
-    add("--seed", type=int, default=0, help="of the draws (default: 0)")
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
-    add(
-        "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
-    )
+    add_output(parser)
     add("--items", metavar="OUT", help="write the items that disagree (.csv, .jsonl, .parquet)")
-    add("--force", action="store_true", help="overwrite existing outputs")
     add(
         "--fail-under",
         metavar="METRIC=VALUE",
@@ -122,40 +103,25 @@ def add_to(commands: Any) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
-    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
-    add("--encoding", help="of text files (default: utf-8)")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
-    from ordinate.cli.output import replacing
-    from ordinate.report import render
+    from ordinate.cli.output import keep_apart, replacing
 
-    limits = [_limit(text) for text in options.fail_under]
-    _keep_apart(options)
-    with (
-        replacing(options.output, force=options.force) as report,
-        replacing(options.items, force=options.force) as items,
-    ):
-        result = _evaluated(options, [metric for metric, _ in limits], items)
-        text = render(result, options.format)
-        if report is not None:
-            report.write_text(text, encoding="utf-8")
-        else:
-            sys.stdout.write(text)
-    return _judge(result, limits)
+    limits = [metric_value("--fail-under", text) for text in options.fail_under]
+    inputs = (*options.files, options.gold_file, options.map)
+    keep_apart(inputs, (options.output, options.items))
+    found: list[Evaluation] = []
 
+    def result() -> "Evaluation":
+        found.append(_evaluated(options, [metric for metric, _ in limits], items))
+        return found[0]
 
-def _keep_apart(options: argparse.Namespace) -> None:
-    """Refuse an output that is an input, or the other output: one of them would be lost."""
-    inputs = {Path(x).resolve() for x in (*options.files, options.gold_file, options.map) if x}
-    outputs = [Path(x).resolve() for x in (options.output, options.items) if x]
-    if len(set(outputs)) < len(outputs):
-        raise BadOption("The report and the items cannot be written to one file.")
-    for path in outputs:
-        if path in inputs:
-            raise BadOption(f"{path.name} is read, so it cannot be written too.")
+    with replacing(options.items, force=options.force) as items:
+        reported(options, inputs, result)
+    return _judge(found[0], limits)
 
 
 def _evaluated(
@@ -179,7 +145,7 @@ def _evaluated(
         gold_file=options.gold_file,
         id=options.id,
         row_order=options.row_order,
-        delimiter=_delimiter(options.delimiter),
+        delimiter=delimiter(options.delimiter),
         encoding=options.encoding,
         renamed=read_map(options.map) if options.map else {},
     )
@@ -206,28 +172,6 @@ def _intervals(options: argparse.Namespace) -> "Intervals | None":
     return Intervals(
         options.interval, options.interval_method, options.draws, options.seed, options.stratified
     )
-
-
-def _delimiter(text: str | None) -> str | None:
-    if text is None:
-        return None
-    letter = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(letter) != 1 or letter in '\r\n"':
-        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
-    return letter
-
-
-def _limit(text: str) -> "tuple[Metric, float]":
-    from ordinate.metrics import find
-
-    expression, _, number = text.rpartition("=")
-    try:
-        limit = float(number)
-    except ValueError:
-        limit = float("nan")
-    if not expression or math.isnan(limit):
-        raise BadOption(f"--fail-under takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
-    return find(expression), limit
 
 
 def _judge(result: "Evaluation", limits: "list[tuple[Metric, float]]") -> int:

@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from ordinate import __version__
-from ordinate.cli import evaluate, metrics
+from ordinate.cli import compare, evaluate, metrics, power
 from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -26,13 +26,13 @@ def parser() -> Parser:
     """Return the parser of all commands."""
     top = Parser(
         prog="ordinate",
-        description="Evaluate models whose outcomes are ordered.",
+        description="Evaluate and compare models whose outcomes are ordered.",
         epilog="ordinate COMMAND --help explains a command, with examples.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (evaluate, metrics):
+    for command in (evaluate, compare, power, metrics):
         command.add_to(commands)
     return top
 

@@ -1,12 +1,13 @@
 """Results that arrive whole or not at all."""
 
+import glob
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ordinate.errors import BadOutput, brief
+from ordinate.errors import BadOption, BadOutput, brief
 
 
 @contextmanager
@@ -31,6 +32,23 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def keep_apart(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
+    """Refuse an output that is an input, or another output: one of them would be lost."""
+    given = [text for text in inputs if text]
+    matched = [match for text in given for match in _matches(text)]
+    read = {Path(text).resolve() for text in (*given, *matched)}
+    written = [Path(text).resolve() for text in outputs if text]
+    if len(set(written)) < len(written):
+        raise BadOption("The report and the items cannot be written to one file.")
+    for path in written:
+        if path in read:
+            raise BadOption(f"{path.name} is read, so it cannot be written too.")
+
+
+def _matches(pattern: str) -> list[str]:
+    return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
 
 
 def _target(wanted: str, *, force: bool) -> Path:

@@ -6,30 +6,35 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from ordinate.data.clusters import no_group, numbered, store
 from ordinate.data.engine import Connection, connect
 from ordinate.data.items import write_items
-from ordinate.data.query import Columns, Items, Planner
-from ordinate.data.sources import literal, open_sources, read
-from ordinate.errors import BadInput, BadWeights, NoItems
+from ordinate.data.places import Places
+from ordinate.data.query import WEIGHT, Columns, Items, Planner, sums_of
+from ordinate.data.sources import open_sources, read, read_arrays
+from ordinate.data.spelling import Spelling, coded
+from ordinate.data.tables import Array, Coded
+from ordinate.errors import BadInput
 from ordinate.scale import Scale
-from ordinate.scale.columns import code_of
-from ordinate.scale.encode import off_scale
 from ordinate.scale.labels import is_missing
-from ordinate.scale.resolve import fitting_preset
 from ordinate.summary import Confusion
-from ordinate.summary.counting import HEAVIEST, Sums
-from ordinate.summary.tabulate import SHOWN, Missing, MissingRows
+from ordinate.summary.counting import Sums
+from ordinate.summary.tabulate import DROP, Missing, MissingRows, absent
 
 Watch = Callable[[Connection], AbstractContextManager[None]]
+SUMS = ("items", "weight", "square", "fractions")  # as the engine names them
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The tables of files, and what a report says of where they came from."""
+    """The tables of files, and what a report says of where they came from.
+
+    With groups, `groups` has a table for each, and `by` for each subgroup a batch of the tables of
+    its groups. `human` is the table of the second gold labels, on the same items.
+    """
 
     table: Confusion
     by: list[tuple[str | None, Confusion]]
@@ -38,20 +43,24 @@ class Counted:
     files: tuple[str, ...]
     joined: dict[str, int] | None
     notes: tuple[str, ...]
+    groups: Confusion | None = None
+    human: Confusion | None = None
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """How many items have a gold label, a prediction and a group, as the file spells them."""
+    """How many items have the same labels and are in the same subgroup, as the file spells them."""
 
     gold: str | None
     predicted: str | None
-    group: str | None
+    by: str | None
+    second: str | None
     in_gold: bool
     in_predicted: bool
     items: int
     weight: float
     square: float
+    fractions: int
 
 
 def count_files(
@@ -111,77 +120,138 @@ class _Count:
         self.connection, self.planner = connection, planner
         self.columns = planner.columns
         self.items = planner.items()
+        self.spelling = Spelling(self.columns.renamed)
+        self.places = Places(connection, self.items, self.spelling, self.columns.weights)
+        titles = (planner.gold, planner.predicted, self.columns.second_gold)
+        sides = zip(("gold", "predicted", "second"), titles, strict=True)
+        self.titles = {side: title for side, title in sides if title is not None}
 
     def run(self, scale: Scale | None, missing: Missing, items: Path | None) -> Counted:
         """Count, find the scale, and apply the policy for missing labels."""
-        cells = [cell for part in self.items for cell in self._cells(part)]
+        cells = self._cells()
         known = [cell for cell in cells if cell.in_gold]
         if not known:
-            self._refuse_nothing()
-        if scale is None:
-            scale = fitting_preset(lambda: self._labels(known))
-            self.planner.notes.append(
-                f"No scale was declared: every label seen is on the preset {scale.preset!r}."
-            )
-        self._refuse_strange(scale, known)
-        batch, groups = self._batch(scale, known, missing)
+            self.places.refuse_nothing("evaluate")
+        labels = {side: {getattr(cell, side) for cell in known} for side in self.titles}
+        scale = self.spelling.scale(scale, set().union(*labels.values()), self.planner.notes)
+        for side, title in self.titles.items():
+            strange = self.spelling.strange(scale, labels[side])
+            self.places.refuse_strange(scale, side, strange, title)
+        found = self._coded(scale, known)
+        counted = self._counted(found.without(self._lacking(found, missing)), cells, missing)
         if items is not None:
             self._write(scale, known, items)
+        return counted
+
+    def _counted(self, found: Coded, cells: list[_Cell], missing: Missing) -> Counted:
+        places = self.places
+        rows = MissingRows(lambda: places.missing("gold"), lambda: places.missing("predicted"))
+        tables = found.tables(rows, missing)
+        grouped = self.columns.groups is not None
+        values = _subgroups(cells) if self.columns.by else []
         return Counted(
-            batch.pooled,
-            [(group, batch[k]) for k, group in enumerate(groups)] if self.columns.by else [],
+            tables.batch.pooled,
+            [(x, tables.of_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
             self.planner.gold,
             self.planner.predicted,
             tuple(source.name for source in (*self.planner.gold_files, *self.planner.files)),
             _joined(cells) if self.items[0].keyed else None,
             tuple(self.planner.notes),
+            tables.of_groups() if grouped else None,
+            found.human(rows, missing) if self.columns.second_gold is not None else None,
         )
-
-    def _level(self, label: str | None) -> str | None:
-        """Return the label under its new name, where it has one."""
-        return self.columns.renamed.get(label, label) if label is not None else None
-
-    def _labels(self, cells: list[_Cell]) -> set[Any]:
-        found = {self._level(x) for cell in cells for x in (cell.gold, cell.predicted)}
-        return {label for label in found if not is_missing(label)}
 
     # --- counting ----------------------------------------------------------------------------
 
-    def _cells(self, part: Items) -> list[_Cell]:
-        """Count inside the engine: one row comes back for each pair of labels in each group."""
-        sums, alive = "count(*), count(*)", ""
+    def _cells(self) -> list[_Cell]:
+        """Count inside the engine: one row comes back for each set of labels in each subgroup."""
         if self.columns.weights is not None:
-            self._check_weights(part)
-            number = "TRY_CAST(weight AS DOUBLE)"
-            sums = f"sum({number}), sum({number} * {number})"
-            alive = f"WHERE {number} > 0 OR NOT in_gold"
-        group = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
-        query = (
-            f"SELECT gold, predicted, {group}, in_gold, in_predicted, count(*), {sums} "
-            f"FROM ({part.sql}) {alive} GROUP BY 1, 2, 3, 4, 5 ORDER BY 3, 1, 2"
-        )
-        return [_Cell(*row) for row in read(self.connection, query, part.name)]
+            for part in self.items:
+                self.places.check_weights(part)
+        if self.columns.groups is not None:
+            store(self.connection, self.items, self._grouping)
+            kept = "gold, predicted, grp, second, in_gold, in_predicted"
+            sums = (
+                "CAST(sum(items) AS BIGINT), sum(weight), sum(square), "
+                "CAST(sum(fractions) AS BIGINT)"
+            )
+            query = f"SELECT {kept}, {sums} FROM counted GROUP BY ALL ORDER BY 3, 1, 2"
+            return [_Cell(*row) for row in read(self.connection, query, self.items[0].name)]
+        return [
+            _Cell(*row)
+            for part in self.items
+            for row in read(self.connection, self._grouping(part) + " ORDER BY 3, 1, 2", part.name)
+        ]
 
-    def _batch(
-        self, scale: Scale, cells: list[_Cell], missing: Missing
-    ) -> tuple[Confusion, list[Any]]:
-        """Return one table for each group."""
-        groups = list(dict.fromkeys(cell.group for cell in cells))
-        place = {group: index for index, group in enumerate(groups)}
-        size = len(scale) + 1
-        sums = Sums(*(np.zeros((len(groups), size, size), t) for t in (np.int64, float, float)))
-        for cell in cells:
-            row, column = (scale.lookup[self._level(x)] for x in (cell.gold, cell.predicted))
-            for total, part in zip(sums, (cell.items, cell.weight, cell.square), strict=True):
-                total[place[cell.group], row, column] += part
-        rows = MissingRows(lambda: self._missing("gold"), lambda: self._missing("predicted"))
-        return Confusion.settled(scale, sums, rows, missing), groups
+    def _grouping(self, part: Items, further: str = "") -> str:
+        """Return SQL for the number of items, and the sums of weights, of equal items."""
+        weights = self.columns.weights
+        alive = "" if weights is None else f"WHERE {WEIGHT} > 0 OR NOT in_gold"
+        by = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
+        second = "second" if self.columns.second_gold else "NULL"
+        return (
+            f"SELECT gold, predicted, {by} AS grp, {second} AS second, in_gold, in_predicted, "
+            f"{sums_of(weights)}{further} FROM ({part.sql}) {alive} GROUP BY ALL"
+        )
+
+    def _coded(self, scale: Scale, cells: list[_Cell]) -> Coded:
+        """Return the cells with levels in the place of labels."""
+        if self.columns.groups is not None:
+            return self._coded_groups(scale, cells)
+        place = {by: index for index, by in enumerate(_subgroups(cells))}
+        gold, predicted, second = (
+            np.array([scale.lookup[self.spelling.level(getattr(cell, side))] for cell in cells])
+            for side in ("gold", "predicted", "second")
+        )
+        parts = ([getattr(cell, x) for cell in cells] for x in SUMS)
+        sums = Sums(*(np.array(part) for part in parts))
+        none = np.zeros(len(cells), int)
+        by = np.array([place[cell.by] for cell in cells])
+        return Coded(scale, by, none, none > 0, gold, predicted, second, sums)
+
+    def _coded_groups(self, scale: Scale, cells: list[_Cell]) -> Coded:
+        """Code inside the engine, where there may be millions of cells."""
+        sides: dict[str, list[str]] = {}
+        for side in ("gold", "predicted", "second"):
+            found = {getattr(cell, side) for cell in cells}
+            sides[side] = sorted(found - {None})
+        chosen = ", ".join(f"{coded(side, labels)} AS {side}" for side, labels in sides.items())
+        query = (
+            f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {chosen}, items, "
+            "CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions "
+            f"FROM ({numbered('SELECT * FROM counted WHERE in_gold')})"
+        )
+        arrays = read_arrays(self.connection, query, self.items[0].name)
+        gold, predicted, second = (
+            self.spelling.levels(scale, labels)[arrays[side]] for side, labels in sides.items()
+        )
+        sums = Sums(*(arrays[part] for part in SUMS))
+        by, group, alone = arrays["by"], arrays["number"], arrays["alone"]
+        return Coded(scale, by, group, alone, gold, predicted, second, sums)
+
+    # --- what is missing ---------------------------------------------------------------------
+
+    def _lacking(self, found: Coded, missing: Missing) -> Array:
+        """Return the cells without a group or a second gold label, or say where they are."""
+        alone, once = found.alone, np.zeros_like(found.alone)
+        n = int(found.sums.items.sum())
+        if alone.any() and missing != "drop":
+            places = self.places.empty("cluster")
+            raise no_group(found.items(alone), n, str(self.columns.groups), places)
+        if self.columns.second_gold is not None:
+            once = found.judged_once
+        if once.any() and missing != "drop":
+            places, way = self.places.missing("second"), f"Leave them out with {DROP}."
+            raise absent(found.items(once), n, "second gold labels", places, way)
+        return alone | once
 
     def _write(self, scale: Scale, cells: list[_Cell], out: Path) -> None:
         """Write the items whose prediction is wrong or missing."""
         wrong, unanswered = {}, {}
         for cell in cells:
-            gold, predicted = (scale.lookup[self._level(x)] for x in (cell.gold, cell.predicted))
+            gold, predicted = (
+                scale.lookup[self.spelling.level(x)] for x in (cell.gold, cell.predicted)
+            )
             if gold == len(scale) or cell.gold is None:
                 continue
             if predicted == len(scale):
@@ -190,62 +260,9 @@ class _Count:
                 wrong[cell.gold, str(cell.predicted), predicted - gold] = True
         write_items(self.connection, self.items, wrong, unanswered, out)
 
-    # --- where something is wrong ------------------------------------------------------------
 
-    def _refuse_nothing(self) -> None:
-        rows = any(self._first(part, "in_gold", "gold", 1) for part in self.items)
-        if self.columns.weights is not None and rows:
-            raise NoItems("There are no items to evaluate: all weights are 0.")
-        raise NoItems(f"{self.items[0].name} has a header and no rows.")
-
-    def _check_weights(self, part: Items) -> None:
-        number = "TRY_CAST(weight AS DOUBLE)"
-        # Asked by name, because comparisons with NaN may be answered from a file's statistics.
-        finite = f"isfinite({number}) AND {number} >= 0 AND {number} < {HEAVIEST}"
-        wrong = f"{number} IS NULL OR NOT ({finite})"
-        for place, found in self._first(part, f"in_gold AND ({wrong})", "weight", 1):
-            what = "is missing" if found is None else f"is {found}"
-            raise BadWeights(
-                f"The weight ({place} of column {self.columns.weights!r}) {what}. Weights are "
-                "finite numbers of at least 0."
-            )
-
-    def _refuse_strange(self, scale: Scale, cells: list[_Cell]) -> None:
-        for side, column in (("gold", self.planner.gold), ("predicted", self.planner.predicted)):
-            labels = {getattr(cell, side) for cell in cells} - {None}
-            strange = [x for x in labels if code_of(scale, self._level(x)) > len(scale)]
-            if strange:
-                wanted = ", ".join(map(literal, sorted(strange)[:500]))
-                place, found = self._anywhere(f"{side} IN ({wanted}) AND in_gold", side, 1)[0]
-                raise off_scale(scale, self._level(found), f"{place} of column {column!r}")
-
-    def _missing(self, side: str) -> list[str]:
-        unnamed = [label for label, level in self.columns.renamed.items() if is_missing(level)]
-        also = f" OR {side} IN ({', '.join(map(literal, unnamed))})" if unnamed else ""
-        found = self._anywhere(f"({side} IS NULL{also}) AND in_gold", side, SHOWN)
-        return [place for place, _ in found]
-
-    def _anywhere(self, condition: str, column: str, limit: int) -> list[tuple[str, Any]]:
-        if self.columns.weights is not None:
-            condition += " AND TRY_CAST(weight AS DOUBLE) > 0" if column != "weight" else ""
-        found: list[tuple[str, Any]] = []
-        for part in self.items:
-            found += self._first(part, condition, column, limit - len(found))
-        return found
-
-    def _first(self, part: Items, condition: str, column: str, limit: int) -> list[tuple[str, Any]]:
-        """Return the first places that fit a condition, and what stands there."""
-        place = "id" if part.keyed else "row_number() OVER ()"
-        query = (
-            f"SELECT place, {column} FROM (SELECT *, {place} AS place FROM ({part.sql})) "
-            f"WHERE {condition} ORDER BY place LIMIT {limit}"
-        )
-        of_file = f" of {part.name}" if len(self.items) > 1 else ""
-        what = "id" if part.keyed else "row"
-        return [
-            (f"{what} {place}{of_file}", found)
-            for place, found in read(self.connection, query, part.name)
-        ]
+def _subgroups(cells: list[_Cell]) -> list[str | None]:
+    return list(dict.fromkeys(cell.by for cell in cells if cell.in_gold))
 
 
 def _joined(cells: list[_Cell]) -> dict[str, int]:

@@ -14,6 +14,7 @@ USUAL = {
 LISTED = 12  # columns named in an error
 LABELS = {"cluster", "second"}  # further columns in which an empty text is a missing value
 NTH = "row_number() OVER () AS nth"
+WEIGHT = "TRY_CAST(weight AS DOUBLE)"
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,8 @@ class Planner:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
         self.notes: list[str] = []
-        self.gold = self._named("gold", columns.gold, (gold_files or files)[0])
-        self.predicted = self._named("predicted", columns.predicted, files[0])
+        self.gold = column_named("gold", columns.gold, (gold_files or files)[0], self.notes)
+        self.predicted = column_named("predicted", columns.predicted, files[0], self.notes)
 
     def items(self) -> list[Items]:
         """Return a query for each file, or one for files that are joined."""
@@ -89,15 +90,10 @@ class Planner:
             return [self._plain(source) for source in self.files]
         return [self._side_by_side() if self.columns.row_order else self._joined()]
 
-    # --- columns -----------------------------------------------------------------------------
-
-    def _named(self, role: str, named: str | None, source: Source) -> str:
-        return column_named(role, named, source, self.notes)
+    # --- queries -----------------------------------------------------------------------------
 
     def _extra(self, source: Source, name: str, column: str) -> str:
         return label_of(source, column) if name in LABELS else column_of(source, column)
-
-    # --- queries -----------------------------------------------------------------------------
 
     def _plain(self, source: Source) -> Items:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
@@ -233,6 +229,16 @@ def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
         if found is None:
             raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
         raise BadInput(f"{name}: the id {brief(found)} occurs {times:,} times.")
+
+
+def sums_of(weights: str | None) -> str:
+    """Return SQL for what `Sums` has: items, weights, squared weights, weights not whole."""
+    if weights is None:
+        return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
+    return (
+        f"count(*) AS items, sum({WEIGHT}) AS weight, sum({WEIGHT} * {WEIGHT}) AS square, "
+        f"count(*) FILTER ({WEIGHT} <> floor({WEIGHT})) AS fractions"
+    )
 
 
 def listed(source: Source) -> str:

@@ -10,11 +10,13 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
+
+from numpy.typing import NDArray
 
 from ordinate.data.engine import Connection, engine
 from ordinate.errors import BadInput, brief, suggest
@@ -33,6 +35,7 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 HEAD = 1 << 16  # bytes looked at before a file is read
 LINES = 5  # of a text file, by which its delimiter is recognised
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -51,8 +54,9 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as SQL."""
-    return "'" + text.replace("'", "''") + "'"
+    """Return a text as SQL, which ends at a NUL."""
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 @contextmanager
@@ -299,9 +303,19 @@ def _nearby(text: str) -> str:
 
 
 def read(connection: Connection, query: str, name: str) -> list[Any]:
+    """Return the rows of a query on a file."""
+    return _run(lambda: connection.execute(query).fetchall(), name)
+
+
+def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of a query on a file: numbers, of which none is missing."""
+    return _run(lambda: connection.execute(query).fetchnumpy(), name)
+
+
+def _run(query: Callable[[], T], name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:
-        return connection.execute(query).fetchall()
+        return query()
     except engine().Error as problem:
         message = str(problem).replace(str(Path(name).absolute()), name)
         raise BadInput(f"{name} cannot be read: {_reason(message)}") from None

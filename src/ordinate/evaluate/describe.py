@@ -17,8 +17,10 @@ METHODS = {
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
     "wilson": "Wilson",
-    "mover": "MOVER of Wilson limits",
+    "mover": "MOVER over the levels",
+    "simultaneous": "limits of all levels at once",
     "dirichlet": "Dirichlet posterior",
+    "jeffreys": "Dirichlet posterior with Jeffreys' prior",
     "t": "Student's t over groups",
 }
 

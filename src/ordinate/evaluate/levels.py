@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.evaluate.baselines import json_label
-from ordinate.inference.delta import limits
-from ordinate.inference.small import wilson
+from ordinate.inference.small import mean_limits, wilson
 from ordinate.metrics.arithmetic import diagonal, level_costs
 from ordinate.metrics.per_level import per_level
 from ordinate.summary import Confusion
@@ -58,8 +57,10 @@ def _limits(table: Confusion, values: dict[str, Array], level: float | None) -> 
             low, high = (2.0 * end / (1.0 + end) for end in (low, high))
         seen = ~np.isnan(values[name])
         found[f"{name}_low"][seen], found[f"{name}_high"][seen] = low[seen], high[seen]
+    squares = table.weights if table.whole else table.squares
     for k in np.flatnonzero(table.gold):
-        ends = _mean_limits(table, int(k), float(values["mae"][k]), level)
+        costs = np.append(table.scale.gaps[k], table.scale.gaps[k].max())
+        ends = mean_limits(table.weights[k], squares[k], costs, level)
         found["mae_low"][k], found["mae_high"][k] = ends
     return found
 
@@ -83,16 +84,3 @@ def _effective(table: Confusion, weight: Any, squares: Any) -> Any:
     if table.whole:
         return weight
     return np.divide(weight**2, squares, out=np.zeros_like(weight), where=weight > 0)
-
-
-def _mean_limits(table: Confusion, k: int, mean: float, level: float) -> tuple[float, float]:
-    """Return the limits of the mean error of a level; at an end of its range those of a share."""
-    farthest = float(table.scale.gaps[k].max())
-    costs = np.append(table.scale.gaps[k], farthest)
-    weights, squares = table.weights[k], table.weights[k] if table.whole else table.squares[k]
-    error = float(np.sqrt((squares * (costs - mean) ** 2).sum()) / weights.sum())
-    if error > 1e-12 and 0.0 < mean < farthest:
-        return limits(mean, error, (0.0, farthest), level)
-    n = _effective(table, weights.sum()[None], squares.sum()[None])
-    low, high = wilson(mean / farthest * n, n, level)
-    return float(low[0] * farthest), float(high[0] * farthest)

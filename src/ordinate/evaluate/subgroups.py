@@ -68,4 +68,6 @@ def _rests(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
 def _joined(batches: list[Confusion]) -> Confusion:
     """Return the groups of several subgroups as one batch."""
     columns = zip(*((b.items, b.weights, b.squares) for b in batches), strict=True)
-    return Confusion(batches[0].scale, *(np.concatenate(arrays) for arrays in columns))
+    items, weights, squares = (np.concatenate(arrays) for arrays in columns)
+    counted = all(batch.counted for batch in batches)
+    return Confusion(batches[0].scale, items, weights, squares, counted=counted)

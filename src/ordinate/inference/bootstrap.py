@@ -11,6 +11,7 @@ from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
 Array = NDArray[Any]
+TIE = 1e-12
 
 
 def percentile(values: Array, level: float) -> tuple[float, float]:
@@ -25,7 +26,8 @@ def bca(values: Array, value: float, skew: float, level: float) -> tuple[float, 
 
     `values` are those of the draws, `value` is that of the sample, `skew` is the acceleration.
     """
-    below = ((values < value).mean() + (values == value).mean() / 2.0).item()
+    tied = np.isclose(values, value, rtol=TIE, atol=TIE)  # equal values may differ by rounding
+    below = (((values < value) & ~tied).mean() + tied.mean() / 2.0).item()
     if not (0.0 < below < 1.0 and math.isfinite(skew)):
         return None
     normal = NormalDist()

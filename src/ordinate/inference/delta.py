@@ -61,16 +61,22 @@ def variance(table: Confusion, influences: Array, *, stratified: bool = False) -
 
 
 def limits(
-    value: float, error: float, bounds: tuple[float, float], level: float
+    value: float, error: float, bounds: tuple[float, float], reach: float
 ) -> tuple[float, float]:
-    """Return the limits of a value with a standard error, on a scale that has no bounds.
+    """Return limits so many standard errors away, taken on a scale that has no bounds.
 
-    >>> low, high = limits(0.9, 0.05, (0, 1), 0.95)
+    That scale bends too much for a value nearer to a bound than its error: there the limits are
+    plain ones, cut at the bounds.
+
+    >>> low, high = limits(0.9, 0.05, (0, 1), quantile(0.95))
     >>> round(low, 3), round(high, 3)
     (0.752, 0.964)
     """
-    half = quantile(level) * error * _slope(value, bounds)
-    middle = _unbounded(value, bounds)
+    slope = _slope(value, bounds)
+    if error * slope > 1.0:
+        low, high = value - reach * error, value + reach * error
+        return max(low, bounds[0]), min(high, bounds[1])
+    half, middle = reach * error * slope, _unbounded(value, bounds)
     return _back(middle - half, bounds), _back(middle + half, bounds)
 
 
@@ -103,5 +109,4 @@ def _back(point: float, bounds: tuple[float, float]) -> float:
         return low + math.exp(point)
     if math.isinf(low):
         return high - math.exp(-point)
-    share = 1.0 / (1.0 + math.exp(-point)) if point > -700.0 else 0.0
-    return low + (high - low) * share
+    return low + (high - low) / (1.0 + math.exp(-point))

@@ -8,6 +8,7 @@ Poisson bootstrap of the items; groups are drawn whole.
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draw
 Array = NDArray[Any]
 Redraw = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
 Tick = Callable[[float], None]  # takes the share of the work that is done
+FEWEST = 100  # draws
 BLOCK = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
 
@@ -34,9 +36,11 @@ class Draws:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.count, int) and self.count >= 100):
-            raise BadOption(f"{self.count} draws are too few for limits: take 100 or more.")
-        if not (isinstance(self.seed, int) and self.seed >= 0):
+        if not isinstance(self.count, Integral) or isinstance(self.count, bool):
+            raise BadOption(f"The number of draws must be a whole number, not {self.count!r}.")
+        if self.count < FEWEST:
+            raise BadOption(f"{self.count} draws are too few for limits: take {FEWEST} or more.")
+        if not isinstance(self.seed, Integral) or isinstance(self.seed, bool) or self.seed < 0:
             raise BadOption(f"The seed must be a whole number of at least 0, not {self.seed!r}.")
 
     def by_block(

@@ -5,8 +5,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ordinate.inference.delta import influence, quantile
-from ordinate.inference.distributions import student
+from ordinate.inference.delta import influence
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
@@ -20,8 +19,3 @@ def linearised_error(metric: Metric, batch: Confusion) -> float:
     pulls = (batch.weights * influence(metric, whole)).sum(axis=(-2, -1)) / whole.total
     count = len(pulls)
     return math.sqrt(count / (count - 1) * float(((pulls - pulls.mean()) ** 2).sum()))
-
-
-def stretched(error: float, level: float, groups: int) -> float:
-    """Return the error with which normal limits reach as far as those of Student's t."""
-    return error * student(level, groups - 1) / quantile(level)

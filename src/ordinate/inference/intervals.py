@@ -1,9 +1,10 @@
 """Intervals for the metrics of a table: which method each gets, and what it shares with others."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -11,17 +12,33 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.delta import influence, limits, variance
+from ordinate.inference.delta import influence, limits, quantile, variance
+from ordinate.inference.distributions import student
 from ordinate.inference.draws import Draws, redrawing, replicate
-from ordinate.inference.groups import FEW, linearised_error, stretched
+from ordinate.inference.groups import FEW, linearised_error
 from ordinate.inference.result import Estimate, nowhere
-from ordinate.inference.small import mean_recall, posterior, rare_levels, wilson
+from ordinate.inference.small import (
+    RARE,
+    effective,
+    mean_of_levels,
+    over_levels,
+    posterior,
+    rare_levels,
+    wilson,
+    worst_of_levels,
+)
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
 Array = NDArray[Any]
-Method = Literal["delta", "percentile", "bca", "wilson", "mover", "dirichlet", "t"]
+Method = Literal[
+    "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
+]
+EXACT = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}  # methods that need counts
 FEWEST = 0.5  # of the draws must give a value
+JEFFREYS = 0.5  # the prior weight of each prediction
+FLAT = 1e-12  # an interval this narrow says nothing
+BENT = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the study of coverage, by family of metrics.
 BY_FAMILY: dict[str, Method] = {
@@ -51,7 +68,8 @@ class Intervals:
     stratified: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.level, bool) or not 0.5 <= self.level < 1.0:
+        real = isinstance(self.level, Real) and not isinstance(self.level, bool)
+        if not (real and 0.5 <= self.level < 1.0):
             raise BadOption(f"The level of an interval is 0.5 to below 1, not {self.level!r}.")
         if self.method is not None and self.method not in get_args(Method):
             known = ", ".join(get_args(Method))
@@ -71,8 +89,13 @@ def estimate(
 
 class _Estimator:
     def __init__(self, source: Confusion, how: Intervals) -> None:
-        self.source, self.how = source, how
         self.grouped = bool(source.shape)
+        if len(source.shape) > 1:
+            raise BadOption("Groups are a batch of tables with one leading axis.")
+        if self.grouped and how.stratified:
+            raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
+        self.source = source[source.total > 0] if self.grouped else source
+        self.how = how
         self.table = source.pooled if self.grouped else source
         self.draws = Draws(how.draws, how.seed)
         self.values: dict[str, float] = {}
@@ -90,7 +113,8 @@ class _Estimator:
             if reason is None:
                 plans.append((metric, *self._plan(metric)))
         self._draw([m for m, method, _ in plans if method in {"percentile", "bca"}])
-        self._imagine([m for m, method, _ in plans if method == "dirichlet"])
+        self._imagine([m for m, method, _ in plans if method == "dirichlet"], None)
+        self._imagine([m for m, method, _ in plans if method == "jeffreys"], JEFFREYS)
         stuck = []
         for metric, method, note in plans:
             result = self._limits(metric, method, note)
@@ -104,10 +128,13 @@ class _Estimator:
     def _refusal(self, metric: Metric) -> str | None:
         """Note the value of a metric, and return why it has no interval, if it has none."""
         try:
-            self.values[metric.expression] = value = float(metric(self.table))
+            value = float(metric(self.table))
         except NotApplicable as reason:
             self.values[metric.expression] = math.nan
             return str(reason)
+        inside = float(np.clip(value, *metric.bounds))
+        value = inside if math.isclose(value, inside, abs_tol=FLAT) else value  # but for rounding
+        self.values[metric.expression] = value
         if math.isnan(value):
             return metric.undefined_when or "the metric is undefined here"
         if np.isnan(self.table.squares).any() and not self.grouped:
@@ -124,23 +151,28 @@ class _Estimator:
             return self._for_groups(metric)
         if not self.table.whole:
             return ("delta" if metric.smooth else "percentile"), "real weights"
+        if metric.macro == "other" and self.rare:
+            return "percentile", f"fewer than {RARE} items of {', '.join(self.rare)}"
+        return self._usual(metric), None
+
+    def _usual(self, metric: Metric) -> Method:
         if metric.share:
-            return "wilson", None
-        if metric.macro and self.rare:
-            why = f"fewer than 10 items of {', '.join(self.rare)}"
-            return ("mover" if metric.name == "macro_accuracy" else "dirichlet"), why
-        return (BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH), None
+            return "delta" if self.how.stratified else "wilson"
+        if over_levels(metric, self.table):
+            return "mover" if metric.macro == "mean" else "simultaneous"
+        return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
 
     def _asked(self, metric: Metric, method: Method) -> Method:
         """Return the method that was asked for, unless it makes no sense here."""
         wrong = {
-            "delta": not metric.smooth and "it has no derivative where levels or paths tie",
+            "delta": not metric.smooth and BENT,
             "wilson": not metric.share and "it is no plain share of the items",
-            "mover": metric.name != "macro_accuracy" and "it is no mean of shares",
-            "t": not self.grouped and "there are no groups",
+            "mover": metric.macro != "mean" and "it is no mean over gold levels",
+            "simultaneous": metric.macro != "worst" and "it is not the worst of gold levels",
+            "t": (not self.grouped and "there are no groups") or (not metric.smooth and BENT),
             "bca": not (self.grouped or self.table.whole) and "the weights are no counts",
         }.get(method) or (
-            method in {"wilson", "mover", "dirichlet"}
+            method in EXACT
             and (self.grouped or not self.table.whole)
             and "the items are no plain counts"
         )
@@ -150,9 +182,9 @@ class _Estimator:
 
     def _for_groups(self, metric: Metric) -> tuple[Method, str | None]:
         count = len(self.source.weights)
-        if count >= FEW or not metric.smooth:
+        if count >= FEW:
             return "percentile", None
-        return "t", f"{count} groups only"
+        return ("t" if metric.smooth else "percentile"), f"{count} groups only"
 
     @cached_property
     def rare(self) -> list[str]:
@@ -166,22 +198,89 @@ class _Estimator:
             groups = len(self.source.weights) if self.grouped else 0
             self.redrawn = replicate(metrics, self.table, redraw, self.draws, groups)
 
-    def _imagine(self, metrics: list[Metric]) -> None:
-        self.posterior |= replicate(metrics, self.table, posterior(self.table), self.draws)
+    def _imagine(self, metrics: list[Metric], prior: float | None) -> None:
+        redraw = posterior(effective(self.source), prior, stratified=self.how.stratified)
+        self.posterior |= replicate(metrics, self.table, redraw, self.draws)
 
     # --- limits ------------------------------------------------------------------------------
 
     def _limits(self, metric: Metric, method: Method, note: str | None) -> Estimate:
-        ways = {
+        ways: dict[Method, Callable[[Metric, str | None], Estimate]] = {
             "delta": self._delta,
             "t": self._delta,
             "percentile": self._percentile,
             "bca": self._bca,
             "wilson": self._wilson,
             "mover": self._mover,
+            "simultaneous": self._worst,
             "dirichlet": self._dirichlet,
+            "jeffreys": partial(self._dirichlet, method="jeffreys"),
         }
         return ways[method](metric, note)
+
+    def _delta(self, metric: Metric, note: str | None) -> Estimate:
+        value = self.values[metric.expression]
+        if self.grouped:
+            error, method = linearised_error(metric, self.source), "t"
+            reach = student(self.how.level, len(self.source.weights) - 1)
+        else:
+            influences = influence(metric, self.table)
+            error = math.sqrt(variance(self.table, influences, stratified=self.how.stratified))
+            method, reach = "delta", quantile(self.how.level)
+        at_bound = any(math.isclose(value, end, abs_tol=FLAT) for end in metric.bounds)
+        if error < FLAT or at_bound:
+            return self._estimate(metric, (value, value), method, note)
+        return self._estimate(metric, limits(value, error, metric.bounds, reach), method, note)
+
+    def _percentile(self, metric: Metric, note: str | None) -> Estimate:
+        values, undefined, lost = self._defined(metric, self.redrawn)
+        if lost:
+            return nowhere(self.values[metric.expression], lost, undefined)
+        ends = percentile(values, self.how.level)
+        return self._estimate(metric, ends, "percentile", note, undefined)
+
+    def _bca(self, metric: Metric, note: str | None) -> Estimate:
+        values, undefined, lost = self._defined(metric, self.redrawn)
+        value = self.values[metric.expression]
+        if lost:
+            return nowhere(value, lost, undefined)
+        ends = bca(values, value, acceleration(metric, self.source), self.how.level)
+        if ends is None:
+            low, high = percentile(values, self.how.level)
+            ends, why = (min(low, value), max(high, value)), "BCa is undefined here"
+            return self._estimate(metric, ends, "percentile", note or why, undefined)
+        return self._estimate(metric, ends, "bca", note, undefined)
+
+    def _wilson(self, metric: Metric, note: str | None) -> Estimate:
+        value, n = self.values[metric.expression], float(effective(self.source).total)
+        low, high = wilson(value * n, n, self.how.level)
+        return self._estimate(metric, (float(low), float(high)), "wilson", note)
+
+    def _mover(self, metric: Metric, note: str | None) -> Estimate:
+        return self._estimate(
+            metric, mean_of_levels(metric, self.table, self.how.level), "mover", note
+        )
+
+    def _worst(self, metric: Metric, note: str | None) -> Estimate:
+        ends = worst_of_levels(metric, self.table, self.how.level)
+        return self._estimate(metric, ends, "simultaneous", note)
+
+    def _dirichlet(self, metric: Metric, note: str | None, method: str = "dirichlet") -> Estimate:
+        values, undefined, lost = self._defined(metric, self.posterior)
+        value = self.values[metric.expression]
+        if lost:
+            return nowhere(value, lost, undefined)
+        low, high = np.clip(percentile(values, self.how.level), *metric.bounds)
+        ends = min(float(low), value), max(float(high), value)
+        return self._estimate(metric, ends, method, note, undefined)
+
+    def _defined(self, metric: Metric, drawn: dict[str, Array]) -> tuple[Array, float, str | None]:
+        """Return the values of draws that have one, the share without, and whether too few have."""
+        values = np.asarray(drawn[metric.expression])
+        defined = values[~np.isnan(values)]
+        undefined = 1.0 - len(defined) / len(values)
+        few = len(defined) < FEWEST * len(values)
+        return defined, undefined, "it is undefined in most of the draws" if few else None
 
     def _estimate(
         self,
@@ -192,76 +291,36 @@ class _Estimator:
         undefined: float = 0.0,
     ) -> Estimate:
         low, high = ends
-        return Estimate(self.values[metric.expression], low, high, method, undefined, note)
-
-    def _delta(self, metric: Metric, note: str | None) -> Estimate:
+        least, most = self._attainable(metric)
         value = self.values[metric.expression]
-        if self.grouped:
-            error = linearised_error(metric, self.source)
-            count = len(self.source.weights)
-            error, method = stretched(error, self.how.level, count), "t"
-        else:
-            influences = influence(metric, self.table)
-            error = math.sqrt(variance(self.table, influences, stratified=self.how.stratified))
-            method = "delta"
-        if not error > 1e-12 or any(math.isclose(value, b, abs_tol=1e-12) for b in metric.bounds):
-            return self._estimate(metric, (value, value), method, note)
-        return self._estimate(
-            metric, limits(value, error, metric.bounds, self.how.level), method, note
+        low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
+        return Estimate(value, low, high, method, undefined, note)
+
+    def _attainable(self, metric: Metric) -> tuple[float, float]:
+        """Return how far a distance can go on this scale: from one end to the other."""
+        if metric.family != "distance":
+            return metric.bounds
+        size = len(self.table.scale)
+        ends = np.zeros((2, size, size))
+        ends[0, 0, -1] = ends[1, -1, 0] = 1.0
+        values = metric.function(self.table.with_cells(ends), **metric.options)
+        low, high = metric.bounds
+        return (
+            float(np.min(values)) if math.isinf(low) else low,
+            float(np.max(values)) if math.isinf(high) else high,
         )
 
-    def _percentile(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._defined(metric, self.redrawn)
-        if lost:
-            return nowhere(self.values[metric.expression], lost)
-        ends = percentile(values, self.how.level)
-        return self._estimate(metric, ends, "percentile", note, undefined)
-
-    def _bca(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._defined(metric, self.redrawn)
-        if lost:
-            return nowhere(self.values[metric.expression], lost)
-        skew = acceleration(metric, self.source)
-        ends = bca(values, self.values[metric.expression], skew, self.how.level)
-        if ends is None:
-            return self._percentile(metric, note or "BCa is undefined here")
-        return self._estimate(metric, ends, "bca", note, undefined)
-
-    def _wilson(self, metric: Metric, note: str | None) -> Estimate:
-        value, total = self.values[metric.expression], float(self.table.total)
-        low, high = wilson(value * total, total, self.how.level)
-        return self._estimate(metric, (float(low), float(high)), "wilson", note)
-
-    def _mover(self, metric: Metric, note: str | None) -> Estimate:
-        return self._estimate(metric, mean_recall(self.table, self.how.level), "mover", note)
-
-    def _dirichlet(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._defined(metric, self.posterior)
-        value = self.values[metric.expression]
-        if lost:
-            return nowhere(value, lost)
-        low, high = percentile(values, self.how.level)
-        return self._estimate(
-            metric, (min(low, value), max(high, value)), "dirichlet", note, undefined
-        )
-
-    def _defined(self, metric: Metric, drawn: dict[str, Array]) -> tuple[Array, float, str | None]:
-        """Return the values of draws that have one, the share without, and whether too few have."""
-        values = np.asarray(drawn[metric.expression])
-        defined = values[~np.isnan(values)]
-        undefined = 1.0 - len(defined) / len(values)
-        few = len(defined) < FEWEST * len(values)
-        return defined, undefined, "it is undefined in most of the draws" if few else None
-
-    # --- tables that no bootstrap can move -----------------------------------------------------
+    # --- tables that no draw can move ----------------------------------------------------------
 
     def _is_stuck(self, result: Estimate, method: Method) -> bool:
-        plain = self.table.whole and not self.grouped and self.how.method is None
-        flat = math.isclose(result.low, result.high, abs_tol=1e-12)
-        return plain and flat and method not in {"wilson", "mover", "dirichlet"}
+        flat = math.isclose(result.low, result.high, abs_tol=FLAT)
+        return self.how.method is None and flat and method not in EXACT
 
     def _unstuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
         """Return wider limits for metrics that every redrawn table gives the same value."""
-        self._imagine(metrics)
+        self._imagine([metric for metric in metrics if not metric.share], None)
         why = "every redrawn table gives the same value"
-        return {metric.expression: self._dirichlet(metric, why) for metric in metrics}
+        return {
+            m.expression: self._wilson(m, why) if m.share else self._dirichlet(m, why)
+            for m in metrics
+        }

@@ -53,7 +53,7 @@ def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
     A batch of tables is one table for each group, and whole groups are swapped. All swaps are
     tried where they are few; otherwise random ones, until enough were as extreme as the data.
     """
-    if not (pairs.weights == np.floor(pairs.weights)).all():
+    if not pairs.whole:
         raise NotApplicable("the weights are no counts of items that could be swapped")
     swaps: _Swaps = _OfGroups(pairs) if pairs.weights.ndim > 3 else _OfItems(pairs)
     whole = pairs.pooled if pairs.weights.ndim > 3 else pairs
@@ -107,7 +107,7 @@ class _OfItems(_Swaps):
         ways = np.zeros((1, 0), np.int64)
         chances = np.ones(1)
         for n in self.counts.tolist():
-            each = np.array([math.comb(n, k) for k in range(n + 1)], float) / 2.0**n
+            each = _fair(n)
             ways = np.column_stack([ways.repeat(n + 1, 0), np.tile(np.arange(n + 1), len(ways))])
             chances = (chances[:, None] * each).reshape(-1)
         return ways, chances
@@ -130,6 +130,16 @@ class _OfItems(_Swaps):
         second = agreed.reshape(-1) + moved @ ends[0] + kept @ ends[1]
         one, other = (self.pairs.confusion(t.reshape(-1, *shape)) for t in (first, second))
         return one, other
+
+
+def _fair(n: int) -> Array:
+    """Return the chances of 0, 1, … n heads, from the middle outwards, where they are largest."""
+    middle = n // 2
+    k = np.arange(n)
+    up = np.cumprod(((n - k) / (k + 1.0))[middle:])
+    down = np.cumprod(((k + 1.0) / (n - k))[:middle][::-1])[::-1]
+    chances = np.concatenate([down, [1.0], up])
+    return chances / chances.sum()
 
 
 class _OfGroups(_Swaps):
@@ -202,7 +212,7 @@ def mcnemar(pairs: Paired) -> Test:
     right = np.eye(size, size + 1, dtype=bool)
     first = pairs.weights[(right[:, :, None] & ~right[:, None, :])].sum()
     second = pairs.weights[(~right[:, :, None] & right[:, None, :])].sum()
-    return _sign(float(first), float(second))
+    return _sign(pairs, float(first), float(second))
 
 
 def sign(pairs: Paired) -> Test:
@@ -210,12 +220,12 @@ def sign(pairs: Paired) -> Test:
     far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), np.inf)])
     nearer = pairs.weights[far[:, :, None] < far[:, None, :]].sum()
     farther = pairs.weights[far[:, :, None] > far[:, None, :]].sum()
-    return _sign(float(nearer), float(farther))
+    return _sign(pairs, float(nearer), float(farther))
 
 
-def _sign(wins: float, losses: float) -> Test:
+def _sign(pairs: Paired, wins: float, losses: float) -> Test:
     """Return the exact two-sided test that wins and losses are equally likely."""
-    if wins != math.floor(wins) or losses != math.floor(losses):
+    if not pairs.whole:
         return Test(math.nan, note="the weights are no counts")
     few, n = int(min(wins, losses)), int(wins + losses)
     if wins == losses:

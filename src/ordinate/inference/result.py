@@ -40,9 +40,9 @@ class Estimate:
         }
 
 
-def nowhere(value: float, note: str) -> Estimate:
+def nowhere(value: float, note: str, undefined: float = 0.0) -> Estimate:
     """Return an estimate without an interval, for a reason."""
-    return Estimate(value, math.nan, math.nan, None, note=note)
+    return Estimate(value, math.nan, math.nan, None, undefined, note)
 
 
 def finite(number: float) -> float | None:

@@ -1,13 +1,14 @@
 """Small numbers: proportions, rare levels, and tables that no bootstrap can move."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.inference.delta import quantile
+from ordinate.inference.delta import limits, quantile
 from ordinate.inference.draws import Redraw
-from ordinate.metrics.arithmetic import diagonal
+from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
 if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
@@ -15,7 +16,8 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draw
 
 Array = NDArray[Any]
 RARE = 10  # items of a gold level, below which resampling its items is not enough
-PRIOR = 0.5  # of an item in each cell of a row, as Jeffreys has it
+MOST_LEVELS = 50  # up to which each cell is tried alone
+FLAT = 1e-12  # an error of nothing
 
 
 def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
@@ -40,33 +42,102 @@ def rare_levels(table: Confusion) -> list[str]:
     return [name for name, rare in zip(table.scale.names, few, strict=True) if rare]
 
 
-def mean_recall(table: Confusion, level: float) -> tuple[float, float]:
-    """Return the limits of the mean recall by MOVER: each level's Wilson limits, as distances.
+def mean_limits(weights: Array, squares: Array, costs: Array, level: float) -> tuple[float, float]:
+    """Return the limits of the mean cost of items, some of which have each of the costs.
 
-    The squared distances from the recalls to their limits add up like variances.
+    Costs of two kinds are a share, and so are means at an end of their range: Wilson's limits.
+    Other limits are those of the delta method, which stay within the range.
     """
-    there = table.gold > 0
-    right, gold = diagonal(table.counts)[there], table.gold[there]
-    low, high = wilson(right, gold, level)
-    recall = right / gold
-    below, above = (np.sqrt(((recall - end) ** 2).sum()) / len(gold) for end in (low, high))
-    return float(recall.mean() - below), float(recall.mean() + above)
+    least, most = float(costs.min()), float(costs.max())
+    total = float(weights.sum())
+    mean = float((weights * costs).sum() / total)
+    error = math.sqrt(float((squares * (costs - mean) ** 2).sum())) / total
+    if len(np.unique(costs)) > 2 and error > FLAT and least < mean < most:
+        return limits(mean, error, (least, most), quantile(level))
+    n = total**2 / float(squares.sum())
+    share = (mean - least) / (most - least) if most > least else 0.0
+    low, high = wilson(share * n, n, level)
+    return least + (most - least) * float(low), least + (most - least) * float(high)
 
 
-def posterior(table: Confusion, prior: float = PRIOR) -> Redraw:
+def over_levels(metric: Metric, table: Confusion) -> bool:
+    """Tell whether a metric is the mean or the worst of what each gold level has on its own."""
+    return metric.macro in {"mean", "worst"} and len(table.scale) <= MOST_LEVELS
+
+
+def mean_of_levels(metric: Metric, table: Confusion, level: float) -> tuple[float, float]:
+    """Return the limits of a mean over gold levels by MOVER: those of each level, as distances.
+
+    The squared distances from the levels' means to their limits add up like variances.
+    """
+    mean, low, high = _by_level(metric, table, level)
+    below, above = (np.sqrt(((mean - end) ** 2).sum()) / len(mean) for end in (low, high))
+    return float(mean.mean() - below), float(mean.mean() + above)
+
+
+def worst_of_levels(metric: Metric, table: Confusion, level: float) -> tuple[float, float]:
+    """Return the limits of the worst gold level, whichever that is: they hold for all at once."""
+    levels = int((table.gold > 0).sum())
+    _, low, high = _by_level(metric, table, level ** (1.0 / levels))
+    worst = np.min if metric.direction == "maximize" else np.max
+    return float(worst(low)), float(worst(high))
+
+
+def _by_level(metric: Metric, table: Confusion, level: float) -> tuple[Array, Array, Array]:
+    """Return what the metric is on each gold level alone, and its limits."""
+    costs = _alone(metric, table)
+    found = []
+    for row in np.flatnonzero(table.gold):
+        weights = table.weights[row, : costs.shape[1]]
+        mean = float((weights * costs[row]).sum() / weights.sum())
+        found.append((mean, *mean_limits(weights, weights, costs[row], level)))
+    mean, low, high = np.array(found).T
+    return mean, low, high
+
+
+def _alone(metric: Metric, table: Confusion) -> Array:
+    """Return what the metric is for a single item in each cell: its cost within its level."""
+    size = len(table.scale)
+    columns = size + table.has_unanswered
+    cells = np.zeros((size, columns, size, size + 1))
+    rows, answers = np.indices((size, columns))
+    cells[rows, answers, rows, answers] = 1.0
+    return metric.of_expected(table.with_cells(cells), table)
+
+
+def posterior(table: Confusion, prior: float | None = None, *, stratified: bool = False) -> Redraw:
     """Return draws from the posterior: each gold level's predictions, and the gold shares.
 
-    The predictions of a level follow a Dirichlet of its counts and a little of each prediction.
+    The predictions of a level follow a Dirichlet of its counts and a prior of the same weight for
+    each prediction: by default one item's weight for all of them together (Perks). The gold
+    shares follow a Dirichlet of the gold counts, or stay as they are if stratified.
     """
     columns = table.weights.shape[-1] if table.has_unanswered else len(table.scale)
     there = np.flatnonzero(table.gold)
     counts, gold = table.weights[there, :columns], table.gold[there]
+    little = 1.0 / columns if prior is None else prior
 
     def draw(rng: "Generator", size: int) -> Array:
         cells = np.zeros((size, *table.weights.shape))
-        rows = rng.gamma(counts + prior, size=(size, *counts.shape))
-        share = rows / rows.sum(axis=-1, keepdims=True)
-        cells[:, there, :columns] = share * rng.gamma(gold, size=(size, len(gold)))[..., None]
+        rows = rng.gamma(counts + little, size=(size, *counts.shape))
+        weight = gold if stratified else rng.gamma(gold, size=(size, len(gold)))
+        share = weight / weight.sum(axis=-1, keepdims=True) * table.total
+        cells[:, there, :columns] = rows / rows.sum(axis=-1, keepdims=True) * share[..., None]
         return cells
 
     return draw
+
+
+def effective(source: Confusion) -> Confusion:
+    """Return one table of as many equally heavy items as say as much as the source.
+
+    Real weights say less than their sum, and groups, to be on the safe side, are one item each.
+    """
+    table = source.pooled if source.shape else source
+    if source.shape:
+        size = float(len(source.weights))
+    elif table.whole:
+        return table
+    else:
+        size = float(table.total**2 / table.squares.sum())
+    return table.with_cells(table.weights * (size / table.total))

@@ -67,7 +67,7 @@ def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
     linear=True,
     takes_unanswered=True,
     ordered=False,
-    macro=True,
+    macro="mean",
 )
 def macro_accuracy(table: Confusion) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
@@ -83,7 +83,7 @@ def macro_accuracy(table: Confusion) -> Value:
     reference="",
     takes_unanswered=True,
     ordered=False,
-    macro=True,
+    macro="worst",
     smooth=False,
 )
 def min_sensitivity(table: Confusion) -> Value:

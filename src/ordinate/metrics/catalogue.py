@@ -16,6 +16,7 @@ from ordinate.metrics.arithmetic import Value
 from ordinate.summary import Confusion
 
 Direction = Literal["maximize", "minimize", "zero"]
+Macro = Literal["mean", "worst", "other"] | None
 Function = Callable[..., Value]
 Rule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
 
@@ -30,7 +31,8 @@ class Metric:
     refuse it. What is not `ordered` takes the levels for mere names. `linear` metrics are sums
     over the cells with coefficients that depend on the gold totals alone. `levels` are those that
     an average over levels runs over: those of gold, or those of gold or predictions. A `share` is
-    a plain share of the items; a `macro` metric gives a rare level as much say as a common one;
+    a plain share of the items; a `macro` metric gives a rare level as much say as a common one:
+    it is the mean of what the gold levels have on their own, the worst of it, or something else;
     what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there.
     """
 
@@ -50,7 +52,7 @@ class Metric:
     levels: Literal["gold", "either"] = field(repr=False)
     whole_counts: Rule = field(repr=False)
     share: bool = field(repr=False)
-    macro: bool = field(repr=False)
+    macro: Macro = field(repr=False)
     smooth: bool = field(repr=False)
     aliases: tuple[str, ...] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -154,7 +156,7 @@ def metric(
     levels: Literal["gold", "either"] = "gold",
     whole_counts: Rule = False,
     share: bool = False,
-    macro: bool = False,
+    macro: Macro = None,
     smooth: bool = True,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Metric]:

@@ -133,7 +133,7 @@ def bias(table: Confusion) -> Value:
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
-    macro=True,
+    macro="mean",
 )
 def macro_mae(table: Confusion) -> Value:
     """Mean over gold levels of their mean absolute error, so that rare levels count as much."""
@@ -149,7 +149,7 @@ def macro_mae(table: Confusion) -> Value:
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
-    macro=True,
+    macro="mean",
 )
 def macro_mse(table: Confusion) -> Value:
     """Mean over gold levels of their mean squared error."""
@@ -164,7 +164,7 @@ def macro_mse(table: Confusion) -> Value:
     reference="cruzramirez2014",
     equal_steps=True,
     takes_unanswered=True,
-    macro=True,
+    macro="worst",
     smooth=False,
 )
 def max_mae(table: Confusion) -> Value:

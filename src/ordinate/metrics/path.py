@@ -73,7 +73,7 @@ def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     r" + \frac{t}{M} \sum_{path} q_{rc} d\Big] dt,\; q_{rc} = n_{rc}/g_r",
     reference="silva2018",
     equal_steps=True,
-    macro=True,
+    macro="other",
     smooth=False,
 )
 def uoc(table: Confusion) -> Value:

@@ -44,7 +44,7 @@ def _over_occurring(values: Array, table: Confusion) -> Value:
     takes_unanswered=True,
     levels="either",
     ordered=False,
-    macro=True,
+    macro="other",
 )
 def precision_macro(table: Confusion) -> Value:
     """Mean precision over the levels that occur; a level never predicted counts 0."""
@@ -60,7 +60,7 @@ def precision_macro(table: Confusion) -> Value:
     takes_unanswered=True,
     levels="either",
     ordered=False,
-    macro=True,
+    macro="other",
 )
 def recall_macro(table: Confusion) -> Value:
     """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
@@ -76,7 +76,7 @@ def recall_macro(table: Confusion) -> Value:
     takes_unanswered=True,
     levels="either",
     ordered=False,
-    macro=True,
+    macro="other",
 )
 def f1_macro(table: Confusion) -> Value:
     """Mean F1 over the levels that occur in gold or predictions."""

@@ -15,6 +15,7 @@ from ordinate.summary.counting import Sums
 from ordinate.summary.tabulate import Missing, MissingRows, count_columns, settle
 
 Array = NDArray[Any]
+MOST_ITEMS = 2.0**53  # up to which whole numbers are exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +38,7 @@ class Confusion:
     weights: Array
     squares: Array
     dropped: Any = 0  # how many items were left out, of each table
+    counted: bool = True  # whether each item's own weight is a whole number, and so a count
 
     def __post_init__(self) -> None:
         for array in (*self._arrays, self.dropped):
@@ -76,7 +78,7 @@ class Confusion:
     def settled(cls, scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> "Confusion":
         """Return the table of sums that still hold missing labels, treated as `missing` says."""
         kept, dropped = settle(scale, sums, rows, missing)
-        return cls(scale, kept.items, kept.weights, kept.squares, dropped)
+        return cls(scale, kept.items, kept.weights, kept.squares, dropped, kept.counted)
 
     @classmethod
     def from_counts(
@@ -128,7 +130,8 @@ class Confusion:
     @cached_property
     def whole(self) -> bool:
         """Whether the weights are whole numbers, and so counts."""
-        return bool((self.weights == np.floor(self.weights)).all())
+        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
+        return self.counted and bool(counts.all())
 
     @cached_property
     def gold(self) -> Array:
@@ -202,15 +205,20 @@ class Confusion:
             self.weights + other.weights,
             self.squares + other.squares,
             self.dropped + other.dropped,
+            self.counted and other.counted,
         )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Confusion):
             return NotImplemented
         same = self.scale == other.scale and np.array_equal(self.dropped, other.dropped)
-        return same and all(
-            np.array_equal(mine, theirs, equal_nan=True)
-            for mine, theirs in zip(self._arrays, other._arrays, strict=True)
+        return (
+            same
+            and self.counted == other.counted
+            and all(
+                np.array_equal(mine, theirs, equal_nan=True)
+                for mine, theirs in zip(self._arrays, other._arrays, strict=True)
+            )
         )
 
     __hash__ = None  # type: ignore[assignment] # equal tables may differ in memory
@@ -222,7 +230,7 @@ class Confusion:
         if weights.shape[-2:] != self.weights.shape[-2:]:
             raise IndexError("An index chooses tables of the batch, not their cells.")
         dropped = np.broadcast_to(self.dropped, self.shape)[index]
-        return Confusion(self.scale, items, weights, squares, dropped)
+        return Confusion(self.scale, items, weights, squares, dropped, self.counted)
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array]:
@@ -238,6 +246,7 @@ class Confusion:
             "weights": self.weights.tolist(),
             "squares": [] if np.isnan(self.squares).any() else self.squares.tolist(),
             "dropped": np.asarray(self.dropped).tolist(),
+            "counted": self.counted,
         }
 
     @classmethod
@@ -247,7 +256,8 @@ class Confusion:
         weights = np.array(data["weights"])
         known = [np.array(data[part]) for part in ("items", "squares")]
         items, squares = (x if x.size else np.full(weights.shape, np.nan) for x in known)
-        return cls(scale, items, weights, squares, np.asarray(data["dropped"])[()])
+        dropped = np.asarray(data["dropped"])[()]
+        return cls(scale, items, weights, squares, dropped, data["counted"])
 
     # --- tables made from this one -----------------------------------------------------------
 
@@ -256,21 +266,21 @@ class Confusion:
         """The one table of all items of a batch."""
         axes = tuple(range(len(self.shape)))
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
-        return Confusion(self.scale, items, weights, squares, np.sum(self.dropped))
+        return Confusion(self.scale, items, weights, squares, np.sum(self.dropped), self.counted)
 
     def summed(self, index: Array, count: int) -> "Confusion":
         """Return a batch of tables, each the sum of the tables of this batch with its index."""
         dropped = np.broadcast_to(self.dropped, self.shape)
         arrays = (_summed(array, index, count) for array in (*self._arrays, dropped))
         items, weights, squares, lost = arrays
-        return Confusion(self.scale, items, weights, squares, lost)
+        return Confusion(self.scale, items, weights, squares, lost, self.counted)
 
     def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "Confusion":
         """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
         if cells.shape[-1] == len(self.scale):
             last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
             cells = np.concatenate([cells, last], -1)
-        return Confusion(self.scale, cells, cells, cells)
+        return Confusion(self.scale, cells, cells, cells, counted=self.counted)
 
 
 def _summed(array: Array, index: Array, count: int) -> Array:

@@ -1,5 +1,6 @@
 """How often each pair of codes occurs, in one pass near the speed of memory."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,24 @@ Counts = NDArray[np.int64]
 
 
 class Sums(NamedTuple):
-    """Per cell: the number of items, the sum of weights, the sum of squared weights."""
+    """Per cell: the number of items, the sum of weights, the sum of squared weights.
+
+    `fractions` is how many items have a weight that is no whole number; None says that none has.
+    """
 
     items: NDArray[Any]
     weights: NDArray[Any]
     squares: NDArray[Any]
+    fractions: NDArray[Any] | None = None
+
+    def map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> "Sums":
+        """Return the sums, each changed in the same way."""
+        return Sums(*(None if part is None else change(part) for part in self))  # type: ignore[arg-type] # only the last may be None
+
+    @property
+    def counted(self) -> bool:
+        """Whether every weight is a whole number, and so a count of items."""
+        return self.fractions is None or not self.fractions.any()
 
 
 def count(rows: Codes, columns: Codes) -> Counts:
@@ -90,7 +104,7 @@ class _Joiner:
 def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) -> Sums:
     """Return items, weights and squared weights of each pair of codes; weight 0 is no item."""
     height, width = len(rows.levels), len(columns.levels)
-    items = np.zeros(height * width, np.int64)
+    items, fractions = np.zeros((2, height * width), np.int64)
     sums = np.zeros((2, height * width))
     for start in range(0, len(rows), CHUNK):
         stop = min(start + CHUNK, len(rows))
@@ -100,7 +114,11 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
         items += np.bincount(cell[weight > 0], minlength=height * width)
         sums[0] += np.bincount(cell, weights=weight, minlength=height * width)
         sums[1] += np.bincount(cell, weights=weight**2, minlength=height * width)
-    return Sums(*(x.reshape(height, width) for x in (items, *sums)))
+        broken = weight != np.floor(weight)
+        if broken.any():
+            fractions += np.bincount(cell[broken], minlength=height * width)
+    found = Sums(items, sums[0], sums[1], fractions)
+    return found.map(lambda x: x.reshape(height, width))
 
 
 def checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.scale import Scale
@@ -21,6 +22,12 @@ class Paired:
     scale: Scale
     items: Array
     weights: Array
+    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+
+    @property
+    def whole(self) -> bool:
+        """Whether the weights are whole numbers, and so counts."""
+        return self.counted and bool((self.weights == np.floor(self.weights)).all())
 
     @property
     def first(self) -> Confusion:
@@ -41,13 +48,15 @@ class Paired:
     def pooled(self) -> "Paired":
         """The one table of all items of a batch."""
         axes = tuple(range(self.weights.ndim - 3))
-        return Paired(self.scale, self.items.sum(axis=axes), self.weights.sum(axis=axes))
+        items, weights = self.items.sum(axis=axes), self.weights.sum(axis=axes)
+        return Paired(self.scale, items, weights, self.counted)
 
     def confusion(self, cells: Array) -> Confusion:
         """Return cells [..., K, K + 1] as tables of one system."""
-        return Confusion(self.scale, cells, cells, cells)
+        return Confusion(self.scale, cells, cells, cells, counted=self.counted)
 
     def __add__(self, other: "Paired") -> "Paired":
         if not isinstance(other, Paired) or self.scale != other.scale:
             return NotImplemented
-        return Paired(self.scale, self.items + other.items, self.weights + other.weights)
+        items, weights = self.items + other.items, self.weights + other.weights
+        return Paired(self.scale, items, weights, self.counted and other.counted)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.scale.encode import Groups
-from ordinate.summary.confusion import Confusion
+from ordinate.summary.confusion import MOST_ITEMS, Confusion
 from ordinate.summary.counting import Sums, checked
 from ordinate.summary.paired import Paired
 from ordinate.summary.tabulate import (
@@ -50,6 +50,7 @@ class Panel:
     groups: Array | None = None  # [U]
     group_values: tuple[Any, ...] = ()
     dropped: int = 0
+    counted: bool = True  # whether each item's own weight is a whole number, and so a count
 
     @classmethod
     def of(
@@ -75,7 +76,7 @@ class Panel:
         if not len(first):
             raise NoItems("There are no items to compare: the columns are empty.")
         rows = np.stack(columns, axis=1)
-        sums = _sums(len(rows), weighing)
+        sums = single_items(len(rows), weighing)
         return cls.from_rows(scale, names, rows, sums, groups, missing)
 
     @classmethod
@@ -101,10 +102,13 @@ class Panel:
             reason = "all have a missing label" if sums.items.any() else "all weights are 0"
             raise NoItems(f"There are no items to compare: {reason}.")
         dropped = int(sums.items.sum() - sums.items[keep].sum())
-        codes = None if groups is None else groups.codes[keep]
-        values = () if groups is None else tuple(groups.values)
-        kept = Sums(*(part[keep] for part in sums))
-        return cls(scale, systems, *_gathered(rows[keep], codes, kept), values, dropped)
+        codes, values = None, ()
+        if groups is not None:  # but for those that have no items left
+            there, codes = np.unique(groups.codes[keep], return_inverse=True)
+            values = tuple(groups.values[index] for index in there)
+        kept = sums.map(lambda x: x[keep])
+        parts = _gathered(rows[keep], codes, kept)
+        return cls(scale, systems, *parts, values, dropped, kept.counted)
 
     def __post_init__(self) -> None:
         if len(set(self.systems)) < len(self.systems):
@@ -124,7 +128,8 @@ class Panel:
     @cached_property
     def whole(self) -> bool:
         """Whether the weights are whole numbers, and so counts."""
-        return bool((self.weights == np.floor(self.weights)).all())
+        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
+        return self.counted and bool(counts.all())
 
     def __add__(self, other: "Panel") -> "Panel":
         if not isinstance(other, Panel):
@@ -138,12 +143,13 @@ class Panel:
         if self.groups is not None and other.groups is not None:
             place = np.array([values.index(value) for value in other.group_values], int)
             groups = np.concatenate([self.groups, place[other.groups]])
-        both = zip(self._sums, other._sums, strict=True)
+        both = zip(self._sums[:3], other._sums[:3], strict=True)
         sums = Sums(*(np.concatenate(parts) for parts in both))
         rows = np.concatenate([self.rows, other.rows])
         parts = _gathered(rows, groups, sums)
         dropped = self.dropped + other.dropped
-        return Panel(self.scale, self.systems, *parts, tuple(values), dropped)
+        counted = self.counted and other.counted
+        return Panel(self.scale, self.systems, *parts, tuple(values), dropped, counted)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Panel) and self.to_dict() == other.to_dict()
@@ -168,6 +174,7 @@ class Panel:
             "groups": None if self.groups is None else self.groups.tolist(),
             "group_values": list(self.group_values),
             "dropped": self.dropped,
+            "counted": self.counted,
         }
 
     @classmethod
@@ -185,6 +192,7 @@ class Panel:
             groups,
             tuple(data["group_values"]),
             data["dropped"],
+            data["counted"],
         )
 
     # --- tables of it --------------------------------------------------------------------------
@@ -210,10 +218,12 @@ class Panel:
         if grouped:
             cells = cells + self._groups * (size * (size + 1) ** 2)
             shape = (len(self.group_values), *shape)
-        return Paired(self.scale, *(_tally(cells, part, shape) for part in self._sums[:2]))
+        items, weights = (_tally(cells, part, shape) for part in (self.items, self.weights))
+        return Paired(self.scale, items, weights, self.counted)
 
     def _confusion(self, cells: Array, shape: tuple[int, ...]) -> Confusion:
-        return Confusion(self.scale, *(_tally(cells, part, shape) for part in self._sums))
+        sums = self._sums.map(lambda part: _tally(cells, part, shape))
+        return Confusion(self.scale, *sums[:3], counted=self.counted)
 
     def _answers(self, system: str) -> Array:
         return self.rows[:, 1 + self.systems.index(system)].astype(np.int64)
@@ -230,13 +240,14 @@ def _tally(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
     return found.reshape(shape)
 
 
-def _sums(n: int, weights: Array | None) -> Sums:
+def single_items(n: int, weights: Array | None) -> Sums:
     """Return items, weights and squared weights of single items; weight 0 is no item."""
     if weights is None:
         one = np.ones(n, np.int64)
         return Sums(one, one.astype(float), one.astype(float))
     weights = checked(weights, 0)
-    return Sums((weights > 0).astype(np.int64), weights, weights**2)
+    fractions = (weights != np.floor(weights)).astype(np.int64)
+    return Sums((weights > 0).astype(np.int64), weights, weights**2, fractions)
 
 
 def _rows_of(lacking: Array) -> Places:
@@ -270,7 +281,7 @@ def _gathered(
     keys = rows if groups is None else np.concatenate([groups[:, None], rows], axis=1)
     keys = keys.astype(np.int16 if groups is None else np.int64)
     found, place = np.unique(keys, axis=0, return_inverse=True)
-    totals = [np.bincount(place.reshape(-1), weights=part) for part in sums]
+    totals = [np.bincount(place.reshape(-1), weights=part) for part in sums[:3]]
     totals[0] = totals[0].astype(np.int64)
     if groups is None:
         return found, totals[0], totals[1], totals[2], None

@@ -46,13 +46,13 @@ def count_columns(
         rows.widen()
         columns.widen()
         raw = _sums(rows, columns, weighing, groups)
-    raw = Sums(*(x.reshape(-1, len(rows.levels), len(columns.levels)) for x in raw))
+    raw = raw.map(lambda x: x.reshape(-1, len(rows.levels), len(columns.levels)))
     for axis, codes, name in ((1, rows, "gold"), (2, columns, "predicted")):
         if np.compress(codes.levels == OFF, raw.items, axis=axis).any():
             row = next(_rows(codes, OFF, weighing))
             raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
     if groups is None:
-        raw = Sums(*(x[0] for x in raw))
+        raw = raw.map(lambda x: x[0])
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
 
 
@@ -94,10 +94,8 @@ def settle(
     if no_answer and missing == "error":
         way = f"Leave them out with {DROP}, or count them as wrong with {WORST}."
         raise absent(no_answer, n, "predictions", rows.predicted(), way)
-    kept = Sums(*(np.array(x[..., :size, :]) for x in sums))
-    if missing == "drop":
-        for array in kept:
-            array[..., size] = 0
+    answered = np.arange(size + 1) < size if missing == "drop" else np.ones(size + 1, bool)
+    kept = sums.map(lambda x: x[..., :size, :] * answered)
     if not kept.items.any():
         reason = f"all {n} have a missing label" if n else "all weights are 0"
         raise NoItems(f"There are no items to evaluate: {reason}.")
@@ -144,7 +142,7 @@ def _sums(rows: Codes, columns: Codes, weights: Weights, groups: Groups | None) 
 def _placed(scale: Scale, raw: Sums, rows: Codes, columns: Codes) -> Sums:
     """Move sums from the columns' own codes to the positions of the scale."""
     to_rows, to_columns = (_one_hot(codes.levels, len(scale) + 1) for codes in (rows, columns))
-    return Sums(*(to_rows.T @ part @ to_columns for part in raw))
+    return raw.map(lambda x: to_rows.T @ x @ to_columns)
 
 
 def _one_hot(levels: NDArray[np.int64], size: int) -> NDArray[np.int64]:

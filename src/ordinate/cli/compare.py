@@ -1,0 +1,135 @@
+"""`ordinate compare`: what many systems answered to the same items in, leaderboards out."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import (
+    add_draws,
+    add_output,
+    add_systems,
+    counted,
+    metric_value,
+    names,
+    reported,
+)
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.evaluate.boards import Comparing
+    from ordinate.evaluate.compare import Comparison
+
+CORRECTIONS = ("max_t", "holm", "bh", "by", "none")
+
+EXAMPLES = """examples:
+  ordinate compare results.csv --gold level --systems model_a,model_b,model_c
+  ordinate compare gold.csv runs/*.csv --id essay --gold cefr --predicted answer
+  ordinate compare results.parquet --gold stars --systems a,b --scale 1..5 --groups writer
+  ordinate compare results.csv --systems a,b,c --against a --margin cem_ord=0.02 --correction holm
+  ordinate compare results.csv --systems a,b,c --pairs a:b,a:c --format json -o comparison.json
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="compare systems on the same items",
+        description="Compare systems that predicted levels for the same items: a leaderboard for "
+        "each metric with intervals and limits of ranks, differences with p-values for all pairs "
+        "at once, and tests for named pairs. The systems are columns of one file; or the first "
+        "file has the gold levels, and each further file is the run of a system.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_systems(parser)
+    add = parser.add_argument
+    add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
+    add(
+        "--against",
+        metavar="all|leader|NAME",
+        help="compare all pairs, each system with the leader, or each with a named one "
+        "(default: all, and leader above 50 systems)",
+    )
+    add(
+        "--correction",
+        choices=CORRECTIONS,
+        default="max_t",
+        help="how p-values are adjusted for many comparisons (default: max_t)",
+    )
+    add(
+        "--margin",
+        metavar="METRIC=VALUE",
+        action="append",
+        default=[],
+        help="a difference that does not matter, which says what is equivalent; may be repeated",
+    )
+    add(
+        "--pairs",
+        metavar="A:B",
+        action="append",
+        default=[],
+        help="pairs that get permutation tests and their like; may be repeated",
+    )
+    add_draws(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, and write the report."""
+    reported(options, [*options.files, options.map], lambda: _compared(options))
+    return 0
+
+
+def _compared(options: argparse.Namespace) -> "Comparison":
+    from dataclasses import replace
+
+    from ordinate.cli.progress import ticking
+    from ordinate.evaluate import Origin, chosen
+    from ordinate.evaluate.compare import Comparison
+
+    metrics, how = chosen(options.metrics), _how(options)
+    wanted = _pairs(options.pairs)
+    found = counted(options)
+    pairs = [_pair(text, found.panel.systems) for text in wanted]
+    origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
+    with ticking("comparing") as tick:
+        return Comparison.from_panel(
+            found.panel, metrics, replace(how, pairs=pairs), origin=origin, tick=tick
+        )
+
+
+def _how(options: argparse.Namespace) -> "Comparing":
+    """Return how to compare, checked before anything is read."""
+    from ordinate.evaluate.boards import Comparing
+
+    margins = [metric_value("--margin", text) for text in options.margin]
+    how = Comparing(
+        level=options.interval,
+        draws=options.draws,
+        seed=options.seed,
+        against=options.against,
+        correction=options.correction,
+        margins={metric.expression: margin for metric, margin in margins},
+    )
+    _ = how.intervals  # refuses a level, draws and a seed that make no sense
+    return how
+
+
+def _pairs(texts: list[str]) -> list[str]:
+    pairs = [pair for text in texts for pair in names("--pairs", text)]
+    for pair in pairs:
+        if not all(pair.partition(":")):
+            raise BadOption(f"--pairs takes two systems, such as a:b, not {pair!r}.")
+    return pairs
+
+
+def _pair(text: str, systems: tuple[str, ...]) -> tuple[str, str]:
+    """Return the two systems of a pair; their names may have colons too."""
+    parts = text.split(":")
+    ways = [(":".join(parts[:k]), ":".join(parts[k:])) for k in range(1, len(parts))]
+    known = [way for way in ways if set(way) <= set(systems)]
+    return known[0] if known else ways[0]

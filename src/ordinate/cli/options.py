@@ -1,0 +1,161 @@
+"""Options that several commands share, and how their texts are read."""
+
+import argparse
+import csv
+import math
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.data.systems import CountedSystems
+    from ordinate.metrics import Metric
+
+FORMATS = ("text", "json", "csv", "markdown", "latex")
+
+
+def add_labels(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say what the labels of a file mean."""
+    add = parser.add_argument
+    add(
+        "--scale",
+        help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), "
+        "integers (1..6), or labels from lowest to highest (low,mid,high)",
+    )
+    add(
+        "--map",
+        metavar="FILE",
+        help="labels to rename before the scale sees them: a JSON object, "
+        "or CSV with the header from,to",
+    )
+    add("--weights", metavar="COL", help="column of item weights")
+    add(
+        "--groups",
+        metavar="COL",
+        help="column of items that belong together (writers, topics, documents): intervals take "
+        "the groups for units",
+    )
+    add(
+        "--missing",
+        choices=("error", "drop", "worst"),
+        default="error",
+        help="what becomes of missing labels (default: error)",
+    )
+    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
+    add("--encoding", help="of text files (default: utf-8)")
+
+
+def add_systems(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say which systems to read."""
+    add = parser.add_argument
+    add(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="CSV, TSV, JSONL or Parquet, also gzipped: one file whose columns are systems, or a "
+        "file of gold levels and then one for each run",
+    )
+    add("--gold", metavar="COL", help="column of the gold levels")
+    add("--systems", metavar="A,B,…", help="columns of the systems")
+    add("--id", metavar="COL", help="column by which runs are joined to the gold file")
+    add("--predicted", metavar="COL", help="column of the predicted levels in each run")
+    add_labels(parser)
+
+
+def add_draws(parser: argparse.ArgumentParser) -> None:
+    """Add the options of intervals and their draws."""
+    add = parser.add_argument
+    add(
+        "--interval",
+        metavar="LEVEL",
+        type=float,
+        default=0.95,
+        help="level of the intervals (default: 0.95)",
+    )
+    add("--draws", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
+    add("--seed", type=int, default=0, help="of the draws (default: 0)")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how and where the report is written."""
+    add = parser.add_argument
+    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add(
+        "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
+    )
+    add("--force", action="store_true", help="overwrite existing outputs")
+
+
+def reported(
+    options: argparse.Namespace, inputs: Iterable[str | None], result: Callable[[], Any]
+) -> None:
+    """Write the report of a result, which is made when the output is known to be writable."""
+    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.report import render
+
+    keep_apart(inputs, [options.output])
+    with replacing(options.output, force=options.force) as report:
+        text = render(result(), options.format)
+        if report is None:
+            sys.stdout.write(text)
+        else:
+            report.write_text(text, encoding="utf-8")
+
+
+def counted(options: argparse.Namespace) -> "CountedSystems":
+    """Read the systems that the options of `add_systems` name."""
+    from ordinate.cli.progress import watch
+    from ordinate.data import read_map
+    from ordinate.data.systems import SystemColumns, count_systems
+    from ordinate.scale import Scale
+
+    columns = SystemColumns(
+        gold=options.gold,
+        systems=() if options.systems is None else names("--systems", options.systems),
+        predicted=options.predicted,
+        weights=options.weights,
+        groups=options.groups,
+        id=options.id,
+        delimiter=delimiter(options.delimiter),
+        encoding=options.encoding,
+        renamed=read_map(options.map) if options.map else {},
+    )
+    scale = Scale.of(options.scale) if options.scale is not None else None
+    return count_systems(options.files, columns, scale, options.missing, watch=watch)
+
+
+def delimiter(text: str | None) -> str | None:
+    """Return the character that separates columns."""
+    if text is None:
+        return None
+    letter = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(letter) != 1 or letter in '\r\n"':
+        raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
+    return letter
+
+
+def names(option: str, text: str) -> tuple[str, ...]:
+    """Return names separated by commas; a name with a comma stands in quotes."""
+    try:
+        found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
+    except csv.Error:
+        found = []
+    if not found or not all(found):
+        raise BadOption(f"{option} takes names separated by commas, such as a,b, not {text!r}.")
+    return tuple(found)
+
+
+def metric_value(option: str, text: str) -> "tuple[Metric, float]":
+    """Return metric and number of METRIC=VALUE."""
+    from ordinate.metrics import find
+
+    expression, _, number = text.rpartition("=")
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not expression or math.isnan(value):
+        raise BadOption(f"{option} takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
+    return find(expression), value

@@ -1,0 +1,74 @@
+"""`ordinate power`: a pilot in, the number of items that a difference takes out."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import add_draws, add_output, add_systems, counted, names, reported
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.evaluate.power import Plan
+
+EXAMPLES = """examples:
+  ordinate power pilot.csv --gold level --systems a,b --metric cem_ord --difference 0.02
+  ordinate power pilot.csv --gold level --systems a --metric mae --items 500,1000,5000
+  ordinate power gold.csv a.csv b.csv --id essay --gold level --predicted answer --difference 0.03
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "power",
+        help="plan how many items a comparison takes",
+        description="Plan from a pilot: how many items it takes to see a difference between two "
+        "systems like these, and how wide their intervals will be.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add_systems(parser)
+    add("--metric", default="cem_ord", help="name or expression (default: cem_ord)")
+    add("--difference", type=float, metavar="D", help="the difference to be seen")
+    add("--power", type=float, default=0.8, help="how often it should be seen (default: 0.8)")
+    add("--items", metavar="N,N", help="numbers of items to look at (default: around the pilot's)")
+    add_draws(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Plan, and write the report."""
+    reported(options, [*options.files, options.map], lambda: _planned(options))
+    return 0
+
+
+def _planned(options: argparse.Namespace) -> "Plan":
+    from ordinate.evaluate import Origin
+    from ordinate.evaluate.power import Plan, Planning
+    from ordinate.metrics import find
+
+    metric = find(options.metric)
+    asked = Planning(
+        options.difference,
+        options.power,
+        options.interval,
+        _sizes(options.items),
+        options.draws,
+        options.seed,
+    )
+    found = counted(options)
+    origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
+    return Plan.from_panel(found.panel, metric, asked, origin=origin)
+
+
+def _sizes(text: str | None) -> tuple[int, ...]:
+    if text is None:
+        return ()
+    try:
+        return tuple(int(part.replace("_", "")) for part in names("--items", text))
+    except ValueError:
+        raise BadOption(f"--items takes whole numbers, such as 500,1000, not {text!r}.") from None

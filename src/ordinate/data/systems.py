@@ -1,0 +1,55 @@
+"""Files of many systems on the same items: columns of one file, or one file for each run."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from ordinate.data.engine import connect
+from ordinate.data.files import Watch
+from ordinate.data.runs import Runs
+from ordinate.data.sources import open_sources
+from ordinate.data.ways import SystemColumns, Way
+from ordinate.data.wide import Wide
+from ordinate.scale import Scale
+from ordinate.summary import Panel
+from ordinate.summary.tabulate import Missing
+
+__all__ = ["CountedSystems", "SystemColumns", "count_systems"]
+
+
+@dataclass(frozen=True)
+class CountedSystems:
+    """The panel of files, and what a report says of where it came from.
+
+    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...]
+    joined: dict[str, dict[str, int]] | None
+    notes: tuple[str, ...]
+
+
+def count_systems(
+    paths: list[str],
+    columns: SystemColumns,
+    scale: Scale | None = None,
+    missing: Missing = "error",
+    *,
+    watch: Watch = lambda _: nullcontext(),
+) -> CountedSystems:
+    """Count what systems answered to the same items.
+
+    The systems are columns of one file (or of several files with the same columns); or the first
+    file has the gold levels, and each further one is the run of a system, joined by an id.
+    """
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        sources = reader.sources(paths)
+        way: Way = (Wide if columns.systems else Runs)(connection, sources, columns)
+        panel = way.panel(scale, missing)
+    files = tuple(source.name for source in sources)
+    return CountedSystems(panel, way.gold, files, way.joined, tuple(way.notes))
