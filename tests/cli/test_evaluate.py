@@ -55,8 +55,8 @@ def filled(result: dict) -> dict[tuple[str, str], float]:
 
 
 def facts(result: dict) -> dict:
-    """Return what does not depend on where the labels came from."""
-    kept = {key: value for key, value in result.items() if key != "source"}
+    """Return what depends neither on where the labels came from nor on other subgroups."""
+    kept = {key: value for key, value in result.items() if key not in {"source", "against_rest"}}
     return kept | {"by": {group: facts(part) for group, part in result["by"].items()}}
 
 

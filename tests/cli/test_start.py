@@ -186,9 +186,12 @@ def _lay_out(folder: Path, line: str) -> None:
         answers = [{options.id: k, predicted: label} for k, label in enumerate(labels)]
         (folder / options.files[0]).write_text("".join(json.dumps(a) + "\n" for a in answers))
         return
-    rows = "".join(f"{label},{label}\n" for label in [*labels, labels[0]])
-    content = f"{gold},{predicted}\n{rows}"
-    (folder / "results.csv").write_text(content)
+    rows = "".join(
+        f"{label},{label},{label},w{k}\n" for k, label in enumerate((*labels, labels[0]))
+    )
+    content = f"{gold},{predicted},level_2,writer\n{rows}"
+    for name in ("results.csv", "essays.csv"):
+        (folder / name).write_text(content)
     if "*.csv" in line:
         (folder / "more results.csv").write_text(content)
     if "results.csv.gz" in line:
