@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint bench docs clean
+.PHONY: help demo test test-all test-lowest lint bench coverage docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,11 @@ $(VENV)-bench/.bench: pyproject.toml constraints.txt
 $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
 
-demo: $(VENV)/.base ## evaluate the shipped example of CEFR levels
+demo: $(VENV)/.base ## evaluate and compare the shipped examples of CEFR levels
 	$(BIN)/ordinate evaluate "$$($(BIN)/python -m ordinate.examples cefr)" --gold gold --predicted predicted
+	@echo
+	$(BIN)/ordinate compare "$$($(BIN)/python -m ordinate.examples systems)" --gold gold \
+		--systems tfidf,forest,transformer,ensemble --metrics cem_ord
 
 lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/ruff check .
@@ -47,11 +50,15 @@ test-all: lint ## the same with the slow tests
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
 	$(VENV)-lowest/bin/python -m pytest -q
 
-bench: $(VENV)-bench/.bench ## measure against the peers, and write docs/benchmarks.md
+bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
 	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/benchmarks.md
+	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/benchmarks-inference.md
 
-docs: $(VENV)/.base ## regenerate the reference and all shown output
+coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
+	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md
+
+docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py
 
 clean: ## remove environments and caches
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-lowest .pytest_cache .mypy_cache .ruff_cache .hypothesis build
