@@ -127,7 +127,7 @@ def run(options: argparse.Namespace) -> int:
 def _evaluated(
     options: argparse.Namespace, judged: "list[Metric]", items: Path | None
 ) -> "Evaluation":
-    from ordinate.cli.progress import watch
+    from ordinate.cli.progress import ticking, watch
     from ordinate.data import Columns, count_files, read_map
     from ordinate.evaluate import Evaluation, Origin, chosen
     from ordinate.scale import Scale
@@ -152,16 +152,18 @@ def _evaluated(
     scale = Scale.of(options.scale) if options.scale is not None else None
     found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
     origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
-    return Evaluation.from_table(
-        found.table,
-        metrics,
-        by=found.by,
-        groups=found.groups,
-        human=found.human,
-        losses_of=options.losses or (),
-        interval=_intervals(options),
-        origin=origin,
-    )
+    with ticking("evaluating") as tick:
+        return Evaluation.from_table(
+            found.table,
+            metrics,
+            by=found.by,
+            groups=found.groups,
+            human=found.human,
+            losses_of=options.losses or (),
+            interval=_intervals(options),
+            origin=origin,
+            tick=tick,
+        )
 
 
 def _intervals(options: argparse.Namespace) -> "Intervals | None":

@@ -1,7 +1,7 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,9 +9,10 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.evaluate.baselines import Baselines, Yardstick, json_label
 from ordinate.evaluate.levels import levels, whole
 from ordinate.evaluate.losses import Loss, losses
-from ordinate.evaluate.subgroups import against_rest
+from ordinate.evaluate.subgroups import difference, rests_of
 from ordinate.evaluate.tables import tables_of
 from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.draws import Tick
 from ordinate.inference.result import nowhere
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
 from ordinate.report import Document, html, render
@@ -39,6 +40,7 @@ BETTER = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
 Declared = Scale | str | Iterable[Hashable] | None
 Wanted = str | Metric | Iterable[str | Metric] | None
 Interval = Intervals | float | None
+Step = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Evaluation:
         losses_of: Wanted = (),
         interval: Interval = 0.95,
         origin: Origin | None = None,
+        tick: Tick | None = None,
     ) -> "Evaluation":
         """Evaluate a table that is already counted, and the tables of its subgroups.
 
@@ -147,18 +150,19 @@ class Evaluation:
         wanted, how = chosen(metrics), intervals(interval)
         source = table if groups is None else groups
         parts = _filled(by)
+        step = _steps(tick, len(parts) * (1 if how is None else 2))
         whole_one = cls(
             table,
-            _measured(table, wanted, source, how),
+            _measured(table, wanted, source, how, None if parts else tick),
             levels(table, None if how is None or groups is not None else how.level),
-            {group: cls._part(part, wanted, how) for group, part in parts.items()},
+            {group: step(cls._part(part, wanted, how)) for group, part in parts.items()},
             origin or Origin(),
             how,
             None if groups is None else len(groups.weights),
             None if human is None else _ceiling(human, wanted, how),
             {m.expression: losses(m, table) for m in (chosen(losses_of) if losses_of else ())},
         )
-        return whole_one._with_differences(parts, wanted, how)
+        return whole_one._with_differences(parts, wanted, how, step)
 
     @classmethod
     def _part(cls, part: Confusion, metrics: list[Metric], how: Intervals | None) -> "Evaluation":
@@ -167,14 +171,21 @@ class Evaluation:
         return cls.from_table(table, metrics, groups=groups, interval=how)
 
     def _with_differences(
-        self, parts: dict[Hashable, Confusion], metrics: list[Metric], how: Intervals | None
+        self,
+        parts: dict[Hashable, Confusion],
+        metrics: list[Metric],
+        how: Intervals | None,
+        step: Step,
     ) -> "Evaluation":
         """Return the same, in which each subgroup knows how it differs from the others."""
         if how is None or len(parts) < 2:
             return self
-        found = {name: {n: s.estimate for n, s in e.metrics.items()} for name, e in self.by.items()}
-        apart = against_rest(parts, found, metrics, how)
-        by = {name: replace(e, against_rest=apart[name]) for name, e in self.by.items()}
+        by = {}
+        for name, rest in rests_of(parts).items():
+            others = step(estimate(metrics, rest, how))
+            scores = self.by[name].metrics.items()
+            apart = {n: difference(s.estimate, others[n]) for n, s in scores if s.estimate}
+            by[name] = replace(self.by[name], against_rest=apart)
         return replace(self, by=by)
 
     def __str__(self) -> str:
@@ -352,12 +363,16 @@ def intervals(wanted: Interval) -> Intervals | None:
 
 
 def _measured(
-    table: Confusion, metrics: list[Metric], source: Confusion, how: Intervals | None
+    table: Confusion,
+    metrics: list[Metric],
+    source: Confusion,
+    how: Intervals | None,
+    tick: Tick | None,
 ) -> dict[str, Score]:
     yardstick = Yardstick(table)
     gold = table.gold > 0
     used = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
-    limits = {} if how is None else estimate(metrics, source, how)
+    limits = {} if how is None else estimate(metrics, source, how, tick)
     scores = {}
     for metric in metrics:
         value, reason = _value(metric, table)
@@ -367,6 +382,20 @@ def _measured(
             metric, value, reason, used[metric.levels], baselines, found
         )
     return scores
+
+
+def _steps(tick: Tick | None, count: int) -> Step:
+    """Return a function that passes a result on, and says how many of the steps are done."""
+    done = 0
+
+    def step(result: Any) -> Any:
+        nonlocal done
+        done += 1
+        if tick is not None:
+            tick(done / count)
+        return result
+
+    return step
 
 
 def _ceiling(human: Confusion, metrics: list[Metric], how: Intervals | None) -> dict[str, Estimate]:

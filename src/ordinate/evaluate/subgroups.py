@@ -2,33 +2,14 @@
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
-from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference import Estimate
 from ordinate.inference.result import nowhere
-from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
 METHOD = "mover"
-
-
-def against_rest(
-    parts: dict[Hashable, Confusion],
-    found: dict[Hashable, dict[str, Any]],
-    metrics: list[Metric],
-    how: Intervals,
-) -> dict[Hashable, dict[str, Estimate]]:
-    """Return for each subgroup its value minus that of all other items, by metric.
-
-    `parts` are the tables of the subgroups, `found` the estimates of their metrics.
-    """
-    apart = {}
-    for name, rest in _rests(parts).items():
-        others = estimate(metrics, rest, how)
-        apart[name] = {key: difference(found[name][key], others[key]) for key in others}
-    return apart
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
@@ -50,7 +31,7 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(value, value - below, value + above, METHOD, undefined)
 
 
-def _rests(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
+def rests_of(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
     """Return for each subgroup all other items: what comes before it, and what comes after."""
     tables = list(parts.values())
     if tables[0].shape:

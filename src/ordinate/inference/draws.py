@@ -78,9 +78,18 @@ def _ticking(results: Iterator[Any], count: int, tick: Tick | None) -> list[Any]
 
 
 def replicate(
-    metrics: Sequence[Metric], table: Confusion, redraw: Redraw, draws: Draws, numbers: int = 0
+    metrics: Sequence[Metric],
+    table: Confusion,
+    redraw: Redraw,
+    draws: Draws,
+    *,
+    numbers: int = 0,
+    tick: Tick | None = None,
 ) -> dict[str, Array]:
-    """Return the values of metrics, by expression, on tables drawn in place of one table."""
+    """Return the values of metrics, by expression, on tables drawn in place of one table.
+
+    `numbers` is how many numbers a draw needs, if that is more than a table has.
+    """
 
     def work(rng: "Generator", size: int) -> list[Array]:
         drawn = table.with_cells(redraw(rng, size))
@@ -88,7 +97,7 @@ def replicate(
 
     if not metrics:
         return {}
-    blocks = draws.by_block(max(table.weights.size, numbers), work)
+    blocks = draws.by_block(max(table.weights.size, numbers), work, tick=tick)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 

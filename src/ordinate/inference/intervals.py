@@ -14,7 +14,7 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import acceleration, bca, percentile
 from ordinate.inference.delta import influence, limits, quantile, variance
 from ordinate.inference.distributions import student
-from ordinate.inference.draws import Draws, redrawing, replicate
+from ordinate.inference.draws import Draws, Tick, redrawing, replicate
 from ordinate.inference.groups import FEW, linearised_error
 from ordinate.inference.result import Estimate, nowhere
 from ordinate.inference.small import (
@@ -78,24 +78,27 @@ class Intervals:
 
 
 def estimate(
-    metrics: Sequence[Metric], source: Confusion, how: Intervals | None = None
+    metrics: Sequence[Metric],
+    source: Confusion,
+    how: Intervals | None = None,
+    tick: Tick | None = None,
 ) -> dict[str, Estimate]:
     """Return metrics by expression, each with its interval.
 
     `source` is one table, or a batch of tables: one for each group of items that belong together.
     """
-    return _Estimator(source, how or Intervals()).run(metrics)
+    return _Estimator(source, how or Intervals(), tick).run(metrics)
 
 
 class _Estimator:
-    def __init__(self, source: Confusion, how: Intervals) -> None:
+    def __init__(self, source: Confusion, how: Intervals, tick: Tick | None) -> None:
         self.grouped = bool(source.shape)
         if len(source.shape) > 1:
             raise BadOption("Groups are a batch of tables with one leading axis.")
         if self.grouped and how.stratified:
             raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
         self.source = source[source.total > 0] if self.grouped else source
-        self.how = how
+        self.how, self.tick = how, tick
         self.table = source.pooled if self.grouped else source
         self.draws = Draws(how.draws, how.seed)
         self.values: dict[str, float] = {}
@@ -196,11 +199,13 @@ class _Estimator:
         if metrics:
             redraw = redrawing(self.source, stratified=self.how.stratified)
             groups = len(self.source.weights) if self.grouped else 0
-            self.redrawn = replicate(metrics, self.table, redraw, self.draws, groups)
+            self.redrawn = replicate(
+                metrics, self.table, redraw, self.draws, numbers=groups, tick=self.tick
+            )
 
     def _imagine(self, metrics: list[Metric], prior: float | None) -> None:
         redraw = posterior(effective(self.source), prior, stratified=self.how.stratified)
-        self.posterior |= replicate(metrics, self.table, redraw, self.draws)
+        self.posterior |= replicate(metrics, self.table, redraw, self.draws, tick=self.tick)
 
     # --- limits ------------------------------------------------------------------------------
 
