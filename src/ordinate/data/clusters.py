@@ -5,8 +5,6 @@ from collections.abc import Callable
 from ordinate.data.engine import Connection
 from ordinate.data.query import Items
 from ordinate.data.sources import read
-from ordinate.errors import MissingLabels
-from ordinate.summary.tabulate import DROP
 
 FILE = 1 << 40  # more rows than a file has: `nth` counts on from file to file
 
@@ -40,12 +38,3 @@ def clusters(connection: Connection, items: str, name: str) -> list[str]:
         "ORDER BY min(nth)"
     )
     return [row[0] for row in read(connection, query, name)]
-
-
-def no_group(count: int, n: int, column: str, places: list[str]) -> MissingLabels:
-    """Return the error for items of which nobody knows to which group they belong."""
-    shown = ", ".join(places) + (", …" if count > len(places) else "")
-    return MissingLabels(
-        f"{count} of {n} items have no group ({shown} of column {column!r}). "
-        f"Leave them out with {DROP}."
-    )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinate.data.clusters import no_group, numbered, store
+from ordinate.data.clusters import numbered, store
 from ordinate.data.engine import Connection, connect
 from ordinate.data.items import write_items
 from ordinate.data.places import Places
@@ -22,7 +22,7 @@ from ordinate.scale import Scale
 from ordinate.scale.labels import is_missing
 from ordinate.summary import Confusion
 from ordinate.summary.counting import Sums
-from ordinate.summary.tabulate import DROP, Missing, MissingRows, absent
+from ordinate.summary.tabulate import DROP, Missing, MissingRows, absent, no_group
 
 Watch = Callable[[Connection], AbstractContextManager[None]]
 SUMS = ("items", "weight", "square", "fractions")  # as the engine names them
@@ -158,7 +158,9 @@ class _Count:
             _joined(cells) if self.items[0].keyed else None,
             tuple(self.planner.notes),
             tables.of_groups() if grouped else None,
-            found.human(rows, missing) if self.columns.second_gold is not None else None,
+            found.human(rows, missing, grouped=grouped)
+            if self.columns.second_gold is not None
+            else None,
         )
 
     # --- counting ----------------------------------------------------------------------------
@@ -237,7 +239,7 @@ class _Count:
         n = int(found.sums.items.sum())
         if alone.any() and missing != "drop":
             places = self.places.empty("cluster")
-            raise no_group(found.items(alone), n, str(self.columns.groups), places)
+            raise no_group(found.items(alone), n, f"column {self.columns.groups!r}", places)
         if self.columns.second_gold is not None:
             once = found.judged_once
         if once.any() and missing != "drop":

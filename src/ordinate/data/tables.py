@@ -51,12 +51,16 @@ class Coded:
         batch = Confusion.settled(self.scale, sums, rows, missing)
         return Tables(batch, pairs // groups, pairs % groups)
 
-    def human(self, rows: MissingRows, missing: Missing) -> Confusion:
-        """Return the table of the second gold labels, on the items that the other tables have."""
+    def human(self, rows: MissingRows, missing: Missing, *, grouped: bool) -> Confusion:
+        """Return the table of the second gold labels, on the items that the other tables have.
+
+        With groups it is a batch, too.
+        """
         unanswered = self.predicted == len(self.scale)
         left = self.without(unanswered) if missing == "drop" else self
-        sums = _counted(left, np.zeros_like(self.gold), self.second, 1)
-        return Confusion.settled(self.scale, sums, rows, missing).pooled
+        sums = _counted(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
+        batch = Confusion.settled(self.scale, sums, rows, missing)
+        return _filled(batch) if grouped else batch.pooled
 
 
 @dataclass(frozen=True)
@@ -73,8 +77,11 @@ class Tables:
 
     def of_subgroup(self, index: int, *, grouped: bool) -> Confusion:
         """Return the table of a subgroup, or the batch of its groups."""
-        part = self.batch[self.by == index]
-        return _filled(part) if grouped else part[0]
+        here = self.by == index
+        part = self.batch[here]
+        if not grouped:
+            return part[0]
+        return part.summed(self.group[here], int(self.group.max(initial=0)) + 1)
 
 
 def _counted(coded: Coded, slot: Array, answers: Array, slots: int) -> Sums:

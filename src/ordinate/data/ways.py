@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.data.clusters import no_group
 from ordinate.data.engine import Connection
 from ordinate.data.places import Places
 from ordinate.data.query import WEIGHT, column_named, column_of, label_of
@@ -18,7 +17,7 @@ from ordinate.scale import Scale
 from ordinate.scale.encode import Groups
 from ordinate.summary import Panel
 from ordinate.summary.counting import Sums
-from ordinate.summary.tabulate import WORST, Missing
+from ordinate.summary.tabulate import WORST, Missing, no_group
 
 Array = NDArray[Any]
 
@@ -119,7 +118,9 @@ class Way(ABC):
         if cells.alone.any() and missing != "drop":
             items = cells.sums.items
             count, n = int(items[cells.alone].sum()), int(items.sum())
-            raise no_group(count, n, str(self.columns.groups), self.places.empty("cluster"))
+            raise no_group(
+                count, n, f"column {self.columns.groups!r}", self.places.empty("cluster")
+            )
 
     def alive(self) -> str:
         """Return SQL that tells whether an item counts: one of weight 0 does not exist."""

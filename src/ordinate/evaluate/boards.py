@@ -101,8 +101,8 @@ class Pair:
     """First minus second: limits that hold for all pairs of the family at once, and p-values.
 
     `verdict` says of the first: 'better', 'worse', 'undecided' or 'identical'; `margin_verdict`
-    says whether it is 'equivalent', 'non-inferior' or 'undecided' within the margin, if there is
-    one.
+    says whether it is 'equivalent', 'non-inferior', 'inferior' or 'undecided' by the margin, if
+    there is one.
     """
 
     first: str
@@ -269,7 +269,9 @@ class _Race:
             order = np.argsort(self.rank, kind="stable")
             first, second = all_pairs(count)
             return order[first], order[second]
-        named = self.how.against in self.names
+        named = self.how.against != LEADER
+        if named and self.how.against not in self.names:  # it has no value on this metric
+            return np.empty(0, int), np.empty(0, int)
         centre = self.names.index(str(self.how.against)) if named else self.leader
         others = np.array([k for k in range(count) if k != centre], int)
         against = np.full(len(others), centre)
@@ -333,6 +335,8 @@ class _Race:
         return Pair(*names, value, low, high, p, adjusted, verdict, within)
 
     def _notes(self, tests: int) -> list[str]:
+        if self.how.against not in {ALL, LEADER, *self.names}:
+            return [f"{self.how.against} has no value, so nothing is compared with it."]
         least = 1.0 / (len(self.drawn) + 1.0)
         if self.how.correction in CORRECTIONS and tests and least > (1 - self.how.level) / tests:
             needed = math.ceil(tests / (1.0 - self.how.level))
@@ -375,7 +379,7 @@ def concluded(metric: Metric, standings: list[Standing], pairs: list[Pair]) -> s
     if open_:
         parts.append(f"It cannot be told apart from {_listed(open_)}.")
     if same:
-        parts.append(f"{_listed(same)} answers the same, as far as this metric sees.")
+        parts.append(f"This metric sees no difference from {_listed(same)}.")
     return " ".join(parts)
 
 

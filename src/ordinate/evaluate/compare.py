@@ -153,6 +153,9 @@ def compare(
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
     if len(systems) < 2:
         raise BadOption(f"Comparing takes two systems or more, and there is {len(systems)}.")
+    named = [tuple(pair) for pair in pairs]
+    if any(len(pair) != 2 for pair in named):
+        raise BadOption("A pair is two different systems.")
     declared = resolve(scale, gold, *systems.values())
     origin = Origin(notes=preset_note(declared) if scale is None else ())
     grouped = None if groups is None else factorise(groups, "groups")
@@ -164,7 +167,7 @@ def compare(
         against,
         correction,
         dict(margins or {}),
-        [(first, second) for first, second in pairs],
+        [(first, second) for first, second in named],
     )
     return Comparison.from_panel(panel, metrics, how, origin=origin)
 
@@ -174,9 +177,8 @@ def compare(
 
 def _tests(panel: Panel, metrics: list[Metric], first: str, second: str, seed: int) -> PairTests:
     pairs = panel.paired(first, second, grouped=panel.groups is not None)
-    whole = pairs.pooled if panel.groups is not None else pairs
     swapped = {metric.expression: _swapped(metric, pairs, seed) for metric in metrics}
-    return PairTests(first, second, swapped, _classical(whole))
+    return PairTests(first, second, swapped, _classical(pairs))
 
 
 def _swapped(metric: Metric, pairs: Paired, seed: int) -> Test:
@@ -193,6 +195,11 @@ def _classical(pairs: Paired) -> dict[str, Test]:
         "bowker": lambda: bowker(pairs.answers),
         "stuart_maxwell": lambda: stuart_maxwell(pairs.answers),
     }
+    if pairs.weights.ndim > 3:
+        note = "it takes items as independent, and they come in groups"
+        return {name: Test(math.nan, note=note) for name in ways}
+    if not pairs.whole:
+        return {name: Test(math.nan, note="the weights are no counts") for name in ways}
     found = {}
     for name, way in ways.items():
         try:

@@ -178,7 +178,7 @@ def _losses(result: Evaluation) -> list[Grid]:
                 "no answer" if loss.predicted is None else str(loss.predicted),
                 _count(loss.weight),
                 loss.gain,
-                f"{loss.per_item:.2g}",
+                shown(loss.per_item) if math.isnan(loss.per_item) else f"{loss.per_item:.2g}",
             )
             for loss in found[:MOST_LOSSES]
         )

@@ -5,6 +5,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.evaluate.baselines import Baselines, Yardstick, json_label
 from ordinate.evaluate.levels import levels, whole
@@ -158,7 +160,7 @@ class Evaluation:
             {group: step(cls._part(part, wanted, how)) for group, part in parts.items()},
             origin or Origin(),
             how,
-            None if groups is None else len(groups.weights),
+            None if groups is None else int((groups.total > 0).sum()),
             None if human is None else _ceiling(human, wanted, how),
             {m.expression: losses(m, table) for m in (chosen(losses_of) if losses_of else ())},
         )
@@ -354,7 +356,7 @@ def preset_note(scale: Scale) -> tuple[str, ...]:
 
 def _filled(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
     """Return the tables of groups by value, without groups that have no items left."""
-    return {value: part for value, part in groups if part.total > 0}
+    return {value: part for value, part in groups if np.any(part.total > 0)}
 
 
 def intervals(wanted: Interval) -> Intervals | None:
@@ -401,7 +403,8 @@ def _steps(tick: Tick | None, count: int) -> Step:
 def _ceiling(human: Confusion, metrics: list[Metric], how: Intervals | None) -> dict[str, Estimate]:
     if how is not None:
         return estimate(metrics, human, how)
-    found = {metric.expression: _value(metric, human) for metric in metrics}
+    table = human.pooled if human.shape else human
+    found = {metric.expression: _value(metric, table) for metric in metrics}
     return {name: nowhere(value, reason or "") for name, (value, reason) in found.items()}
 
 

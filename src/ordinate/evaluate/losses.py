@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.errors import NotApplicable
 from ordinate.evaluate.baselines import BLOCK, json_label
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
@@ -47,7 +48,10 @@ def losses(metric: Metric, table: Confusion) -> tuple[Loss, ...]:
     """Return the cells of wrong answers, the most costly first."""
     wrong = table.weights * (1.0 - np.eye(*table.weights.shape))
     rows, columns = np.nonzero(wrong)
-    now = _merit(metric, metric(table))
+    try:
+        now = _merit(metric, metric(table))
+    except NotApplicable as reason:
+        raise NotApplicable(f"{metric.expression} has no losses to trace: {reason}.") from None
     labels = (*table.scale.labels, None)
     found = []
     block = max(1, BLOCK // table.weights.size)

@@ -86,8 +86,7 @@ class Plan:
     ) -> "Plan":
         """Plan from one or two systems of a panel that is already counted."""
         asked, wanted = asked or Planning(), find(metric)
-        if len(panel.systems) > 2:
-            raise BadOption(f"A plan takes one system or two, not {len(panel.systems)}.")
+        _one_or_two(len(panel.systems))
         if asked.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _value(wanted, panel, system) for system in panel.systems}
@@ -97,7 +96,9 @@ class Plan:
         if len(panel.systems) == 2:
             spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(panel.n)
         needed = needed_items(spread, asked)
-        sizes = {round(times * panel.n) for times in AROUND} if not asked.items else asked.items
+        sizes = (
+            {max(1, round(times * panel.n)) for times in AROUND} if not asked.items else asked.items
+        )
         more = () if needed is None or asked.items else (needed,)
         by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
         outlooks = tuple(_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more}))
@@ -174,6 +175,9 @@ def power(
     >>> power(gold, {"a": good, "b": flat}, "mae", 0.1, scale="low,mid,high").needed > 90
     True
     """
+    if not isinstance(systems, Mapping):
+        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
+    _one_or_two(len(systems))
     declared = resolve(scale, gold, *systems.values())
     grouped = None if groups is None else factorise(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
@@ -188,6 +192,11 @@ def needed_items(spread: float | None, asked: Planning) -> int | None:
         return None
     reach = quantile(asked.level) + NormalDist().inv_cdf(asked.power)
     return max(1, math.ceil((reach * spread / asked.difference) ** 2))
+
+
+def _one_or_two(systems: int) -> None:
+    if systems not in {1, 2}:
+        raise BadOption(f"A plan takes one system or two, not {systems}.")
 
 
 def _value(metric: Metric, panel: Panel, system: str) -> float:

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Hashable
 
-import numpy as np
-
 from ordinate.inference import Estimate
 from ordinate.inference.result import nowhere
 from ordinate.summary import Confusion
@@ -34,8 +32,6 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 def rests_of(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
     """Return for each subgroup all other items: what comes before it, and what comes after."""
     tables = list(parts.values())
-    if tables[0].shape:
-        return {name: _joined(tables[:k] + tables[k + 1 :]) for k, name in enumerate(parts)}
     before, after = [tables[0]], [tables[-1]]
     for table in tables[1:]:
         before.append(before[-1] + table)
@@ -44,11 +40,3 @@ def rests_of(parts: dict[Hashable, Confusion]) -> dict[Hashable, Confusion]:
     after.reverse()
     rests = [after[1], *map(Confusion.__add__, before, after[2:]), before[-2]]
     return dict(zip(parts, rests, strict=True))
-
-
-def _joined(batches: list[Confusion]) -> Confusion:
-    """Return the groups of several subgroups as one batch."""
-    columns = zip(*((b.items, b.weights, b.squares) for b in batches), strict=True)
-    items, weights, squares = (np.concatenate(arrays) for arrays in columns)
-    counted = all(batch.counted for batch in batches)
-    return Confusion(batches[0].scale, items, weights, squares, counted=counted)

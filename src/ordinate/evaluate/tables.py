@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, NoItems
+from ordinate.errors import MissingLabels, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encode import Groups, factorise
 from ordinate.summary import Confusion, Panel
-from ordinate.summary.tabulate import DROP, SHOWN, Missing, same_length
+from ordinate.summary.tabulate import DROP, SHOWN, Missing, no_group, same_length
 
 Index = NDArray[np.int64]
 SECOND = "second_gold"
@@ -46,15 +46,18 @@ def tables_of(
     if crossed is None:
         return Tables(batch, [], None, human)
     place = np.array(crossed.values, np.int64)
-    kept = np.ones(len(place), bool) if units is None else place[:, 1] != _nowhere(units)
-    lost = int(batch[~kept].items.sum() + np.sum(batch[~kept].dropped))
-    batch, place = batch[kept], place[kept]
+    alone = place[:, 1] == (-1 if units is None else _nowhere(units))
+    lost = int(batch[alone].items.sum() + np.sum(batch[alone].dropped))
+    batch, place = batch[~alone], place[~alone]
     table = batch.pooled
     if not table.items.any():
         raise NoItems("There are no items to evaluate: none has a group.")
-    found = [] if parts is None else _subgroups(batch, place, parts, grouped=units is not None)
-    whole = None if units is None else batch.summed(*_dense(place[:, 1]))
-    return Tables(replace(table, dropped=table.dropped + lost), found, whole, human)
+    units_of, count = _dense(place[:, 1])
+    by_unit = None if units is None else batch.summed(units_of, count)
+    if human is not None:
+        human = human[~alone].summed(units_of, count) if units is not None else human.pooled
+    found = [] if parts is None else _subgroups(batch, place[:, 0], parts, units_of, by_unit)
+    return Tables(replace(table, dropped=table.dropped + lost), found, by_unit, human)
 
 
 def _batch(
@@ -73,18 +76,23 @@ def _batch(
         return Confusion.by_group(scale, gold, predicted, crossed, weights, missing), None
     answers = {"predicted": predicted, SECOND: second}
     panel = Panel.of(scale, gold, answers, weights, crossed, missing)
-    human = panel.table(SECOND)
-    if human.has_unanswered:
+    if panel.table(SECOND).has_unanswered:
+        silent = float(panel.table(SECOND).unanswered.sum())
         raise MissingLabels(
-            f"{human.unanswered.sum():g} levels of {SECOND} are missing. Leave these items out "
-            f"with {DROP}."
+            f"{silent:g} levels of {SECOND} are missing. Leave these items out with {DROP}."
         )
     if crossed is None:
-        return replace(panel.table("predicted"), dropped=panel.dropped), human
-    batch = panel.by_group("predicted")
-    first = np.zeros(len(batch.weights), np.int64)
-    first[:1] = panel.dropped
-    return replace(batch, dropped=first), human
+        return replace(panel.table("predicted"), dropped=panel.dropped), panel.table(SECOND)
+    return _spread(panel, "predicted", crossed, weights), _spread(panel, SECOND, crossed, weights)
+
+
+def _spread(panel: Panel, system: str, crossed: Groups, weights: Any) -> Confusion:
+    """Return a table for each pair of subgroup and group, also for those without items left."""
+    index = np.array([crossed.values.index(value) for value in panel.group_values])
+    batch = panel.by_group(system).summed(index, len(crossed.values))
+    alive = np.ones(len(crossed.codes), bool) if weights is None else np.asarray(weights) > 0
+    before = np.bincount(crossed.codes[alive], minlength=len(crossed.values))
+    return replace(batch, dropped=before - batch.items.sum(axis=(-2, -1)).astype(np.int64))
 
 
 def _crossed(parts: Groups | None, units: Groups | None, missing: Missing) -> Groups | None:
@@ -92,9 +100,9 @@ def _crossed(parts: Groups | None, units: Groups | None, missing: Missing) -> Gr
     if parts is None and units is None:
         return None
     if units is not None and None in units.values and missing != "drop":
-        places = np.flatnonzero(units.codes == units.values.index(None))
-        rows = ", ".join(f"row {row + 1}" for row in places[:SHOWN])
-        raise BadInput(f"{len(places)} items have no group ({rows}). Leave them out with {DROP}.")
+        alone = np.flatnonzero(units.codes == units.values.index(None))
+        rows = [f"row {row + 1}" for row in alone[:SHOWN]]
+        raise no_group(len(alone), len(units.codes), "groups", rows)
     if parts is not None and units is not None:
         same_length(len(parts.codes), len(units.codes), "subgroups", "groups")
     none = np.zeros_like(next(x.codes for x in (parts, units) if x is not None))
@@ -108,14 +116,16 @@ def _nowhere(units: Groups) -> int:
 
 
 def _subgroups(
-    batch: Confusion, place: Index, parts: Groups, *, grouped: bool
+    batch: Confusion, part_of: Index, parts: Groups, units_of: Index, by_unit: Confusion | None
 ) -> list[tuple[Any, Confusion]]:
-    if not grouped:
-        return [(parts.values[part], batch[k]) for k, (part, _) in enumerate(place)]
+    """Return the table of each subgroup; with groups, a batch that has every group."""
+    if by_unit is None:
+        return [(parts.values[part], batch[k]) for k, part in enumerate(part_of)]
+    count = len(by_unit.weights)
     return [
-        (value, batch[place[:, 0] == part])
+        (value, batch[part_of == part].summed(units_of[part_of == part], count))
         for part, value in enumerate(parts.values)
-        if (place[:, 0] == part).any()
+        if (part_of == part).any()
     ]
 
 

@@ -1,12 +1,14 @@
 """Many systems on the same items: one draw of the items serves all of them."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import NotApplicable
 from ordinate.inference.delta import influence
 from ordinate.inference.draws import BLOCK, Draws, Tick, group_draws, redrawn
 from ordinate.metrics import Metric
@@ -26,16 +28,25 @@ def joint_values(
 ) -> dict[str, Array]:
     """Return the values [B, S] of metrics, by expression, on items drawn again for all systems.
 
-    Where the distinct rows are too many, the values are drawn from the normal distribution that
-    they approach, with the covariance of the systems' influences.
+    Where the distinct rows are too many, the values of smooth metrics are drawn from the normal
+    distribution that they approach, with the covariance of the systems' influences.
     """
-    if len(panel) > MOST_ROWS and panel.groups is None:
-        return {m.expression: _normal_values(panel, m, draws) for m in metrics}
+    large = len(panel) > MOST_ROWS and panel.groups is None
+    normal = [metric for metric in metrics if large and metric.smooth]
+    found = {metric.expression: _normal_values(panel, metric, draws) for metric in normal}
+    rest = [metric for metric in metrics if metric.expression not in found]
+    return found | _drawn_values(panel, rest, draws, tick) if rest else found
+
+
+def _drawn_values(
+    panel: Panel, metrics: Sequence[Metric], draws: Draws, tick: Tick | None
+) -> dict[str, Array]:
     size = len(panel.scale)
     tables = len(panel.systems) * size * (size + 1)
+    order = _canonical(panel)
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        cells = _tables(panel, _multiplicities(panel, rng, count))
+        cells = _tables(panel, _multiplicities(panel, order, rng, count))
         return [_measured(metric, panel, cells) for metric in metrics]
 
     blocks = draws.by_block(len(panel) + tables, work, block=LARGE, tick=tick)
@@ -43,12 +54,23 @@ def joint_values(
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
 
-def _multiplicities(panel: Panel, rng: "Generator", count: int) -> Array:
+def _canonical(panel: Panel) -> Array:
+    """Return an order of the rows that does not depend on the order or the names of systems."""
+    tables = [panel.table(system).weights.reshape(-1).tolist() for system in panel.systems]
+    systems = sorted(range(len(tables)), key=tables.__getitem__)
+    columns = [panel.rows[:, 1 + system] for system in reversed(systems)]
+    return np.lexsort([*columns, panel.rows[:, 0]])
+
+
+def _multiplicities(panel: Panel, order: Array, rng: "Generator", count: int) -> Array:
     """Return the weight [count, U] of each row in each draw."""
     if panel.groups is not None:
         drawn = group_draws(rng, len(panel.group_values), count)
         return drawn[:, panel.groups] * panel.weights
-    return redrawn(rng, panel.weights, None if panel.whole else panel.squares, count)
+    squares = None if panel.whole else panel.squares[order]
+    found = np.empty((count, len(panel)))
+    found[:, order] = redrawn(rng, panel.weights[order], squares, count)
+    return found
 
 
 def _tables(panel: Panel, drawn: Array) -> Array:
@@ -79,17 +101,24 @@ def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
 
 
 def _normal_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
-    """Return normal draws: Cov(s, t) = sum over items of IF_s IF_t / N^2, squared weights."""
-    pulls = np.empty((len(panel), len(panel.systems)))
-    values = np.empty(len(panel.systems))
+    """Return normal draws: Cov(s, t) = sum over items of IF_s IF_t / N^2, squared weights.
+
+    A system on which the metric has no value has none in any draw.
+    """
+    values = np.full(len(panel.systems), np.nan)
+    pulls = np.zeros((len(panel), len(panel.systems)))
     for index, system in enumerate(panel.systems):
         table = panel.table(system)
-        values[index] = metric(table)
-        pulls[:, index] = influence(metric, table)[panel.rows[:, 0], panel.rows[:, 1 + index]]
+        with suppress(NotApplicable):
+            values[index] = metric(table)
+        if not np.isnan(values[index]):
+            pull = influence(metric, table)
+            pulls[:, index] = pull[panel.rows[:, 0], panel.rows[:, 1 + index]]
     squares = panel.weights if panel.whole else panel.squares
     covariance = (pulls * squares[:, None]).T @ pulls / panel.weights.sum() ** 2
     rng = np.random.default_rng([draws.seed, 0])
-    return rng.multivariate_normal(values, covariance, draws.count, method="eigh")
+    around = rng.multivariate_normal(np.zeros(len(values)), covariance, draws.count, method="eigh")
+    return values + around
 
 
 # --- differences ---------------------------------------------------------------------------------
@@ -143,8 +172,9 @@ def _errors(drawn: Array, first: Array, second: Array) -> Array:
 
 
 def _ratio(part: Array, error: Array) -> Array:
-    """Return part / error; a pair that never differs has no error, and no difference."""
-    return np.divide(part, error, out=np.zeros(np.shape(part)), where=error > 0)
+    """Return part / error; without an error any difference reaches infinitely far."""
+    sure = np.where(part > TIE, np.inf, 0.0)
+    return np.divide(part, error, out=sure, where=error > 0)
 
 
 def _exceeded(
@@ -217,12 +247,13 @@ def told_apart(values: Array, drawn: Array, level: float) -> Array:
     systems = len(values)
     error = np.zeros((systems, systems))
     error[all_pairs(systems)] = _errors(drawn, *all_pairs(systems))
-    scale = _ratio(np.ones_like(error), np.where(error > TIE, error, 0.0))
+    error = np.where(error > TIE, error, 0.0)
+    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
     largest = np.zeros(len(drawn))
     away = drawn - values
     for index in range(systems - 1):
         reach = np.abs(away[:, index, None] - away[:, index + 1 :]) * scale[index, index + 1 :]
         np.maximum(largest, reach.max(axis=1), out=largest)
     least = np.quantile(largest, level, method="higher")
-    apart = np.abs(values[:, None] - values) * scale > least
+    apart = np.triu(_ratio(np.abs(values[:, None] - values), error) > least, 1)
     return apart | apart.T

@@ -18,6 +18,10 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
     left: int = 1
 
+    def __post_init__(self) -> None:
+        """Take out of the title what could drive a terminal."""
+        object.__setattr__(self, "title", printable(self.title))
+
 
 @dataclass(frozen=True)
 class Document:

@@ -21,6 +21,7 @@ from ordinate.summary.tabulate import (
     Missing,
     absent,
     checked_weights,
+    no_group,
     positions_of,
     same_length,
 )
@@ -65,8 +66,10 @@ class Panel:
         """Count a column of gold labels and one of predictions for each system."""
         scale = Scale.of(scale)
         names = tuple(map(str, systems))
-        first = positions_of(scale, gold, "gold")
-        weighing = checked_weights(weights, len(first))
+        weighing = checked_weights(weights)
+        first = positions_of(scale, gold, "gold", weighing)
+        if weighing is not None:
+            same_length(len(first), len(weighing), "labels", "weights")
         columns = [first]
         for name, column in zip(names, systems.values(), strict=True):
             columns.append(positions_of(scale, column, name, weighing))
@@ -77,6 +80,8 @@ class Panel:
             raise NoItems("There are no items to compare: the columns are empty.")
         rows = np.stack(columns, axis=1)
         sums = single_items(len(rows), weighing)
+        if groups is not None and None in groups.values:
+            rows[_alone(groups, sums.items, missing), 0] = len(scale)
         return cls.from_rows(scale, names, rows, sums, groups, missing)
 
     @classmethod
@@ -233,6 +238,15 @@ class Panel:
         if self.groups is None:
             raise BadOption("This panel has no groups.")
         return self.groups
+
+
+def _alone(groups: Groups, items: Array, missing: Missing) -> NDArray[np.bool_]:
+    """Return which items have no group, unless that is an error."""
+    alone = (groups.codes == groups.values.index(None)) & (items > 0)
+    if alone.any() and missing != "drop":
+        rows = [f"row {row + 1}" for row in np.flatnonzero(alone)[:SHOWN]]
+        raise no_group(int(alone.sum()), int(items.sum()), "groups", rows)
+    return alone
 
 
 def _tally(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:

@@ -65,7 +65,7 @@ def positions_of(scale: Scale, column: Any, name: str, weights: Weights = None) 
         codes.widen()
         found = _positions(codes)
     off = found == OFF
-    if weights is not None:
+    if weights is not None and len(weights) == len(off):
         off &= weights > 0
     if off.any():
         row = int(np.argmax(off))
@@ -109,14 +109,22 @@ def absent(count: int, n: int, what: str, rows: Sequence[str], way: str) -> Miss
     return MissingLabels(f"{count} of {n} {what} are missing ({shown}). {way}")
 
 
+def no_group(count: int, n: int, column: str, places: Sequence[str]) -> MissingLabels:
+    """Return the error for items of which nobody knows to which group they belong."""
+    shown = ", ".join(places) + (", …" if count > len(places) else "")
+    return MissingLabels(
+        f"{count} of {n} items have no group ({shown} of {column}). Leave them out with {DROP}."
+    )
+
+
 def same_length(first: int, second: int, these: str, those: str) -> None:
     """Refuse columns of different lengths."""
     if first != second:
         raise UnequalLengths(f"{first} {these} and {second} {those}: each item needs both.")
 
 
-def checked_weights(weights: Any, n: int) -> Weights:
-    """Return the weights of so many items as numbers; None stays None."""
+def checked_weights(weights: Any, n: int | None = None) -> Weights:
+    """Return weights as numbers, one for each of n items; None stays None."""
     if weights is None:
         return None
     try:
@@ -126,7 +134,10 @@ def checked_weights(weights: Any, n: int) -> Weights:
         values = None
     if values is None:
         raise BadWeights("Weights must be numbers of at least 0, one for each item.")
-    same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
+    if values.ndim != 1:
+        raise BadWeights("Weights must be one column of numbers.")
+    if n is not None:
+        same_length(n, len(values), "labels", "weights")
     return values
 
 

@@ -1,0 +1,531 @@
+"""Weighted items: the sum of weights is no number of items, unless each weight is a count."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from inference.oracles import TEN, confusion, disagreements, item_bootstrap, labels, sample, spelled
+from ordinate.data import Columns, count_files
+from ordinate.data.systems import SystemColumns, count_systems
+from ordinate.errors import BadOption
+from ordinate.inference import Intervals, estimate
+from ordinate.inference.delta import influence, variance
+from ordinate.inference.draws import Draws, redrawing, replicate
+from ordinate.metrics import all_metrics, find
+from ordinate.scale.encode import CHUNK, factorise
+from ordinate.summary import Confusion, Paired, Panel
+from strategies import METRICS, scale_of
+
+N, SIZE, COUNT = 800, 4, 4000
+
+
+def weighted_sample(seed, sigma=1.2, n=N, noise=1.0):
+    """Items with lognormal weights of mean 1, and their table."""
+    rng = np.random.default_rng(seed)
+    gold, predicted = spelled(confusion(sample(SIZE, n, seed, noise=noise)))
+    weights = rng.lognormal(-(sigma**2) / 2, sigma, n)
+    table = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), weights)
+    return gold, predicted, weights, table
+
+
+def naive_values(name, gold, predicted, weights, table, seed=7):
+    cells = item_bootstrap(SIZE, gold, predicted, count=COUNT, seed=seed, weights=weights)
+    return np.asarray(find(name)(table.with_cells(cells)))
+
+
+def quantile_error(values, tail):
+    """The Monte-Carlo standard error of a quantile, from the values around it."""
+    spread = math.sqrt(tail * (1 - tail) / len(values))
+    inner, outer = np.quantile(values, [max(0.0, tail - spread), min(1.0, tail + spread)])
+    return (outer - inner) / 2
+
+
+SMOOTH = ["accuracy", "mae", "quadratic_kappa", "macro_accuracy", "cem_ord", "kendall_tau_b"]
+ROUGH = ["purity", "min_sensitivity", "max_mae", "oci"]
+
+
+@pytest.mark.parametrize("name", [*SMOOTH, *ROUGH])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name, seed):
+    """Widths within 10 %.
+
+    A width from 4,000 draws has a Monte-Carlo error of about 1.5 %, 2 % for two of them, so that
+    4 errors take 8 %. The rest is for what is of smaller order: the delta method's curvature, and
+    gamma variables in place of Poisson counts. A wrong N is wrong by a factor of 2 here.
+    """
+    gold, predicted, weights, table = weighted_sample(seed)
+    values = naive_values(name, gold, predicted, weights, table)
+    low, high = np.quantile(values, [0.025, 0.975])
+    found = estimate([find(name)], table, Intervals(draws=COUNT))[name]
+    assert found.method == ("delta" if name in SMOOTH else "percentile")
+    assert found.note == "real weights"
+    assert found.width == pytest.approx(high - low, rel=0.10)
+
+
+@pytest.mark.parametrize("name", [*SMOOTH, *ROUGH])
+def test_draws_of_weighted_cells_have_the_quantiles_of_drawing_items(name):
+    """Limits within 4 Monte-Carlo errors, and 5 % of the width for the gamma variables."""
+    gold, predicted, weights, table = weighted_sample(3)
+    values = naive_values(name, gold, predicted, weights, table)
+    found = estimate([find(name)], table, Intervals(method="percentile", draws=COUNT))[name]
+    width = np.subtract(*np.quantile(values, [0.975, 0.025]))
+    for end, tail in ((found.low, 0.025), (found.high, 0.975)):
+        allowed = 4 * math.sqrt(2) * quantile_error(values, tail) + 0.05 * width
+        assert abs(end - np.quantile(values, tail)) <= allowed
+
+
+@pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "purity"])
+def test_a_multinomial_on_the_sum_of_weights_would_be_much_too_narrow(name):
+    """With sigma 1.5, the root of the weights' mean square over their mean is about 2.5.
+
+    That is how much wider the interval of a weighted mean gets. Weights of mean 1 give the wrong
+    sampler its best chance: their sum is the number of items.
+    """
+    gold, predicted, weights, table = weighted_sample(4, sigma=1.5)
+    values = naive_values(name, gold, predicted, weights, table)
+    rng = np.random.default_rng(0)
+    shares = table.weights.reshape(-1) / table.total
+    cells = rng.multinomial(round(table.total), shares, COUNT).reshape(COUNT, *table.weights.shape)
+    wrong = np.asarray(find(name)(table.with_cells(cells.astype(float))))
+    widths = [np.subtract(*np.quantile(found, [0.975, 0.025])) for found in (values, wrong)]
+    effect = math.sqrt((weights**2).mean() / weights.mean() ** 2)
+    assert effect > 2.2
+    factor = 1.6 if name == "purity" else 2.0  # ties between levels blunt it
+    assert widths[0] > factor * widths[1]
+    ours = estimate([find(name)], table, Intervals(draws=COUNT))[name].width
+    assert ours > factor * widths[1]
+    assert ours == pytest.approx(widths[0], rel=0.15)
+
+
+# --- the variance of weights ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_variance_of_a_weighted_mean_is_that_of_its_linearised_items(seed):
+    gold, predicted, weights, table = weighted_sample(seed, n=60)
+    gaps = np.abs(gold - predicted)
+    mean = (weights * gaps).sum() / weights.sum()
+    expected = ((weights * (gaps - mean)) ** 2).sum() / weights.sum() ** 2
+    assert variance(table, influence(find("mae"), table)) == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_stratified_variance_of_a_weighted_mean_centres_within_gold_levels():
+    gold, predicted, weights, table = weighted_sample(5, n=90)
+    gaps = np.abs(gold - predicted).astype(float)
+    expected = 0.0
+    for level in np.unique(gold):
+        own, part = weights[gold == level], gaps[gold == level]
+        expected += ((own * (part - (own * part).sum() / own.sum())) ** 2).sum()
+    expected /= weights.sum() ** 2
+    found = variance(table, influence(find("mae"), table), stratified=True)
+    assert found == pytest.approx(expected, rel=1e-7)
+
+
+def test_the_weighted_interval_of_the_mean_error_is_the_naive_one():
+    gold, predicted, weights, table = weighted_sample(6, n=120)
+    gaps = np.abs(gold - predicted)
+    mean = (weights * gaps).sum() / weights.sum()
+    error = math.sqrt(((weights * (gaps - mean)) ** 2).sum()) / weights.sum()
+    factor = math.exp(stats.norm.ppf(0.95) * error / mean)
+    found = estimate([find("mae")], table, Intervals(level=0.9))["mae"]
+    assert found.value == pytest.approx(mean)
+    assert (found.low, found.high) == pytest.approx((mean / factor, mean * factor), rel=1e-7)
+
+
+# --- what is drawn -------------------------------------------------------------------------------
+
+
+def test_weighted_cells_have_the_mean_and_variance_of_a_poisson_bootstrap():
+    """Per cell: mean = the sum of weights, variance = the sum of their squares."""
+    gold, predicted, weights, table = weighted_sample(8, n=100)
+    count = 40_000
+    cells = redrawing(table)(np.random.default_rng(1), count)
+    sums, squares = np.zeros((SIZE, SIZE + 1)), np.zeros((SIZE, SIZE + 1))
+    np.add.at(sums, (gold, predicted), weights)
+    np.add.at(squares, (gold, predicted), weights**2)
+    error = np.sqrt(squares / count)
+    assert (np.abs(cells.mean(axis=0) - sums) <= 4.5 * error).all()
+    assert cells.var(axis=0) == pytest.approx(squares, rel=0.15)
+    assert not cells[:, sums == 0].any()
+    assert (cells >= 0).all()
+
+
+def test_stratified_draws_of_weights_keep_the_weight_of_each_gold_level():
+    table = weighted_sample(9)[3]
+    cells = redrawing(table, stratified=True)(np.random.default_rng(0), 200)
+    expected = np.broadcast_to(table.gold, (200, SIZE))
+    assert cells.sum(axis=-1) == pytest.approx(expected, rel=1e-12)
+
+
+# --- laws ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "percentile"])
+@pytest.mark.parametrize("factor", [1e-6, 0.37, 1234.5, 1e17])
+def test_the_unit_of_weights_does_not_matter(method, factor):
+    """Above 2^53 every float is whole, and still no weight is a count."""
+    gold, predicted, weights, table = weighted_sample(10, n=150)
+    other = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
+    metrics = [m for m in METRICS if not m.needs_whole_counts and (m.smooth or method is None)]
+    how = Intervals(method=method, draws=200)
+    first, second = estimate(metrics, table, how), estimate(metrics, other, how)
+    for name, result in first.items():
+        expected = [second[name].low, second[name].high]
+        assert [result.low, result.high] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
+        assert result.method == second[name].method
+
+
+def test_weights_of_one_are_no_weights():
+    gold, predicted, _, _ = weighted_sample(11, n=150)
+    plain = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted))
+    ones = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), np.ones(150))
+    assert estimate(METRICS, plain, Intervals(draws=200)) == estimate(
+        METRICS, ones, Intervals(draws=200)
+    )
+
+
+@pytest.mark.parametrize("weight", [0.25, 0.5, 0.7, 1.5])
+@pytest.mark.parametrize("counts", [[[8, 4], [4, 12]], [[7, 4], [5, 12]]])
+def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
+    """28 items are 28 items, whether the sums of their weights happen to be whole or not."""
+    gold, predicted = spelled(confusion(counts))
+    plain = Confusion.of(scale_of(2), labels(gold), labels(predicted))
+    equal = Confusion.of(scale_of(2), labels(gold), labels(predicted), [weight] * len(gold))
+    for name in ("mae", "accuracy", "quadratic_kappa", "macro_mae", "cem_ord"):
+        expected, found = (
+            estimate([find(name)], table, Intervals(method="delta"))[name]
+            for table in (plain, equal)
+        )
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
+        usual = estimate([find(name)], equal)[name]
+        assert (usual.method, usual.note) == ("delta", "real weights")
+        assert (usual.low, usual.high) == (found.low, found.high)
+
+
+def test_an_item_of_hardly_any_weight_hardly_matters():
+    gold, predicted, weights, table = weighted_sample(12, n=150)
+    more = Confusion.of(
+        scale_of(SIZE), labels([*gold, 0]), labels([*predicted, 3]), [*weights, 1e-9]
+    )
+    for name in ("mae", "accuracy", "quadratic_kappa"):
+        first, second = (estimate([find(name)], t)[name] for t in (table, more))
+        assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "metric", [m for m in all_metrics() if not m.required], ids=lambda m: m.name
+)
+def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
+    table = weighted_sample(13, n=40)[3]
+    found = estimate([metric], table, Intervals(draws=300))[metric.name]
+    if metric.needs_whole_counts:
+        assert found.method is None
+        assert "no whole counts" in found.note
+        assert math.isnan(found.value)
+        return
+    usual = "delta" if metric.smooth else "percentile"
+    plain = estimate([metric], table, Intervals(method=usual, draws=300))[metric.name]
+    if plain.width < 1e-12:
+        assert (found.method, found.note) == (
+            "dirichlet",
+            "every redrawn table gives the same value",
+        )
+        assert found.low <= found.value <= found.high
+        assert found.width > 0.01
+    else:
+        assert (found.method, found.note) == (usual, "real weights")
+        assert (found.low, found.high) == (plain.low, plain.high)
+    low, high = metric.bounds
+    assert low - 1e-12 <= found.low <= found.high <= high + 1e-12
+
+
+def test_what_is_stuck_in_that_table_is_the_worst_level():
+    """Nobody is right about its rarest level, in whatever draw: the test above sees both cases."""
+    table = weighted_sample(13, n=40)[3]
+    found = estimate([m for m in all_metrics() if not m.required], table, Intervals(draws=300))
+    assert [name for name, x in found.items() if x.method == "dirichlet"] == ["min_sensitivity"]
+
+
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [
+        ("bca", "the weights are no counts"),
+        ("wilson", "the items are no plain counts"),
+        ("mover", "the items are no plain counts"),
+        ("simultaneous", "the items are no plain counts"),
+        ("dirichlet", "the items are no plain counts"),
+        ("jeffreys", "the items are no plain counts"),
+        ("t", "there are no groups"),
+    ],
+)
+def test_methods_for_counts_are_refused_for_weights(method, reason):
+    table = weighted_sample(14, n=40)[3]
+    name = {"mover": "macro_accuracy", "simultaneous": "max_mae"}.get(method, "accuracy")
+    with pytest.raises(BadOption, match=rf"{method}' does not fit {name}: {reason}"):
+        estimate([find(name)], table, Intervals(method=method))
+
+
+def test_fractional_counts_have_no_interval_because_nobody_knows_the_items():
+    table = Confusion.from_counts(scale_of(3), [[3.5, 1, 0], [0, 2.5, 1], [0, 1, 4]])
+    for method in (None, "percentile", "delta"):
+        for name in TEN:
+            found = estimate([find(name)], table, Intervals(method=method))[name]
+            assert found.method is None
+            assert found.note == "nobody knows how many items are behind these weights"
+            assert math.isnan(found.low)
+            assert math.isnan(found.high)
+            assert found.value == pytest.approx(float(find(name)(table)))
+            assert found.to_dict()["low"] is None
+
+
+def test_groups_of_fractional_counts_have_an_interval_from_the_groups():
+    cells = np.random.default_rng(0).random((40, 3, 3))
+    found = estimate([find("mae")], confusion(cells))["mae"]
+    assert found.method == "percentile"
+    assert found.low < found.value < found.high
+
+
+def test_draws_of_light_and_heavy_items_agree_with_a_poisson_bootstrap():
+    """Ten cells' worth of items each; the rule of `disagreements`, with gammas for Poissons.
+
+    The shapes differ in the far tails, so only means and deviations are held to the rule.
+    """
+    gold, predicted, weights, table = weighted_sample(15)
+    values = naive_values("mae", gold, predicted, weights, table)
+    drawn = replicate([find("mae")], table, redrawing(table), Draws(COUNT, 2))["mae"]
+    assert not {"mean", "deviation"} & set(disagreements(values, drawn, 1))
+
+
+# --- what is a count -----------------------------------------------------------------------------
+
+# Four items, two in each of two cells: the weights, whether each is a count, and whether sums are.
+COUNTED = {
+    "no weights": (None, True, True),
+    "ones": ([1, 1, 1, 1], True, True),
+    "frequencies": ([3, 1, 2, 7], True, True),
+    "an item of no weight": ([3, 0, 2, 7], True, True),
+    "floats that are whole": ([3.0, 1.0, 2.0, 7.0], True, True),
+    "halves": ([0.5, 0.5, 0.5, 0.5], False, False),
+    "one and a half": ([1.5, 1.5, 1.5, 1.5], False, False),
+    "parts of one": ([0.25, 0.75, 0.1, 0.9], False, False),
+    "hardly not whole": ([1, 1, 1, 1 + 2**-52], False, False),
+    "below one": ([1e-9, 1, 1, 1], False, False),
+    "beyond exact numbers": ([1e17, 1e17, 1e17, 3e17], True, False),
+    "a sum beyond exact numbers": ([2.0**52, 2.0**52, 1, 1], True, False),
+    "the last exact sum": ([2.0**52, 2.0**52 - 1, 1, 1], True, True),
+}
+every_weight = pytest.mark.parametrize(
+    ("weights", "counted", "whole"), COUNTED.values(), ids=COUNTED
+)
+LEVELS = "low,mid,high"
+FIRST, SECOND = ["low", "low", "high", "high"], ["low", "low", "mid", "mid"]
+WRITERS = ["w1", "w2", "w1", "w2"]
+
+
+def tables_of_arrays(weights):
+    """Every way from these four items to a table, and from it to others."""
+    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
+    table = Confusion.of(LEVELS, FIRST, SECOND, weights)
+    batch = Confusion.by_group(scale, FIRST, SECOND, factorise(WRITERS), weights)
+    alone = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights)
+    grouped = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights, factorise(WRITERS))
+    pairs, batch_of_pairs = alone.paired("x", "y"), grouped.paired("x", "y", grouped=True)
+    return {
+        "table": table,
+        "table as JSON": Confusion.from_dict(json.loads(json.dumps(table.to_dict()))),
+        "table with its own cells": table.with_cells(table.weights),
+        "groups": batch,
+        "groups as JSON": Confusion.from_dict(json.loads(json.dumps(batch.to_dict()))),
+        "groups by index": batch[np.array([1, 0])],
+        "groups pooled": batch.pooled,
+        "groups summed": batch.summed(np.array([0, 0]), 1),
+        "panel": alone,
+        "panel of groups": grouped,
+        "panel as JSON": Panel.from_dict(json.loads(json.dumps(grouped.to_dict()))),
+        "table of a panel": alone.table("x"),
+        "groups of a panel": grouped.by_group("x"),
+        "pairs": pairs,
+        "pairs of groups": batch_of_pairs,
+        "pairs of groups pooled": batch_of_pairs.pooled,
+        "first of the pairs": pairs.first,
+        "second of the pairs": pairs.second,
+        "cells of pairs": pairs.confusion(pairs.weights.sum(axis=-1)),
+    }
+
+
+@every_weight
+def test_tables_of_arrays_know_whether_weights_are_counts(weights, counted, whole):
+    for name, table in tables_of_arrays(weights).items():
+        assert table.counted is counted, name
+        exact = float(table.weights.max()) < 2.0**53  # in groups, each item is a cell of its own
+        assert table.whole is (counted and exact), name
+        if name in {"table", "groups pooled", "panel", "table of a panel"}:
+            assert table.whole is whole, name
+
+
+@every_weight
+def test_a_sum_is_counted_where_both_sides_are(weights, counted, whole):
+    del whole
+    plain, found = tables_of_arrays(None), tables_of_arrays(weights)
+    for name in ("table", "groups", "panel", "panel of groups", "pairs"):
+        for both in (plain[name] + found[name], found[name] + plain[name]):
+            assert both.counted is counted, name
+        assert (found[name] + found[name]).counted is counted, name
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.5])
+def test_whole_sums_of_parts_are_no_counts(weight):
+    """The sums of the cells are 1 or 3; adding tables up makes them no more of a count."""
+    table = Confusion.of(LEVELS, FIRST, SECOND, [weight] * 4)
+    for found in (table, table + table, table + table + table + table):
+        assert (found.weights == np.floor(found.weights)).all()
+        assert not found.whole
+
+
+def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
+    """Nobody knows the items behind them, whatever the sums happen to be."""
+    sums = [[[0.5, 0.5], [0, 1.5]], [[0.5, 0.5], [1, 0.5]]]
+    first, second = (Confusion.from_counts(scale_of(2), cells) for cells in sums)
+    batch = Confusion.from_counts(scale_of(2), np.array(sums))
+    for found in (first + second, batch.pooled):
+        assert not found.whole
+        alpha = estimate([find("krippendorff_alpha")], found)["krippendorff_alpha"]
+        assert alpha.note == "the weights are no whole counts, on which it depends"
+
+
+def test_counts_of_whole_items_are_counted():
+    for cells in ([[3, 1], [0, 2]], [[[3, 1], [0, 2]], [[0, 0], [1, 0]]]):
+        table = Confusion.from_counts(scale_of(2), cells)
+        assert table.counted
+        assert table.whole
+
+
+def test_tables_of_other_weights_are_other_tables():
+    halves = Confusion.of(LEVELS, FIRST, SECOND, [0.5] * 4)
+    ones = Confusion(halves.scale, halves.items, halves.weights, halves.squares, halves.dropped)
+    assert ones.counted
+    assert ones != halves
+
+
+def test_pairs_beyond_exact_numbers_are_no_counts():
+    """As it is for the tables of each side."""
+    cells = np.zeros((2, 3, 3))
+    for weight, whole in ((2.0**53 - 1, True), (2.0**53, False), (1e17, False)):
+        cells[0, 1, 0] = weight
+        pairs = Paired(scale_of(2), cells, cells.copy())
+        assert pairs.first.whole is whole
+        assert pairs.whole is whole
+
+
+@pytest.mark.parametrize("place", [0, CHUNK - 1, CHUNK, CHUNK + 4])
+def test_one_part_of_an_item_anywhere_in_a_long_column_is_found(place):
+    weights = np.ones(CHUNK + 5)
+    weights[place] = 1.5
+    labels_ = ["low", "high"] * ((CHUNK + 5) // 2) + ["low"] * ((CHUNK + 5) % 2)
+    assert not Confusion.of(LEVELS, labels_, labels_, weights).counted
+    assert Confusion.of(LEVELS, labels_, labels_, np.floor(weights)).counted
+
+
+@pytest.mark.parametrize(("missing", "counted"), [("drop", True), ("worst", False)])
+def test_items_that_were_dropped_do_not_weigh(missing, counted):
+    gold, answers, weights = [*FIRST, "mid"], [*SECOND, None], [2, 1, 1, 3, 0.5]
+    table = Confusion.of(LEVELS, gold, answers, weights, missing=missing)
+    panel = Panel.of(LEVELS, gold, {"x": answers, "y": gold}, weights, missing=missing)
+    for found in (table, panel, panel.table("x"), panel.paired("x", "y")):
+        assert found.counted is counted
+        assert found.whole is counted
+
+
+# --- and in files --------------------------------------------------------------------------------
+
+
+def written(path, columns):
+    """A CSV file of columns, None for no value."""
+    rows = [list(columns), *zip(*columns.values(), strict=True)]
+    path.write_text("\n".join(",".join("" if x is None else str(x) for x in r) for r in rows))
+    return str(path)
+
+
+def file_of(folder, weights):
+    """The four items with all columns that a count of files can ask for."""
+    columns = {"id": range(4), "gold": FIRST, "predicted": SECOND, "other": FIRST}
+    columns |= {"writer": WRITERS, "region": ["n", "n", "s", "s"], "second": FIRST}
+    return written(folder / "items.csv", columns | {"w": weights or [1] * 4})
+
+
+@every_weight
+def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
+    path, scale = file_of(tmp_path, weights), Confusion.of(LEVELS, FIRST, SECOND).scale
+    named = None if weights is None else "w"
+    plain = count_files([path], Columns(gold="gold", predicted="predicted", weights=named), scale)
+    columns = Columns(
+        gold="gold",
+        predicted="predicted",
+        weights=named,
+        by="region",
+        groups="writer",
+        second_gold="second",
+    )
+    found = count_files([path], columns, scale)
+    assert plain.table.whole is whole
+    assert plain.table == found.table == Confusion.of(scale, FIRST, SECOND, weights)
+    tables = [plain.table, found.table, found.groups, found.human, *dict(found.by).values()]
+    assert [table.counted for table in tables[:4]] == [counted] * 4
+    assert tables[2] == Confusion.by_group(scale, FIRST, SECOND, factorise(WRITERS), weights)
+    if len(set(weights or [1])) == 1:
+        assert [table.counted for table in tables[4:]] == [counted] * 2
+
+
+@every_weight
+def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
+    path, scale = file_of(tmp_path, weights), Confusion.of(LEVELS, FIRST, SECOND).scale
+    named = None if weights is None else "w"
+    run = {"id": [2, 0, 3, 1], "predicted": [SECOND[k] for k in (2, 0, 3, 1)]}
+    runs = [path, written(tmp_path / "x.csv", run), written(tmp_path / "y.csv", run)]
+    for groups in (None, "writer"):
+        shared = {"gold": "gold", "weights": named, "groups": groups}
+        wide = SystemColumns(systems=("predicted", "other"), **shared)
+        columns = count_systems([path], wide, scale).panel
+        joined = count_systems(runs, SystemColumns(id="id", **shared), scale).panel
+        for panel in (columns, joined):
+            assert panel.counted is counted
+            assert panel.table(panel.systems[0]).whole is whole
+
+
+def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
+    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
+    columns = {"gold": FIRST, "predicted": SECOND}
+    whole = written(tmp_path / "a.csv", columns | {"w": [1, 2, 3, 4]})
+    parts = written(tmp_path / "b.csv", columns | {"w": [0.5, 0.5, 1, 1]})
+    for paths, counted in (([whole], True), ([parts], False), ([whole, parts], False)):
+        found = count_files(paths, Columns(weights="w"), scale).table
+        assert found.counted is counted
+        assert found.whole is counted
+        assert (found.weights == np.floor(found.weights)).all()
+
+
+@pytest.mark.parametrize(("missing", "counted"), [("drop", True), ("worst", False)])
+def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counted):
+    columns = {"gold": [*FIRST, "mid"], "predicted": [*SECOND, None], "w": [2, 1, 1, 3, 0.5]}
+    path = written(tmp_path / "items.csv", columns)
+    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
+    found = count_files([path], Columns(weights="w"), scale, missing).table
+    assert found.counted is counted
+
+
+@pytest.mark.parametrize("weight", [0.5, 1.5])
+def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
+    path = file_of(tmp_path, [weight] * 4)
+    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
+    columns = Columns(gold="gold", predicted="predicted", weights="w")
+    for table in (
+        count_files([path], columns, scale).table,
+        Confusion.of(LEVELS, FIRST, SECOND, [weight] * 4),
+    ):
+        found = estimate([find("krippendorff_alpha"), find("mae")], table)
+        assert found["krippendorff_alpha"].method is None
+        assert "no whole counts" in found["krippendorff_alpha"].note
+        assert found["mae"].note in {"real weights", "every redrawn table gives the same value"}
