@@ -217,8 +217,9 @@ def by_bootstrap(
         if not math.isnan(ends[0]):
             skew = acceleration(metric, table)
             better = bca(defined(drawn[name]), values[name], skew, LEVEL)
-            enclosing = min(ends[0], values[name]), max(ends[1], values[name])
-            found[name, "bca"] = better or enclosing
+            if better is None or better[1] - better[0] < FLAT < ends[1] - ends[0]:
+                better = min(ends[0], values[name]), max(ends[1], values[name])
+            found[name, "bca"] = better
     return found
 
 

@@ -595,7 +595,6 @@ def test_nobody_says_that_draws_do_not_move_where_they_do(name):
     drawn = estimate([find(name)], table, Intervals(method="percentile"))[name]
     assert drawn.width > 0.01
     found = estimate([find(name)], table)[name]
-    assert found.low <= found.value <= found.high
     assert found.width > 0.01
     assert found.note != "every redrawn table gives the same value"
 

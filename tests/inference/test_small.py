@@ -668,7 +668,8 @@ SAME = "every redrawn table gives the same value"
 def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metric, gold):
     table = confusion(np.diag(gold))
     found = estimate([metric], table, Intervals(draws=300))[metric.expression]
-    assert found.low <= found.value <= found.high
+    if found.method != "percentile":  # which may leave out a value that draws cannot exceed
+        assert found.low <= found.value <= found.high
     assert found.high - found.low > 1e-6
     low, high = metric.bounds
     assert low - 1e-12 <= found.low <= found.high <= high + 1e-12
@@ -677,7 +678,15 @@ def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metr
     if by_rule is not None:
         assert (found.method, found.note) == (by_rule, None)
     if found.method == "dirichlet":
-        assert found.note == (None if usual(metric) in EXACT else SAME)
+        rare = metric.macro == "other" and rare_levels(table)  # to be resampled, whatever is usual
+        how = Intervals(draws=300, method="percentile")
+        still = estimate([metric], table, how)[metric.expression].width < 1e-12
+        if usual(metric) in EXACT and not rare:
+            assert found.note is None
+        elif still:
+            assert found.note == SAME
+        else:
+            assert found.note  # only the slopes are flat there
     else:
         assert found.method in {by_rule, usual(metric), "percentile"}
 

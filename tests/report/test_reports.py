@@ -516,7 +516,9 @@ def test_perfect_predictions_beat_every_constant():
 
 def _facts(result: Evaluation) -> dict:
     found = result.to_dict()
-    return {key: value for key, value in found.items() if key not in {"source", "by", "against_rest"}}
+    return {
+        key: value for key, value in found.items() if key not in {"source", "by", "against_rest"}
+    }
 
 
 def _close(one, two) -> bool:

@@ -106,7 +106,11 @@ def _back(point: float, bounds: tuple[float, float]) -> float:
     if math.isinf(low) and math.isinf(high):
         return point
     if math.isinf(high):
-        return low + math.exp(point)
+        return low + _exp(point)
     if math.isinf(low):
-        return high - math.exp(-point)
-    return low + (high - low) / (1.0 + math.exp(-point))
+        return high - _exp(-point)
+    return low + (high - low) / (1.0 + _exp(-point))
+
+
+def _exp(point: float) -> float:
+    return math.exp(point) if point < 700.0 else math.inf  # beyond it, exp overflows

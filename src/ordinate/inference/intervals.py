@@ -35,9 +35,12 @@ Method = Literal[
     "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
 ]
 EXACT = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}  # methods that need counts
+ENCLOSING = EXACT | {"delta", "t"}
 FEWEST = 0.5  # of the draws must give a value
 JEFFREYS = 0.5  # the prior weight of each prediction
 FLAT = 1e-12  # an interval this narrow says nothing
+NO_MOVE = "every redrawn table gives the same value"
+NO_ERROR = "it has no standard error here"
 BENT = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the study of coverage, by family of metrics.
@@ -140,6 +143,8 @@ class _Estimator:
         self.values[metric.expression] = value
         if math.isnan(value):
             return metric.undefined_when or "the metric is undefined here"
+        if value != inside:
+            return "its value is outside the bounds that it declares"
         if np.isnan(self.table.squares).any() and not self.grouped:
             return "nobody knows how many items are behind these weights"
         if self.grouped and len(self.source.weights) < 2:
@@ -250,8 +255,8 @@ class _Estimator:
         if lost:
             return nowhere(value, lost, undefined)
         ends = bca(values, value, acceleration(metric, self.source), self.how.level)
-        if ends is None:
-            low, high = percentile(values, self.how.level)
+        low, high = percentile(values, self.how.level)
+        if ends is None or (ends[1] - ends[0] < FLAT < high - low):
             ends, why = (min(low, value), max(high, value)), "BCa is undefined here"
             return self._estimate(metric, ends, "percentile", note or why, undefined)
         return self._estimate(metric, ends, "bca", note, undefined)
@@ -299,6 +304,8 @@ class _Estimator:
         least, most = self._attainable(metric)
         value = self.values[metric.expression]
         low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
+        if method in ENCLOSING:  # but for rounding they do anyway
+            low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
 
     def _attainable(self, metric: Metric) -> tuple[float, float]:
@@ -322,10 +329,11 @@ class _Estimator:
         return self.how.method is None and flat and method not in EXACT
 
     def _unstuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
-        """Return wider limits for metrics that every redrawn table gives the same value."""
+        """Return wider limits for metrics that neither draws nor derivatives can move."""
         self._imagine([metric for metric in metrics if not metric.share], None)
-        why = "every redrawn table gives the same value"
-        return {
-            m.expression: self._wilson(m, why) if m.share else self._dirichlet(m, why)
-            for m in metrics
-        }
+        found = {}
+        for metric in metrics:
+            why = NO_ERROR if metric.expression not in self.redrawn else NO_MOVE
+            wider = self._wilson if metric.share else self._dirichlet
+            found[metric.expression] = wider(metric, why)
+        return found

@@ -52,7 +52,8 @@ def mean_limits(weights: Array, squares: Array, costs: Array, level: float) -> t
     total = float(weights.sum())
     mean = float((weights * costs).sum() / total)
     error = math.sqrt(float((squares * (costs - mean) ** 2).sum())) / total
-    if len(np.unique(costs)) > 2 and error > FLAT and least < mean < most:
+    kinds = len(np.unique(np.round((costs - least) / ((most - least) or 1.0), 9)))
+    if kinds > 2 and error > FLAT and least < mean < most:
         return limits(mean, error, (least, most), quantile(level))
     n = total**2 / float(squares.sum())
     share = (mean - least) / (most - least) if most > least else 0.0

@@ -108,7 +108,7 @@ class Confusion:
             raise NoItems("All counts are 0: there is nothing to evaluate.")
         whole = bool((weights == np.floor(weights)).all())
         known = weights if whole else np.full_like(weights, np.nan)
-        return cls(scale, known, weights, known)
+        return cls(scale, known, weights, known, counted=whole)
 
     # --- what metrics read -------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.scale import Scale
-from ordinate.summary.confusion import Confusion
+from ordinate.summary.confusion import MOST_ITEMS, Confusion
 
 Array = NDArray[Any]
 
@@ -27,7 +27,8 @@ class Paired:
     @property
     def whole(self) -> bool:
         """Whether the weights are whole numbers, and so counts."""
-        return self.counted and bool((self.weights == np.floor(self.weights)).all())
+        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
+        return self.counted and bool(counts.all())
 
     @property
     def first(self) -> Confusion:
