@@ -660,7 +660,7 @@ def test_a_group_says_as_much_as_one_item(factor):
 
 # --- tables that no draw can move ----------------------------------------------------------------
 
-SAME = "every redrawn table gives the same value"
+SAME = {"every redrawn table gives the same value", "it has no standard error here"}
 
 
 @pytest.mark.parametrize("gold", [[20, 30, 25], [1, 1, 1], [3, 0, 400], [1000, 1000, 1000]])
@@ -684,7 +684,7 @@ def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metr
         if usual(metric) in EXACT and not rare:
             assert found.note is None
         elif still:
-            assert found.note == SAME
+            assert found.note in SAME
         else:
             assert found.note  # only the slopes are flat there
     else:
@@ -697,7 +697,7 @@ def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metr
 def test_a_perfect_table_says_why_its_interval_is_not_the_usual_one(name):
     found = estimate([find(name)], confusion(np.diag([20, 30, 25])))[name]
     assert found.method == "dirichlet"
-    assert found.note == (None if usual(find(name)) in EXACT else SAME)
+    assert found.note in ({None} if usual(find(name)) in EXACT else SAME)
     best = {"mae": 0, "rmse": 0, "oci": 0, "uoc": 0}.get(name, 1)
     assert found.value == pytest.approx(best, abs=1e-12)
     assert best in {round(found.low, 12), round(found.high, 12)}
@@ -772,7 +772,8 @@ def test_perfect_shares_of_weights_or_groups_have_wilsons_limits_of_what_they_sa
     found = estimate([find(name)], source, Intervals(level=level))[name]
     n = cells.sum()
     expected = proportion_confint(n, n, alpha=1 - level, method="wilson")
-    assert (found.method, found.note) == ("wilson", SAME)
+    assert found.method == "wilson"
+    assert found.note in SAME
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
 
 
@@ -784,7 +785,8 @@ def test_perfect_weights_or_groups_have_the_limits_of_a_naive_posterior(source, 
     drawn = naive_posterior(cells, None, None, 4000, seed=5)
     values = np.asarray(find(name)(confusion(np.eye(3)).with_cells(drawn)))
     found = estimate([find(name)], source, Intervals(draws=4000))[name]
-    assert (found.method, found.note) == ("dirichlet", SAME)
+    assert found.method == "dirichlet"
+    assert found.note in SAME
     assert found.low <= found.value <= found.high
     check_quantiles(found, values)
 
@@ -795,9 +797,11 @@ def test_stratified_perfect_weights_keep_the_weight_of_each_gold_level():
     values = np.asarray(find("mae")(confusion(np.eye(3)).with_cells(drawn)))
     how = Intervals(draws=8000, stratified=True)
     found = estimate([find("mae"), find("accuracy")], source, how)
-    assert (found["mae"].method, found["mae"].note) == ("dirichlet", SAME)
+    assert found["mae"].method == "dirichlet"
+    assert found["mae"].note in SAME
     check_quantiles(found["mae"], values)
-    assert (found["accuracy"].method, found["accuracy"].note) == ("wilson", SAME)
+    assert found["accuracy"].method == "wilson"
+    assert found["accuracy"].note in SAME
 
 
 def test_weights_all_wrong_have_wilsons_upper_limit():
@@ -820,7 +824,7 @@ def test_a_method_that_was_asked_for_stays_though_nothing_moves(method):
 def test_a_perfect_table_of_weights_or_groups_never_seems_certain(kind, name):
     found = estimate([find(name)], PERFECT[kind][0])[name]
     assert found.width > 0.01
-    assert found.note == SAME
+    assert found.note in SAME
 
 
 def test_every_distance_of_this_file_is_that_of_the_naive_metrics():
