@@ -55,7 +55,7 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/benchmarks-inference.md
 
 coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
-	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md
+	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/doubts.csv
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py

@@ -18,8 +18,6 @@ import csv
 import math
 import multiprocessing
 import statistics
-import sys
-import textwrap
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
@@ -34,10 +32,11 @@ from numpy.typing import NDArray
 from ordinate.inference import Intervals, estimate
 from ordinate.inference.bootstrap import acceleration, bca, percentile
 from ordinate.inference.draws import Draws, redrawing, replicate
-from ordinate.inference.intervals import BY_FAMILY, FEWEST, JEFFREYS, ROUGH
-from ordinate.inference.small import posterior, rare_levels
+from ordinate.inference.intervals import FEWEST, JEFFREYS, usual_method
+from ordinate.inference.small import posterior
 from ordinate.metrics import Metric, find
 from ordinate.summary import Confusion
+from writing import log, markdown, wrapped
 
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
 SIZES, QUICK_SIZES = (20, 50, 200, 1_000, 5_000), (50, 200)
@@ -106,7 +105,6 @@ DEFAULT = "default"
 Array = NDArray[Any]
 Ends = tuple[float, float]
 Limits = dict[tuple[str, str], Ends]  # by metric and method
-Table = list[list[str]]
 NOWHERE: Ends = (math.nan, math.nan)
 
 
@@ -190,18 +188,12 @@ def intervals(table: Confusion, draws: Draws) -> tuple[dict[str, float], Limits]
     found |= by_bootstrap(there, table, values, draws)
     for method, prior in (("dirichlet", None), ("jeffreys", JEFFREYS)):
         found |= by_posterior(there, table, values, draws, (method, prior))
-    return values, found | by_default(there, table, found)
+    return values, found | by_default(there, found)
 
 
 def by_formula(metrics: Sequence[Metric], table: Confusion, method: Any) -> Limits:
-    """Return the limits by a method that draws nothing; none where they are too large to say."""
-    try:
-        found = estimate(metrics, table, Intervals(LEVEL, method))
-    except OverflowError:
-        if len(metrics) == 1:
-            return {(metrics[0].name, method): NOWHERE}
-        parts = [by_formula([metric], table, method) for metric in metrics]
-        return {key: ends for part in parts for key, ends in part.items()}
+    """Return the limits by a method that draws nothing."""
+    found = estimate(metrics, table, Intervals(LEVEL, method))
     return {(name, method): (each.low, each.high) for name, each in found.items()}
 
 
@@ -259,11 +251,10 @@ def defined(values: Array) -> Array:
     return values[~np.isnan(values)]
 
 
-def by_default(metrics: Sequence[Metric], table: Confusion, found: Limits) -> Limits:
+def by_default(metrics: Sequence[Metric], found: Limits) -> Limits:
     """Return what the default is after each method that may be the usual one of a family."""
-    rare = bool(rare_levels(table))
     return {
-        (metric.name, after(method)): chosen(metric, method, found, rare=rare)
+        (metric.name, after(method)): chosen(metric, method, found)
         for metric in metrics
         for method in USUAL
         if FITS[method](metric)
@@ -275,7 +266,7 @@ def after(method: str) -> str:
     return f"{DEFAULT} after {method}"
 
 
-def chosen(metric: Metric, usual: str, found: Limits, *, rare: bool) -> Ends:
+def chosen(metric: Metric, usual: str, found: Limits) -> Ends:
     """Return the limits that `estimate` chooses; `check` holds this to be so."""
     name = metric.name
     if metric.share:
@@ -283,15 +274,14 @@ def chosen(metric: Metric, usual: str, found: Limits, *, rare: bool) -> Ends:
     for method in ("mover", "simultaneous"):
         if FITS[method](metric):
             return found[name, method]
-    if metric.macro and rare:
-        usual = "percentile"
     low, high = found[name, usual]
     return found[name, "dirichlet"] if math.isclose(low, high, abs_tol=FLAT) else (low, high)
 
 
-def usual_method(metric: Metric) -> str:
-    """Return what the package takes for a metric where nothing is special."""
-    return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+def default_of(metric: Metric) -> str:
+    """Return the name of the default of a metric: where one is fixed, all of them are the same."""
+    usual = usual_method(metric)
+    return after(usual if usual in USUAL else "percentile")
 
 
 def check(levels: Iterable[int], draws: int) -> None:
@@ -304,7 +294,7 @@ def check(levels: Iterable[int], draws: int) -> None:
                 how = Intervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
                 told = estimate([find(name) for name in values], table, how)
                 for name, each in told.items():
-                    ours = found[name, method or after(usual_method(find(name)))]
+                    ours = found[name, method or default_of(find(name))]
                     if not np.allclose(ours, (each.low, each.high), equal_nan=True):
                         raise SystemExit(
                             f"{design}: {method or DEFAULT} of {name} is {each}, here {ours}."
@@ -442,11 +432,6 @@ def write_rows(file: Path, rows: Iterable[Row], *, more: bool = False) -> None:
         writer.writerows(rows)
 
 
-def log(message: str) -> None:
-    """Say on the terminal how far the run is."""
-    print(message, file=sys.stderr, flush=True)
-
-
 # --- what follows from it ------------------------------------------------------------------------
 
 
@@ -471,17 +456,18 @@ class Verdict(NamedTuple):
 
 
 def family(metric: Metric) -> str:
-    """Return the family of a metric in this study: shares, macro and rough metrics are their own.
+    """Return the family of a metric in this study.
 
-    The rough ones have no derivative. The worst level's ones among them count as macro.
+    Shares, metrics over levels and those without a derivative (rough) have families of their own.
     """
     if metric.share:
         return "share"
     if metric.macro:
-        return "macro"
+        return OVER_LEVELS[metric.macro]
     return metric.family if metric.smooth else "rough"
 
 
+OVER_LEVELS = {"mean": "mean of levels", "worst": "worst level", "other": "other of levels"}
 FAMILIES = tuple(dict.fromkeys(family(metric) for metric in METRICS))
 
 
@@ -493,7 +479,7 @@ def related(rows: Iterable[Row]) -> list[Result]:
     for row in rows:
         metric, method = find(row.metric), row.method
         if method.startswith(DEFAULT):
-            if method != after(usual_method(metric)):
+            if method != default_of(metric):
                 continue
             method = DEFAULT
         beside = plain.get((row.design, row.metric), 0.0)
@@ -582,17 +568,18 @@ BY_METRIC = (
     "not have the method."
 )
 DEFAULTS = (
-    "What `estimate` does when it is not told a method. Shares have Wilson's limits. Where a gold "
-    "level has fewer than 10 items, `macro_accuracy` has MOVER's and other macro metrics the "
-    "Dirichlet posterior. Others have the usual method of their family, and the posterior where "
-    "that gives no width. Coverage in percent, mean over K; *usual* is the usual method."
+    "What `estimate` does when it is not told a method: the method of the family, and the "
+    "Dirichlet posterior where that gives no width. Coverage in percent, mean over K."
 )
 METHODS = {
     "delta": "the delta method, on a scale without bounds; only for metrics with a derivative",
     "percentile": "the percentile bootstrap",
     "bca": "the bootstrap corrected for bias and acceleration; percentile where it is undefined",
     "wilson": "Wilson's limits of a share; only for plain shares of the items",
-    "mover": "Wilson's limits of each level's recall, put together; only for `macro_accuracy`",
+    "mover": "limits of each level alone, put together like standard errors; only for means over "
+    "levels",
+    "simultaneous": "limits that hold for all levels at once, of which the worst; only for the "
+    "worst level",
     "dirichlet": "a posterior of each gold level's row with a prior of 1/K in each cell, so that a "
     "row's weighs one item",
     "jeffreys": "the same with a prior of 1/2 in each cell",
@@ -670,9 +657,9 @@ def families() -> str:
         for kind in FAMILIES
     )
     return (
-        "Families are those of the catalogue, but shares, macro metrics and other metrics without "
-        f"a derivative (rough) have families of their own. {members}. `uoc` is left out because it "
-        "is slow."
+        "Families are those of the catalogue, but shares, metrics over levels and other metrics "
+        f"without a derivative (rough) have families of their own. {members}. `uoc` is left out "
+        "because it is slow."
     )
 
 
@@ -743,11 +730,11 @@ def default_table(found: Sequence[Result]) -> str:
     """Return the coverage of the default for each metric, by balance and number of items."""
     head, columns = by_size([each for each in found if each.method == DEFAULT])
     rows = [
-        [f"`{metric.name}`", "wilson" if metric.share else usual_method(metric)]
+        [f"`{metric.name}`", usual_method(metric)]
         + [mean_coverage([e for e in part if e.row.metric == metric.name]) for part in columns]
         for metric in METRICS
     ]
-    return markdown(["metric", "usual", *head], rows)
+    return markdown(["metric", "method", *head], rows)
 
 
 def by_size(found: Sequence[Result]) -> tuple[list[str], list[list[Result]]]:
@@ -798,6 +785,13 @@ def poor(found: Sequence[Result]) -> list[str]:
     return [told, markdown(["metric", "gold", "lowest", "where"], table)] if table else [told]
 
 
+def doubts(rows: Sequence[Row]) -> str:
+    """Return every case that the default covers badly, for the package: small ones, too."""
+    found = [e.row for e in related(rows) if e.method == DEFAULT and e.row.coverage < POOR]
+    lines = [f"{r.metric},{r.levels},{r.items},{r.balance},{r.coverage:.3f}" for r in found]
+    return "\n".join(["metric,levels,items,gold,coverage", *lines]) + "\n"
+
+
 def spots(rows: Iterable[Row]) -> str:
     """Return the numbers of items and levels of some cases."""
     by_items: dict[int, list[int]] = {}
@@ -824,27 +818,18 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}"
 
 
-def wrapped(text: str, indent: str = "") -> str:
-    """Return a paragraph in lines of the length that the project keeps to."""
-    return textwrap.fill(text, 100, subsequent_indent=indent, break_on_hyphens=False)
-
-
-def markdown(head: Sequence[str], rows: Table) -> str:
-    """Return a table in Markdown, texts to the left and numbers to the right."""
-    right = [all(row[k][:1] in "0123456789–" for row in rows) for k in range(len(head))]
-    rule = ["---:" if numeric else "---" for numeric in right]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [list(head), rule, *rows])
-
-
 def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
     options = arguments()
     levels, sizes = (QUICK_LEVELS, QUICK_SIZES) if options.quick else (LEVELS, SIZES)
     check(levels, options.draws)
-    text = page(results(designs(levels, sizes), options))
+    rows = results(designs(levels, sizes), options)
+    text = page(rows)
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
+    if options.doubts:
+        options.doubts.write_text(doubts(rows), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -856,6 +841,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--processes", type=int, default=2, help="at a time")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    parser.add_argument("--doubts", metavar="FILE", type=Path, help="where to write poor cases")
     options = parser.parse_args()
     if options.replicates is None:
         options.replicates = QUICK_REPLICATES if options.quick else REPLICATES

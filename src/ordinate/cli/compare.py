@@ -95,7 +95,7 @@ def _compared(options: argparse.Namespace) -> "Comparison":
     wanted = _pairs(options.pairs)
     found = counted(options)
     pairs = [_pair(text, found.panel.systems) for text in wanted]
-    origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
+    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     with ticking("comparing") as tick:
         return Comparison.from_panel(
             found.panel, metrics, replace(how, pairs=pairs), origin=origin, tick=tick

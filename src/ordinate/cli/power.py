@@ -61,7 +61,7 @@ def _planned(options: argparse.Namespace) -> "Plan":
         options.seed,
     )
     found = counted(options)
-    origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
+    origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     return Plan.from_panel(found.panel, metric, asked, origin=origin)
 
 

@@ -41,6 +41,14 @@ class Baselines:
     chance: Point
     attainable: tuple[float, float] | None
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "best_constant": self.best_constant.to_dict(),
+            "majority": self.majority.to_dict(),
+            "chance": self.chance.to_dict(),
+        }
+
 
 def json_label(label: Hashable) -> str | int | float | bool:
     """Return a label that JSON knows: itself, or its text."""

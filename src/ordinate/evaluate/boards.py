@@ -17,12 +17,15 @@ from ordinate.inference.joint import (
     all_pairs,
     differences,
     joint_values,
+    least_p,
     rank_limits,
     rank_shares,
     ranks,
     told_apart,
+    widest_reach,
 )
 from ordinate.inference.multiple import benjamini_hochberg, benjamini_yekutieli, holm, letters
+from ordinate.inference.result import finite
 from ordinate.metrics import Metric
 from ordinate.summary import Panel
 
@@ -101,8 +104,8 @@ class Pair:
     """First minus second: limits that hold for all pairs of the family at once, and p-values.
 
     `verdict` says of the first: 'better', 'worse', 'undecided' or 'identical'; `margin_verdict`
-    says whether it is 'equivalent', 'non-inferior', 'inferior' or 'undecided' by the margin, if
-    there is one.
+    says, if there is a margin, whether the two are 'equivalent', which of them is 'inferior' or
+    'non-inferior' to the other, or 'undecided'.
     """
 
     first: str
@@ -116,8 +119,8 @@ class Pair:
     margin_verdict: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values."""
-        return dict(self.__dict__)
+        """Return plain values, nan as None."""
+        return {k: finite(x) if isinstance(x, float) else x for k, x in self.__dict__.items()}
 
 
 @dataclass(frozen=True)
@@ -143,11 +146,7 @@ class Board:
             "notes": list(self.notes),
             "systems": {one.system: one.to_dict() for one in self.standings},
             "pairs": [pair.to_dict() for pair in self.pairs],
-            "baselines": {
-                "best_constant": self.baselines.best_constant.to_dict(),
-                "majority": self.baselines.majority.to_dict(),
-                "chance": self.baselines.chance.to_dict(),
-            },
+            "baselines": self.baselines.to_dict(),
         }
 
 
@@ -187,6 +186,8 @@ class Boards:
         draws = Draws(how.draws, how.seed)
         self.drawn = joint_values(panel, metrics, draws, _part(tick, 0.3, 0.9))
         gold = self.tables[0].gold
+        self.least = least_p(panel)
+        self.tick = _part(tick, 0.9, 1.0)
         self.yardstick = Yardstick(self.tables[0].with_cells(np.diag(gold)))
 
     def _estimates(self, tick: Tick | None) -> list[dict[str, Estimate]]:
@@ -201,7 +202,12 @@ class Boards:
 
     def all(self) -> dict[str, Board]:
         """Return the leaderboard of each metric."""
-        return {metric.expression: self._board(metric) for metric in self.metrics}
+        boards = {}
+        for index, metric in enumerate(self.metrics):
+            boards[metric.expression] = self._board(metric)
+            if self.tick is not None:
+                self.tick((index + 1) / len(self.metrics))
+        return boards
 
     def _board(self, metric: Metric) -> Board:
         name = metric.expression
@@ -213,8 +219,12 @@ class Boards:
         notes = _few_draws(defined)
         standings = [Standing(system, found[k]) for k, system in enumerate(self.panel.systems)]
         pairs: list[Pair] = []
-        if len(ranked) and defined.sum() >= FEWEST:
-            race = _Race(metric, self.panel, ranked, values[ranked], drawn[defined], self.how)
+        if self.panel.groups is not None and len(self.panel.group_values) < 2:
+            notes.append("All items are of one group: nothing can be compared.")
+        elif len(ranked) and defined.sum() >= FEWEST:
+            names = [self.panel.systems[k] for k in ranked]
+            least = self.least[np.ix_(ranked, ranked)]
+            race = _Race(metric, names, values[ranked], drawn[defined], least, self.how)
             pairs, more = race.pairs()
             notes += more
             for place, index in enumerate(ranked):
@@ -244,19 +254,19 @@ class _Race:
     def __init__(
         self,
         metric: Metric,
-        panel: Panel,
-        ranked: Array,
+        names: list[str],
         values: Array,
         drawn: Array,
+        least: Array,
         how: Comparing,
     ) -> None:
-        self.metric, self.how = metric, how
-        self.names = [panel.systems[k] for k in ranked]
-        self.values, self.drawn = oriented(metric, values), oriented(metric, drawn)
+        self.metric, self.names, self.least, self.how = metric, names, least, how
+        self.values, self.drawn = metric.size(values), metric.size(drawn)
         self.sign = 1.0 if metric.direction == "maximize" else -1.0
         self.rank = ranks(self.sign * self.values)
         self.leader = int(np.argmin(self.rank))
         self.shares = rank_shares(self.sign * self.drawn)
+        self.widest = None if how.against == ALL else widest_reach(self.values, self.drawn)
         self.differences = self._differences()
         apart = self._apart()
         better = self.sign * (self.values[:, None] - self.values) > 0
@@ -278,16 +288,17 @@ class _Race:
         return (others, against) if named else (against, others)
 
     def _differences(self) -> Differences:
-        found = differences(self.values, self.drawn, *self._family(), self.how.level)
-        if self.how.correction == "max_t":
-            return found
-        adjust = CORRECTIONS.get(self.how.correction, np.asarray)
-        return replace(found, adjusted=adjust(found.p))
+        """Return the pairs of the family; the leader was chosen from all pairs, so all count."""
+        widest = self.widest if self.how.against == LEADER else None
+        pairs = self._family()
+        return differences(
+            self.values, self.drawn, *pairs, self.how.level, least=self.least, widest=widest
+        )
 
     def _apart(self) -> Array:
-        """Return which systems are told apart, by the family of all pairs."""
-        if self.how.against != ALL:
-            return told_apart(self.values, self.drawn, self.how.level)
+        """Return which systems are told apart, by max-T over all pairs."""
+        if self.widest is not None:
+            return told_apart(self.values, self.drawn, self.how.level, self.widest, self.least)
         apart = np.zeros((len(self.names), len(self.names)), bool)
         found = self.differences
         apart[found.first, found.second] = found.adjusted < 1.0 - self.how.level
@@ -295,9 +306,9 @@ class _Race:
 
     def _letters(self, apart: Array) -> list[str | None]:
         order = np.argsort(self.rank, kind="stable")
-        if len(self.names) > MANY:
+        shown = None if len(self.names) > MANY else letters(apart[np.ix_(order, order)])
+        if shown is None:
             return [None] * len(self.names)
-        shown = letters(apart[np.ix_(order, order)])
         return [shown[place] for place in np.argsort(order)]
 
     def standing(self, place: int) -> dict[str, Any]:
@@ -313,23 +324,23 @@ class _Race:
     def pairs(self) -> tuple[list[Pair], list[str]]:
         """Return the pairs of the family, and what has to be said about them."""
         found = self.differences
+        adjusted = found.adjusted
+        if self.how.correction != "max_t":
+            adjusted = CORRECTIONS.get(self.how.correction, np.asarray)(found.p)
         columns = (found.first, found.second, found.value, found.low, found.high)
-        pairs = [
-            self._pair(*row)
-            for row in zip(*columns, found.p, found.adjusted, found.error, strict=True)
-        ]
+        pairs = [self._pair(*row) for row in zip(*columns, found.p, adjusted, strict=True)]
         return pairs, self._notes(len(pairs))
 
     def _pair(self, *row: Any) -> Pair:
-        first, second, value, low, high, p, adjusted, error = (x.item() for x in row)
+        first, second, value, low, high, p, adjusted = (x.item() for x in row)
         good = self.sign * value
         verdict = "undecided"
-        if not error and not value:
+        if low == high == 0.0:
             verdict = "identical"
         elif adjusted < 1.0 - self.how.level:
             verdict = "better" if good > 0 else "worse"
         margin = self.how.margins.get(self.metric.expression)
-        worst, best = sorted((self.sign * low, self.sign * high))
+        worst, best = (low, high) if self.sign > 0 else (-high, -low)
         within = None if margin is None else _within(worst, best, margin)
         names = self.names[first], self.names[second]
         return Pair(*names, value, low, high, p, adjusted, verdict, within)
@@ -347,14 +358,14 @@ class _Race:
 
 
 def _within(worst: float, best: float, margin: float) -> str:
-    if worst > -margin:
-        return "equivalent" if best < margin else "non-inferior"
-    return "inferior" if best < -margin else "undecided"
-
-
-def oriented(metric: Metric, values: Array) -> Array:
-    """Return values of which the larger or the smaller are better: the size, where 0 is best."""
-    return np.abs(values) if metric.direction == "zero" else values
+    """Say what the limits of first minus second, larger being better, leave of a margin."""
+    if -margin < worst and best < margin:
+        return "equivalent"
+    if worst > margin or best < -margin:
+        return "second inferior" if worst > margin else "first inferior"
+    if best < margin:
+        return "second non-inferior"
+    return "first non-inferior" if worst > -margin else "undecided"
 
 
 # --- in words ------------------------------------------------------------------------------------
@@ -378,9 +389,18 @@ def concluded(metric: Metric, standings: list[Standing], pairs: list[Pair]) -> s
         parts.append(f"It is better than {_listed(beaten)}.")
     if open_:
         parts.append(f"It cannot be told apart from {_listed(open_)}.")
+    near = [s for s, pair in against.items() if _holds_on(pair, s)]
+    if near:
+        parts.append(f"By the margin, {_listed(near)} cannot be worse than it.")
     if same:
         parts.append(f"This metric sees no difference from {_listed(same)}.")
     return " ".join(parts)
+
+
+def _holds_on(pair: Pair, system: str) -> bool:
+    """Tell whether a system is no worse than the other one of the pair, but for the margin."""
+    side = "first" if pair.first == system else "second"
+    return pair.margin_verdict in {"equivalent", f"{side} non-inferior"}
 
 
 def _both(pair: Pair) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from ordinate.evaluate.boards import Board, Boards, Comparing, Correction, settl
 from ordinate.evaluate.evaluation import SCHEMA, Declared, Origin, Wanted, chosen, preset_note
 from ordinate.inference.draws import Tick
 from ordinate.inference.paired import Test, bowker, mcnemar, permutation, sign, stuart_maxwell
-from ordinate.metrics import Metric
+from ordinate.metrics import Metric, find
 from ordinate.report import Document, html, render
 from ordinate.scale import resolve
 from ordinate.scale.encode import factorise
@@ -96,7 +96,7 @@ class Comparison:
             "correction": how.correction,
             "metrics": {name: board.to_dict() for name, board in self.boards.items()},
             "tests": [test.to_dict() for test in self.tests],
-            "source": self.origin.to_dict(),
+            "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -109,6 +109,7 @@ class Comparison:
                 "low": one.estimate.low,
                 "high": one.estimate.high,
                 "method": one.estimate.method,
+                "note": one.estimate.note,
                 "rank": one.rank,
                 "rank_low": one.rank_low,
                 "rank_high": one.rank_high,
@@ -153,7 +154,7 @@ def compare(
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
     if len(systems) < 2:
         raise BadOption(f"Comparing takes two systems or more, and there is {len(systems)}.")
-    named = [tuple(pair) for pair in pairs]
+    named = [tuple(map(str, pair)) for pair in pairs]
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
     declared = resolve(scale, gold, *systems.values())
@@ -166,7 +167,7 @@ def compare(
         seed,
         against,
         correction,
-        dict(margins or {}),
+        {find(name).expression: margin for name, margin in (margins or {}).items()},
         [(first, second) for first, second in named],
     )
     return Comparison.from_panel(panel, metrics, how, origin=origin)

@@ -122,10 +122,20 @@ def _verdicts(result: Evaluation) -> list[str]:
 
 
 def _surety(result: Evaluation) -> list[str]:
-    """Say how the intervals were found, wherever it is not the usual way."""
+    """Say how the intervals were found, and what is unsure about them."""
     if result.interval is None:
         return []
     found = {name: score.estimate for name, score in result.metrics.items() if score.estimate}
+    parts = by_method(found)
+    if result.groups is not None:
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
+        parts.append(f"Items come in {count}, taken as units; levels have no limits then.{few}")
+    return parts
+
+
+def by_method(found: dict[str, Estimate]) -> list[str]:
+    """Say how the intervals of metrics were found, why there are none, and what was left out."""
     methods: dict[str, list[str]] = {}
     for name, one in found.items():
         if one.method is not None:
@@ -133,16 +143,14 @@ def _surety(result: Evaluation) -> list[str]:
             methods.setdefault(f"{METHODS[one.method]}{why}", []).append(name)
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
     parts = [" ".join(lines)] if lines else []
-    if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
-        parts.append(f"Items come in {result.groups:,} groups that are taken as units.{few}")
     parts += [
         f"No interval for {name}: {one.note}."
         for name, one in found.items()
         if one.method is None and not math.isnan(one.value)
     ]
     parts += [
-        f"{name} was undefined in {one.undefined_share:.1%} of the draws, which are left out."
+        f"{name} was undefined in {100 * one.undefined_share:.1f} % of the draws, which are left "
+        "out."
         for name, one in found.items()
         if one.undefined_share
     ]
@@ -182,7 +190,8 @@ def _losses(result: Evaluation) -> list[Grid]:
             )
             for loss in found[:MOST_LOSSES]
         )
-        grids.append(Grid(f"Where the loss of {name} comes from", header, rows, left=2))
+        if rows:
+            grids.append(Grid(f"Where the loss of {name} comes from", header, rows, left=2))
     return grids
 
 
@@ -235,7 +244,8 @@ def _or_nothing(value: Cell) -> Cell:
 def _groups(result: Evaluation) -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
     groups = result.named_groups()
-    return [_beside(result, groups[k : k + BESIDE]) for k in range(0, len(groups), BESIDE)]
+    fit = BESIDE if result.interval is None else APART
+    return [_beside(result, groups[k : k + fit]) for k in range(0, len(groups), fit)]
 
 
 def _apart(result: Evaluation) -> list[Grid]:
@@ -246,7 +256,7 @@ def _apart(result: Evaluation) -> list[Grid]:
     for start in range(0, len(groups), APART):
         part = groups[start : start + APART]
         rows: list[tuple[Cell, ...]] = [
-            (metric, *(_gap(group.against_rest[metric]) for _, group in part))
+            (metric, *(with_limits(group.against_rest[metric]) for _, group in part))
             for metric in result.metrics
         ]
         header = ("metric", *(name for name, _ in part))
@@ -254,8 +264,9 @@ def _apart(result: Evaluation) -> list[Grid]:
     return grids
 
 
-def _gap(found: Estimate) -> Cell:
-    limits = between(found.low, found.high)
+def with_limits(found: Estimate) -> Cell:
+    """Return a value with its limits in one cell."""
+    limits = between(found.low, found.high, digits=2)
     return found.value if limits is None else f"{shown(found.value)} ({limits})"
 
 
@@ -263,7 +274,11 @@ def _beside(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
     header = ("metric", "(all)", *(group for group, _ in groups))
     counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, score.value, *(part.metrics[name].value for _, part in groups))
+        (name, _cell(score), *(_cell(part.metrics[name]) for _, part in groups))
         for name, score in result.metrics.items()
     ]
     return Grid("Groups", header, (counts, *rows))
+
+
+def _cell(score: Score) -> Cell:
+    return score.value if score.estimate is None else with_limits(score.estimate)

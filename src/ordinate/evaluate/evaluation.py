@@ -78,11 +78,7 @@ class Score:
             **_limits(self.estimate),
             "levels_used": self.levels_used,
             "direction": self.metric.direction,
-            "baselines": {
-                "best_constant": self.baselines.best_constant.to_dict(),
-                "majority": self.baselines.majority.to_dict(),
-                "chance": self.baselines.chance.to_dict(),
-            },
+            "baselines": self.baselines.to_dict(),
             "attainable": None if attainable is None else list(attainable),
             "beats_constant": self.beats_constant,
         }
@@ -95,7 +91,7 @@ class Origin:
     gold: str = "gold"
     predicted: str = "predicted"
     files: tuple[str, ...] = ()
-    joined: dict[str, int] | None = None
+    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,12 +4,14 @@ import math
 
 from ordinate.evaluate.boards import ALL, LEADER, Board, Pair
 from ordinate.evaluate.compare import Comparison, PairTests
+from ordinate.evaluate.describe import by_method, with_limits
 from ordinate.evaluate.evaluation import BETTER
 from ordinate.inference.groups import VERY_FEW
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, between, shown
 
-BESIDE = 6  # metrics in one grid
+BESIDE = 3  # metrics in one grid
+MOST_FILES = 12  # named
 MOST_PAIRS = 30  # in one grid; JSON has all
 CORRECTED = {
     "max_t": "max-T, stepping down",
@@ -24,10 +26,11 @@ def describe(result: Comparison) -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
     first, *others = result.boards.values()
     blocks: list[str | Grid] = [_source(result), first.conclusion, _leaderboard(result, first)]
-    blocks += [*first.notes, _how_to_read(result), _pairs(result, first), *_cut(first)]
+    blocks += [*first.notes, *_surety(first), _how_to_read(result)]
+    blocks += [_pairs(result, first), *_cut(first)]
     if others:
         blocks += _all_metrics(result)
-        blocks += [" ".join((board.conclusion, *board.notes)) for board in others]
+        blocks += [" ".join((b.conclusion, *b.notes, *_surety(b))) for b in others]
     for tests in result.tests:
         blocks += _tests(tests)
     return Document(_title(result), tuple(blocks))
@@ -43,7 +46,9 @@ def _source(result: Comparison) -> str:
     origin, panel = result.origin, result.panel
     parts = [f"Gold: {origin.gold}."]
     if origin.files:
-        parts.insert(0, f"Read from {', '.join(origin.files)}.")
+        more = len(origin.files) - MOST_FILES
+        named = ", ".join(origin.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
+        parts.insert(0, f"Read from {named}.")
     if panel.dropped:
         parts.append(f"Dropped for a missing label in any column: {panel.dropped:,} items.")
     if (panel.rows == len(panel.scale)).any():
@@ -85,9 +90,9 @@ def _baselines(board: Board) -> list[tuple[str, float]]:
 
 def _how_to_read(result: Comparison) -> str:
     text = (
-        "Ranks are limits that hold for all systems at once; 'first in' is how often a system was "
-        f"first when the items were drawn again ({result.how.draws:,} draws, seed "
-        f"{result.how.seed})."
+        "Ranks and the limits of differences hold for all systems at once; adjusted p-values step "
+        "down and may decide a little more. 'First in' is how often a system was first when the "
+        f"items were drawn again ({result.how.draws:,} draws, seed {result.how.seed})."
     )
     if result.boards and next(iter(result.boards.values())).standings[0].letters is not None:
         text += " Systems that share a letter cannot be told apart."
@@ -108,7 +113,7 @@ def _pairs(result: Comparison, board: Board) -> Grid:
 
 def _pair_row(pair: Pair, *, margin: bool) -> tuple[Cell, ...]:
     limits = between(pair.low, pair.high)
-    p, adjusted = (f"{x:.4f}" for x in (pair.p, pair.p_adjusted))
+    p, adjusted = _p(pair.p), _p(pair.p_adjusted)
     row = (pair.first, pair.second, pair.difference, limits, p, adjusted, pair.verdict)
     return (*row, pair.margin_verdict) if margin else row
 
@@ -133,9 +138,19 @@ def _all_metrics(result: Comparison) -> list[str | Grid]:
     return grids
 
 
+def _surety(board: Board) -> list[str]:
+    """Say how the intervals of the systems were found, and why a system has no value."""
+    lines = by_method({one.system: one.estimate for one in board.standings})
+    return lines + [
+        f"{one.system} has no value: {one.estimate.note}."
+        for one in board.standings
+        if math.isnan(one.estimate.value)
+    ]
+
+
 def _value(board: Board, system: str) -> str:
     one = board.standing(system)
-    return f"{shown(one.estimate.value)} {one.letters or ''}".strip()
+    return f"{shown(with_limits(one.estimate))} {one.letters or ''}".strip()
 
 
 def _tests(tests: PairTests) -> list[str | Grid]:
@@ -150,10 +165,13 @@ def _tests(tests: PairTests) -> list[str | Grid]:
         "stuart_maxwell": "Stuart-Maxwell: same use of levels",
     }
     for name, test in tests.others.items():
-        freedom = "exact" if test.freedom is None else f"{test.freedom} degrees of freedom"
+        ways = "degree" if test.freedom == 1 else "degrees"
+        freedom = "exact" if test.freedom is None else f"{test.freedom} {ways} of freedom"
         rows.append((words[name], _p(test.p), test.note or freedom))
     return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", ""), tuple(rows))]
 
 
 def _p(p: float) -> str:
-    return "undefined" if math.isnan(p) else f"{p:.4f}"
+    if math.isnan(p):
+        return "undefined"
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

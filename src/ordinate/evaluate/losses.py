@@ -49,7 +49,7 @@ def losses(metric: Metric, table: Confusion) -> tuple[Loss, ...]:
     wrong = table.weights * (1.0 - np.eye(*table.weights.shape))
     rows, columns = np.nonzero(wrong)
     try:
-        now = _merit(metric, metric(table))
+        now = metric.merit(metric(table))
     except NotApplicable as reason:
         raise NotApplicable(f"{metric.expression} has no losses to trace: {reason}.") from None
     labels = (*table.scale.labels, None)
@@ -58,7 +58,7 @@ def losses(metric: Metric, table: Confusion) -> tuple[Loss, ...]:
     for start in range(0, len(rows), block):
         part = slice(start, start + block)
         better = _corrected(table, rows[part], columns[part])
-        gains = _merit(metric, metric.of_expected(better, table)) - now
+        gains = metric.merit(metric.of_expected(better, table)) - now
         for i, j, gain in zip(rows[part], columns[part], gains, strict=True):
             weight = float(table.weights[i, j])
             found.append(Loss(table.scale.labels[i], labels[j], weight, float(gain)))
@@ -72,10 +72,3 @@ def _corrected(table: Confusion, rows: Any, columns: Any) -> Confusion:
     cells[each, rows, rows] += cells[each, rows, columns]
     cells[each, rows, columns] = 0.0
     return table.with_cells(cells)
-
-
-def _merit(metric: Metric, values: Any) -> Any:
-    """Return values of which the larger are better."""
-    if metric.direction == "zero":
-        return -np.abs(values)
-    return values if metric.direction == "maximize" else -values

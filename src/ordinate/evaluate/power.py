@@ -1,18 +1,19 @@
 """Power: how many items it takes to see a difference, and how wide an interval will be."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.evaluate.boards import oriented
 from ordinate.evaluate.evaluation import SCHEMA, Declared, Origin, preset_note
 from ordinate.inference.delta import quantile
 from ordinate.inference.draws import Draws
+from ordinate.inference.intervals import FLAT
 from ordinate.inference.joint import joint_values
 from ordinate.inference.result import finite
 from ordinate.metrics import Metric, find
@@ -23,6 +24,7 @@ from ordinate.scale.encode import factorise
 from ordinate.summary import Panel
 from ordinate.summary.tabulate import Missing
 
+LEAST = 1e-9  # a difference that more than all items of the world would be needed for
 AROUND = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 
@@ -38,13 +40,14 @@ class Planning:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.difference is not None and not 0 < self.difference < math.inf:
-            raise BadOption(f"The difference to be seen must be above 0, not {self.difference}.")
+        wanted = self.difference
+        if wanted is not None and not (isinstance(wanted, Real) and LEAST <= wanted < math.inf):
+            raise BadOption(f"The difference to be seen must be above 0, not {wanted!r}.")
         for name, share in (("power", self.power), ("level", self.level)):
-            if not 0.5 <= share < 1.0:
-                raise BadOption(f"The {name} is 0.5 to below 1, not {share}.")
-        if any(count < 1 for count in self.items):
-            raise BadOption("Numbers of items are 1 or more.")
+            if not (isinstance(share, Real) and 0.5 <= share < 1.0):
+                raise BadOption(f"The {name} is 0.5 to below 1, not {share!r}.")
+        if not all(isinstance(count, Integral) and count >= 1 for count in self.items):
+            raise BadOption("Numbers of items are whole numbers, 1 or more.")
         Draws(self.draws, self.seed)
 
 
@@ -90,15 +93,16 @@ class Plan:
         if asked.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _value(wanted, panel, system) for system in panel.systems}
-        drawn = oriented(wanted, _drawn(wanted, panel, asked))
-        spreads = np.std(drawn, axis=0, ddof=1) * math.sqrt(panel.n)
+        drawn = wanted.size(_drawn(wanted, panel, asked))
+        n = int(panel.weights.sum()) if panel.whole else panel.n
+        spreads = np.std(drawn, axis=0, ddof=1) * math.sqrt(n)
         spread = None
         if len(panel.systems) == 2:
-            spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(panel.n)
+            spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(n)
+        if (spreads if spread is None else np.array([spread])).max() < FLAT:
+            raise NotApplicable("The pilot shows no variation that a plan could rest on.")
         needed = needed_items(spread, asked)
-        sizes = (
-            {max(1, round(times * panel.n)) for times in AROUND} if not asked.items else asked.items
-        )
+        sizes = {max(1, round(times * n)) for times in AROUND} if not asked.items else asked.items
         more = () if needed is None or asked.items else (needed,)
         by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
         outlooks = tuple(_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more}))
@@ -115,7 +119,7 @@ class Plan:
         """The difference between the two systems in the pilot."""
         if self.spread is None:
             return None
-        first, second = oriented(self.metric, np.array(list(self.values.values())))
+        first, second = self.metric.size(np.array(list(self.values.values())))
         return float(first - second)
 
     def to_dict(self) -> dict[str, Any]:
@@ -181,7 +185,8 @@ def power(
     declared = resolve(scale, gold, *systems.values())
     grouped = None if groups is None else factorise(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
-    asked = Planning(difference, power, interval, tuple(items), draws, seed)
+    sizes = tuple(items) if isinstance(items, Iterable) else (items,)
+    asked = Planning(difference, power, interval, sizes, draws, seed)
     origin = Origin(notes=preset_note(declared) if scale is None else ())
     return Plan.from_panel(panel, metric, asked, origin=origin)
 

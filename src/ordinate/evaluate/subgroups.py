@@ -23,8 +23,10 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     limits = (first.low, first.high, second.low, second.high)
     if any(map(math.isnan, (value, *limits))):
         return nowhere(value, first.note or second.note or "one side has no interval")
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
+    apart = (first.value - first.low, second.high - second.value)
+    below = math.hypot(*(max(0.0, x) for x in apart))
+    apart = (first.high - first.value, second.value - second.low)
+    above = math.hypot(*(max(0.0, x) for x in apart))
     undefined = max(first.undefined_share, second.undefined_share)
     return Estimate(value, value - below, value + above, METHOD, undefined)
 

@@ -6,11 +6,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import MissingLabels, NoItems
+from ordinate.errors import NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encode import Groups, factorise
 from ordinate.summary import Confusion, Panel
-from ordinate.summary.tabulate import DROP, SHOWN, Missing, no_group, same_length
+from ordinate.summary.tabulate import (
+    DROP,
+    SHOWN,
+    Missing,
+    absent,
+    checked_weights,
+    no_group,
+    positions_of,
+    same_length,
+)
 
 Index = NDArray[np.int64]
 SECOND = "second_gold"
@@ -74,21 +83,32 @@ def _batch(
         return Confusion.of(scale, gold, predicted, weights, missing), None
     if second is None and crossed is not None:
         return Confusion.by_group(scale, gold, predicted, crossed, weights, missing), None
+    _refuse_missing(scale, second, weights, missing)
     answers = {"predicted": predicted, SECOND: second}
     panel = Panel.of(scale, gold, answers, weights, crossed, missing)
-    if panel.table(SECOND).has_unanswered:
-        silent = float(panel.table(SECOND).unanswered.sum())
-        raise MissingLabels(
-            f"{silent:g} levels of {SECOND} are missing. Leave these items out with {DROP}."
-        )
     if crossed is None:
         return replace(panel.table("predicted"), dropped=panel.dropped), panel.table(SECOND)
     return _spread(panel, "predicted", crossed, weights), _spread(panel, SECOND, crossed, weights)
 
 
+def _refuse_missing(scale: Scale, second: Any, weights: Any, missing: Missing) -> None:
+    """Say which levels of the second human are missing, unless their items are dropped."""
+    if missing == "drop":
+        return
+    weighing = checked_weights(weights)
+    lacking = positions_of(scale, second, SECOND, weighing) == len(scale)
+    if weighing is not None and len(weighing) == len(lacking):
+        lacking &= weighing > 0
+    if lacking.any():
+        rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:SHOWN]]
+        way = f"Leave them out with {DROP}."
+        raise absent(int(lacking.sum()), len(lacking), "second gold labels", rows, way)
+
+
 def _spread(panel: Panel, system: str, crossed: Groups, weights: Any) -> Confusion:
     """Return a table for each pair of subgroup and group, also for those without items left."""
-    index = np.array([crossed.values.index(value) for value in panel.group_values])
+    known = {value: index for index, value in enumerate(crossed.values)}
+    index = np.array([known[value] for value in panel.group_values])
     batch = panel.by_group(system).summed(index, len(crossed.values))
     alive = np.ones(len(crossed.codes), bool) if weights is None else np.asarray(weights) > 0
     before = np.bincount(crossed.codes[alive], minlength=len(crossed.values))

@@ -14,6 +14,7 @@ from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import acceleration, bca, percentile
 from ordinate.inference.delta import influence, limits, quantile, variance
 from ordinate.inference.distributions import student
+from ordinate.inference.doubts import doubt
 from ordinate.inference.draws import Draws, Tick, redrawing, replicate
 from ordinate.inference.groups import FEW, linearised_error
 from ordinate.inference.result import Estimate, nowhere
@@ -28,6 +29,7 @@ from ordinate.inference.small import (
     worst_of_levels,
 )
 from ordinate.metrics import Metric
+from ordinate.metrics.catalogue import Macro
 from ordinate.summary import Confusion
 
 Array = NDArray[Any]
@@ -47,13 +49,17 @@ BENT = "it has no derivative where levels or paths tie"
 BY_FAMILY: dict[str, Method] = {
     "agreement": "delta",
     "closeness": "delta",
-    "clustering": "bca",
+    "clustering": "jeffreys",
     "distance": "delta",
-    "path": "bca",
     "per level": "delta",
     "ranking": "delta",
 }
 ROUGH: Method = "bca"  # for metrics without a derivative, and for families of other people
+OVER_LEVELS: dict[Macro, Method] = {
+    "mean": "mover",
+    "worst": "simultaneous",
+    "other": "percentile",
+}
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,15 @@ def estimate(
     return _Estimator(source, how or Intervals(), tick).run(metrics)
 
 
+def usual_method(metric: Metric) -> Method:
+    """Return the method of a metric for plain counts: what the study of coverage chose."""
+    if metric.share:
+        return "wilson"
+    if metric.macro:
+        return OVER_LEVELS[metric.macro]
+    return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+
+
 class _Estimator:
     def __init__(self, source: Confusion, how: Intervals, tick: Tick | None) -> None:
         self.grouped = bool(source.shape)
@@ -111,6 +126,7 @@ class _Estimator:
     def run(self, metrics: Sequence[Metric]) -> dict[str, Estimate]:
         """Choose methods, draw once for all that need it, and ask each method for its limits."""
         found: dict[str, Estimate] = {}
+        self._refuse_misfits(list(metrics))
         plans: list[tuple[Metric, Method, str | None]] = []
         for metric in metrics:
             reason = self._refusal(metric)
@@ -153,46 +169,64 @@ class _Estimator:
 
     def _plan(self, metric: Metric) -> tuple[Method, str | None]:
         """Return the method for a metric, and why, where it is not the usual one."""
-        if self.how.method is not None:
-            return self._asked(metric, self.how.method), None
+        asked = self.how.method
+        if asked is not None:
+            misfit = self._misfit(metric, asked)
+            return (asked, None) if misfit is None else (self._usual(metric), misfit)
+        notes = [self._source_note()]
+        method = self._usual(metric)
+        if metric.macro and self.rare and method not in {"mover", "simultaneous"}:
+            notes.append(f"fewer than {RARE} items of {', '.join(self.rare)}")
+        if self.table.whole and not self.grouped:
+            notes.append(doubt(metric, self.table))
+        return method, "; ".join(filter(None, notes)) or None
+
+    def _source_note(self) -> str | None:
         if self.grouped:
-            return self._for_groups(metric)
-        if not self.table.whole:
-            return ("delta" if metric.smooth else "percentile"), "real weights"
-        if metric.macro == "other" and self.rare:
-            return "percentile", f"fewer than {RARE} items of {', '.join(self.rare)}"
-        return self._usual(metric), None
+            count = len(self.source.weights)
+            return f"{count} groups only" if count < FEW else None
+        return None if self.table.whole else "real weights"
 
     def _usual(self, metric: Metric) -> Method:
-        if metric.share:
-            return "delta" if self.how.stratified else "wilson"
+        if self.grouped:
+            few = len(self.source.weights) < FEW
+            return "t" if few and metric.smooth else "percentile"
         if over_levels(metric, self.table):
-            return "mover" if metric.macro == "mean" else "simultaneous"
-        return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+            return OVER_LEVELS[metric.macro]
+        if metric.macro:
+            return "percentile"
+        if not self.table.whole:
+            return "delta" if metric.smooth else "percentile"
+        if metric.share and self.how.stratified:
+            return "delta"
+        return usual_method(metric)
 
-    def _asked(self, metric: Metric, method: Method) -> Method:
-        """Return the method that was asked for, unless it makes no sense here."""
-        wrong = {
-            "delta": not metric.smooth and BENT,
-            "wilson": not metric.share and "it is no plain share of the items",
-            "mover": metric.macro != "mean" and "it is no mean over gold levels",
-            "simultaneous": metric.macro != "worst" and "it is not the worst of gold levels",
-            "t": (not self.grouped and "there are no groups") or (not metric.smooth and BENT),
-            "bca": not (self.grouped or self.table.whole) and "the weights are no counts",
-        }.get(method) or (
-            method in EXACT
-            and (self.grouped or not self.table.whole)
-            and "the items are no plain counts"
-        )
-        if wrong:
-            raise BadOption(f"The method {method!r} does not fit {metric.expression}: {wrong}.")
-        return method
+    def _refuse_misfits(self, metrics: list[Metric]) -> None:
+        """Refuse a method that was asked for and fits none of the metrics."""
+        asked = self.how.method
+        misfits = [] if asked is None else [self._misfit(m, asked) for m in metrics]
+        if misfits and all(misfits):
+            name = metrics[0].expression
+            raise BadOption(f"The method {asked!r} does not fit {name}: {misfits[0]}.")
 
-    def _for_groups(self, metric: Metric) -> tuple[Method, str | None]:
-        count = len(self.source.weights)
-        if count >= FEW:
-            return "percentile", None
-        return ("t" if metric.smooth else "percentile"), f"{count} groups only"
+    def _misfit(self, metric: Metric, method: Method) -> str | None:
+        """Return why a method makes no sense for a metric here, if it makes none."""
+        plain = self.table.whole and not self.grouped
+        reasons: dict[str, list[tuple[bool, str]]] = {
+            "delta": [(not metric.smooth, BENT)],
+            "wilson": [(not metric.share, "it is no plain share of the items")],
+            "mover": [(metric.macro != "mean", "it is no mean over gold levels")],
+            "simultaneous": [(metric.macro != "worst", "it is not the worst of gold levels")],
+            "t": [(not self.grouped, "there are no groups"), (not metric.smooth, BENT)],
+            "bca": [(not (self.grouped or self.table.whole), "the weights are no counts")],
+        }
+        levels = method in {"mover", "simultaneous"}
+        wrong = [
+            *reasons.get(method, []),
+            (levels and not over_levels(metric, self.table), "the scale has too many levels"),
+            (method in EXACT and not plain, "the items are no plain counts"),
+        ]
+        return next((why for is_wrong, why in wrong if is_wrong), None)
 
     @cached_property
     def rare(self) -> list[str]:
@@ -326,7 +360,7 @@ class _Estimator:
 
     def _is_stuck(self, result: Estimate, method: Method) -> bool:
         flat = math.isclose(result.low, result.high, abs_tol=FLAT)
-        return self.how.method is None and flat and method not in EXACT
+        return flat and method not in EXACT and method != self.how.method
 
     def _unstuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
         """Return wider limits for metrics that neither draws nor derivatives can move."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ordinate.errors import NotApplicable
 from ordinate.inference.delta import influence
 from ordinate.inference.draws import BLOCK, Draws, Tick, group_draws, redrawn
+from ordinate.inference.groups import FEW
 from ordinate.metrics import Metric
 from ordinate.summary import Panel
 
@@ -28,12 +29,14 @@ def joint_values(
 ) -> dict[str, Array]:
     """Return the values [B, S] of metrics, by expression, on items drawn again for all systems.
 
-    Where the distinct rows are too many, the values of smooth metrics are drawn from the normal
-    distribution that they approach, with the covariance of the systems' influences.
+    Smooth metrics are drawn from their limiting distribution, with the covariance of the systems'
+    influences, where that is better: a normal one for very many distinct rows, Student's for few
+    groups.
     """
-    large = len(panel) > MOST_ROWS and panel.groups is None
-    normal = [metric for metric in metrics if large and metric.smooth]
-    found = {metric.expression: _normal_values(panel, metric, draws) for metric in normal}
+    few = panel.groups is not None and len(panel.group_values) < FEW
+    large = panel.groups is None and len(panel) > MOST_ROWS
+    modelled = [metric for metric in metrics if (few or large) and metric.smooth]
+    found = {metric.expression: _modelled_values(panel, metric, draws) for metric in modelled}
     rest = [metric for metric in metrics if metric.expression not in found]
     return found | _drawn_values(panel, rest, draws, tick) if rest else found
 
@@ -82,10 +85,17 @@ def _tables(panel: Panel, drawn: Array) -> Array:
         step = max(1, LARGE // max(1, len(at) * (size + 1)))
         for first in range(0, systems, step) if len(at) else ():
             answers = panel.rows[at, 1 + first : 1 + first + step]
-            chosen = (answers[:, :, None] == np.arange(size + 1)).astype(float)
-            sums = drawn[:, at] @ chosen.reshape(len(at), -1)
+            chosen = (answers[:, :, None] == np.arange(size + 1)).reshape(len(at), -1)
+            sums = _product(drawn[:, at], chosen.astype(float), exact=panel.whole)
             cells[:, first : first + step, level] = sums.reshape(len(drawn), -1, size + 1)
     return cells
+
+
+def _product(weights: Array, chosen: Array, *, exact: bool) -> Array:
+    """Return weights @ chosen. Real weights are added in one order, whatever the threads."""
+    if exact:
+        return weights @ chosen
+    return np.einsum("bu,us->bs", weights, chosen)
 
 
 def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
@@ -100,25 +110,50 @@ def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
     return np.concatenate(parts).reshape(cells.shape[:2])
 
 
-def _normal_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
-    """Return normal draws: Cov(s, t) = sum over items of IF_s IF_t / N^2, squared weights.
+def _modelled_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
+    """Return normal draws, or those of Student's t with a degree less than there are groups.
 
     A system on which the metric has no value has none in any draw.
     """
-    values = np.full(len(panel.systems), np.nan)
-    pulls = np.zeros((len(panel), len(panel.systems)))
-    for index, system in enumerate(panel.systems):
-        table = panel.table(system)
+    _, order, same = np.unique(  # systems that answer alike have the same values in each draw
+        panel.rows[:, 1:], axis=1, return_index=True, return_inverse=True
+    )
+    values = np.full(len(order), np.nan)
+    pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
+    for place, index in enumerate(order):
+        table = panel.table(panel.systems[index])
         with suppress(NotApplicable):
-            values[index] = metric(table)
-        if not np.isnan(values[index]):
-            pull = influence(metric, table)
-            pulls[:, index] = pull[panel.rows[:, 0], panel.rows[:, 1 + index]]
-    squares = panel.weights if panel.whole else panel.squares
-    covariance = (pulls * squares[:, None]).T @ pulls / panel.weights.sum() ** 2
+            values[place] = metric(table)
+        if not np.isnan(values[place]):
+            pulls[place] = influence(metric, table)
     rng = np.random.default_rng([draws.seed, 0])
-    around = rng.multivariate_normal(np.zeros(len(values)), covariance, draws.count, method="eigh")
-    return values + around
+    around = rng.multivariate_normal(
+        np.zeros(len(order)), _covariance(panel, order, pulls), draws.count, method="eigh"
+    )
+    if panel.groups is not None:
+        freedom = len(panel.group_values) - 1
+        around /= np.sqrt(rng.chisquare(freedom, (draws.count, 1)) / freedom)
+    return (values + around)[:, same.reshape(-1)]
+
+
+def _covariance(panel: Panel, order: Array, pulls: Array) -> Array:
+    """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over groups of their sums."""
+    squares = panel.weights if panel.whole else panel.squares
+    total = np.zeros((len(order), len(order)))
+    sums = np.zeros((len(panel.group_values), len(order)))
+    step = max(1, LARGE // len(order))
+    for start in range(0, len(panel), step):
+        part = slice(start, start + step)
+        gold, answers = panel.rows[part, 0], panel.rows[part, 1:][:, order]
+        pull = pulls[np.arange(len(order)), gold[:, None], answers]
+        if panel.groups is None:
+            total += (pull * squares[part, None]).T @ pull
+        else:
+            np.add.at(sums, panel.groups[part], pull * panel.weights[part, None])
+    if panel.groups is not None:
+        apart = sums - sums.mean(axis=0)
+        total = len(sums) / (len(sums) - 1.0) * apart.T @ apart
+    return total / panel.weights.sum() ** 2
 
 
 # --- differences ---------------------------------------------------------------------------------
@@ -128,7 +163,8 @@ def _normal_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
 class Differences:
     """First minus second for pairs of systems [P], with limits that hold for all of them at once.
 
-    `p` is of each pair alone; `adjusted` is by max-T, stepping down over the family of pairs.
+    `p` is of each pair alone; `adjusted` is by max-T over the family of pairs. Where every draw
+    gives the same difference there are no limits.
     """
 
     first: Array
@@ -142,22 +178,60 @@ class Differences:
 
 
 def differences(
-    values: Array, drawn: Array, first: Array, second: Array, level: float
+    values: Array,
+    drawn: Array,
+    first: Array,
+    second: Array,
+    level: float,
+    *,
+    least: Array | None = None,
+    widest: Array | None = None,
 ) -> Differences:
-    """Compare pairs of systems by values [S] and joint draws [B, S] of them."""
+    """Compare pairs of systems by values [S] and joint draws [B, S] of them.
+
+    `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the largest
+    reach of each draw over a larger family; without it, p-values step down over these pairs.
+    """
     value = values[first] - values[second]
     spread = _errors(drawn, first, second)
     error = np.where(spread > TIE, spread, 0.0)
     reach = _ratio(np.abs(value), error)
     order = np.argsort(-reach, kind="stable")
     alone, stepped, largest = _exceeded(drawn, first, second, value, error, reach, order)
-    count = len(drawn) + 1.0
+    if widest is not None:
+        ranked = np.sort(widest)
+        stepped = len(ranked) - np.searchsorted(ranked, reach[order] - TIE)
+        largest = widest
     adjusted = np.empty(len(value))
-    adjusted[order] = np.maximum.accumulate((stepped + 1.0) / count)
+    adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(drawn) + 1.0))
+    p = (alone + 1.0) / (len(drawn) + 1.0)
+    if least is not None:
+        p, adjusted = (
+            np.maximum(p, least[first, second]),
+            np.maximum(adjusted, least[first, second]),
+        )
     half = np.quantile(largest, level, method="higher") * error if len(value) else error
-    return Differences(
-        first, second, value, error, value - half, value + half, (alone + 1.0) / count, adjusted
-    )
+    half = np.where((error == 0) & (np.abs(value) > TIE), np.nan, half)
+    return Differences(first, second, value, error, value - half, value + half, p, adjusted)
+
+
+def least_p(panel: Panel) -> Array:
+    """Return the smallest p-value [S, S] that swapping the answers of two systems can reach.
+
+    It is 2^(1 - d) for d items, or groups, with different answers: no draw can know better.
+    """
+    answers = panel.rows[:, 1:]
+    counts = panel.weights if panel.whole else panel.items
+    found = np.empty((answers.shape[1], answers.shape[1]))
+    for index in range(len(found)):
+        apart = answers != answers[:, index, None]
+        if panel.groups is None:
+            found[index] = counts @ apart
+        else:
+            sums = np.zeros((len(panel.group_values), len(found)), bool)
+            np.logical_or.at(sums, panel.groups, apart)
+            found[index] = sums.sum(axis=0)
+    return np.minimum(1.0, 2.0 ** (1.0 - found))
 
 
 def _blocks(drawn: Array, pairs: int) -> list[Array]:
@@ -239,21 +313,34 @@ def all_pairs(systems: int) -> tuple[Array, Array]:
     return np.triu_indices(systems, 1)
 
 
-def told_apart(values: Array, drawn: Array, level: float) -> Array:
-    """Return which systems [S, S] differ, by the largest reach over all pairs in each draw.
+def widest_reach(values: Array, drawn: Array) -> Array:
+    """Return the largest reach of each draw over all pairs of systems.
 
     It needs no list of pairs, and so serves hundreds of systems.
     """
     systems = len(values)
     error = np.zeros((systems, systems))
     error[all_pairs(systems)] = _errors(drawn, *all_pairs(systems))
-    error = np.where(error > TIE, error, 0.0)
-    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > 0)
-    largest = np.zeros(len(drawn))
+    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > TIE)
+    widest = np.zeros(len(drawn))
     away = drawn - values
     for index in range(systems - 1):
         reach = np.abs(away[:, index, None] - away[:, index + 1 :]) * scale[index, index + 1 :]
-        np.maximum(largest, reach.max(axis=1), out=largest)
-    least = np.quantile(largest, level, method="higher")
-    apart = np.triu(_ratio(np.abs(values[:, None] - values), error) > least, 1)
+        np.maximum(widest, reach.max(axis=1), out=widest)
+    return widest
+
+
+def told_apart(
+    values: Array, drawn: Array, level: float, widest: Array, least: Array | None = None
+) -> Array:
+    """Return which systems [S, S] differ by more than the widest reach of most draws."""
+    first, second = all_pairs(len(values))
+    spread = _errors(drawn, first, second)
+    reach = _ratio(np.abs(values[first] - values[second]), np.where(spread > TIE, spread, 0.0))
+    ranked = np.sort(widest)
+    p = (len(ranked) - np.searchsorted(ranked, reach - TIE) + 1.0) / (len(ranked) + 1.0)
+    if least is not None:
+        p = np.maximum(p, least[first, second])
+    apart = np.zeros((len(values), len(values)), bool)
+    apart[first, second] = p < 1.0 - level
     return apart | apart.T

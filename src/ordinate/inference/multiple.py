@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
+MOST_LETTERS = 100
 
 
 def holm(p: ArrayLike) -> Array:
@@ -42,11 +43,12 @@ def _least_above(ranked: Array) -> Array:
     return np.minimum.accumulate(ranked[::-1])[::-1]
 
 
-def letters(apart: Array) -> list[str]:
+def letters(apart: Array) -> list[str] | None:
     """Return a compact letter display: systems that share a letter cannot be told apart.
 
     `apart` [S, S] says which are told apart; systems come best first. Every set of systems starts
-    as one letter, and is split by each pair that is told apart (insert and absorb).
+    as one letter, and is split by each pair that is told apart (insert and absorb). Where that
+    takes too many letters to be of use there are none.
 
     >>> letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
     ['a', 'ab', 'b']
@@ -61,6 +63,8 @@ def letters(apart: Array) -> list[str]:
             for g in sorted(split, key=len, reverse=True)
             if not any(g < other for other in (*rest, *split)) and g not in rest
         ]
+        if len(groups) > MOST_LETTERS:
+            return None
     groups.sort(key=sorted)
     return [
         "".join(_letter(index) for index, group in enumerate(groups) if system in group)

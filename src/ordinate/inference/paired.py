@@ -69,7 +69,7 @@ def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
 
 def _difference(metric: Metric, first: Confusion, second: Confusion, table: Confusion) -> Any:
     one, other = metric.of_expected(first, table), metric.of_expected(second, table)
-    return np.abs(one) - np.abs(other) if metric.direction == "zero" else one - other
+    return metric.size(one) - metric.size(other)
 
 
 class _Swaps:
@@ -217,9 +217,12 @@ def mcnemar(pairs: Paired) -> Test:
 
 def sign(pairs: Paired) -> Test:
     """Test whether one system is nearer to gold more often; no answer is the farthest."""
-    far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), np.inf)])
-    nearer = pairs.weights[far[:, :, None] < far[:, None, :]].sum()
-    farther = pairs.weights[far[:, :, None] > far[:, None, :]].sum()
+    silent = 2.0 * pairs.scale.gaps.max()
+    far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), silent)])
+    gain = far[:, None, :] - far[:, :, None]  # how much nearer the first one is
+    clear = np.abs(gain) > 1e-9 * silent  # positions may be no exact numbers
+    nearer = pairs.weights[clear & (gain > 0)].sum()
+    farther = pairs.weights[clear & (gain < 0)].sum()
     return _sign(pairs, float(nearer), float(farther))
 
 

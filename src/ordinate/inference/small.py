@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draw
 
 Array = NDArray[Any]
 RARE = 10  # items of a gold level, below which resampling its items is not enough
-MOST_LEVELS = 50  # up to which each cell is tried alone
+MOST_LEVELS = 30  # up to which each cell is tried alone
 FLAT = 1e-12  # an error of nothing
 
 
@@ -38,7 +38,8 @@ def wilson(successes: ArrayLike, n: ArrayLike, level: float = 0.95) -> tuple[Arr
 
 def rare_levels(table: Confusion) -> list[str]:
     """Return the names of the gold levels with some items, but few."""
-    few = (table.gold > 0) & (table.gold < RARE)
+    known = table.gold if table.whole else table.items.sum(axis=-1)
+    few = (table.gold > 0) & (known < RARE)
     return [name for name, rare in zip(table.scale.names, few, strict=True) if rare]
 
 
@@ -88,10 +89,11 @@ def _by_level(metric: Metric, table: Confusion, level: float) -> tuple[Array, Ar
     """Return what the metric is on each gold level alone, and its limits."""
     costs = _alone(metric, table)
     found = []
+    squares = table.weights if table.whole else table.squares
     for row in np.flatnonzero(table.gold):
-        weights = table.weights[row, : costs.shape[1]]
+        weights, square = (x[row, : costs.shape[1]] for x in (table.weights, squares))
         mean = float((weights * costs[row]).sum() / weights.sum())
-        found.append((mean, *mean_limits(weights, weights, costs[row], level)))
+        found.append((mean, *mean_limits(weights, square, costs[row], level)))
     mean, low, high = np.array(found).T
     return mean, low, high
 

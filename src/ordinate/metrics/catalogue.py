@@ -134,6 +134,14 @@ class Metric:
             _check_option(self, name, value)
         return replace(self, options=MappingProxyType({**self.options, **options}))
 
+    def size(self, values: Value) -> Value:
+        """Return what is compared: the values, or their distance from 0 where that is best."""
+        return np.abs(values) if self.direction == "zero" else values
+
+    def merit(self, values: Value) -> Value:
+        """Return numbers of which the larger are better."""
+        return self.size(values) if self.direction == "maximize" else -self.size(values)
+
     def better(self, first: Value, second: Value) -> Any:
         """Tell whether the first value is better than the second."""
         if self.direction == "zero":

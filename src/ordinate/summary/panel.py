@@ -146,7 +146,8 @@ class Panel:
         values = list(dict.fromkeys([*self.group_values, *other.group_values]))
         groups = None
         if self.groups is not None and other.groups is not None:
-            place = np.array([values.index(value) for value in other.group_values], int)
+            known = {value: index for index, value in enumerate(values)}
+            place = np.array([known[value] for value in other.group_values], int)
             groups = np.concatenate([self.groups, place[other.groups]])
         both = zip(self._sums[:3], other._sums[:3], strict=True)
         sums = Sums(*(np.concatenate(parts) for parts in both))
