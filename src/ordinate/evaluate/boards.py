@@ -88,7 +88,7 @@ class Standing:
         """Return plain values, nan as None."""
         shares = {str(k + 1): share for k, share in enumerate(self.rank_shares) if share > 0}
         found = self.estimate.to_dict()
-        undefined = found.pop("note") if math.isnan(self.estimate.value) else None
+        undefined = self.estimate.note if math.isnan(self.estimate.value) else None
         return found | {
             "undefined": undefined,
             "rank": self.rank,

@@ -1,0 +1,55 @@
+"""The study of coverage in small: it judges what the package does, and the defaults cover."""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from ordinate.inference.doubts import _known
+from ordinate.metrics import find
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+REPLICATES, DRAWS = 400, 400
+
+
+@pytest.fixture(scope="module")
+def study():
+    """Return the study as a module, as the command line would load it."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        spec = importlib.util.spec_from_file_location("coverage_study", BENCHMARKS / "coverage.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+def test_the_study_has_the_limits_that_the_package_gives(study):
+    study.check((3, 5), 200)
+
+
+def test_the_rule_takes_the_shortest_that_covers_enough_and_of_equals_one_without_draws(study):
+    def verdict(coverage, width):
+        return study.Verdict(coverage, 1.0, 0.0, 0.0, width, None)
+
+    known = {"percentile": verdict(0.94, 1.0), "bca": verdict(0.95, 1.1)}
+    assert study.pick(known) == "percentile"
+    assert study.pick(known | {"delta": verdict(0.935, 1.01)}) == "delta"
+    assert study.pick(known | {"delta": verdict(0.92, 0.9)}) == "percentile"
+    assert study.pick({"percentile": verdict(0.8, 1.0), "bca": verdict(0.9, 2.0)}) == "bca"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("balance", ["balanced", "1:100"])
+@pytest.mark.parametrize(("levels", "items"), [(3, 200), (5, 50), (6, 1_000)])
+def test_defaults_cover_what_the_published_study_says(study, levels, items, balance):
+    """Four standard errors below 90 %, or below what the study found where that is less."""
+    design = study.Design(levels, items, balance)
+    for row in study.study(design, REPLICATES, DRAWS):
+        if row.method == study.default_of(find(row.metric)):
+            expected = min(0.9, _known().get((row.metric, levels, items, balance), 0.9))
+            error = math.sqrt(expected * (1 - expected) / REPLICATES)
+            assert row.coverage >= expected - 4 * error, row
