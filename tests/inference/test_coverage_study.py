@@ -11,7 +11,7 @@ from ordinate.inference.doubts import _known
 from ordinate.metrics import find
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-REPLICATES, DRAWS = 400, 400
+REPLICATES, DRAWS = 400, 1_000  # draws as in the study: BCa depends on them
 
 
 @pytest.fixture(scope="module")
