@@ -115,6 +115,22 @@ def test_items_that_come_in_groups_are_worth_less():
     assert "groups of the same kind" in " ".join(str(grouped).split())
 
 
+@pytest.mark.parametrize("count", [3, 5, 12, 29])
+def test_few_groups_spread_like_the_sums_of_groups_and_not_like_the_tails_of_students_t(count):
+    """More groups of the same kind have no such tails; those of few groups have no deviation."""
+    gaps, groups = item_gaps(), np.arange(400) % count
+    pulls = np.array([(gaps - gaps.mean())[groups == g].sum() for g in range(count)]) / 400
+    error = math.sqrt(count / (count - 1) * ((pulls - pulls.mean()) ** 2).sum())
+    for seed in (0, 1):
+        plan = planned(groups=groups.tolist(), seed=seed)
+        assert plan.spread == pytest.approx(error * math.sqrt(400), rel=4 / math.sqrt(2 * DRAWS))
+
+
+def test_one_group_is_nothing_to_plan_from():
+    with pytest.raises(NotApplicable, match=r"group|no variation"):
+        planned(groups=["one"] * 400)
+
+
 def test_real_weights_spread_like_weighted_items():
     weights = np.random.default_rng(1).lognormal(0, 0.7, 400)
     gaps = item_gaps()
@@ -174,10 +190,47 @@ def test_without_a_difference_power_is_the_level_of_the_test():
     assert power_at(0.1, 0.0, Z) == 1
 
 
-def test_systems_that_never_differ_need_one_item():
-    plan = planned("mae", 0.1, systems={"a": SYSTEMS["s0"], "b": SYSTEMS["s0"]})
-    assert (plan.spread, plan.needed, plan.seen) == (0, 1, 0)
-    assert {one.power for one in plan.outlooks} == {1.0}
+NO_VARIATION = {
+    "systems that answer the same": (GOLD, {"a": SYSTEMS["s0"], "b": SYSTEMS["s0"]}),
+    "one item": ([1], {"a": [1], "b": [2]}),
+    "one item of one system": ([1], {"a": [1]}),
+    "a system that is always right": (GOLD, {"a": GOLD}),
+    "systems that are always as far apart": ([0, 1] * 9, {"a": [0, 1] * 9, "b": [1, 0] * 9}),
+}
+
+
+@pytest.mark.parametrize(("gold", "systems"), NO_VARIATION.values(), ids=NO_VARIATION)
+def test_a_pilot_without_variation_is_nothing_to_plan_from(gold, systems):
+    with pytest.raises(NotApplicable, match="no variation"):
+        planned("mae", 0.1 if len(systems) == 2 else None, gold, systems)
+
+
+def test_one_system_without_variation_beside_another_is_a_pilot():
+    plan = planned("mae", 0.1, systems={"right": GOLD, "s0": SYSTEMS["s0"]})
+    alone = planned("mae", systems={"s0": SYSTEMS["s0"]})
+    assert {one.widths["right"] for one in plan.outlooks} == {0.0}
+    assert plan.outlooks[0].widths["s0"] == pytest.approx(alone.outlooks[0].widths["s0"], rel=0.1)
+
+
+def test_whole_weights_are_items():
+    """Each item three times: the spread of one item is as it was, and n is the sum of weights."""
+    weighted, plain = planned("mae", 0.05, weights=[3] * 400), planned("mae", 0.05)
+    repeated = {name: answers * 3 for name, answers in SYSTEMS.items()}
+    again = planned("mae", 0.05, GOLD * 3, repeated)
+    assert weighted.to_dict() | {"n": 1200} == again.to_dict()
+    assert weighted.spread == pytest.approx(plain.spread, rel=4 / math.sqrt(DRAWS))
+    assert [one.items for one in planned(weights=[3] * 400).outlooks] == [
+        600,
+        1200,
+        2400,
+        6000,
+        12000,
+    ]
+
+
+@pytest.mark.parametrize("items", [500, [500], (500,), np.array([500]), iter([500])])
+def test_a_number_of_items_may_stand_alone_or_in_any_row(items):
+    assert [one.items for one in planned(items=items).outlooks] == [500]
 
 
 def test_a_bias_is_compared_by_its_size():
@@ -282,8 +335,13 @@ def test_no_name_of_a_system_can_drive_the_terminal():
         ({"power": 0.3}, "The power is 0.5 to below 1, not 0.3"),
         ({"power": 1.0}, "The power is 0.5 to below 1"),
         ({"interval": 0.3}, "The level is 0.5 to below 1"),
-        ({"items": [0]}, "Numbers of items are 1 or more"),
-        ({"items": [100, -5]}, "Numbers of items are 1 or more"),
+        ({"difference": 1e-10}, "difference to be seen must be above 0"),
+        ({"items": [0]}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": [100, -5]}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": [100, 2.5]}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": [200.0]}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": ["200"]}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": 0}, "Numbers of items are whole numbers, 1 or more"),
         ({"draws": 10}, "10 draws are too few"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"metric": "mea"}, "There is no metric 'mea'"),
@@ -320,12 +378,18 @@ def test_a_metric_that_most_draws_leave_undefined_is_nothing_to_plan_from():
     gold, one, other = ([int(k == place) for k in range(40)] for place in range(3))
     with pytest.raises(NotApplicable, match="kendall_tau_b is undefined in most draws"):
         planned("kendall_tau_b", gold=gold, systems={"a": one, "b": other})
-    assert planned("kendall_tau_b", gold=gold, systems={"a": gold}).values == {"a": 1.0}
+    near = [1, 1, *gold[2:]]
+    assert planned("kendall_tau_b", gold=gold, systems={"a": near}).values["a"] < 1
 
 
-def test_a_pilot_of_one_item_is_small_but_a_pilot():
-    plan = planned("mae", gold=[1], systems={"a": [1], "b": [2]})
-    assert all(one.items >= 1 for one in plan.outlooks)
+def test_a_pilot_of_two_items_is_small_but_a_pilot():
+    plan = planned("mae", gold=[1, 1], systems={"a": [1, 1], "b": [1, 2]})
+    assert plan.spread == pytest.approx(0.5, rel=0.1)
+    assert [one.items for one in plan.outlooks] == [1, 2, 4, 10, 20]
+
+
+def test_the_smallest_difference_that_can_be_asked_is_answered():
+    assert planned("mae", 1e-9).needed > 10**15
 
 
 def test_a_plan_can_be_made_from_a_panel():

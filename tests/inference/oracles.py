@@ -108,7 +108,11 @@ def group_bootstrap(
 
 
 def usual(metric: Metric) -> str:
-    """The method that the study of coverage chose for a metric without a rule of its own."""
+    """The method for plain counts: that of its kind, or the one the study chose for its family."""
+    if metric.share:
+        return "wilson"
+    if metric.macro:
+        return {"mean": "mover", "worst": "simultaneous", "other": "percentile"}[metric.macro]
     return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
 
 

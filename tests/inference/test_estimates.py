@@ -16,7 +16,7 @@ from naive import NAIVE
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.inference import Estimate, Intervals, estimate
 from ordinate.inference.draws import Draws
-from ordinate.inference.intervals import EXACT
+from ordinate.inference.intervals import EXACT, usual_method
 from ordinate.inference.result import nowhere
 from ordinate.metrics import all_metrics, find
 from ordinate.scale import Scale
@@ -27,6 +27,14 @@ HOLDING = {*EXACT, "delta", "t"}  # methods whose limits hold the value
 WITHOUT_DRAWS = {"delta", "t", "wilson", "mover", "simultaneous"}
 TABLE = confusion(sample(5, 200, seed=5))
 QUICK = Intervals(draws=100)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_doubts():
+    """What the study of coverage doubts is in a file that it writes; it is tested on its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ordinate.inference.intervals.doubt", lambda *_: None)
+        yield
 
 
 def check(metric, found):
@@ -551,9 +559,36 @@ def test_a_refusal_names_the_metric_with_its_options():
         estimate([find("oci(gamma=2)")], TABLE, Intervals(method="delta"))
 
 
-def test_a_misfit_is_refused_even_when_the_others_fit():
-    with pytest.raises(OrdinateError, match="does not fit purity"):
-        estimate([find("mae"), find("purity")], TABLE, Intervals(method="delta"))
+KEEPING = [
+    ("delta", "mae", "purity", "it has no derivative where levels or paths tie"),
+    ("delta", "mae", "min_sensitivity", "it has no derivative where levels or paths tie"),
+    ("wilson", "accuracy", "mae", "it is no plain share of the items"),
+    ("mover", "macro_mae", "f1_macro", "it is no mean over gold levels"),
+    ("simultaneous", "max_mae", "accuracy", "it is not the worst of gold levels"),
+]
+
+
+@pytest.mark.parametrize(("method", "fitting", "name", "reason"), KEEPING)
+def test_a_metric_that_a_method_does_not_fit_keeps_its_usual_one_and_says_why(
+    method, fitting, name, reason
+):
+    both = estimate([find(name), find(fitting)], TABLE, Intervals(method=method, draws=200))
+    assert list(both) == [name, fitting]
+    alone = estimate([find(fitting)], TABLE, Intervals(method=method, draws=200))
+    assert both[fitting] == alone[fitting]
+    assert (both[fitting].method, both[fitting].note) == (method, None)
+    plain = estimate([find(name)], TABLE, Intervals(draws=200))[name]
+    assert plain.method == usual(find(name)) != method
+    assert both[name] == replace(plain, note=reason)
+
+
+def test_a_method_that_fits_none_of_the_metrics_is_refused_for_the_first():
+    with pytest.raises(OrdinateError, match="'delta' does not fit purity: it has no derivative"):
+        estimate([find("purity"), find("max_mae")], TABLE, Intervals(method="delta"))
+
+
+def test_without_metrics_no_method_is_refused():
+    assert estimate([], TABLE, Intervals(method="mover")) == {}
 
 
 def test_a_metric_without_its_options_is_refused():
@@ -579,8 +614,8 @@ def test_methods_that_were_asked_for_are_the_methods_that_are_used(name):
 def test_plain_counts_get_the_method_of_the_rules(metric):
     """Of a table without rare levels, which draws move."""
     table = confusion([[20, 6, 2], [5, 31, 9], [3, 7, 26]])
-    rules = {"mean": "mover", "worst": "simultaneous"}
-    expected = "wilson" if metric.share else rules.get(metric.macro, usual(metric))
+    expected = usual(metric)
+    assert usual_method(metric) == expected
     found = estimate([metric], table, Intervals(draws=500))[metric.expression]
     if metric.expression == "accuracy_within(n=2)":
         assert found.value == 1

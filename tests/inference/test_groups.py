@@ -239,8 +239,12 @@ def test_rules_for_rare_levels_and_shares_are_not_for_groups(name, count, method
     batch = grouped(count, per_group=2, seed=12)[3]
     assert (batch.pooled.gold < 10).any() or count == 30
     found = estimate([find(name)], batch, Intervals(draws=300))[name]
+    macro = find(name).macro is not None
+    few = [f"L{k}" for k, n in enumerate(batch.pooled.gold) if 1 <= n < 10]
+    notes = ["12 groups only"] * (count == 12)
+    notes += [f"fewer than 10 items of {', '.join(few)}"] * (macro and bool(few))
     assert found.method == method
-    assert found.note == ("12 groups only" if count == 12 else None)
+    assert found.note == ("; ".join(notes) or None)
 
 
 @pytest.mark.parametrize("metric", [m for m in all_metrics() if m.smooth and not m.required])

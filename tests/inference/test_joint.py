@@ -18,10 +18,12 @@ from ordinate.inference.joint import (
     all_pairs,
     differences,
     joint_values,
+    least_p,
     rank_limits,
     rank_shares,
     ranks,
     told_apart,
+    widest_reach,
 )
 from ordinate.metrics import find
 from panels import panel_of, sampled
@@ -451,6 +453,10 @@ def test_blocks_of_draws_change_nothing(monkeypatch):
     assert np.allclose(shares, rank_shares(drawn))
 
 
+def apart_of(values, drawn, level=LEVEL, least=None):
+    return told_apart(values, drawn, level, widest_reach(values, drawn), least)
+
+
 def test_systems_that_never_differ_have_no_difference():
     rng = np.random.default_rng(2)
     one = rng.normal(0, 1, 400)
@@ -458,18 +464,101 @@ def test_systems_that_never_differ_have_no_difference():
     found = differences(np.array([0.2, 0.2, 9.0]), drawn, *all_pairs(3), LEVEL)
     assert (found.value[0], found.error[0], found.low[0], found.high[0]) == (0, 0, 0, 0)
     assert found.p[0] == found.adjusted[0] == 1
-    assert not told_apart(np.array([0.2, 0.2, 9.0]), drawn, LEVEL)[0, 1]
+    assert not apart_of(np.array([0.2, 0.2, 9.0]), drawn)[0, 1]
 
 
 def test_systems_that_differ_by_the_same_amount_in_every_draw_are_told_apart():
-    """One system is always right and the other never: no draw shows anything else."""
+    """One system is always right and the other never: no draw shows anything else.
+
+    How far the difference might be from what it is, no draw says either: it has no limits.
+    """
     rng = np.random.default_rng(2)
     drawn = np.stack([np.ones(400), np.zeros(400), rng.normal(0.5, 0.1, 400)], axis=1)
     values = np.array([1.0, 0.0, 0.5])
     found = differences(values, drawn, *all_pairs(3), LEVEL)
     assert found.p[0] == pytest.approx(1 / 401)
     assert found.adjusted[0] < 0.05
-    assert told_apart(values, drawn, LEVEL)[0, 1]
+    assert apart_of(values, drawn)[0, 1]
+    assert (found.value[0], found.error[0]) == (1, 0)
+    assert np.isnan(found.low).tolist() == np.isnan(found.high).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("few", [0.5, 0.0625, 0.015625, 1e-9])
+def test_no_p_value_is_below_the_least_that_swaps_can_reach(few):
+    rng = np.random.default_rng(2)
+    drawn = np.stack([np.ones(400), np.zeros(400), rng.normal(0.5, 0.1, 400)], axis=1)
+    values, least = np.array([1.0, 0.0, 0.5]), np.full((3, 3), few)
+    plain = differences(values, drawn, *all_pairs(3), LEVEL)
+    found = differences(values, drawn, *all_pairs(3), LEVEL, least=least)
+    assert found.p == pytest.approx(np.maximum(plain.p, few))
+    assert found.adjusted == pytest.approx(np.maximum(plain.adjusted, few))
+    assert np.array_equal(found.low, plain.low, equal_nan=True)
+    assert apart_of(values, drawn, least=least)[0, 1] == (few < 0.05)
+
+
+def different(one, other, counts):
+    """How many items have different answers, or how many groups have such an item."""
+    if isinstance(counts, dict):
+        apart = zip(one, other, counts["groups"], strict=True)
+        return len({group for x, y, group in apart if x != y})
+    return sum(n for x, y, n in zip(one, other, counts, strict=True) if x != y)
+
+
+@pytest.mark.parametrize("how", ["items", "whole", "real", "groups"])
+def test_the_least_p_value_is_that_of_swapping_every_answer_that_differs(how):
+    gold, systems = sampled(SIZE, 25, 4, [0.2, 0.3, 0.9])
+    systems["again"] = systems["s0"]
+    systems["silent"] = [None, *systems["s0"][1:]]
+    more, counts = {}, [1] * 25
+    if how == "whole":
+        counts = [1 + k % 3 for k in range(25)]
+        more = {"weights": counts}
+    elif how == "real":
+        more = {"weights": np.linspace(0.3, 1.9, 25)}
+    elif how == "groups":
+        more = {"groups": [k % 6 for k in range(25)]}
+        counts = more
+    found = least_p(panel_of(gold, systems, SIZE, **more))
+    for (i, one), (j, other) in itertools.product(enumerate(systems.values()), repeat=2):
+        expected = min(1.0, 2.0 ** (1 - different(one, other, counts)))
+        assert found[i, j] == expected, (i, j)
+    assert found[0, 3] == 1
+    assert found.min() < 0.05
+
+
+@given(races())
+@settings(max_examples=100)
+def test_the_widest_reach_is_the_largest_of_all_pairs_in_each_draw(race):
+    values, drawn = race
+    expected = np.zeros(len(drawn))
+    for i, j in itertools.combinations(range(len(values)), 2):
+        moved = drawn[:, i] - drawn[:, j]
+        away = np.abs(moved - (values[i] - values[j])) / moved.std(ddof=1)
+        expected = np.maximum(expected, away)
+    assert widest_reach(values, drawn) == pytest.approx(expected, rel=1e-9)
+
+
+@given(race=races(), level=st.sampled_from([0.5, 0.8, 0.95]))
+@settings(max_examples=60)
+def test_a_wider_family_widens_limits_and_raises_adjusted_p_values_only(race, level):
+    """Pairs with the leader are judged as if all pairs had been looked at: in one step."""
+    values, drawn = race
+    count, systems = drawn.shape
+    others = np.arange(1, systems)
+    first = np.zeros(systems - 1, int)
+    widest = widest_reach(values, drawn)
+    alone = differences(values, drawn, first, others, level)
+    found = differences(values, drawn, first, others, level, widest=widest)
+    assert np.array_equal(found.p, alone.p)
+    assert (found.adjusted >= alone.adjusted - 1e-15).all()
+    assert (found.high >= alone.high - 1e-12).all()
+    reach = np.abs(found.value) / found.error
+    expected = [(1 + sum(x >= r - 1e-12 for x in widest)) / (count + 1) for r in reach]
+    assert found.adjusted == pytest.approx(expected, rel=1e-12)
+    half = np.sort(widest)[math.ceil(level * (count - 1) - 1e-9)] * found.error
+    assert found.high - found.value == pytest.approx(half, rel=1e-9)
+    apart = apart_of(values, drawn, level)
+    assert apart[0, 1:].tolist() == (found.adjusted < 1 - level).tolist()
 
 
 def test_without_pairs_there_are_no_differences():
@@ -484,9 +573,15 @@ def test_who_is_told_apart_are_those_whose_simultaneous_limits_leave_out_0(race,
     values, drawn = race
     first, second = all_pairs(len(values))
     found = differences(values, drawn, first, second, level)
-    expected = np.zeros((len(values), len(values)), bool)
-    expected[first, second] = (found.low > 0) | (found.high < 0)
-    assert np.array_equal(told_apart(values, drawn, level), expected | expected.T)
+    told = apart_of(values, drawn, level)
+    assert np.array_equal(told, told.T)
+    outside = (found.low > 0) | (found.high < 0)
+    reach = np.abs(found.value) / found.error
+    widest = widest_reach(values, drawn)
+    p = np.array([(1 + (widest >= r - 1e-12).sum()) / (len(drawn) + 1) for r in reach])
+    assert np.array_equal(told[first, second], p < 1 - level)
+    assert (p[outside] < 1 - level + 2 / (len(drawn) + 1)).all()  # but for the draw at the limit
+    assert (p[~outside] > 1 - level - 2 / (len(drawn) + 1)).all()
 
 
 @given(races())
@@ -495,8 +590,8 @@ def test_stepping_down_tells_apart_whom_one_step_tells_apart(race):
     values, drawn = race
     first, second = all_pairs(len(values))
     found = differences(values, drawn, first, second, LEVEL)
-    once = told_apart(values, drawn, LEVEL)[first, second]
-    assert (found.adjusted[once] <= 1 - LEVEL + 2 / (len(drawn) + 1)).all()
+    once = apart_of(values, drawn)[first, second]
+    assert (found.adjusted[once] < 1 - LEVEL).all()
 
 
 # --- errors over the family ----------------------------------------------------------------------
@@ -537,6 +632,132 @@ def test_of_equal_systems_any_two_are_told_apart_in_one_of_twenty_of_many_sample
     error = math.sqrt(0.05 * 0.95 / 1500)
     assert abs(adjusted - 0.05) <= 3 * error
     assert abs(outside - 0.05) <= 3 * error
+
+
+def crowd_alarms(replicates, systems=60, draws=400):
+    """How often the leader of equal systems is told apart from any: by all pairs, by its own."""
+    seen = np.zeros(3)
+    rng = np.random.default_rng(7)
+    for _ in range(replicates):
+        values = rng.normal(0, 1, systems)
+        drawn = values + rng.normal(0, 1, (draws, systems))
+        leader = int(np.argmax(values))
+        others = np.delete(np.arange(systems), leader)
+        first = np.full(systems - 1, leader)
+        widest = widest_reach(values, drawn)
+        wide = differences(values, drawn, first, others, LEVEL, widest=widest)
+        own = differences(values, drawn, first, others, LEVEL)
+        apart = told_apart(values, drawn, LEVEL, widest)
+        assert np.array_equal(apart[leader, others], wide.adjusted < 0.05)
+        seen += [(wide.adjusted < 0.05).any(), (wide.low > 0).any(), (own.adjusted < 0.05).any()]
+    return seen / replicates
+
+
+def test_the_leader_of_sixty_equal_systems_is_told_apart_in_one_of_twenty_samples():
+    """The leader was chosen by looking: with its own pairs only, errors are far more frequent."""
+    adjusted, outside, own = crowd_alarms(300)
+    error = math.sqrt(0.05 * 0.95 / 300)
+    assert abs(adjusted - 0.05) <= 3 * error
+    assert abs(outside - 0.05) <= 3 * error
+    assert own > 0.05 + 5 * error
+
+
+# --- few groups: Student's draws -----------------------------------------------------------------
+
+
+def few_groups(count, seed=9, n=240):
+    gold, systems = sampled(SIZE, n, seed, [0.6, 0.9])
+    groups = np.random.default_rng(seed).permutation(np.arange(n) % count)
+    return gold, systems, groups
+
+
+@pytest.mark.parametrize("count", [8, 20, 29])
+def test_few_groups_are_drawn_from_students_t_of_their_sums(count):
+    """Mean errors: what each group pulls, its covariance over groups, and heavier tails."""
+    gold, systems, groups = few_groups(count)
+    panel = panel_of(gold, systems, SIZE, groups=groups.tolist())
+    drawn = joint_values(panel, [find("mae")], Draws(8000, 3))["mae"]
+    gaps = np.abs(np.array(list(systems.values())) - gold)
+    pulls = np.array(
+        [
+            (gaps - gaps.mean(axis=1, keepdims=True))[:, groups == g].sum(axis=1)
+            for g in range(count)
+        ]
+    )
+    apart = (pulls - pulls.mean(axis=0)) / len(gold)
+    covariance = count / (count - 1) * apart.T @ apart
+    scaled = (drawn - gaps.mean(axis=1)) / np.sqrt(np.diag(covariance))
+    for place in range(2):
+        assert stats.kstest(scaled[:, place], stats.t(count - 1).cdf).pvalue > 1e-3
+    gap = (scaled * np.sqrt(np.diag(covariance))) @ [1, -1]
+    error = math.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
+    assert stats.kstest(gap / error, stats.t(count - 1).cdf).pvalue > 1e-3
+
+
+def test_thirty_groups_and_rough_metrics_are_drawn_whole():
+    for count, name, drawn_whole in ((30, "mae", True), (29, "mae", False), (29, "purity", True)):
+        gold, systems, groups = few_groups(count)
+        panel = panel_of(gold, systems, SIZE, groups=groups.tolist())
+        values = joint_values(panel, [find(name)], Draws(500, 1))[name]
+        assert (len(np.unique(values.round(12))) < 900) == drawn_whole, (count, name)
+
+
+def test_few_groups_of_systems_that_answer_the_same_have_the_same_draws():
+    gold, systems, groups = few_groups(7)
+    again = {"z": systems["s1"], **systems, "again": systems["s0"]}
+    panel = panel_of(gold, again, SIZE, groups=groups.tolist())
+    for values in joint_values(panel, METRICS, Draws(200)).values():
+        assert np.array_equal(values[:, 0], values[:, 2])
+        assert np.array_equal(values[:, 1], values[:, 3])
+        assert not np.array_equal(values[:, 0], values[:, 1])
+
+
+def test_few_groups_leave_a_system_without_a_value_without_one():
+    gold, systems, groups = few_groups(7)
+    panel = panel_of(gold, systems | {"flat": [1] * 240}, SIZE, groups=groups.tolist())
+    values = joint_values(panel, [find("kendall_tau_b")], Draws(200))["kendall_tau_b"]
+    assert np.isnan(values[:, 2]).all()
+    assert not np.isnan(values[:, :2]).any()
+
+
+@pytest.mark.parametrize("modelled", ["few groups", "many rows"])
+def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(monkeypatch, modelled):
+    gold, systems, groups = few_groups(7)
+    systems |= sampled(SIZE, 240, 10, [0.3, 0.5, 0.7])[1] | {"s9": systems["s0"]}
+    more = {"groups": groups.tolist()} if modelled == "few groups" else {}
+    monkeypatch.setattr(joint, "MOST_ROWS", 0)
+    there, back = (
+        joint_values(panel_of(gold, dict(x), SIZE, **more), [find("mae")], Draws(200))["mae"]
+        for x in (list(systems.items()), list(systems.items())[::-1])
+    )
+    assert there == pytest.approx(back[:, ::-1], abs=1e-7)  # the roots of eigenvalues of 0
+
+
+def test_one_group_has_draws_that_do_not_fail():
+    gold, systems, _ = few_groups(7)
+    panel = panel_of(gold, systems, SIZE, groups=["one"] * 240)
+    for values in joint_values(panel, [*METRICS, find("purity")], Draws(100)).values():
+        assert values.shape == (100, 2)
+
+
+@pytest.mark.parametrize("count", [6, 12])
+def test_equal_systems_on_few_groups_are_told_apart_in_one_of_twenty_samples(count):
+    """Answers of a group are right or wrong together; 400 samples, 3 binomial errors above 5 %."""
+    rng, seen = np.random.default_rng(3), 0
+    for replicate_ in range(400):
+        gold = rng.integers(0, 3, 10 * count)
+        groups = np.arange(10 * count) % count
+        answers = {}
+        for name in ("a", "b"):
+            shift = rng.normal(0, 0.6, count)[groups] + rng.normal(0, 0.5, 10 * count)
+            answers[name] = np.clip(np.rint(gold + shift), 0, 3).astype(int).tolist()
+        panel = panel_of(gold.tolist(), answers, SIZE, groups=groups.tolist())
+        values = np.array([float(find("mae")(panel.table(name))) for name in answers])
+        drawn = joint_values(panel, [find("mae")], Draws(400, replicate_))["mae"]
+        found = differences(values, drawn, *all_pairs(2), LEVEL, least=least_p(panel))
+        seen += found.adjusted[0] < 0.05
+    assert seen / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+    assert seen > 0
 
 
 # --- ranks ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from ordinate.inference.multiple import (
+    MOST_LETTERS,
     benjamini_hochberg,
     benjamini_yekutieli,
     holm,
@@ -165,6 +166,20 @@ def test_after_z_letters_are_numbers():
     assert len(set(shown)) == 30
     found = sets_of(shown)
     assert all(found[name] == {k} for k, name in enumerate(found))
+
+
+def test_too_many_letters_are_none():
+    assert len(set(letters(~np.eye(MOST_LETTERS, dtype=bool)))) == MOST_LETTERS
+    assert letters(~np.eye(MOST_LETTERS + 1, dtype=bool)) is None
+
+
+def test_sets_that_double_with_each_pair_are_not_followed():
+    """Twenty pairs, each told apart and from nobody else: a million sets."""
+    apart = np.zeros((40, 40), bool)
+    apart[np.arange(0, 40, 2), np.arange(1, 40, 2)] = True
+    assert letters(apart | apart.T) is None
+    six = (apart | apart.T)[:12, :12]
+    assert len(sets_of(letters(six))) == 64
 
 
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=40), st.floats(0.1, 5))

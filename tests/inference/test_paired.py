@@ -431,6 +431,17 @@ def test_the_sign_test_is_that_of_statsmodels(pairs):
     assert found.p == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-12)
 
 
+@pytest.mark.parametrize("unit", [0.1, 0.7, 1e-3, 1e6 / 3])
+def test_steps_that_differ_by_rounding_only_are_ties(unit):
+    """0.3 - 0.2 is not 0.2 - 0.1 in a computer, and neither answer is nearer."""
+    gold, one, other = [1] * 9 + [0], [0] * 9 + [0], [2] * 9 + [1]
+    at = [unit * (k + 1) for k in range(3)]
+    panel = panel_of(gold, {"a": one, "b": other}, 3, positions=at)
+    assert sign(panel.paired("a", "b")) == Test(1.0, statistic=0.0)
+    even = panel_of(gold, {"a": one, "b": other}, 3)
+    assert sign(even.paired("a", "b")) == sign(panel.paired("a", "b"))
+
+
 @given(wins=st.integers(0, 10**6), losses=st.integers(0, 10**6))
 @settings(max_examples=100)
 def test_a_million_items_are_no_problem_for_the_tests_of_signs(wins, losses):

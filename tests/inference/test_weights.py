@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import expit, logit
+from statsmodels.stats.proportion import proportion_confint
 
 from inference.oracles import TEN, confusion, disagreements, item_bootstrap, labels, sample, spelled
 from ordinate.data import Columns, count_files
@@ -47,9 +49,18 @@ def quantile_error(values, tail):
 
 SMOOTH = ["accuracy", "mae", "quadratic_kappa", "macro_accuracy", "cem_ord", "kendall_tau_b"]
 ROUGH = ["purity", "min_sensitivity", "max_mae", "oci"]
+WORSTS = ["min_sensitivity", "max_mae"]
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, *ROUGH])
+def weighted_method(metric):
+    """Limits by level need squares of weights only; for others, the derivative or draws."""
+    by_level = {"mean": "mover", "worst": "simultaneous", "other": "percentile"}
+    if metric.macro:
+        return by_level[metric.macro]
+    return "delta" if metric.smooth else "percentile"
+
+
+@pytest.mark.parametrize("name", [name for name in (*SMOOTH, *ROUGH) if name not in WORSTS])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name, seed):
     """Widths within 10 %.
@@ -62,9 +73,41 @@ def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name
     values = naive_values(name, gold, predicted, weights, table)
     low, high = np.quantile(values, [0.025, 0.975])
     found = estimate([find(name)], table, Intervals(draws=COUNT))[name]
-    assert found.method == ("delta" if name in SMOOTH else "percentile")
+    assert found.method == weighted_method(find(name))
     assert found.note == "real weights"
     assert found.width == pytest.approx(high - low, rel=0.10)
+
+
+@pytest.mark.parametrize("name", WORSTS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_worst_level_of_weights_has_limits_that_hold_for_all_levels(name, seed):
+    """Level by level over the items: wider than draws, which take the worst one for known."""
+    gold, predicted, weights, table = weighted_sample(seed)
+    z = stats.norm.ppf((1 + 0.95 ** (1 / SIZE)) / 2)
+    ends = []
+    for level in range(SIZE):
+        own = weights[gold == level]
+        wrong = np.abs(gold - predicted)[gold == level].astype(float)
+        far = 1.0 if name == "min_sensitivity" else float(max(level, SIZE - 1 - level))
+        score = (wrong == 0).astype(float) if name == "min_sensitivity" else wrong
+        mean = (own * score).sum() / own.sum()
+        if name == "min_sensitivity":
+            n = own.sum() ** 2 / (own**2).sum()
+            ends.append(
+                proportion_confint(mean * n, n, alpha=2 * stats.norm.sf(z), method="wilson")
+            )
+            continue
+        share = mean / far
+        error = math.sqrt(((own * (score - mean)) ** 2).sum()) / own.sum() / far
+        half = z * error / (share * (1 - share))
+        ends.append([far * expit(logit(share) + side * half) for side in (-1, 1)])
+    worst = min if name == "min_sensitivity" else max
+    expected = [worst(low for low, _ in ends), worst(high for _, high in ends)]
+    found = estimate([find(name)], table)[name]
+    assert (found.method, found.note) == ("simultaneous", "real weights")
+    assert [found.low, found.high] == pytest.approx(expected, rel=1e-9)
+    low, high = np.quantile(naive_values(name, gold, predicted, weights, table), [0.025, 0.975])
+    assert found.width > high - low
 
 
 @pytest.mark.parametrize("name", [*SMOOTH, *ROUGH])
@@ -203,8 +246,14 @@ def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
         )
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
         usual = estimate([find(name)], equal)[name]
-        assert (usual.method, usual.note) == ("delta", "real weights")
-        assert (usual.low, usual.high) == (found.low, found.high)
+        assert (usual.method, usual.note) == (weighted_method(find(name)), "real weights")
+        if usual.method == "delta":
+            assert (usual.low, usual.high) == (found.low, found.high)
+        else:
+            expected = estimate([find(name)], plain)[name]
+            assert usual.method == expected.method == "mover"
+            ends = expected.low, expected.high
+            assert (usual.low, usual.high) == pytest.approx(ends, rel=1e-9)
 
 
 def test_an_item_of_hardly_any_weight_hardly_matters():
@@ -228,25 +277,39 @@ def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
         assert "no whole counts" in found.note
         assert math.isnan(found.value)
         return
-    usual = "delta" if metric.smooth else "percentile"
-    plain = estimate([metric], table, Intervals(method=usual, draws=300))[metric.name]
-    if plain.width < 1e-12:
-        assert found.method == "dirichlet"
-        assert found.note == ("it has no standard error here" if metric.smooth else STUCK)
-        assert found.low <= found.value <= found.high
-        assert found.width > 0.01
-    else:
-        assert (found.method, found.note) == (usual, "real weights")
+    usual = weighted_method(metric)
+    rare = "; fewer than 10 items of L0, L1" if metric.macro == "other" else ""
+    assert (found.method, found.note) == (usual, f"real weights{rare}")
+    assert found.width > 0.01
+    if usual in {"delta", "percentile"}:
+        plain = estimate([metric], table, Intervals(method=usual, draws=300))[metric.name]
         assert (found.low, found.high) == (plain.low, plain.high)
+    else:
+        assert found.low <= found.value <= found.high
     low, high = metric.bounds
     assert low - 1e-12 <= found.low <= found.high <= high + 1e-12
 
 
-def test_what_is_stuck_in_that_table_is_the_worst_level():
-    """Nobody is right about its rarest level, in whatever draw: the test above sees both cases."""
+def test_a_worst_level_that_no_draw_moves_has_limits_all_the_same():
+    """Nobody is right about the rarest level, in whatever draw: level by level, it could be."""
     table = weighted_sample(13, n=40)[3]
-    found = estimate([m for m in all_metrics() if not m.required], table, Intervals(draws=300))
-    assert [name for name, x in found.items() if x.method == "dirichlet"] == ["min_sensitivity"]
+    metric = find("min_sensitivity")
+    drawn = estimate([metric], table, Intervals(method="percentile", draws=300))[metric.name]
+    assert (drawn.low, drawn.high) == (0, 0)
+    found = estimate([metric], table, Intervals(draws=300))[metric.name]
+    assert (found.method, found.low) == ("simultaneous", 0)
+    assert found.high > 0.1
+
+
+def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
+    gold = [0, 1, 2] * 12
+    weights = np.linspace(0.5, 1.7, 36)
+    table = Confusion.of(scale_of(3), labels(gold), labels(gold), weights)
+    found = estimate([find("mae"), find("purity")], table, Intervals(draws=300))
+    assert {one.method for one in found.values()} == {"dirichlet"}
+    assert found["mae"].note == "it has no standard error here"
+    assert found["purity"].note == STUCK
+    assert all(one.width > 0.01 for one in found.values())
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,8 @@ def _value(metric: Metric, panel: Panel, system: str) -> float:
 
 
 def _drawn(metric: Metric, panel: Panel, asked: Planning) -> Any:
-    values = joint_values(panel, [metric], Draws(asked.draws, asked.seed))[metric.expression]
+    drawn = joint_values(panel, [metric], Draws(asked.draws, asked.seed), tails=False)
+    values = drawn[metric.expression]
     defined = values[~np.isnan(values).any(axis=1)]
     if len(defined) < len(values) / 2:
         raise NotApplicable(f"{metric.expression} is undefined in most draws of the pilot.")

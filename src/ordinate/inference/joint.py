@@ -22,21 +22,27 @@ Array = NDArray[Any]
 LARGE = 8 * BLOCK  # numbers in a block of draws of a panel
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
 TIE = 1e-12
+NOISE = 1e-9  # of differences that do not differ, and of errors that are none
 
 
 def joint_values(
-    panel: Panel, metrics: Sequence[Metric], draws: Draws, tick: Tick | None = None
+    panel: Panel,
+    metrics: Sequence[Metric],
+    draws: Draws,
+    tick: Tick | None = None,
+    *,
+    tails: bool = True,
 ) -> dict[str, Array]:
     """Return the values [B, S] of metrics, by expression, on items drawn again for all systems.
 
     Smooth metrics are drawn from their limiting distribution, with the covariance of the systems'
     influences, where that is better: a normal one for very many distinct rows, Student's for few
-    groups.
+    groups (without its long tails, if only the spread is wanted).
     """
-    few = panel.groups is not None and len(panel.group_values) < FEW
+    few = panel.groups is not None and 2 <= len(panel.group_values) < FEW
     large = panel.groups is None and len(panel) > MOST_ROWS
     modelled = [metric for metric in metrics if (few or large) and metric.smooth]
-    found = {metric.expression: _modelled_values(panel, metric, draws) for metric in modelled}
+    found = {m.expression: _modelled_values(panel, m, draws, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in found]
     return found | _drawn_values(panel, rest, draws, tick) if rest else found
 
@@ -59,10 +65,28 @@ def _drawn_values(
 
 def _canonical(panel: Panel) -> Array:
     """Return an order of the rows that does not depend on the order or the names of systems."""
-    tables = [panel.table(system).weights.reshape(-1).tolist() for system in panel.systems]
-    systems = sorted(range(len(tables)), key=tables.__getitem__)
-    columns = [panel.rows[:, 1 + system] for system in reversed(systems)]
+    columns = [panel.rows[:, 1 + system] for system in reversed(_in_order(panel))]
     return np.lexsort([*columns, panel.rows[:, 0]])
+
+
+def _in_order(panel: Panel) -> list[int]:
+    """Return the systems by what they answered, whatever their names and their order."""
+    tables = [panel.table(system).weights.reshape(-1).tolist() for system in panel.systems]
+    return sorted(range(len(tables)), key=tables.__getitem__)
+
+
+def _distinct(panel: Panel) -> tuple[list[int], list[int]]:
+    """Return the systems that answer differently, and for each system the one like it."""
+    places: dict[bytes, int] = {}
+    order: list[int] = []
+    same = [0] * len(panel.systems)
+    for system in _in_order(panel):
+        answers = panel.rows[:, 1 + system].tobytes()
+        if answers not in places:
+            places[answers] = len(order)
+            order.append(system)
+        same[system] = places[answers]
+    return order, same
 
 
 def _multiplicities(panel: Panel, order: Array, rng: "Generator", count: int) -> Array:
@@ -110,14 +134,12 @@ def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
     return np.concatenate(parts).reshape(cells.shape[:2])
 
 
-def _modelled_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
+def _modelled_values(panel: Panel, metric: Metric, draws: Draws, *, tails: bool) -> Array:
     """Return normal draws, or those of Student's t with a degree less than there are groups.
 
     A system on which the metric has no value has none in any draw.
     """
-    _, order, same = np.unique(  # systems that answer alike have the same values in each draw
-        panel.rows[:, 1:], axis=1, return_index=True, return_inverse=True
-    )
+    order, same = _distinct(panel)
     values = np.full(len(order), np.nan)
     pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
     for place, index in enumerate(order):
@@ -130,13 +152,13 @@ def _modelled_values(panel: Panel, metric: Metric, draws: Draws) -> Array:
     around = rng.multivariate_normal(
         np.zeros(len(order)), _covariance(panel, order, pulls), draws.count, method="eigh"
     )
-    if panel.groups is not None:
+    if panel.groups is not None and tails:
         freedom = len(panel.group_values) - 1
         around /= np.sqrt(rng.chisquare(freedom, (draws.count, 1)) / freedom)
-    return (values + around)[:, same.reshape(-1)]
+    return (values + around)[:, same]
 
 
-def _covariance(panel: Panel, order: Array, pulls: Array) -> Array:
+def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
     """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over groups of their sums."""
     squares = panel.weights if panel.whole else panel.squares
     total = np.zeros((len(order), len(order)))
@@ -194,7 +216,7 @@ def differences(
     """
     value = values[first] - values[second]
     spread = _errors(drawn, first, second)
-    error = np.where(spread > TIE, spread, 0.0)
+    error = np.where(spread > NOISE, spread, 0.0)
     reach = _ratio(np.abs(value), error)
     order = np.argsort(-reach, kind="stable")
     alone, stepped, largest = _exceeded(drawn, first, second, value, error, reach, order)
@@ -211,7 +233,7 @@ def differences(
             np.maximum(adjusted, least[first, second]),
         )
     half = np.quantile(largest, level, method="higher") * error if len(value) else error
-    half = np.where((error == 0) & (np.abs(value) > TIE), np.nan, half)
+    half = np.where((error == 0) & (np.abs(value) > NOISE), np.nan, half)
     return Differences(first, second, value, error, value - half, value + half, p, adjusted)
 
 
@@ -247,7 +269,7 @@ def _errors(drawn: Array, first: Array, second: Array) -> Array:
 
 def _ratio(part: Array, error: Array) -> Array:
     """Return part / error; without an error any difference reaches infinitely far."""
-    sure = np.where(part > TIE, np.inf, 0.0)
+    sure = np.where(part > NOISE, np.inf, 0.0)
     return np.divide(part, error, out=sure, where=error > 0)
 
 
@@ -321,7 +343,7 @@ def widest_reach(values: Array, drawn: Array) -> Array:
     systems = len(values)
     error = np.zeros((systems, systems))
     error[all_pairs(systems)] = _errors(drawn, *all_pairs(systems))
-    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > TIE)
+    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE)
     widest = np.zeros(len(drawn))
     away = drawn - values
     for index in range(systems - 1):
@@ -336,7 +358,7 @@ def told_apart(
     """Return which systems [S, S] differ by more than the widest reach of most draws."""
     first, second = all_pairs(len(values))
     spread = _errors(drawn, first, second)
-    reach = _ratio(np.abs(values[first] - values[second]), np.where(spread > TIE, spread, 0.0))
+    reach = _ratio(np.abs(values[first] - values[second]), np.where(spread > NOISE, spread, 0.0))
     ranked = np.sort(widest)
     p = (len(ranked) - np.searchsorted(ranked, reach - TIE) + 1.0) / (len(ranked) + 1.0)
     if least is not None:

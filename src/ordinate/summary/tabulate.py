@@ -134,10 +134,10 @@ def checked_weights(weights: Any, n: int | None = None) -> Weights:
         values = None
     if values is None:
         raise BadWeights("Weights must be numbers of at least 0, one for each item.")
+    if n is not None:
+        same_length(n, values.size if values.ndim == 1 else 0, "labels", "weights")
     if values.ndim != 1:
         raise BadWeights("Weights must be one column of numbers.")
-    if n is not None:
-        same_length(n, len(values), "labels", "weights")
     return values
 
 
