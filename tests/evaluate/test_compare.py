@@ -925,6 +925,15 @@ def test_few_groups_can_only_say_what_their_swaps_can(count):
     assert math.isnan(pair.high)
 
 
+@pytest.mark.parametrize("count", [2, 3, 7])
+def test_rounding_of_modelled_draws_is_no_limit_of_a_difference_that_never_changes(count):
+    systems = {"right": GOLD, "wrong": [(g + 2) % 4 for g in GOLD], "s0": SYSTEMS["s0"]}
+    board = board_of(GOLD, systems, groups=[k % count for k in range(150)], draws=2000)
+    limits = {(pair.first, pair.second): pair.low for pair in board.pairs}
+    assert math.isnan(limits.pop(("right", "wrong")))
+    assert not any(math.isnan(low) or math.isinf(low) for low in limits.values())
+
+
 def test_a_difference_that_no_draw_changes_has_no_limits_and_the_least_p():
     gold = [0, 1] * 3
     systems = {"right": gold, "wrong": [1 - g for g in gold]}

@@ -317,8 +317,6 @@ def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
     [
         ("bca", "the weights are no counts"),
         ("wilson", "the items are no plain counts"),
-        ("mover", "the items are no plain counts"),
-        ("simultaneous", "the items are no plain counts"),
         ("dirichlet", "the items are no plain counts"),
         ("jeffreys", "the items are no plain counts"),
         ("t", "there are no groups"),

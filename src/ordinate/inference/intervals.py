@@ -211,7 +211,8 @@ class _Estimator:
 
     def _misfit(self, metric: Metric, method: Method) -> str | None:
         """Return why a method makes no sense for a metric here, if it makes none."""
-        plain = self.table.whole and not self.grouped
+        levels = method in {"mover", "simultaneous"}  # they know what weights say
+        plain = not self.grouped and (self.table.whole or levels)
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, BENT)],
             "wilson": [(not metric.share, "it is no plain share of the items")],
@@ -220,7 +221,6 @@ class _Estimator:
             "t": [(not self.grouped, "there are no groups"), (not metric.smooth, BENT)],
             "bca": [(not (self.grouped or self.table.whole), "the weights are no counts")],
         }
-        levels = method in {"mover", "simultaneous"}
         wrong = [
             *reasons.get(method, []),
             (levels and not over_levels(metric, self.table), "the scale has too many levels"),

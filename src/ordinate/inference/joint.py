@@ -148,6 +148,7 @@ def _modelled_values(panel: Panel, metric: Metric, draws: Draws, *, tails: bool)
             values[place] = metric(table)
         if not np.isnan(values[place]):
             pulls[place] = influence(metric, table)
+    pulls[np.abs(pulls) < NOISE] = 0.0  # what derivatives leave where nothing moves
     rng = np.random.default_rng([draws.seed, 0])
     around = rng.multivariate_normal(
         np.zeros(len(order)), _covariance(panel, order, pulls), draws.count, method="eigh"
@@ -291,7 +292,7 @@ def _exceeded(
     largest = []
     for part in _blocks(drawn, len(value)):
         away = np.abs(part[:, first] - part[:, second] - value)
-        away = _ratio(away, np.broadcast_to(error, away.shape))
+        away = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
         alone += (away >= reach - TIE).sum(axis=0)
         rest = np.maximum.accumulate(away[:, order[::-1]], axis=1)[:, ::-1]
         stepped += (rest >= reach[order] - TIE).sum(axis=0)
