@@ -17,7 +17,9 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 def fair_tail(heads: int, tosses: int) -> float:
     """Return the probability of at most so many heads in tosses of a fair coin."""
-    return float(_special().bdtr(heads, tosses, 0.5))
+    if heads >= tosses:
+        return 1.0
+    return float(_special().betainc(tosses - heads, heads + 1, 0.5))
 
 
 def _special() -> Any:
