@@ -4,10 +4,16 @@ import importlib.util
 import pkgutil
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import ordinate
+from ordinate.cli import compare, evaluate, options
+from ordinate.evaluate import describe, leaderboard
+from ordinate.evaluate.boards import Correction
+from ordinate.inference.intervals import Method
+from ordinate.report import RENDERERS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -84,3 +90,9 @@ def test_every_exception_from_a_rule_has_its_reason():
     for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.py")):
         for line in path.read_text("utf-8").splitlines():
             assert not bare.search(line) or " - " in line, f"{path.name}: {line}"
+
+
+def test_what_can_be_asked_for_is_listed_the_same_everywhere():
+    assert set(evaluate.METHODS) == set(get_args(Method)) == set(describe.METHODS)
+    assert set(compare.CORRECTIONS) == set(get_args(Correction)) == set(leaderboard.CORRECTED)
+    assert set(options.FORMATS) == set(RENDERERS)

@@ -22,7 +22,7 @@ KNOWN = {
     ("mae", 7, 1_000, "1:100"): 0.24,
     ("accuracy_within", 3, 200, "balanced"): 0.5,
 }
-SAID = "covers {} % in tables like this"
+SAID = "95 % intervals cover {} % in tables like this"
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,9 @@ def doubt(metric: Metric, table: Confusion) -> str | None:
     there = table.gold[table.gold > 0]
     gold = "1:100" if there.min() < RARE * there.max() else "balanced"
     found = _known().get((metric.alias_of or metric.name, levels, items, gold))
-    return None if found is None else f"covers {100 * found:.0f} % in tables like this"
+    return (
+        None if found is None else f"95 % intervals cover {100 * found:.0f} % in tables like this"
+    )
 
 
 @cache

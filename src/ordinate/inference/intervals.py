@@ -36,7 +36,13 @@ Array = NDArray[Any]
 Method = Literal[
     "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
 ]
-EXACT = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}  # methods that need counts
+EXACT = {
+    "wilson",
+    "mover",
+    "simultaneous",
+    "dirichlet",
+    "jeffreys",
+}  # methods that always have a width
 ENCLOSING = EXACT | {"delta", "t"}
 FEWEST = 0.5  # of the draws must give a value
 JEFFREYS = 0.5  # the prior weight of each prediction
@@ -291,8 +297,9 @@ class _Estimator:
         ends = bca(values, value, acceleration(metric, self.source), self.how.level)
         low, high = percentile(values, self.how.level)
         if ends is None or (ends[1] - ends[0] < FLAT < high - low):
-            ends, why = (min(low, value), max(high, value)), "BCa is undefined here"
-            return self._estimate(metric, ends, "percentile", note or why, undefined)
+            ends = min(low, value), max(high, value)
+            why = "; ".join(filter(None, (note, "BCa is undefined here")))
+            return self._estimate(metric, ends, "percentile", why, undefined)
         return self._estimate(metric, ends, "bca", note, undefined)
 
     def _wilson(self, metric: Metric, note: str | None) -> Estimate:
@@ -311,12 +318,9 @@ class _Estimator:
 
     def _dirichlet(self, metric: Metric, note: str | None, method: str = "dirichlet") -> Estimate:
         values, undefined, lost = self._defined(metric, self.posterior)
-        value = self.values[metric.expression]
         if lost:
-            return nowhere(value, lost, undefined)
-        low, high = np.clip(percentile(values, self.how.level), *metric.bounds)
-        ends = min(float(low), value), max(float(high), value)
-        return self._estimate(metric, ends, method, note, undefined)
+            return nowhere(self.values[metric.expression], lost, undefined)
+        return self._estimate(metric, percentile(values, self.how.level), method, note, undefined)
 
     def _defined(self, metric: Metric, drawn: dict[str, Array]) -> tuple[Array, float, str | None]:
         """Return the values of draws that have one, the share without, and whether too few have."""
@@ -338,7 +342,7 @@ class _Estimator:
         least, most = self._attainable(metric)
         value = self.values[metric.expression]
         low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
-        if method in ENCLOSING:  # but for rounding they do anyway
+        if method in ENCLOSING:
             low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
 

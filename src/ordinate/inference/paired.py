@@ -1,6 +1,7 @@
 """Two systems on the same items: permutation, McNemar, the sign test, shifts of the margins."""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,23 +73,23 @@ def _difference(metric: Metric, first: Confusion, second: Confusion, table: Conf
     return metric.size(one) - metric.size(other)
 
 
-class _Swaps:
+class _Swaps(ABC):
     """The ways to swap answers, and the tables that they leave behind."""
 
     states: float  # how many ways there are
     size: int  # numbers that one way needs
 
+    @abstractmethod
     def all(self) -> tuple[Array, Array]:
         """Return every way, and its probability."""
-        raise NotImplementedError
 
+    @abstractmethod
     def some(self, rng: "Generator", size: int) -> Array:
         """Return random ways."""
-        raise NotImplementedError
 
+    @abstractmethod
     def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
         """Return the tables of both systems."""
-        raise NotImplementedError
 
 
 class _OfItems(_Swaps):
