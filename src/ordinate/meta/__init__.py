@@ -1,0 +1,1 @@
+"""Whether a metric deserves trust: formal properties, and what it captures on real systems."""

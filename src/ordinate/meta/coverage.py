@@ -1,0 +1,38 @@
+"""Coverage: whether gains of one metric go with gains of all reference metrics."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinate.meta.ranks import correlation, mid_ranks
+
+Array = NDArray[Any]
+Pairs = Literal["ordered", "unordered"]
+
+
+def coverage(merits: ArrayLike, ratios: ArrayLike, pairs: Pairs = "ordered") -> Array:
+    """Return the coverage of each metric: Spearman's correlation over pairs of systems.
+
+    It is that of the differences of a metric, `merits` [M, S], with the unanimous improvement
+    `ratios` [S, S] (Amigó et al. 2020). A system is never paired with itself. Unordered pairs are
+    those of a system with a later one. Systems for which a metric is undefined take no part.
+
+    >>> coverage([[0.9, 0.5, 0.1]], [[0, 1, 1], [-1, 0, 0.5], [-1, -0.5, 0]]).round(3).tolist()
+    [0.909]
+    """
+    values, table = np.asarray(merits, float), np.asarray(ratios, float)
+    chosen = np.triu(np.ones(table.shape, bool), 1)
+    if pairs == "ordered":
+        chosen |= chosen.T
+    return np.array([_covered(row, table, chosen) for row in values])
+
+
+def _covered(values: Array, ratios: Array, chosen: Array) -> float:
+    there = np.isfinite(values)
+    kept = chosen & there[:, None] & there[None, :]
+    first, second = np.nonzero(kept)
+    if not len(first):
+        return float("nan")
+    gains = values[first] - values[second]
+    return float(correlation(mid_ranks(gains), mid_ranks(ratios[kept])))
