@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint bench coverage docs clean
+.PHONY: help demo test test-all test-lowest lint bench coverage properties docs clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 
 coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
 	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/doubts.csv
+
+properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
+	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/verified.json
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ordinate.cli.options import (
     add_draws,
     add_output,
+    add_own,
     add_systems,
     counted,
     metric_value,
@@ -75,6 +76,7 @@ def add_to(commands: Any) -> None:
     )
     add_draws(parser)
     add_output(parser)
+    add_own(parser)
     parser.set_defaults(run=run)
 
 

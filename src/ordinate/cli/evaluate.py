@@ -10,6 +10,7 @@ from ordinate.cli.options import (
     add_draws,
     add_labels,
     add_output,
+    add_own,
     delimiter,
     metric_value,
     reported,
@@ -103,6 +104,7 @@ def add_to(commands: Any) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
+    add_own(parser)
     parser.set_defaults(run=run)
 
 

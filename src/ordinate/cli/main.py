@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from ordinate import __version__
-from ordinate.cli import compare, evaluate, metrics, power
+from ordinate.cli import compare, evaluate, metrics, options, power, properties
 from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -32,7 +32,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (evaluate, compare, power, metrics):
+    for command in (evaluate, compare, power, metrics, properties):
         command.add_to(commands)
     return top
 
@@ -43,9 +43,10 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a letter
-    options = parser().parse_args(arguments)
+    asked = parser().parse_args(arguments)
     try:
-        code: int = options.run(options)
+        options.load(getattr(asked, "load", ()))
+        code: int = asked.run(asked)
         sys.stdout.flush()
     except OrdinateError as problem:
         print(f"ordinate: {printable(str(problem))}", file=sys.stderr)

@@ -4,6 +4,8 @@ import argparse
 import sys
 from typing import Any
 
+from ordinate.cli.options import add_own
+
 EXAMPLES = """examples:
   ordinate metrics
   ordinate metrics cem_ord
@@ -25,6 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
     )
+    add_own(parser)
     parser.set_defaults(run=run)
 
 

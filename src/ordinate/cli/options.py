@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, OrdinateError
 
 if TYPE_CHECKING:
     from ordinate.data.systems import CountedSystems
@@ -86,6 +86,35 @@ def add_output(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
     )
     add("--force", action="store_true", help="overwrite existing outputs")
+
+
+def add_own(parser: argparse.ArgumentParser) -> None:
+    """Add the option that brings metrics of the user's own."""
+    parser.add_argument(
+        "--load",
+        metavar="FILE.py",
+        action="append",
+        default=[],
+        help="a Python file of your own that declares further metrics with @ordinate.metric(…); "
+        "it is run; may be repeated",
+    )
+
+
+def load(paths: Iterable[str]) -> None:
+    """Run the Python files that declare metrics, which the user asked for by name."""
+    import runpy
+    from pathlib import Path
+
+    for path in paths:
+        if Path(path).suffix != ".py" or not Path(path).is_file():
+            raise BadOption(f"--load takes a Python file, which {path!r} is not.")
+        try:
+            runpy.run_path(path)
+        except OrdinateError:
+            raise
+        except (Exception, SystemExit) as problem:  # whatever the user's code does
+            what = f"{type(problem).__name__}: {problem}"
+            raise BadOption(f"{path} cannot be loaded: {what}") from problem
 
 
 def reported(

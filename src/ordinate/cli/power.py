@@ -3,7 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import add_draws, add_output, add_systems, counted, names, reported
+from ordinate.cli.options import (
+    add_draws,
+    add_output,
+    add_own,
+    add_systems,
+    counted,
+    names,
+    reported,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -37,6 +45,7 @@ def add_to(commands: Any) -> None:
     add("--items", metavar="N,N", help="numbers of items to look at (default: around the pilot's)")
     add_draws(parser)
     add_output(parser)
+    add_own(parser)
     parser.set_defaults(run=run)
 
 

@@ -6,7 +6,9 @@ from typing import Any, Literal, get_args, get_origin
 
 from ordinate.evaluate.evaluation import BETTER
 from ordinate.metrics import Metric, all_metrics
+from ordinate.metrics.catalogue import OWN
 from ordinate.metrics.references import REFERENCES
+from ordinate.metrics.verified import VERDICTS, in_a_line, properties_of
 from ordinate.report import Document, Grid
 
 TAKES = {  # how a metric takes the levels
@@ -14,6 +16,12 @@ TAKES = {  # how a metric takes the levels
     "order": "Uses only the order of the levels.",
     "names": "Ignores the order of the levels.",
 }
+FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")  # which the grid shows
+MARKS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
+LEGEND = (
+    f"Formal: {', '.join(FORMAL).replace('_', ' ')}; · not violated by any small case (which is no "
+    "proof), = ties, × violated, ? undefined. `ordinate properties` shows counterexamples."
+)
 
 
 @dataclass(frozen=True)
@@ -48,15 +56,21 @@ class Catalogue:
             _grid(name, [metric for metric in self.metrics if metric.family == name])
             for name in families
         )
-        return Document("Metrics of ordered labels", grids)
+        return Document("Metrics of ordered labels", (LEGEND, *grids))
 
 
 def _grid(family: str, metrics: list[Metric]) -> Grid:
-    header = ("metric", "better", "range", "levels as", "what it says")
+    header = ("metric", "better", "range", "levels as", "formal", "what it says")
     rows = tuple(
-        (m.name, BETTER[m.direction], _range(m), _assumes(m), m.title + _also(m)) for m in metrics
+        (m.name, BETTER[m.direction], _range(m), _assumes(m), _formal(m), m.title + _also(m))
+        for m in metrics
     )
     return Grid(family.capitalize(), header, rows, left=len(header))
+
+
+def _formal(metric: Metric) -> str:
+    found = properties_of(metric)
+    return "".join(MARKS[found[law]["verdict"]] for law in FORMAL) if found else ""
 
 
 def _also(metric: Metric) -> str:
@@ -79,7 +93,8 @@ def _facts(metric: Metric) -> dict[str, Any]:
         "options": metric.defaults | dict.fromkeys(metric.required),
         "aliases": list(metric.aliases),
         "formula": metric.formula,
-        "reference": REFERENCES.get(metric.reference),
+        "reference": REFERENCES.get(metric.reference, metric.reference),
+        "properties": {law: cell["verdict"] for law, cell in properties_of(metric).items()},
         "explanation": metric.explanation,
     }
 
@@ -96,10 +111,10 @@ def _page(metric: Metric) -> Document:
     unanswered = "count as the worst answer" if metric.takes_unanswered else "are refused"
     lines = [
         *metric.explanation.split("\n\n"),
-        f"Formula: {metric.formula}",
+        *([f"Formula: {metric.formula}"] if metric.formula else []),
         f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
         TAKES[_assumes(metric)],
-        f"Undefined when {metric.undefined_when}." if metric.undefined_when else "Never undefined.",
+        *_undefined(metric),
         f"Items without a prediction {unanswered}.",
     ]
     if metric.needs_whole_counts:
@@ -113,8 +128,25 @@ def _page(metric: Metric) -> Document:
     elif metric.aliases:
         lines.append(f"Also called {', '.join(metric.aliases)}.")
     if metric.reference:
-        lines.append(f"Reference: {REFERENCES[metric.reference]}")
+        lines.append(f"Reference: {REFERENCES.get(metric.reference, metric.reference)}")
+    lines += _properties(metric)
     return Document(metric.name, tuple(" ".join(line.split()) for line in lines))
+
+
+def _properties(metric: Metric) -> list[str]:
+    """Say what the search of all small cases found, with counterexamples."""
+    lines = []
+    for law, cell in properties_of(metric).items():
+        example = f": {in_a_line(cell['counterexample'])}" if cell["counterexample"] else ""
+        verdict = VERDICTS[cell["verdict"]]
+        lines.append(f"{law.replace('_', ' ').capitalize()}: {verdict}{example}.")
+    return lines
+
+
+def _undefined(metric: Metric) -> list[str]:
+    if metric.undefined_when:
+        return [f"Undefined when {metric.undefined_when}."]
+    return [] if metric.family == OWN else ["Never undefined."]  # nobody knows of one's own
 
 
 def _option(parameter: Parameter) -> str:

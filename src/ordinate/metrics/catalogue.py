@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,14 @@ from typing import Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from ordinate.errors import BadOption, NotApplicable, UnknownMetric, brief, suggest
+from ordinate.errors import (
+    BadOption,
+    NotApplicable,
+    OrdinateError,
+    UnknownMetric,
+    brief,
+    suggest,
+)
 from ordinate.metrics.arithmetic import Value
 from ordinate.summary import Confusion
 
@@ -19,6 +27,12 @@ Direction = Literal["maximize", "minimize", "zero"]
 Macro = Literal["mean", "worst", "other"] | None
 Function = Callable[..., Value]
 Rule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
+
+AXES = (
+    "Count axes from the end, such as table.counts.sum(axis=(-2, -1)), or declare it with "
+    "one_by_one=True, which is slower."
+)
+OWN = "own"  # the family of metrics that people declare themselves
 
 CATALOGUE: dict[tuple[str, type], "Metric"] = {}
 
@@ -33,7 +47,8 @@ class Metric:
     an average over levels runs over: those of gold, or those of gold or predictions. A `share` is
     a plain share of the items; a `macro` metric gives a rare level as much say as a common one:
     it is the mean of what the gold levels have on their own, the worst of it, or something else;
-    what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there.
+    what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there. A
+    function that takes only one table is called `one_by_one`.
     """
 
     name: str
@@ -54,6 +69,7 @@ class Metric:
     share: bool = field(repr=False)
     macro: Macro = field(repr=False)
     smooth: bool = field(repr=False)
+    one_by_one: bool = field(repr=False)
     aliases: tuple[str, ...] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     alias_of: str | None = field(default=None, repr=False)
@@ -74,7 +90,31 @@ class Metric:
             raise NotApplicable("the weights are no whole counts, on which it depends")
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")
-        return self.function(expected, **self.options)
+        return self._each(expected) if self.one_by_one else self._together(expected)
+
+    def _together(self, tables: Any) -> Value:
+        try:
+            value = self.function(tables, **self.options)
+        except (TypeError, ValueError, IndexError) as problem:
+            if self.family != OWN or isinstance(problem, OrdinateError) or not tables.shape:
+                raise
+            raise BadOption(
+                f"{self.name} fails for many tables at once: {problem}. {AXES}"
+            ) from problem
+        if np.shape(value) != tables.shape:
+            raise BadOption(
+                f"{self.name} must return one number for each table: {tables.shape} of them, not "
+                f"{np.shape(value)}. {AXES}"
+            )
+        return value
+
+    def _each(self, tables: Any) -> Value:
+        if not tables.shape:
+            return self._together(tables)
+        values = np.empty(tables.shape)
+        for index in np.ndindex(tables.shape):
+            values[index] = self._together(tables[index])
+        return values
 
     @property
     def expression(self) -> str:
@@ -151,11 +191,11 @@ class Metric:
 
 def metric(
     *,
-    family: str,
     direction: Direction,
-    bounds: tuple[float, float],
-    formula: str,
-    reference: str,
+    family: str = OWN,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    formula: str = "",
+    reference: str = "",
     undefined_when: str | None = None,
     ordered: bool = True,
     equal_steps: Rule = False,
@@ -166,9 +206,20 @@ def metric(
     share: bool = False,
     macro: Macro = None,
     smooth: bool = True,
+    one_by_one: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Metric]:
-    """Declare a metric: the summary that it needs comes from the annotation of its argument."""
+    """Declare a metric: the summary that it needs comes from the annotation of its argument.
+
+    Without one it is a function of a table, or of many at once: axes are counted from the end.
+    The direction is all that has to be said; the rest makes reports and intervals better.
+
+    >>> @metric(direction="minimize")
+    ... def far_errors(table):
+    ...     return 1.0 - find("accuracy_within")(table)
+    >>> find("far_errors")(Confusion.of("1..4", [1, 2, 3], [1, 4, 3])).round(3)
+    np.float64(0.333)
+    """
 
     def declare(function: Function) -> Metric:
         first = next(iter(inspect.signature(function).parameters.values()))
@@ -194,6 +245,7 @@ def metric(
             share=share,
             macro=macro,
             smooth=smooth,
+            one_by_one=one_by_one,
             aliases=aliases,
         )
         taken = [name for name in (declared.name, *aliases) if (name, summary) in CATALOGUE]

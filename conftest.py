@@ -1,0 +1,16 @@
+"""What all tests share, those in modules and on pages included."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from ordinate.metrics.catalogue import CATALOGUE
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """Forget the metrics that a test declares."""
+    before = set(CATALOGUE)
+    yield
+    for key in set(CATALOGUE) - before:
+        del CATALOGUE[key]

@@ -1,0 +1,73 @@
+"""`ordinate properties`: which formal properties metrics have, with counterexamples."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import add_output, add_own, reported
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.meta.verdicts import Explained, Verdicts
+
+EXAMPLES = """examples:
+  ordinate properties
+  ordinate properties cem_ord quadratic_kappa 'weighted_kappa(power=1)'
+  ordinate properties --explain quadratic_kappa monotonicity
+  ordinate properties --search --format json -o properties.json
+  ordinate properties mine --load my_metrics.py
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "properties",
+        help="say which formal properties metrics have",
+        description="Say which formal properties metrics have: every small case is tried, and the "
+        "smallest counterexample is shown. What was found about the metrics of the catalogue is on "
+        "file; metrics with options and your own are searched when you ask for them.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("metrics", nargs="*", metavar="METRIC", help="names or expressions (default: all)")
+    add(
+        "--explain",
+        nargs=2,
+        metavar=("METRIC", "PROPERTY"),
+        help="lay out one property of one metric",
+    )
+    add("--search", action="store_true", help="search again instead of reading what is on file")
+    add("--most-items", metavar="N", type=int, help="try no case of more items (with --search)")
+    add_own(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write what is known or found."""
+    if options.most_items is not None and (options.most_items < 1 or not options.search):
+        raise BadOption("--most-items takes a whole number of at least 1, together with --search.")
+    if options.explain and options.metrics:
+        raise BadOption("--explain takes one metric and one property, and no further metrics.")
+    reported(options, [], lambda: _found(options))
+    return 0
+
+
+def _found(options: argparse.Namespace) -> "Verdicts | Explained":
+    from ordinate.cli.progress import ticking
+    from ordinate.meta.verdicts import Explained, Verdicts, find_law
+    from ordinate.metrics import all_metrics, find, split_expressions
+
+    law = find_law(options.explain[1]) if options.explain else None
+    wanted = options.explain[:1] if options.explain else options.metrics
+    named = [name for text in wanted for name in split_expressions(text)]
+    metrics = [find(name) for name in named] or all_metrics()
+    with ticking("searching") as tick:
+        verdicts = Verdicts.of(
+            metrics, search=options.search, most_items=options.most_items, tick=tick
+        )
+    return verdicts if law is None else Explained(metrics[0], law, verdicts)

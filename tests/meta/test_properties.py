@@ -1,0 +1,469 @@
+"""The properties, their cases, and what is on file about every metric."""
+
+import itertools
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import ordinate
+from naive import NAIVE
+from ordinate.errors import BadOption
+from ordinate.meta.cases import Places, compositions, every_table
+from ordinate.meta.marks import MARKS, agrees
+from ordinate.meta.properties import PROPERTIES
+from ordinate.meta.search import check
+from ordinate.meta.verdicts import FORMAL, Explained, Verdicts, facts, find_law
+from ordinate.metrics import all_metrics, find
+from ordinate.metrics.verified import in_a_line, properties_of, verified
+from ordinate.summary import Confusion
+
+NAMES = [metric.name for metric in all_metrics()]
+CHECKABLE = [name for name in NAMES if not find(name).required]
+EXAMPLES = [
+    (name, law, key)
+    for name in CHECKABLE
+    for law, cell in properties_of(find(name)).items()
+    for key in ("counterexample", "counterexample_with_empty_levels")
+    if cell[key]
+]
+
+
+# --- the cases --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("parts", "total"), [(1, 3), (2, 0), (3, 4), (4, 3)])
+def test_compositions_are_all_sums_in_order(parts, total):
+    every = [row for row in itertools.product(range(total + 1), repeat=parts) if sum(row) == total]
+    found = compositions(parts, total)
+    assert found.tolist() == [list(row) for row in every]
+    assert Places(parts, total).of(found).tolist() == list(range(len(every)))
+
+
+def _outputs(levels, items):
+    """Every gold and every output of it, as items."""
+    for gold in itertools.combinations_with_replacement(range(1, levels + 1), items):
+        for output in itertools.product(range(1, levels + 1), repeat=items):
+            yield gold, output
+
+
+def _key(gold, output):
+    return tuple(sorted(zip(gold, output, strict=True)))
+
+
+def _found(law, levels, items):
+    """The cases of a law, as pairs of multisets of items with their labels."""
+
+    def listed(table):
+        labels = [1 + int(at) for at in table.scale.at]
+        cells = [
+            (labels[g], labels[p])
+            for g, p in np.argwhere(table.counts)
+            for _ in range(int(table.counts[g, p]))
+        ]
+        return tuple(sorted(cells))
+
+    pairs = Counter()
+    for cases in PROPERTIES[law].cases(levels, items):
+        for i, j in zip(cases.first, cases.second, strict=True):
+            pairs[listed(cases.before[i]), listed(cases.after[j])] += 1
+    return pairs
+
+
+def test_monotonicity_tries_every_move_of_one_item_toward_gold():
+    wanted = set()
+    for gold, output in _outputs(3, 3):
+        for place, new in itertools.product(range(3), range(1, 4)):
+            old, truth = output[place], gold[place]
+            if old > new >= truth or old < new <= truth:
+                moved = (*output[:place], new, *output[place + 1 :])
+                wanted.add((_key(gold, output), _key(gold, moved)))
+    found = _found("monotonicity", 3, 3)
+    assert set(found) == wanted
+    assert set(found.values()) == {1}
+
+
+def test_imbalance_tries_every_pair_of_single_errors_into_the_class_between():
+    wanted = set()
+    for gold in itertools.combinations_with_replacement(range(1, 5), 5):
+        sizes = Counter(gold)
+        for small, large in itertools.permutations(range(1, 5), 2):
+            if abs(small - large) == 2 and 0 < sizes[small] < sizes[large]:
+                middle = (small + large) // 2
+                one, other = list(gold), list(gold)
+                one[gold.index(small)] = other[gold.index(large)] = middle
+                wanted.add((_key(gold, one), _key(gold, other)))
+    assert set(_found("imbalance", 4, 5)) == wanted
+
+
+def test_the_further_laws_try_every_table():
+    tables = {_key(gold, output) for gold, output in _outputs(3, 2)}
+    swapped = {(key, tuple(sorted((p, g) for g, p in key))) for key in tables}
+    turned = {(key, tuple(sorted((4 - g, 4 - p) for g, p in key))) for key in tables}
+    assert set(_found("symmetry", 3, 2)) == swapped
+    assert set(_found("reversal", 3, 2)) == turned
+    assert set(_found("replication", 3, 2)) == {(key, tuple(sorted(key * 2))) for key in tables}
+
+
+def test_an_unused_level_is_put_at_every_place():
+    tables = {_key(gold, output) for gold, output in _outputs(3, 2)}
+
+    def shifted(key, place):
+        return tuple((g + (g >= place), p + (p >= place)) for g, p in key)
+
+    wanted = {(key, shifted(key, place)) for key in tables for place in range(1, 5)}
+    assert set(_found("unused_level", 3, 2)) == wanted
+
+
+def test_labels_are_stretched_by_any_gap_and_as_in_the_paper():
+    found = {after for _, after in _found("invariance", 3, 1)}
+    assert {label for key in found for pair in key for label in pair} == {1, 2, 4, 5, 11, 18, 37}
+
+
+def test_outputs_without_regard_to_gold_have_independent_tables():
+    for law in ("constant_outputs", "random_outputs"):
+        for cases in PROPERTIES[law].cases(3, 3):
+            for table in (cases.before[cases.first], cases.after[cases.second]):
+                assert np.allclose(table.share, table.by_chance)
+                constant = (table.predicted > 0).sum(axis=-1) == 1
+                assert constant.all() if law == "constant_outputs" else not constant.any()
+            assert (cases.before[cases.first].gold == cases.after[cases.second].gold).all()
+
+
+# --- what is on file --------------------------------------------------------------------------
+
+
+def test_the_file_covers_every_metric_and_every_property():
+    for name in NAMES:
+        found = verified(find(name))
+        assert list(found["properties"]) == list(PROPERTIES), name
+        for cell in found["properties"].values():
+            assert {"verdict", "verdict_with_empty_levels", "paper", "counterexample"} <= set(cell)
+            assert cell["max_levels"] >= 4
+            assert cell["max_items"] >= 6
+            assert cell["max_items"] == max(cell["sizes"].values())
+    assert all(verified(find(name))["tables"] >= 1_000_000 for name in CHECKABLE)
+
+
+def test_what_cannot_be_checked_says_why():
+    for cell in properties_of(find("expected_cost")).values():
+        assert cell["verdict"] == cell["verdict_with_empty_levels"] == "undefined"
+        assert "matrix" in cell["reason"]
+
+
+def _is_move(e):
+    changed = [t for t in zip(e["gold"], e["before"], e["after"], strict=True) if t[1] != t[2]]
+    ((gold, old, new),) = changed
+    return old > new >= gold or old < new <= gold
+
+
+def _is_pair_of_errors(e):
+    def error(output):
+        ((gold, answer),) = [p for p in zip(e["gold"], output, strict=True) if p[0] != p[1]]
+        return gold, answer
+
+    (small, middle), (large, same) = error(e["before"]), error(e["after"])
+    sizes = Counter(e["gold"])
+    steps = {abs(small - middle), abs(large - middle), abs(small - large) / 2}
+    return middle == same and steps == {1} and 0 < sizes[small] < sizes[large]
+
+
+def _is_relabelled(e):
+    new = dict(zip(e["scale"], e["scale_after"], strict=True))
+    same = all(
+        e[after] == [new[label] for label in e[before]]
+        for before, after in (("gold", "gold_after"), ("before", "after"))
+    )
+    return same and e["scale_after"] == sorted(set(e["scale_after"]))
+
+
+def _has_an_unused_level(e):
+    levels = len(e["scale"])
+    used = e["gold"] + e["before"]
+    shifts = [
+        (place, [x + (x >= place) for x in e["gold"]], [x + (x >= place) for x in e["before"]])
+        for place in range(1, levels + 2)
+    ]
+    assert e["scale_after"] == [*e["scale"], levels + 1]
+    assert used
+    return any((e["gold_after"], e["after"]) == (gold, out) for _, gold, out in shifts)
+
+
+def _pairs(e, side):
+    gold = e["gold"] if side == "before" or e["gold_after"] is None else e["gold_after"]
+    return sorted(zip(gold, e[side], strict=True))
+
+
+def _is_swapped(e):
+    return _pairs(e, "after") == sorted((p, g) for g, p in _pairs(e, "before"))
+
+
+def _is_reversed(e):
+    top = 1 + len(e["scale"])
+    return _pairs(e, "after") == sorted((top - g, top - p) for g, p in _pairs(e, "before"))
+
+
+def _is_doubled(e):
+    return _pairs(e, "after") == sorted(2 * _pairs(e, "before"))
+
+
+def _are_constant(e):
+    return len(set(e["before"])) == len(set(e["after"])) == 1
+
+
+def _are_independent(e):
+    def independent(output):
+        n, cells = len(output), Counter(zip(e["gold"], output, strict=True))
+        gold, answers = Counter(e["gold"]), Counter(output)
+        return all(cells[g, p] * n == gold[g] * answers[p] for g in gold for p in answers)
+
+    return independent(e["before"]) and independent(e["after"])
+
+
+IS_CASE = {
+    "invariance": _is_relabelled,
+    "unused_level": _has_an_unused_level,
+    "monotonicity": _is_move,
+    "imbalance": _is_pair_of_errors,
+    "symmetry": _is_swapped,
+    "reversal": _is_reversed,
+    "replication": _is_doubled,
+    "constant_outputs": _are_constant,
+    "random_outputs": _are_independent,
+}
+
+
+def _naive(name, scale, gold, output):
+    """The value by the definition over items; labels stand where they say."""
+    places = [scale.index(label) for label in gold], [scale.index(label) for label in output]
+    return NAIVE[name](*places, [label - 1 for label in scale])
+
+
+@pytest.mark.parametrize(("name", "law", "key"), EXAMPLES)
+def test_each_counterexample_holds_item_by_item(name, law, key):
+    cell = properties_of(find(name))[law]
+    example = cell[key]
+    assert IS_CASE[law](example)
+    if key == "counterexample":
+        assert set(example["gold"]) == set(example["scale"])
+    scale, gold = (example[f"{x}_after"] or example[x] for x in ("scale", "gold"))
+    before = _naive(name, example["scale"], example["gold"], example["before"])
+    after = _naive(name, scale, gold, example["after"])
+    assert (before, after) == pytest.approx(tuple(example["values"]), rel=1e-12, abs=1e-12)
+    verdict = cell["verdict" if key == "counterexample" else "verdict_with_empty_levels"]
+    better = find(name).merit(after) - find(name).merit(before)
+    if PROPERTIES[law].relation == "equal":
+        assert verdict == "violated"
+        assert not math.isclose(before, after, abs_tol=1e-6)
+    elif verdict == "tie_only":
+        assert math.isclose(better, 0, abs_tol=1e-9)
+    else:
+        assert verdict == "violated"
+        assert better < -1e-6
+
+
+def test_a_search_at_a_small_bound_finds_what_is_on_file():
+    order = ["undefined", "not_violated", "tie_only", "violated"]
+    small = 4
+    for checked in check(all_metrics(), most_items=small):
+        again = json.loads(json.dumps(facts(checked)))
+        for law, cell in properties_of(checked.metric).items():
+            name = f"{checked.metric.name} {law}"
+            for key in ("verdict", "verdict_with_empty_levels"):
+                assert order.index(again[law][key]) <= order.index(cell[key]), name
+            example = cell["counterexample"]
+            if example and len(example["gold"]) <= small:
+                assert again[law]["verdict"] == cell["verdict"], name
+                assert again[law]["counterexample"] == example, name
+
+
+# --- what the paper says ----------------------------------------------------------------------
+
+DISAGREEMENTS = {
+    "monotonicity": {"weighted_kappa", "linear_kappa", "quadratic_kappa", "cosine"},
+    "imbalance": {
+        "weighted_kappa",
+        "linear_kappa",
+        "quadratic_kappa",
+        "kendall_tau_b",
+        "spearman",
+        "reliability",
+        "sensitivity",
+        "reliability_sensitivity_f",
+        "mutual_information",
+        "purity",
+        "inverse_purity",
+        "cem_int",
+    },
+    "invariance": {"oci", "rennie_srebro"},
+}
+
+
+def test_the_search_disagrees_with_the_paper_in_known_places():
+    for law, names in DISAGREEMENTS.items():
+        cells = {name: properties_of(find(name))[law] for name in MARKS}
+        assert {name for name, cell in cells.items() if cell["agrees"] is False} == names
+        assert {name for name, cell in cells.items() if cell["agrees"] is None} == set()
+
+
+def test_cem_ord_alone_keeps_all_properties_of_the_paper():
+    kept = [
+        name
+        for name in NAMES
+        if all(properties_of(find(name))[law]["verdict"] == "not_violated" for law in FORMAL)
+    ]
+    assert kept == ["cem_ord"]
+
+
+def test_quadratic_kappa_falls_when_a_good_system_gets_an_item_right():
+    gold = [1, 2, 3, 4, 4, 4, 4]
+    before, after = [1, 1, 2, 3, 3, 3, 3], [1, 2, 2, 3, 3, 3, 3]
+    values = [_naive("quadratic_kappa", [1, 2, 3, 4], gold, output) for output in (before, after)]
+    assert values == pytest.approx([0.691176, 0.690265], abs=1e-6)
+
+
+def test_agreement_with_a_mark():
+    cell = {"paper": "✓", "verdict": "tie_only"}
+    assert agrees(cell) is False
+    assert agrees(cell | {"paper": "-"}) is True
+    assert agrees(cell | {"paper": None}) is None
+    assert agrees(cell | {"verdict": "undefined"}) is None
+
+
+@pytest.mark.parametrize(("levels", "items"), [(3, 4), (4, 4), (5, 3)])
+def test_cem_ord_ties_if_and_only_if_all_levels_of_the_move_are_empty_in_gold(levels, items):
+    _, tables, _ = every_table(levels, items)
+    values = find("cem_ord")(tables)
+    cells = tables.counts
+    for cases in PROPERTIES["monotonicity"].cases(levels, items):
+        gain = values[cases.second] - values[cases.first]
+        change = (cells[cases.second] - cells[cases.first]).sum(axis=1)  # by predicted level
+        ends = np.sort(np.stack([change.argmin(axis=1), change.argmax(axis=1)], axis=1), axis=1)
+        level = np.arange(levels)
+        passed = (level >= ends[:, :1]) & (level <= ends[:, 1:])
+        empty = ((tables.gold[cases.first] == 0) | ~passed).all(axis=1)
+        assert (np.abs(gain[empty]) < 1e-12).all()
+        assert (gain[~empty] > 1e-6).all()
+
+
+def test_cem_ord_is_strict_if_and_only_if_no_two_neighbours_are_empty_in_gold():
+    levels, items = 4, 4
+    _, tables, _ = every_table(levels, items)
+    values = find("cem_ord")(tables)
+    tied = set()
+    for cases in PROPERTIES["monotonicity"].cases(levels, items):
+        ties = np.abs(values[cases.second] - values[cases.first]) < 1e-12
+        tied |= {tuple(gold) for gold in tables.gold[cases.first[ties]]}
+    golds = compositions(levels, items)
+    gaps = ((golds[:, 1:] == 0) & (golds[:, :-1] == 0)).any(axis=1)
+    assert tied == {tuple(map(float, gold)) for gold in golds[gaps]}
+
+
+@pytest.mark.parametrize("levels", [3, 5])
+def test_cem_ord_ties_on_imbalance_if_and_only_if_the_class_between_is_empty(levels):
+    found = set()
+    for cases in PROPERTIES["imbalance"].cases(levels, 8):
+        before, after = cases.before[cases.first], cases.after[cases.second]
+        gain = find("cem_ord")(after) - find("cem_ord")(before)
+        moved = (after.counts + before.counts) * (1 - np.eye(levels))
+        middle = moved.sum(axis=1).argmax(axis=1)
+        empty = np.take_along_axis(before.gold, middle[:, None], axis=1)[:, 0] == 0
+        assert (np.abs(gain[empty]) < 1e-12).all()
+        assert (gain[~empty] > 1e-6).all()
+        found |= set(empty.tolist())
+    assert found == {True, False}
+
+
+# --- a metric of one's own ---------------------------------------------------------------------
+
+
+def test_a_metric_of_three_lines_gets_its_row_and_its_value():
+    @ordinate.metric(direction="minimize")
+    def far_share(table):
+        return 1.0 - find("accuracy_within")(table)
+
+    (checked,) = check([far_share], most_items=5)
+    verdicts = {law: finding.full.verdict for law, finding in checked.findings.items()}
+    assert verdicts["monotonicity"] == "tie_only"
+    assert verdicts["unused_level"] == "violated"
+    result = ordinate.evaluate([1, 2, 4], [1, 4, 4], scale="1..4", metrics=["far_share"])
+    assert result.metrics["far_share"].value == pytest.approx(1 / 3)
+    assert ordinate.score("far_share", [1, 2, 4], [1, 4, 4], scale="1..4") == pytest.approx(1 / 3)
+    text = Verdicts.of([far_share], most_items=4).document()
+    assert any(
+        row[0] == "far_share"
+        for block in text.blocks
+        if hasattr(block, "rows")
+        for row in block.rows
+    )
+
+
+def test_a_metric_that_cannot_take_many_tables_is_refused():
+    @ordinate.metric(direction="maximize")
+    def first_axis(table):
+        return np.trace(table.counts) / table.total
+
+    @ordinate.metric(direction="maximize")
+    def mixing(table):
+        return table.counts[..., 0, 0] / np.max(table.total + table.counts[..., 0, 0])
+
+    @ordinate.metric(direction="maximize")
+    def rows(table):
+        return table.counts.sum(axis=-1)
+
+    assert first_axis(Confusion.of("1..2", [1, 2], [1, 1])) == 0.5
+    with pytest.raises(BadOption, match="first_axis fails for many tables at once"):
+        check([first_axis])
+    with pytest.raises(BadOption, match="one number for each table"):
+        check([rows])
+    with pytest.raises(BadOption, match="than for each alone"):
+        check([mixing])
+
+
+def test_a_metric_of_one_table_is_called_one_by_one():
+    @ordinate.metric(direction="maximize", one_by_one=True)
+    def hits(table):
+        return np.trace(table.counts) / table.total
+
+    (own, known) = check([hits, find("accuracy")], most_items=4)
+    assert facts(own) == facts(known) | {
+        law: cell | {"paper": None, "agrees": None} for law, cell in facts(known).items()
+    }
+    result = ordinate.evaluate([1, 2, 4] * 9, [1, 4, 4] * 9, scale="1..4", metrics=["hits"])
+    estimate = result.metrics["hits"].estimate
+    assert estimate.low < 2 / 3 < estimate.high
+
+
+# --- in words -----------------------------------------------------------------------------------
+
+
+def test_a_property_is_found_by_name():
+    assert find_law("Unused level") == "unused_level"
+    with pytest.raises(BadOption, match="Did you mean 'monotonicity'"):
+        find_law("monotonicty")
+
+
+def test_a_line_shows_as_many_digits_as_tell_values_apart():
+    example = {
+        "scale": [1, 2],
+        "gold": [1, 2],
+        "before": [2, 2],
+        "after": [1, 2],
+        "values": [0.1234561, 0.1234562],
+        "scale_after": None,
+        "gold_after": None,
+    }
+    assert in_a_line(example).endswith("0.1234561 -> 0.1234562")
+
+
+def test_an_explanation_lays_out_the_tables():
+    verdicts = Verdicts.of([find("quadratic_kappa")])
+    explained = Explained(find("quadratic_kappa"), "monotonicity", verdicts)
+    blocks = explained.document().blocks
+    assert any("disagrees" in block for block in blocks if isinstance(block, str))
+    assert sum(not isinstance(block, str) for block in blocks) == 2
+    assert list(explained.to_dict()["properties"]["quadratic_kappa"]) == ["monotonicity"]
+    (row,) = explained.rows()
+    assert row["verdict"] == "violated"
