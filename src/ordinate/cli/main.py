@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from ordinate import __version__
-from ordinate.cli import compare, evaluate, metrics, options, power, properties
+from ordinate.cli import compare, evaluate, meta, metrics, options, power, properties, study
 from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -32,7 +32,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (evaluate, compare, power, metrics, properties):
+    for command in (evaluate, compare, power, metrics, properties, meta, study):
         command.add_to(commands)
     return top
 

@@ -37,7 +37,7 @@ class Runs(Way):
         self.joined: dict[str, dict[str, int]] = {}
         self.notes.append(f"The gold levels are those of {gold.name}, the first file.")
         self._keep_gold(gold)
-        self.systems = _names([run.name for run in runs])
+        self.systems = run_names([run.name for run in runs])
         self.titles, self.files = [self.gold], [gold.name]
         self.labels = []
         self.codes: list[Array] = []
@@ -157,7 +157,7 @@ def _which_systems(source: Source, columns: SystemColumns) -> BadInput:
     )
 
 
-def _names(files: list[str]) -> tuple[str, ...]:
+def run_names(files: list[str]) -> tuple[str, ...]:
     """Return a name for each file: its stem, after as many folders as tell it from others."""
     paths = [Path(file) for file in files]
     stems = [_stem(path) for path in paths]

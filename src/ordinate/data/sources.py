@@ -80,7 +80,7 @@ class Reader:
 
     def sources(self, paths: list[str]) -> list[Source]:
         """Return the files of names, patterns, and '-' for standard input."""
-        found = [pair for text in paths for pair in self._found(text)]
+        found = [pair for text in paths for pair in self.found(text)]
         seen: set[Path] = set()
         for name, path in found:
             if path.resolve() in seen:
@@ -90,7 +90,8 @@ class Reader:
 
     # --- finding -----------------------------------------------------------------------------
 
-    def _found(self, text: str) -> list[tuple[str, Path]]:
+    def found(self, text: str) -> list[tuple[str, Path]]:
+        """Return the files of a name or a pattern, by what people call them."""
         if text == "-":
             return [("standard input", self._copied(sys.stdin.buffer))]
         try:
@@ -117,7 +118,7 @@ class Reader:
 
     def _source(self, name: str, given: Path) -> Source:
         try:
-            path = self._plain_file(given)
+            path = self.plain_file(given)
             with path.open("rb") as file:
                 start = file.read(HEAD)
         except OSError as problem:
@@ -130,18 +131,18 @@ class Reader:
         if packing == "zstd":
             raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
         if packing == "gzip":
-            _check_gzip(name, path)
+            check_gzip(name, path)
         kind = _kind(given, path, packing)
         if kind == "parquet":
             return self._parquet(name, path)
-        path, packing = self._as_utf8(name, path, packing)
+        path, packing = self.as_utf8(name, path, packing)
         return (
             self._json(name, path, packing)
             if kind == "json"
             else self._delimited(name, path, packing, kind)
         )
 
-    def _plain_file(self, path: Path) -> Path:
+    def plain_file(self, path: Path) -> Path:
         """Return a path that DuckDB reads as it stands: no pipe, no pattern, no home folder."""
         if path.is_dir():
             raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
@@ -154,7 +155,7 @@ class Reader:
         link.symlink_to(path.absolute())
         return link
 
-    def _as_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
+    def as_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
         """Return the file, or a copy in UTF-8 if it is written in another encoding."""
         encoding = self.encoding or _marked(path, packing)
         try:
@@ -168,7 +169,7 @@ class Reader:
         copy = self._temporary()
         try:
             with (
-                _opened(path, packing) as raw,
+                opened(path, packing) as raw,
                 io.TextIOWrapper(raw, encoding=known.name, newline="") as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
@@ -224,13 +225,13 @@ class _Header:
 def _header(name: str, path: Path, packing: str, delimiter: str | None) -> _Header:
     """Return the names in the first line of a text file."""
     try:
-        with _opened(path, packing) as raw:
+        with opened(path, packing) as raw:
             if b"\0" in raw.read(HEAD):
                 raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
         if delimiter is None:
-            with _opened(path, packing) as raw, _text(raw) as text:
-                delimiter = _delimiter([text.readline() for _ in range(LINES)])
-        with _opened(path, packing) as raw, _text(raw) as text:
+            with opened(path, packing) as raw, _text(raw) as text:
+                delimiter = delimiter_of([text.readline() for _ in range(LINES)])
+        with opened(path, packing) as raw, _text(raw) as text:
             names = next(csv.reader(text, delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise BadInput(
@@ -247,7 +248,7 @@ def _text(raw: IO[bytes]) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
-def _delimiter(lines: list[str]) -> str:
+def delimiter_of(lines: list[str]) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
     def columns(letter: str) -> tuple[int, int]:
@@ -263,7 +264,7 @@ def _pointer(key: str) -> str:
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def _check_gzip(name: str, path: Path) -> None:
+def check_gzip(name: str, path: Path) -> None:
     """Unpack the file once for its checksums, which DuckDB does not look at."""
     try:
         with gzip.open(path) as file:
@@ -277,7 +278,7 @@ def _kind(given: Path, path: Path, packing: str) -> str:
     suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
-    with _opened(path, packing) as file:
+    with opened(path, packing) as file:
         start = file.read(HEAD)
     if start.startswith(b"PAR1"):
         return "parquet"
@@ -286,12 +287,13 @@ def _kind(given: Path, path: Path, packing: str) -> str:
 
 def _marked(path: Path, packing: str) -> str:
     """Return the encoding that a byte-order mark declares, or UTF-8."""
-    with _opened(path, packing) as file:
+    with opened(path, packing) as file:
         start = file.read(2)
     return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
 
 
-def _opened(path: Path, packing: str) -> IO[bytes]:
+def opened(path: Path, packing: str) -> IO[bytes]:
+    """Open a file, unpacked if it is packed."""
     return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
 
 

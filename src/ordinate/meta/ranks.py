@@ -9,40 +9,59 @@ Array = NDArray[Any]
 DIGITS = 12  # by which values that differ in rounding alone are told to be equal
 
 
-def mid_ranks(values: ArrayLike) -> Array:
+def mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
     """Return the ranks along the last axis from 1; equal values share the mean of their ranks.
+
+    `times` says how often each value counts, as if it stood there so often.
 
     >>> mid_ranks([0.2, 0.5, 0.5, 0.1]).tolist()
     [2.0, 3.5, 3.5, 1.0]
+    >>> mid_ranks([0.2, 0.5, 0.1], times=[1, 2, 1]).tolist()
+    [2.0, 3.5, 1.0]
     """
     rounded = np.round(np.asarray(values, float), DIGITS)
-    order = np.argsort(rounded, axis=-1, kind="stable")
+    order = np.argsort(rounded, axis=-1)
     inorder = np.take_along_axis(rounded, order, axis=-1)
-    place = np.arange(1.0, rounded.shape[-1] + 1)
+    each = np.ones(rounded.shape) if times is None else np.asarray(times, float)
+    counts = np.take_along_axis(np.broadcast_to(each, rounded.shape), order, axis=-1)
+    reached = np.cumsum(counts, axis=-1)
     rises = np.ones(rounded.shape, bool)
     rises[..., 1:] = inorder[..., 1:] != inorder[..., :-1]
     falls = np.ones(rounded.shape, bool)
     falls[..., :-1] = rises[..., 1:]
-    first = np.maximum.accumulate(np.where(rises, place, -np.inf), axis=-1)
-    last = np.minimum.accumulate(np.where(falls, place, np.inf)[..., ::-1], axis=-1)[..., ::-1]
+    first = np.maximum.accumulate(np.where(rises, reached - counts + 1, -np.inf), axis=-1)
+    last = np.minimum.accumulate(np.where(falls, reached, np.inf)[..., ::-1], axis=-1)[..., ::-1]
     ranks = np.empty_like(rounded)
     np.put_along_axis(ranks, order, (first + last) / 2, axis=-1)
     return ranks
 
 
-def correlation(first: Array, second: Array) -> Any:
-    """Return Pearson's correlation along the last axis, and nan where a side is constant."""
-    first = first - first.mean(axis=-1, keepdims=True)
-    second = second - second.mean(axis=-1, keepdims=True)
-    size = np.sqrt((first**2).sum(axis=-1) * (second**2).sum(axis=-1))
+def correlation(first: Array, second: Array, times: ArrayLike | None = None) -> Any:
+    """Return Pearson's correlation along the last axis, and nan where a side is constant.
+
+    `times` says how often each place counts; 0 leaves it out.
+    """
+    each = np.ones(1) if times is None else np.asarray(times, float)
+    each = np.broadcast_to(each, np.broadcast_shapes(each.shape, first.shape, second.shape))
     with np.errstate(invalid="ignore"):
-        return np.where(size > 0, (first * second).sum(axis=-1) / size, np.nan)[()]
+        count = each.sum(axis=-1, keepdims=True)
+        first = first - (each * first).sum(axis=-1, keepdims=True) / count
+        second = second - (each * second).sum(axis=-1, keepdims=True) / count
+        size = np.sqrt((each * first**2).sum(axis=-1) * (each * second**2).sum(axis=-1))
+        return np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)[()]
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Any:
     """Return Spearman's correlation along the last axis, and nan where a side is constant.
 
+    It runs over the places where both sides are defined.
+
     >>> round(float(spearman([1, 2, 3, 4], [1, 3, 2, 4])), 3)
     0.8
+    >>> round(float(spearman([1, 2, float("nan"), 3, 4], [1, 3, 0, 2, 4])), 3)
+    0.8
     """
-    return correlation(mid_ranks(first), mid_ranks(second))
+    one, other = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
+    both = np.isfinite(one) & np.isfinite(other)
+    first_ranks, second_ranks = (mid_ranks(np.where(both, side, np.inf)) for side in (one, other))
+    return correlation(first_ranks, second_ranks, both)

@@ -95,9 +95,9 @@ class Verdicts:
             sum(c["cases_with_empty_levels"] for c in of.values()) for of in self.cells.values()
         ]
         return (
-            f"Up to {max(self.tables.values()):,} tables and {max(cases):,} cases were tried for each "
-            "metric; --explain and the JSON say how many for each property, of how many levels and "
-            "items."
+            f"Up to {max(self.tables.values()):,} tables and {max(cases):,} cases were tried for "
+            "each metric; --explain and the JSON say how many for each property, and of how many "
+            "levels and items."
         )
 
     def _grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:

@@ -1,0 +1,205 @@
+"""`ordinate meta`: systems of an evaluation campaign in, which metric deserves trust out."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import add_output, add_own, counted, delimiter, reported
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.evaluate import Origin
+    from ordinate.meta.judgement import Judgement
+    from ordinate.summary import Panel
+
+DRAWS = 1_000
+
+EXAMPLES = """examples:
+  ordinate meta runs/*.tsv --gold gold.tsv
+  ordinate meta runs --gold gold.tsv --test-case entity --id tweet --value polarity --lenient
+  ordinate meta results.csv --gold level --systems a,b,c --test-case topic
+  ordinate meta results.csv --gold level --systems a,b,c --cases 20 --references accuracy,mae
+  ordinate meta results.csv --gold level --systems a,b,c --metrics all --format json -o meta.json
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "meta",
+        help="judge metrics by the systems that you have",
+        description="Judge metrics by systems on the same items: which metric captures all quality "
+        "aspects that reference metrics stand for (coverage), ranks systems alike in every test "
+        "case (robustness, stability) and tells them apart (discriminative power). Each file is "
+        "the run of a system and --gold the file of gold levels; or, with --systems, the systems "
+        "are columns of one file and --gold is one, too.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    _add_files(parser)
+    add = parser.add_argument
+    add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
+    add(
+        "--references",
+        metavar="LIST",
+        help="metrics that together stand for quality "
+        "(default: accuracy,kendall_tau_a,mutual_information)",
+    )
+    add(
+        "--unanimity",
+        choices=("weak", "strict"),
+        default="weak",
+        help="what an improvement for all references is: no loss, or a gain for each "
+        "(default: weak)",
+    )
+    add(
+        "--cases",
+        metavar="N",
+        type=int,
+        default=10,
+        help="parts of the items at random, where no test cases are named (default: 10)",
+    )
+    add(
+        "--alpha",
+        type=float,
+        default=0.05,
+        help="level at which systems are told apart (default: 0.05)",
+    )
+    add(
+        "--interval",
+        metavar="LEVEL",
+        type=float,
+        default=0.95,
+        help="level of the intervals (default: 0.95)",
+    )
+    add(
+        "--draws",
+        metavar="N",
+        type=int,
+        default=DRAWS,
+        help=f"of test cases and systems (default: {DRAWS})",
+    )
+    add("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
+    add_output(parser)
+    add_own(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_files(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "files",
+        nargs="+",
+        metavar="RUN",
+        help="the runs, one file for each system (files, patterns or folders); with --systems, "
+        "one file whose columns are systems",
+    )
+    add("--gold", metavar="FILE|COL", help="file of the gold levels; with --systems, their column")
+    add("--systems", metavar="A,B,…", help="columns of the systems, in one file")
+    add("--test-case", metavar="COL", help="column of the test cases (topics, companies, writers)")
+    add("--id", metavar="COL", help="column of the items in gold and runs")
+    add("--value", metavar="COL", help="column of the levels in gold and runs")
+    add("--scale", help="a preset, integers (1..6), or labels from lowest to highest")
+    add("--map", metavar="FILE", help="labels to rename: a JSON object, or CSV with from,to")
+    add(
+        "--lenient",
+        action="store_true",
+        help="leave lines out that cannot be used, and count them",
+    )
+    add(
+        "--missing",
+        choices=("error", "drop", "worst"),
+        help="what becomes of missing labels (default: error; with --lenient, drop)",
+    )
+    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
+    add("--encoding", help="of text files (default: utf-8)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Judge, and write the report."""
+    gold = options.gold if options.systems is None else None
+    reported(options, [*options.files, options.map, gold], lambda: _judged(options))
+    return 0
+
+
+def _judged(options: argparse.Namespace) -> "Judgement":
+    from ordinate.cli.progress import ticking
+    from ordinate.evaluate import chosen
+    from ordinate.meta.judgement import REFERENCES, Judging, judge
+
+    metrics = None if options.metrics is None else chosen(options.metrics)
+    references = chosen(REFERENCES if options.references is None else options.references)
+    Judging(options.interval, options.draws, options.seed, options.alpha, options.unanimity)
+    panel, origin, irregular = (_wide if options.systems is not None else _campaign)(options)
+    with ticking("judging") as tick:
+        return judge(
+            panel,
+            metrics,
+            references,
+            cases=options.cases,
+            seed=options.seed,
+            level=options.interval,
+            draws=options.draws,
+            alpha=options.alpha,
+            unanimity=options.unanimity,
+            origin=origin,
+            irregular=irregular,
+            tick=tick,
+        )
+
+
+Read = tuple["Panel", "Origin", list[dict[str, Any]]]
+
+
+def _wide(options: argparse.Namespace) -> Read:
+    """Read the systems that are columns of one file."""
+    from ordinate.evaluate import Origin
+
+    for option in ("id", "value"):
+        if getattr(options, option) is not None:
+            raise BadOption(f"--{option} is for runs in their own files, not for --systems.")
+    if options.lenient:
+        raise BadOption("--lenient is for runs in their own files, not for --systems.")
+    options.groups, options.predicted, options.weights = options.test_case, None, None
+    options.missing = options.missing or "error"
+    found = counted(options)
+    origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
+    return found.panel, origin, []
+
+
+def _campaign(options: argparse.Namespace) -> Read:
+    """Read a file of gold levels and one for each run."""
+    from dataclasses import asdict
+
+    from ordinate.cli.progress import watch
+    from ordinate.data import read_map
+    from ordinate.data.campaign import CampaignColumns, read_campaign
+    from ordinate.evaluate import Origin
+    from ordinate.scale import Scale
+
+    if options.gold is None:
+        raise BadOption(
+            "Name the file of gold levels with --gold, or the columns of one file with --systems."
+        )
+    columns = CampaignColumns(
+        test_case=options.test_case,
+        id=options.id,
+        value=options.value,
+        delimiter=delimiter(options.delimiter),
+        encoding=options.encoding,
+        renamed=read_map(options.map) if options.map else {},
+    )
+    scale = None if options.scale is None else Scale.of(options.scale)
+    found = read_campaign(
+        options.gold,
+        options.files,
+        columns,
+        scale,
+        options.missing,
+        lenient=options.lenient,
+        watch=watch,
+    )
+    origin = Origin(options.gold, files=found.files, joined=found.read, notes=found.notes)
+    return found.panel, origin, [asdict(one) for one in found.irregular]

@@ -1,0 +1,108 @@
+"""`ordinate study synthetic`: the experiment as a command, and one message for bad input."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from command import run
+from ordinate.cli.study import EXAMPLES
+from ordinate.meta import fit, synthetic
+from ordinate.meta.fit import Search
+from ordinate.meta.study import study
+from ordinate.meta.synthetic import FITTED, SEARCHED
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(synthetic, "CASES", 5)  # quick; the whole experiment is run elsewhere
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A search that knows its answer, and keeps the seeds that it was asked for."""
+    asked = []
+
+    def search(seeds, *, tick):
+        asked.append(tuple(seeds))
+        tick(1.0)
+        best, tried = fit.descend(
+            fit.LITERAL, lambda reading: fit.Fit(len(reading.changes(FITTED)), 0.0, 0, 0)
+        )
+        return Search(tuple(seeds), best, tried)
+
+    monkeypatch.setattr(fit, "search", search)
+    return asked
+
+
+def studied(*arguments: str) -> dict:
+    ran = run("study", "synthetic", *arguments, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out)
+
+
+def test_the_command_gives_the_numbers_of_python():
+    found = studied("--seed", "3", "--seeds", "1")
+    assert found == json.loads(json.dumps(study(seeds=[3]).to_dict()))
+
+
+def test_seeds_follow_the_first_one():
+    assert studied("--seed", "8", "--seeds", "2")["seeds"] == [8, 9]
+
+
+def test_the_same_command_prints_the_same_report():
+    options = ("study", "synthetic", "--seeds", "1", "--format", "markdown")
+    assert run(*options) == run(*options)
+
+
+def test_without_options_there_are_five_seeds_and_both_readings():
+    ran = run("study", "synthetic")
+    assert (ran.code, ran.err) == (0, "")
+    assert "seeds 0, 1, 2, 3, 4" in ran.out
+    assert "Coverage, literal reading" in ran.out
+    assert "Coverage, fitted reading" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 88
+
+
+def test_a_search_has_seeds_of_its_own(quick):
+    assert studied("--search")["best"]["options"] == FITTED.options
+    assert quick == [SEARCHED]
+
+
+@pytest.mark.parametrize("line", re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE))
+@pytest.mark.usefixtures("quick")
+def test_every_example_runs(line):
+    ran = run(*shlex.split(line)[1:])
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_a_report_is_written_whole_and_never_over_another(tmp_path):
+    options = ("study", "synthetic", "--seeds", "1", "--format", "csv", "-o", "out.csv")
+    assert run(*options).code == 0
+    lines = (tmp_path / "out.csv").read_text().splitlines()
+    assert lines[0] == "reading,metric,column,mean,sd,published"
+    assert len(lines) == 1 + 2 * 15 * 6
+    again = run(*options)
+    assert (again.code, again.out) == (2, "")
+    assert "--force" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("synthetic", "--seed", "-1"), "--seed takes a whole number of at least 0, not -1"),
+        (("synthetic", "--seeds", "0"), "--seeds takes a number of at least 1, not 0"),
+        (("synthetic", "--seeds", "100000"), "1 to 1,000"),
+        (("synthetic", "--seed", "x"), "invalid int value"),
+        (("real",), "invalid choice: 'real'"),
+        ((), "required: study"),
+        (("synthetic", "-o", "no/where.txt"), "cannot be written"),
+    ],
+)
+def test_bad_input_has_one_message(options, message):
+    ran = run("study", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
