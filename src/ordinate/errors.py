@@ -27,6 +27,14 @@ class BadWeights(OrdinateError):
     """Weights or counts that are negative, not finite or not numbers."""
 
 
+class BadProbabilities(OrdinateError):
+    """Probabilities that are none, or of nobody knows which level."""
+
+
+class NotFitted(OrdinateError):
+    """An answer that is asked for before anything was learned."""
+
+
 class NoItems(OrdinateError):
     """Nothing to evaluate."""
 

@@ -13,13 +13,18 @@ from ordinate.cli.options import (
     add_own,
     delimiter,
     metric_value,
+    names,
     reported,
 )
+from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.evaluate import Evaluation
+    from ordinate.data import Columns
+    from ordinate.evaluate import Evaluation, Origin
+    from ordinate.evaluate.calibration import Calibration
     from ordinate.inference import Intervals
     from ordinate.metrics import Metric
+    from ordinate.scale import Scale
 
 METHODS = (
     "delta",
@@ -41,6 +46,7 @@ EXAMPLES = """examples:
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
   ordinate evaluate essays.csv --groups writer --second-gold level_2 --losses cem_ord
+  ordinate evaluate results.csv --gold level --probabilities p_
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -83,6 +89,18 @@ def add_to(commands: Any) -> None:
         help="metrics whose losses are traced to the cells of the confusion table",
     )
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
+    add(
+        "--probabilities",
+        metavar="A,B,…",
+        help="columns of the levels' probabilities, or a prefix that they share (p_): adds a "
+        "calibration report; without --predicted, the most probable level is taken",
+    )
+    add(
+        "--renormalize",
+        action="store_true",
+        help="accept probabilities that sum to 0.99 to 1.01 instead of 1",
+    )
+    add("--bins", metavar="N", type=int, default=10, help="of the calibration report (default: 10)")
     add_labels(parser)
     add_draws(parser)
     add(
@@ -129,15 +147,48 @@ def run(options: argparse.Namespace) -> int:
 def _evaluated(
     options: argparse.Namespace, judged: "list[Metric]", items: Path | None
 ) -> "Evaluation":
+    from dataclasses import replace
+
     from ordinate.cli.progress import ticking, watch
-    from ordinate.data import Columns, count_files, read_map
-    from ordinate.evaluate import Evaluation, Origin, chosen
+    from ordinate.data import count_files
+    from ordinate.evaluate import Evaluation, Origin, by_kind, chosen, needs_probabilities
     from ordinate.scale import Scale
 
-    metrics = chosen(options.metrics)
+    of_labels, of_probabilities = by_kind(options.metrics)
+    metrics = chosen(of_labels)
     known = {metric.expression for metric in metrics}
     metrics += [metric for metric in judged if metric.expression not in known]
-    columns = Columns(
+    columns, how = _columns(options), _intervals(options)
+    scale = Scale.of(options.scale) if options.scale is not None else None
+    calibration = None
+    if options.probabilities is not None:
+        calibration, origin = _calibrated(options, of_probabilities, scale)
+        if options.predicted is None:
+            return _most_probable(options, calibration, metrics, origin)
+        scale = calibration.summary.scale
+    elif needs_probabilities(of_probabilities):
+        raise BadOption("Metrics of probabilities need the columns of --probabilities.")
+    found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
+    origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
+    with ticking("evaluating") as tick:
+        result = Evaluation.from_table(
+            found.table,
+            metrics,
+            by=found.by,
+            groups=found.groups,
+            human=found.human,
+            losses_of=options.losses or (),
+            interval=how,
+            origin=origin,
+            tick=tick,
+        )
+    return replace(result, probabilities=calibration)
+
+
+def _columns(options: argparse.Namespace) -> "Columns":
+    from ordinate.data import Columns, read_map
+
+    return Columns(
         gold=options.gold,
         predicted=options.predicted,
         weights=options.weights,
@@ -151,21 +202,59 @@ def _evaluated(
         encoding=options.encoding,
         renamed=read_map(options.map) if options.map else {},
     )
-    scale = Scale.of(options.scale) if options.scale is not None else None
-    found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
-    origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
-    with ticking("evaluating") as tick:
-        return Evaluation.from_table(
-            found.table,
-            metrics,
-            by=found.by,
-            groups=found.groups,
-            human=found.human,
-            losses_of=options.losses or (),
-            interval=_intervals(options),
-            origin=origin,
-            tick=tick,
-        )
+
+
+def _calibrated(
+    options: argparse.Namespace, metrics: Any, scale: "Scale | None"
+) -> "tuple[Calibration, Origin]":
+    from dataclasses import replace
+
+    from ordinate.cli.progress import watch
+    from ordinate.data.probabilities import count_probabilities
+    from ordinate.evaluate import Origin
+    from ordinate.evaluate.calibration import Calibration, parts_of, wanted_metrics
+    from ordinate.inference.probabilities import BLOCKS
+
+    if options.missing == "worst":
+        raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
+    wanted = wanted_metrics(metrics, options.bins)
+    found = count_probabilities(
+        options.files,
+        replace(_columns(options), by=None, groups=None, second_gold=None),
+        names("--probabilities", options.probabilities),
+        parts_of(wanted, options.bins),
+        scale,
+        options.missing,
+        renormalize=options.renormalize,
+        blocks=BLOCKS,
+        watch=watch,
+    )
+    how = _intervals(options)
+    result = Calibration.from_blocks(found.blocks, wanted, bins=options.bins, interval=how)
+    predicted = f"the most probable of {', '.join(found.columns)}"
+    return result, Origin(found.gold, predicted, found.files, None, found.notes)
+
+
+def _most_probable(
+    options: argparse.Namespace, found: "Calibration", metrics: "list[Metric]", origin: "Origin"
+) -> "Evaluation":
+    """Evaluate the most probable levels, of which there is a table and no more."""
+    from dataclasses import replace
+
+    from ordinate.evaluate import Evaluation
+
+    for option in ("by", "groups", "second_gold", "items"):
+        if getattr(options, option) is not None:
+            name = option.replace("_", "-")
+            raise BadOption(f"--{name} needs a column of predicted levels: name it (--predicted).")
+    result = Evaluation.from_table(
+        found.summary.argmax,
+        metrics,
+        losses_of=options.losses or (),
+        interval=_intervals(options),
+        origin=origin,
+    )
+    return replace(result, probabilities=found)
 
 
 def _intervals(options: argparse.Namespace) -> "Intervals | None":

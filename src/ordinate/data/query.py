@@ -22,7 +22,8 @@ class Columns:
     """Which columns to read, and how.
 
     `groups` is a column of writers, topics or documents: items that belong together. `second_gold`
-    has the levels that a second human gave to the same items.
+    has the levels that a second human gave to the same items. `probabilities` are columns of
+    numbers, one for each level.
     """
 
     gold: str | None = None
@@ -31,6 +32,7 @@ class Columns:
     by: str | None = None
     groups: str | None = None
     second_gold: str | None = None
+    probabilities: tuple[str, ...] = ()
     gold_file: str | None = None
     id: str | None = None
     row_order: bool = False
@@ -47,7 +49,8 @@ class Columns:
             "cluster": self.groups,
             "second": self.second_gold,
         }
-        return {name: column for name, column in named.items() if column is not None}
+        found = {name: column for name, column in named.items() if column is not None}
+        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
 
 
 @dataclass(frozen=True)

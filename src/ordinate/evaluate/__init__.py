@@ -5,8 +5,10 @@ from ordinate.evaluate.evaluation import (
     DEFAULT_METRICS,
     Evaluation,
     Origin,
+    by_kind,
     chosen,
     evaluate,
+    needs_probabilities,
     score,
 )
 
@@ -14,9 +16,11 @@ __all__ = [
     "DEFAULT_METRICS",
     "Evaluation",
     "Origin",
+    "by_kind",
     "cefr_classification_report",
     "chosen",
     "classification_report",
     "evaluate",
+    "needs_probabilities",
     "score",
 ]

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 from ordinate.evaluate.evaluation import BETTER
 from ordinate.metrics import Metric, all_metrics
-from ordinate.metrics.catalogue import OWN
+from ordinate.metrics.catalogue import OWN, choices_of
 from ordinate.metrics.references import REFERENCES
 from ordinate.metrics.verified import VERDICTS, in_a_line, properties_of
 from ordinate.report import Document, Grid
@@ -151,8 +151,8 @@ def _undefined(metric: Metric) -> list[str]:
 
 def _option(parameter: Parameter) -> str:
     """Say what an option takes, its default first."""
-    if get_origin(parameter.annotation) is Literal:
-        default, *others = map(repr, get_args(parameter.annotation))
+    if choices := choices_of(parameter.annotation):
+        default, *others = map(repr, choices)
         return f"{parameter.name}={default} (default) or {', '.join(others)}"
     if parameter.default is Parameter.empty:
         return f"{parameter.name} (required)"

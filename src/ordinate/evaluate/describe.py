@@ -31,6 +31,7 @@ def describe(result: Evaluation) -> Document:
     blocks += [*_surety(result), *_human(result)]
     blocks += [_table(result), _shift(result), _levels(result), *_losses(result)]
     blocks += [*_groups(result), *_apart(result)]
+    blocks += result.probabilities.blocks() if result.probabilities else []
     return Document(_title(result), tuple(blocks))
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +17,14 @@ from ordinate.inference import Estimate, Intervals, estimate
 from ordinate.inference.draws import Tick
 from ordinate.inference.result import nowhere
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
+from ordinate.metrics.catalogue import CATALOGUE
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
 from ordinate.summary.tabulate import Missing
+
+if TYPE_CHECKING:
+    from ordinate.evaluate.calibration import Calibration
 
 SCHEMA = 1
 NO_GROUP = "(none)"  # how items without a group are shown
@@ -124,6 +128,7 @@ class Evaluation:
     human: dict[str, Estimate] | None = None  # what a second human reaches on the same items
     losses: dict[str, tuple[Loss, ...]] = field(default_factory=dict)
     against_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup: its difference
+    probabilities: "Calibration | None" = None  # what predicted probabilities are worth
 
     @classmethod
     def from_table(
@@ -213,6 +218,7 @@ class Evaluation:
             "losses": {name: [x.to_dict() for x in found] for name, found in self.losses.items()},
             "against_rest": _each(self.against_rest),
             "by": {name: part.to_dict() for name, part in self.named_groups()},
+            "probabilities": self.probabilities and self.probabilities.to_dict(),
             "source": self.origin.to_dict(),
         }
 
@@ -229,7 +235,7 @@ class Evaluation:
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric, of the whole and then of each subgroup."""
         parts = [("", self), *self.named_groups()]
-        return [
+        rows: list[dict[str, Any]] = [
             {
                 "group": group,
                 "metric": name,
@@ -250,6 +256,9 @@ class Evaluation:
             for group, part in parts
             for name, score in part.metrics.items()
         ]
+        further = self.probabilities.rows() if self.probabilities else []
+        empty = dict.fromkeys(rows[0] if rows else ())
+        return rows + [empty | {key: row[key] for key in empty if key in row} for row in further]
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -260,7 +269,7 @@ class Evaluation:
 
 def evaluate(
     gold: Any,
-    predicted: Any,
+    predicted: Any = None,
     scale: Declared = None,
     metrics: Wanted = None,
     weights: Any = None,
@@ -270,6 +279,7 @@ def evaluate(
     groups: Any = None,
     second_gold: Any = None,
     losses: Wanted = (),
+    probabilities: Any = None,
     interval: Interval = 0.95,
     seed: int = 0,
 ) -> Evaluation:
@@ -281,16 +291,26 @@ def evaluate(
     `interval` is the level of the intervals, None for none, or `Intervals` with all choices;
     `groups` is a column that says which items belong together (writers, topics, documents);
     `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
-    traced to the cells of the table.
+    traced to the cells of the table. `probabilities` are those of the levels, a row for each item;
+    without `predicted`, the most probable level is taken.
     """
-    declared = resolve(scale, gold, predicted)
     how = intervals(interval)
     how = how if how is None or isinstance(interval, Intervals) else replace(how, seed=seed)
+    declared = resolve(scale, gold, gold if predicted is None else predicted)
+    of_labels, of_probabilities = by_kind(metrics)
+    calibration = None
+    if probabilities is not None:
+        calibration, predicted = _judged(
+            declared, gold, predicted, probabilities, of_probabilities, weights, missing, how
+        )
+    elif predicted is None or needs_probabilities(of_probabilities):
+        what = "predicted levels" if predicted is None else "probabilities, which metrics need"
+        raise BadOption(f"There are no {what}: pass probabilities=….")
     tables = tables_of(declared, gold, predicted, weights, by, groups, second_gold, missing)
     origin = Origin(notes=preset_note(declared) if scale is None else ())
-    return Evaluation.from_table(
+    result = Evaluation.from_table(
         tables.table,
-        metrics,
+        of_labels,
         by=tables.by,
         groups=tables.groups,
         human=tables.human,
@@ -298,6 +318,33 @@ def evaluate(
         interval=how,
         origin=origin,
     )
+    return replace(result, probabilities=calibration)
+
+
+def _judged(
+    scale: Scale,
+    gold: Any,
+    predicted: Any,
+    probabilities: Any,
+    metrics: Wanted,
+    weights: Any,
+    missing: Missing,
+    how: Intervals | None,
+) -> "tuple[Calibration, Any]":
+    """Return what probabilities are worth, and the predicted levels: theirs, if there are none."""
+    from ordinate.evaluate.calibration import Calibration  # noqa: PLC0415 - not everybody has them
+    from ordinate.summary.probabilities import most_probable  # noqa: PLC0415 - the same
+
+    found = Calibration.of(
+        gold,
+        probabilities,
+        scale=scale,
+        metrics=metrics,
+        weights=weights,
+        missing="drop" if missing == "drop" else "error",
+        interval=how,
+    )
+    return found, most_probable(scale, probabilities) if predicted is None else predicted
 
 
 def score(
@@ -329,18 +376,49 @@ def score(
         raise NotApplicable(f"{wanted.name} is not defined here: {reason}.") from None
 
 
-def chosen(metrics: Wanted) -> list[Metric]:
+def chosen(metrics: Wanted, summary: type = Confusion) -> list[Metric]:
     """Return the metrics that were asked for, the default ones, or all."""
     if metrics is None:
         return [find(name) for name in DEFAULT_METRICS]
     if isinstance(metrics, str) and metrics == "all":
-        return [metric for metric in all_metrics() if not metric.required]
+        return [metric for metric in all_metrics(summary) if not metric.required]
     if isinstance(metrics, str):
         metrics = split_expressions(metrics)
-    found = [find(metric) for metric in ([metrics] if isinstance(metrics, Metric) else metrics)]
+    named = [metrics] if isinstance(metrics, Metric) else metrics
+    found = [find(metric, summary) for metric in named]
     if not found:
         raise BadOption("No metric was named. Leave the argument out for the default set.")
     return found
+
+
+def by_kind(metrics: Wanted) -> tuple[Wanted, Wanted]:
+    """Return the metrics of labels that were asked for, and those of probabilities.
+
+    >>> by_kind("cem_ord,brier")
+    (['cem_ord'], ['brier'])
+    """
+    if metrics is None or (isinstance(metrics, str) and metrics == "all"):
+        return metrics, metrics
+    if isinstance(metrics, str):
+        metrics = split_expressions(metrics)
+    named = [metrics] if isinstance(metrics, Metric) else list(metrics)
+    if not named:
+        return named, []
+    there = [_is_of_probabilities(metric) for metric in named]
+    of_labels = [metric for metric, other in zip(named, there, strict=True) if not other]
+    return of_labels or None, [metric for metric, other in zip(named, there, strict=True) if other]
+
+
+def needs_probabilities(metrics: Wanted) -> bool:
+    """Tell whether a metric of probabilities was asked for by name."""
+    return metrics is not None and not isinstance(metrics, str) and bool(metrics)
+
+
+def _is_of_probabilities(metric: str | Metric) -> bool:
+    if isinstance(metric, Metric):
+        return metric.summary is not Confusion
+    name = metric.partition("(")[0].strip()
+    return (name, Confusion) not in CATALOGUE and any(name == known for known, _ in CATALOGUE)
 
 
 def preset_note(scale: Scale) -> tuple[str, ...]:

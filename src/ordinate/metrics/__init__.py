@@ -3,10 +3,20 @@
 # The catalogue lists the families in this order.
 # isort: off
 from ordinate.metrics import closeness, agreement, distance, ranking, per_level, clustering, path
+from ordinate.metrics import proper, calibration
 
 # isort: on
 from ordinate.metrics.catalogue import Metric, all_metrics, find, metric, split_expressions
 
 FAMILIES = (closeness, agreement, distance, ranking, per_level, clustering, path)
+OF_PROBABILITIES = (proper, calibration)
 
-__all__ = ["FAMILIES", "Metric", "all_metrics", "find", "metric", "split_expressions"]
+__all__ = [
+    "FAMILIES",
+    "OF_PROBABILITIES",
+    "Metric",
+    "all_metrics",
+    "find",
+    "metric",
+    "split_expressions",
+]

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Literal, get_args, get_origin
+from types import MappingProxyType, NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class Metric:
     a plain share of the items; a `macro` metric gives a rare level as much say as a common one:
     it is the mean of what the gold levels have on their own, the worst of it, or something else;
     what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there. A
-    function that takes only one table is called `one_by_one`.
+    function that takes only one table is called `one_by_one`. `parts` says which parts of a summary
+    it reads, given its options, where a summary has parts.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Metric:
     macro: Macro = field(repr=False)
     smooth: bool = field(repr=False)
     one_by_one: bool = field(repr=False)
+    parts: "Callable[[Mapping[str, Any]], Any] | None" = field(repr=False)
     aliases: tuple[str, ...] = field(repr=False)
     options: Mapping[str, Any] = field(default_factory=dict)
     alias_of: str | None = field(default=None, repr=False)
@@ -156,6 +158,11 @@ class Metric:
         return [name for name in self.parameters if name not in self.settings]
 
     @property
+    def reads(self) -> Any:
+        """The parts of a summary that it reads; None where a summary has no parts."""
+        return None if self.parts is None else self.parts(self.settings)
+
+    @property
     def assumes_equal_steps(self) -> bool:
         """Whether it takes positions for numbers, rather than only for an order."""
         return self._holds(self.equal_steps)
@@ -207,6 +214,7 @@ def metric(
     macro: Macro = None,
     smooth: bool = True,
     one_by_one: bool = False,
+    parts: Callable[[Mapping[str, Any]], Any] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[Function], Metric]:
     """Declare a metric: the summary that it needs comes from the annotation of its argument.
@@ -246,6 +254,7 @@ def metric(
             macro=macro,
             smooth=smooth,
             one_by_one=one_by_one,
+            parts=parts,
             aliases=aliases,
         )
         taken = [name for name in (declared.name, *aliases) if (name, summary) in CATALOGUE]
@@ -328,12 +337,26 @@ def _check_option(of: Metric, name: str, value: Any) -> None:
         known = ", ".join(of.parameters) or "none"
         raise BadOption(f"{of.name} has no option {name!r}; its options are: {known}.")
     kind = of.parameters[name].annotation
-    if get_origin(kind) is Literal and value not in get_args(kind):
-        choices = ", ".join(map(repr, get_args(kind)))
-        raise BadOption(f"{of.name}: {name}={value!r} is not one of {choices}.")
+    choices = choices_of(kind)
+    if choices and value not in choices:
+        listed = ", ".join(map(repr, choices))
+        raise BadOption(f"{of.name}: {name}={value!r} is not one of {listed}.")
     if kind in {int, float} and not _is_amount(value, kind):
         what = "whole number" if kind is int else "finite number"
         raise BadOption(f"{of.name}: {name}={value!r} is not a {what} of at least 0.")
+
+
+def choices_of(kind: Any) -> tuple[Any, ...]:
+    """Return the values that an option of this kind takes, if it lists them.
+
+    >>> choices_of(Literal["eps"] | None)
+    ('eps', None)
+    """
+    if get_origin(kind) is Literal:
+        return get_args(kind)
+    parts = get_args(kind) if isinstance(kind, UnionType) or get_origin(kind) is Union else ()
+    listed = [choices_of(part) if part is not NoneType else (None,) for part in parts]
+    return tuple(value for values in listed for value in values) if all(listed) else ()
 
 
 def _is_amount(value: Any, kind: type) -> bool:

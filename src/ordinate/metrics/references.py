@@ -7,6 +7,8 @@ REFERENCES = {
     "for ordinal classification: formal properties and experimental results. ACL.",
     "baccianella2009": "Baccianella, Esuli, Sebastiani (2009). Evaluation measures for ordinal "
     "regression. ISDA.",
+    "brier1950": "Brier (1950). Verification of forecasts expressed in terms of "
+    "probability. Monthly Weather Review 78.",
     "cardoso2011": "Cardoso, Sousa (2011). Measuring the performance of ordinal classification. "
     "International Journal of Pattern Recognition and Artificial Intelligence 25(8).",
     "cohen1960": "Cohen (1960). A coefficient of agreement for nominal scales. Educational and "
@@ -16,20 +18,32 @@ REFERENCES = {
     "cruzramirez2014": "Cruz-Ramírez, Hervás-Martínez, Sánchez-Monedero, Gutiérrez (2014). Metrics "
     "to guide a multi-objective evolutionary algorithm for ordinal classification. "
     "Neurocomputing 135.",
+    "epstein1969": "Epstein (1969). A scoring system for probability forecasts of ranked "
+    "categories. Journal of Applied Meteorology 8.",
     "gaudette2009": "Gaudette, Japkowicz (2009). Evaluation methods for ordinal classification. "
     "Canadian AI.",
     "ghosh2015": "Ghosh et al. (2015). SemEval-2015 task 11: sentiment analysis of figurative "
     "language in Twitter. SemEval.",
+    "good1952": "Good (1952). Rational decisions. Journal of the Royal Statistical Society B 14.",
     "goodman1954": "Goodman, Kruskal (1954). Measures of association for cross classifications. "
     "Journal of the American Statistical Association 49.",
     "gorodkin2004": "Gorodkin (2004). Comparing two K-category assignments by a K-category "
     "correlation coefficient. Computational Biology and Chemistry 28.",
     "gwet2014": "Gwet (2014). Handbook of inter-rater reliability, 4th edition.",
+    "harrell1996": "Harrell, Lee, Mark (1996). Multivariable prognostic models. Statistics "
+    "in Medicine 15.",
     "kendall1938": "Kendall (1938). A new measure of rank correlation. Biometrika 30.",
     "kendall1945": "Kendall (1945). The treatment of ties in ranking problems. Biometrika 33.",
     "krippendorff2011": "Krippendorff (2011). Computing Krippendorff's alpha-reliability.",
+    "kull2019": "Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach (2019). Beyond "
+    "temperature scaling. NeurIPS.",
+    "kumar2019": "Kumar, Liang, Ma (2019). Verified uncertainty calibration. NeurIPS.",
     "lin1989": "Lin (1989). A concordance correlation coefficient to evaluate reproducibility. "
     "Biometrics 45.",
+    "naeini2015": "Naeini, Cooper, Hauskrecht (2015). Obtaining well calibrated "
+    "probabilities using Bayesian binning. AAAI.",
+    "nixon2019": "Nixon, Dusenberry, Zhang, Jerfel, Tran (2019). Measuring calibration in "
+    "deep learning. CVPR workshops.",
     "rennie2005": "Rennie, Srebro (2005). Loss functions for preference levels: regression with "
     "discrete ordered labels. IJCAI workshop on advances in preference handling.",
     "sakai2021": "Sakai (2021). Evaluating evaluation measures for ordinal classification and "

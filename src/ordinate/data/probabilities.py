@@ -1,0 +1,175 @@
+"""Files of probabilities, one column for each level, summarised a few thousand rows at a time."""
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.data.engine import Connection, connect
+from ordinate.data.files import Watch
+from ordinate.data.places import Places
+from ordinate.data.query import WEIGHT, Columns, Items, Planner, listed
+from ordinate.data.sources import Source, literal, open_sources, read, read_arrays
+from ordinate.data.spelling import Spelling, coded
+from ordinate.errors import BadInput, BadProbabilities, MissingLabels, brief
+from ordinate.scale import Scale
+from ordinate.summary.probabilities import ROWS, places
+from ordinate.summary.reliability import Counter, Parts, Reliability
+
+Array = NDArray[Any]
+CHUNK = 8 * ROWS  # rows that leave the engine together
+MEMORY = "400MB"  # that the engine may take for rows on their way
+
+
+@dataclass(frozen=True)
+class CountedProbabilities:
+    """The summary of files, spread over blocks, and where it came from."""
+
+    blocks: Reliability
+    gold: str
+    columns: tuple[str, ...]  # of the levels, lowest first
+    files: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def count_probabilities(
+    paths: list[str],
+    columns: Columns,
+    named: tuple[str, ...],
+    parts: Parts,
+    scale: Scale | None = None,
+    missing: Literal["error", "drop"] = "error",
+    *,
+    renormalize: bool = False,
+    blocks: int | None = None,
+    watch: Watch = lambda _: nullcontext(),
+) -> CountedProbabilities:
+    """Summarise probabilities; `named` are their columns, or one prefix that they share."""
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
+        files = reader.sources(paths)
+        found = expanded(named, files[0])
+        wanted = replace(columns, predicted=found[0], probabilities=found)
+        planner = Planner(connection, gold_files, files, wanted)
+        reading = _Reading(connection, planner, reader.folder)
+        scale = reading.scale(scale)
+        order = places(scale, found)
+        summary = reading.summary(scale, order, parts, missing, renormalize, blocks)
+    names = tuple(source.name for source in (*gold_files, *files))
+    in_order = tuple(found[k] for k in order)
+    return CountedProbabilities(summary, planner.gold, in_order, names, tuple(planner.notes))
+
+
+def expanded(named: tuple[str, ...], source: Source) -> tuple[str, ...]:
+    """Return the columns of probabilities: those named, or those that start with a prefix."""
+    if len(named) > 1:
+        return named
+    (prefix,) = named
+    found = tuple(column for column in source.columns if column.startswith(prefix))
+    if len(found) < 2:
+        raise BadInput(
+            f"{source.name} has no columns of probabilities that start with {brief(prefix)}: name "
+            f"one for each level, or what they all start with. {listed(source)}"
+        )
+    return found
+
+
+class _Reading:
+    """Rows on their way from files to a summary, kept by the engine on disk."""
+
+    def __init__(self, connection: Connection, planner: Planner, folder: Path) -> None:
+        self.connection, self.planner = connection, planner
+        self.items = planner.items()
+        self.spelling = Spelling(planner.columns.renamed)
+        weights = planner.columns.weights
+        self.places = Places(connection, self.items, self.spelling, weights)
+        read(connection, f"SET memory_limit='{MEMORY}'", self.items[0].name)
+        read(connection, f"ATTACH {literal(str(folder / 'rows.db'))} AS kept", self.items[0].name)
+        for part, items in enumerate(self.items):
+            self._keep(part, items)
+        self.labels = sorted({label for k in range(len(self.items)) for label in self._labels(k)})
+
+    def _keep(self, part: int, items: Items) -> None:
+        if self.planner.columns.weights is not None:
+            self.places.check_weights(items)
+        numbers = [
+            f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
+            for k in range(len(self.planner.columns.probabilities))
+        ]
+        weight = [f"{WEIGHT} AS weight"] if self.planner.columns.weights is not None else []
+        chosen = ", ".join(["gold", *weight, *numbers])
+        kept = "in_gold AND in_predicted" if items.keyed else "true"
+        query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) WHERE {kept}"
+        read(self.connection, query, items.name)
+
+    def _labels(self, part: int) -> list[str]:
+        query = f"SELECT DISTINCT gold FROM kept.rows{part} WHERE gold IS NOT NULL"
+        return [row[0] for row in read(self.connection, query, self.items[part].name)]
+
+    def scale(self, declared: Scale | None) -> Scale:
+        """Return the scale, on which all gold labels are."""
+        found = self.spelling.scale(declared, self.labels, self.planner.notes)
+        strange = self.spelling.strange(found, self.labels)
+        self.places.refuse_strange(found, "gold", strange, self.planner.gold)
+        return found
+
+    def summary(
+        self,
+        scale: Scale,
+        order: list[int],
+        parts: Parts,
+        missing: Literal["error", "drop"],
+        renormalize: bool,  # noqa: FBT001 - passed on
+        blocks: int | None,
+    ) -> Reliability:
+        """Return the sum of the summaries of all files."""
+        levels = self.spelling.levels(scale, self.labels)
+        found = []
+        for part, items in enumerate(self.items):
+            counter = Counter(scale, parts, renormalize=renormalize, blocks=blocks)
+            for arrays in self._chunks(part, items.name):
+                rows = np.stack([arrays[f"p{k}"] for k in order], axis=1)
+                _add(counter, items.name, levels[arrays["gold"]], rows, arrays, missing)
+            found.append(counter)
+        filled = [counter for counter in found if counter.seen]
+        if not filled:
+            self.places.refuse_nothing("evaluate")
+        return reduce(add, (counter.summary() for counter in filled))
+
+    def _chunks(self, part: int, name: str) -> Iterator[dict[str, Array]]:
+        table = f"kept.rows{part}"
+        count = int(read(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
+        chosen = f"* REPLACE ({coded('gold', self.labels)} AS gold)"
+        for start in range(0, count, CHUNK):
+            where = f"rowid >= {start} AND rowid < {start + CHUNK}"
+            query = f"SELECT {chosen} FROM {table} WHERE {where} ORDER BY rowid"
+            yield read_arrays(self.connection, query, name)
+
+
+def _add(
+    counter: Counter,
+    name: str,
+    truth: Array,
+    rows: Array,
+    arrays: dict[str, Array],
+    missing: Literal["error", "drop"],
+) -> None:
+    """Add rows that left the engine together, a few at a time."""
+    weights = arrays.get("weight")
+    try:
+        for start in range(0, len(truth), ROWS):
+            where = slice(start, start + ROWS)
+            weight = None if weights is None else weights[where]
+            counter.add(truth[where], rows[where], weight, missing)
+    except (BadProbabilities, MissingLabels) as problem:
+        raise type(problem)(f"{name}: {problem}") from None

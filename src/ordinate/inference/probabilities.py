@@ -1,0 +1,138 @@
+"""How sure metrics of probabilities are: scores by the delta method, others over blocks.
+
+Calibration errors near 0 have no valid interval: what they are under perfect calibration stands
+beside them instead.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.inference.delta import limits, quantile
+from ordinate.inference.intervals import Intervals
+from ordinate.inference.result import Estimate, finite, nowhere
+from ordinate.metrics import Metric
+from ordinate.metrics.arithmetic import ratio
+from ordinate.metrics.proper import scores_of
+from ordinate.summary.reliability import SCORES, Bins, Reliability
+
+Array = NDArray[Any]
+BLOCKS = 64  # over which items are spread
+CELLS = 4_000_000  # of bins drawn together
+CALIBRATION = "calibration"
+UNSURE = "near 0 it has no valid interval: compare it with its value under perfect calibration"
+
+
+@dataclass(frozen=True)
+class Perfect:
+    """A calibration error if every event happened as often as its probability says."""
+
+    mean: float
+    high: float  # below which it stays with the level of the intervals
+    p: float  # how often it is at least as large as the observed one
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {"mean": finite(self.mean), "high": finite(self.high), "p": finite(self.p)}
+
+
+def estimate_probabilities(metric: Metric, blocks: Reliability, how: Intervals) -> Estimate:
+    """Return a metric of the pooled blocks with its interval, or why there is none."""
+    table = blocks.pooled
+    value = float(metric(table))
+    if not math.isfinite(value):
+        return nowhere(value, metric.undefined_when or "it is infinite")
+    if metric.family == CALIBRATION and metric.direction == "minimize":
+        return nowhere(value, UNSURE)
+    if metric.name in {*SCORES, "rps"}:
+        return _limited(metric, value, _score_error(metric, table, value), how, "delta")
+    return _limited(metric, value, _block_error(metric, blocks), how, "blocks")
+
+
+def _limited(metric: Metric, value: float, error: float, how: Intervals, method: str) -> Estimate:
+    if not math.isfinite(error):
+        return nowhere(value, "there are too few items")
+    at_bound = any(math.isclose(value, end) for end in metric.bounds)
+    if error == 0 or at_bound:
+        return nowhere(value, "all items are alike")
+    low, high = limits(value, error, metric.bounds, quantile(how.level))
+    return Estimate(value, low, high, method)
+
+
+def _score_error(metric: Metric, table: Reliability, value: float) -> float:
+    """Return the standard error of a mean of scores from their sums."""
+    found = scores_of(table)
+    part = SCORES.index("rps_sum" if metric.name == "rps" else metric.name)
+    steps = len(table.scale) - 1 if metric.name == "rps" else 1
+    mean = value * steps
+    squares = found.products[part, part] - 2 * mean * found.squared[part]
+    variance = (squares + mean**2 * table.squares) / table.weight**2
+    n = table.items
+    return math.sqrt(max(variance, 0.0) * n / (n - 1)) / steps if n > 1 else math.nan
+
+
+def _block_error(metric: Metric, blocks: Reliability) -> float:
+    """Return the jackknife error: each block left out in turn."""
+    filled = np.flatnonzero(blocks.items)
+    if len(filled) < 2:
+        return math.nan
+    there = np.zeros((len(filled), len(blocks.items)))
+    there[:, filled] = 1.0
+    there[np.arange(len(filled)), filled] = 0.0
+    values = np.asarray(metric(blocks.mixed(there)))
+    count = len(values)
+    return math.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
+
+
+def if_calibrated(metric: Metric, table: Reliability, how: Intervals) -> Perfect:
+    """Draw what happened again from the probabilities, and return the metric of it.
+
+    The events of a bin are drawn as those of items of equal weight and of the bin's mean
+    probability, and then spread as those of its own items would be; the events of different levels
+    are drawn apart from each other.
+    """
+    rng = np.random.default_rng(how.seed)
+    (key,) = metric.reads.bins
+    bins = table.bins[key]
+    parts = [how.draws] if bins.f.size * how.draws <= CELLS else [1] * how.draws
+    values = np.concatenate([metric(_with(table, key, _drawn(bins, k, rng), k)) for k in parts])
+    reached = (values >= float(metric(table)) - 1e-12).sum()
+    return Perfect(
+        float(values.mean()),
+        float(np.quantile(values, how.level)),
+        float((1 + reached) / (1 + how.draws)),
+    )
+
+
+def _drawn(bins: Bins, draws: int, rng: np.random.Generator) -> Bins:
+    """Return bins [draws, events, bins] in which other events happened, as often as they should."""
+    chance = np.clip(np.nan_to_num(bins.confidence), 0.0, 1.0)
+    size = np.ceil(np.nan_to_num(bins.effective, nan=1.0) - 1e-9)
+    happened = rng.binomial(size.astype(np.int64), chance, (draws, *chance.shape)) / size
+    spread = np.sqrt(np.nan_to_num(ratio(_variance(bins), chance * (1.0 - chance) / size)))
+    share = np.clip(chance + spread * (happened - chance), 0.0, 1.0)
+    wide = Bins(*(np.broadcast_to(part, share.shape) for part in bins))
+    return wide._replace(o=share * bins.weight)
+
+
+def _variance(bins: Bins) -> Array:
+    """Return the variance of how often an event happens in a bin, under perfect calibration."""
+    single = np.maximum(bins.confidence - ratio(bins.ff, bins.weight), 0.0)  # mean of f (1 - f)
+    return single / bins.effective
+
+
+def _with(table: Reliability, key: Any, bins: Bins, draws: int) -> Reliability:
+    """Return a batch in which only these bins are read."""
+    wide = table.map(lambda array: np.broadcast_to(array, (draws, *np.shape(array))))
+    return Reliability(
+        wide.scale,
+        wide.items,
+        wide.weight,
+        wide.squares,
+        wide.argmax,
+        wide.confidence,
+        {key: bins},
+    )

@@ -1,0 +1,172 @@
+"""Calibration: whether events happen as often as their predicted probabilities say."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.metrics.arithmetic import Value, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.summary.reliability import FINE, Bins, Events, Parts, Reliability
+
+Array = NDArray[Any]
+
+
+def _bins(events: Events, count: int | None = None) -> Any:
+    def parts(settings: Mapping[str, Any]) -> Parts:
+        return Parts(frozenset({(events, count or settings["bins"])}))
+
+    return parts
+
+
+def gaps(bins: Bins) -> Array:
+    """Return the calibration error of each event: the mean over items of their bin's gap."""
+    return ratio(np.abs(bins.f - bins.o).sum(axis=-1), bins.weight.sum(axis=-1))
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\sum_b \frac{n_b}{N} |conf_b - acc_b|",
+    reference="naeini2015",
+    parts=_bins("top"),
+)
+def ece(table: Reliability, *, bins: int = 10) -> Value:
+    """Expected calibration error of the most probable level, in bins of equal width.
+
+    It is biased upwards: bins of few items have gaps by chance. Read it beside its value under
+    perfect calibration.
+    """
+    return gaps(table.bins["top", bins])[..., 0]
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\sum_b \frac{n_b}{N} \left(2|g_b| - E|X_b|\right),\; X_b \sim N(g_b, "
+    r"acc_b(1 - acc_b)/n_b),\; g_b = conf_b - acc_b",
+    reference="kumar2019",
+    parts=_bins("top"),
+)
+def ece_debiased(table: Reliability, *, bins: int = 10) -> Value:
+    """Expected calibration error less what chance adds to the gaps of its bins, at least 0."""
+    found = table.bins["top", bins]
+    gap = np.abs(found.confidence - found.frequency)
+    error = np.sqrt(ratio(found.frequency * (1.0 - found.frequency), found.effective))
+    expected = np.where(error > 0, _folded_mean(gap, error), gap)
+    inner = np.where(found.items > 0, found.share * (2.0 * gap - expected), 0.0)
+    return np.maximum(inner.sum(axis=-1)[..., 0], 0.0)
+
+
+def _folded_mean(mean: Array, deviation: Array) -> Array:
+    """Return E|X| of a normal X."""
+    z = ratio(mean, deviation)
+    erf = np.vectorize(math.erf, otypes=[float])
+    return deviation * math.sqrt(2 / math.pi) * np.exp(-(z**2) / 2) + mean * erf(z / math.sqrt(2))
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\max_b |conf_b - acc_b|",
+    reference="naeini2015",
+    smooth=False,
+    parts=_bins("top"),
+)
+def mce(table: Reliability, *, bins: int = 10) -> Value:
+    """Maximum calibration error: the largest gap of a bin, however few items it has."""
+    found = table.bins["top", bins]
+    gap = np.abs(found.confidence - found.frequency)[..., 0, :]
+    return np.where(np.isnan(gap), 0.0, gap).max(axis=-1)
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{K} \sum_k \sum_b \frac{n_{kb}}{N} |f_{kb} - o_{kb}|",
+    reference="kull2019",
+    ordered=False,
+    parts=_bins("levels"),
+)
+def classwise_ece(table: Reliability, *, bins: int = 10) -> Value:
+    """Calibration error of each level's probability, averaged over the levels."""
+    return gaps(table.bins["levels", bins]).mean(axis=-1)
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{K - 1} \sum_{k < K} \sum_b \frac{n_{kb}}{N} |F_{kb} - O_{kb}|",
+    reference="",
+    parts=_bins("cumulative"),
+)
+def cumulative_ece(table: Reliability, *, bins: int = 10) -> Value:
+    """Calibration error of the events "at most level k", averaged: what matters for an order."""
+    return gaps(table.bins["cumulative", bins]).mean(axis=-1)
+
+
+@metric(
+    family="calibration",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{B} \sum_b |conf_b - acc_b|,\; n_b = N/B",
+    reference="nixon2019",
+    parts=_bins("top", FINE),
+)
+def ace(table: Reliability, *, bins: int = 10) -> Value:
+    """Adaptive calibration error: bins of equally many items, found in a fine histogram.
+
+    Approximate: the items of one of the thousand fine bins stay together.
+    """
+    fine = table.bins["top", FINE]
+    weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]
+    middle = ratio(weight.cumsum(axis=-1) - weight / 2, weight.sum(axis=-1)[..., None])
+    place = np.clip((middle * bins).astype(int), 0, bins - 1)
+    gaps_of = [np.abs(np.where(place == k, gap, 0.0).sum(axis=-1)) for k in range(bins)]
+    return ratio(np.sum(gaps_of, axis=0), weight.sum(axis=-1))
+
+
+def _ranking(_: Mapping[str, Any]) -> Parts:
+    return Parts(ranking=True)
+
+
+@metric(
+    family="calibration",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"P(s_a > s_b \mid g_a > g_b) + \tfrac{1}{2} P(s_a = s_b \mid g_a > g_b),\; "
+    r"s = \sum_k x_k p_k",
+    reference="harrell1996",
+    undefined_when="gold has one level only",
+    equal_steps=True,
+    parts=_ranking,
+)
+def c_index(table: Reliability) -> Value:
+    """How often the item of a higher gold level has the higher expected level; ties count half.
+
+    The expected levels are put into a thousand bins: the value is at most half the share of pairs
+    that share a bin away from the exact one.
+    """
+    right, tied, pairs = ordered_pairs(table)
+    return ratio(right + tied / 2.0, pairs)
+
+
+def ordered_pairs(table: Reliability) -> tuple[Array, Array, Array]:
+    """Return the weight of pairs of different gold levels: in order, in one bin, and all."""
+    if table.ranking is None:
+        raise KeyError("ranking")
+    levels = table.ranking
+    lower = levels.cumsum(axis=-2) - levels  # of lower gold levels, by bin
+    under = lower.cumsum(axis=-1) - lower  # of them, in lower bins
+    right = (levels * under).sum(axis=(-2, -1))
+    tied = (levels * lower).sum(axis=(-2, -1))
+    totals = levels.sum(axis=-1)
+    pairs = (totals * (totals.cumsum(axis=-1) - totals)).sum(axis=-1)
+    return right, tied, pairs

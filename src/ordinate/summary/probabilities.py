@@ -1,0 +1,166 @@
+"""Predicted probabilities: from arrays and frames to columns in the order of the scale."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadProbabilities, UnequalLengths, brief
+from ordinate.scale import Scale
+from ordinate.scale.labels import text_of
+
+Floats = NDArray[np.float64]
+STRICT, LOOSE = 1e-6, 1e-2  # how far from 1 the sum of a row may be, and with renormalize=True
+ROWS = 1 << 14  # which are looked at together
+
+
+def probability_array(
+    scale: Scale,
+    probabilities: Any,
+    columns: Iterable[Any] | None = None,
+    *,
+    renormalize: bool = False,
+) -> Floats:
+    """Return checked probabilities [N, K], one column for each level, in the order of the scale.
+
+    The columns of an array are in the order of the scale unless `columns` names them, such as
+    `columns=model.classes_`. Those of a frame are found by their names.
+
+    >>> scale = Scale.of("low,mid,high")
+    >>> probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
+    [[0.3, 0.5, 0.2]]
+    """
+    found = arranged(scale, probabilities, columns)
+    checked = np.empty(found.shape)
+    for start in range(0, len(found), ROWS):
+        part = np.ascontiguousarray(found[start : start + ROWS].T, dtype=float)
+        checked[start : start + ROWS] = checked_columns(part, start, renormalize=renormalize).T
+    return checked
+
+
+def arranged(
+    scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
+) -> NDArray[Any]:
+    """Return the numbers [N, K], not yet checked, in the order of the scale."""
+    names = _names(probabilities) if columns is None else list(columns)
+    values = _numbers(probabilities)
+    if values.ndim != 2:
+        raise BadProbabilities(
+            f"Probabilities must be a table with a row for each item and a column for each of the "
+            f"{len(scale)} levels, not {values.ndim} axes."
+        )
+    if values.shape[1] != len(scale):
+        raise BadProbabilities(
+            f"{values.shape[1]} columns of probabilities for the {len(scale)} levels {scale}: each "
+            "level needs one."
+        )
+    if names is None:
+        return values
+    order = places(scale, names)
+    return values if order == list(range(len(scale))) else values[:, order]
+
+
+def most_probable(
+    scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
+) -> NDArray[Any]:
+    """Return the label of the most probable level of each row, the lowest of equal ones."""
+    labels = np.empty(len(scale), object)
+    labels[:] = scale.labels
+    return labels[arranged(scale, probabilities, columns).argmax(axis=1)]
+
+
+def places(scale: Scale, names: Sequence[Any]) -> list[int]:
+    """Return which of the named columns belongs to each level.
+
+    A name is a level's label, alone or after the prefix that all names share.
+
+    >>> places(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
+    [1, 2, 0, 5, 4, 3]
+    """
+    given, wanted = [text_of(name) for name in names], [text_of(x) for x in scale.labels]
+    if len(given) == len(set(given)) == len(wanted):
+        for prefix in _prefixes(given):
+            bare = [name[len(prefix) :] for name in given]
+            if sorted(bare) == sorted(wanted):
+                return [bare.index(label) for label in wanted]
+    raise BadProbabilities(
+        f"The columns {brief(', '.join(given))} do not say which levels of {scale} they are for. "
+        "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
+        "with columns=[…]."
+    )
+
+
+def checked_columns(
+    columns: Floats, rows: "int | NDArray[Any]" = 0, *, renormalize: bool = False
+) -> Floats:
+    """Return probabilities [K, n] of items that sum to 1, or say which row is none.
+
+    `rows` is the number of the first row, or those of all.
+    """
+    total = columns.sum(axis=0)
+    room = LOOSE if renormalize else STRICT
+    fits = np.abs(total - 1.0).max(initial=0.0) <= room and columns.min(initial=0.0) >= 0.0
+    if not fits:  # also where there is a nan
+        bad = ~((np.abs(total - 1.0) <= room) & (columns >= 0.0).all(axis=0))
+        place = int(np.argmax(bad))
+        row = rows + place if isinstance(rows, int) else int(rows[place])
+        raise _refusal(columns[:, place], row, renormalize=renormalize)
+    return columns / total if renormalize else columns
+
+
+def _refusal(row: Floats, index: int, *, renormalize: bool) -> BadProbabilities:
+    shown = "[" + ", ".join(f"{value:.6g}" for value in row) + "]"
+    where = f"The probabilities of row {index + 1}, {brief(shown)},"
+    if not np.isfinite(row).all():
+        return BadProbabilities(f"{where} are not all finite numbers.")
+    if (row < 0).any():
+        return BadProbabilities(f"{where} are not all at least 0.")
+    advice = "" if renormalize else " Pass renormalize=True (--renormalize) to accept 0.99 to 1.01."
+    return BadProbabilities(f"{where} sum to {row.sum():.6g}, not to 1.{advice}")
+
+
+def same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
+    """Refuse gold labels and probabilities of different items."""
+    if len(gold) != len(rows):
+        raise UnequalLengths(
+            f"{len(gold)} gold labels and {len(rows)} rows of probabilities: each item needs both."
+        )
+
+
+def _numbers(probabilities: Any) -> NDArray[Any]:
+    if hasattr(probabilities, "to_numpy"):  # pandas and Polars
+        probabilities = probabilities.to_numpy()
+    elif hasattr(probabilities, "column_names"):  # Arrow
+        columns = [probabilities.column(k).to_numpy() for k in range(probabilities.num_columns)]
+        probabilities = np.stack(columns, axis=1)
+    elif isinstance(probabilities, dict):
+        probabilities = np.stack([np.asarray(x) for x in probabilities.values()], axis=1)
+    try:
+        values = np.asarray(probabilities)
+        return values if values.dtype.kind == "f" else values.astype(float)
+    except (TypeError, ValueError):
+        raise BadProbabilities("Probabilities must be numbers.") from None
+
+
+def _names(probabilities: Any) -> list[Any] | None:
+    """Return the names of the columns of a frame; an array has none."""
+    if isinstance(probabilities, dict):
+        return list(probabilities)
+    names = getattr(probabilities, "column_names", getattr(probabilities, "columns", None))
+    if names is None or isinstance(probabilities, np.ndarray):
+        return None
+    try:
+        return list(names)
+    except TypeError:
+        raise BadInput("The names of the columns cannot be read.") from None
+
+
+def _prefixes(names: list[str]) -> list[str]:
+    """Return what all names may start with, shortest first: nothing, … up to what they share."""
+    first = min(names, key=len)
+    shared = 0
+    while shared < len(first) and all(a[shared] == b[shared] for a, b in pairwise(names)):
+        shared += 1
+    return [first[:length] for length in range(shared + 1)]

@@ -1,0 +1,530 @@
+"""Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import MissingLabels, NoItems, OrdinateError
+from ordinate.scale import Scale
+from ordinate.summary.confusion import Confusion
+from ordinate.summary.counting import checked
+from ordinate.summary.probabilities import ROWS, arranged, checked_columns, same_rows
+from ordinate.summary.tabulate import DROP, SHOWN, checked_weights, positions_of, same_length
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Events = Literal["top", "levels", "cumulative"]
+EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, like scikit-learn
+FINE = 1_000  # bins of the scores that ranks are taken from
+SCORES = ("brier", "log_loss", "rps_sum")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which parts of a summary are wanted; wishes unite with `|`.
+
+    `bins` says for which events and in how many bins: the most probable level (`top`), each level,
+    each event "gold is at most level k".
+    """
+
+    bins: frozenset[tuple[Events, int]] = frozenset()
+    scores: bool = False
+    table: bool = False
+    ranking: bool = False
+
+    def __or__(self, other: "Parts") -> "Parts":
+        return Parts(
+            self.bins | other.bins,
+            self.scores or other.scores,
+            self.table or other.table,
+            self.ranking or other.ranking,
+        )
+
+
+class Bins(NamedTuple):
+    """Per event and bin [..., events, bins]: items, weights, squared weights, and weighted sums.
+
+    f is the predicted probability of the event, o is 1 if it happened.
+    """
+
+    items: Array
+    weight: Array
+    squares: Array
+    f: Array
+    o: Array
+    ff: Array
+    fo: Array
+
+    def __add__(self, other: "Bins") -> "Bins":  # type: ignore[override] # sums, not a longer tuple
+        return Bins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    @property
+    def share(self) -> Array:
+        """The share of the items of an event that is in a bin."""
+        return self.weight / self.weight.sum(axis=-1, keepdims=True)
+
+    @property
+    def confidence(self) -> Array:
+        """The mean probability in a bin, nan where it is empty."""
+        return _quotient(self.f, self.weight)
+
+    @property
+    def frequency(self) -> Array:
+        """How often the event happened in a bin, nan where it is empty."""
+        return _quotient(self.o, self.weight)
+
+    @property
+    def effective(self) -> Array:
+        """How many items of equal weight say as much as those of a bin, nan where it is empty."""
+        return _quotient(self.weight**2, self.squares)
+
+
+class Scores(NamedTuple):
+    """Sums of proper scores [..., 3] in the order of `SCORES`, and what their errors need.
+
+    `weighted` are Σw s, `squared` Σw² s, `products` Σw² s sᵀ. `clipped` counts the items to whose
+    level next to no probability was given; `beyond` is what clipping took off their log loss, and
+    `impossible` the weight of those that had none at all.
+    """
+
+    weighted: Array
+    squared: Array
+    products: Array
+    clipped: Array
+    beyond: Array
+    impossible: Array
+
+    def __add__(self, other: "Scores") -> "Scores":  # type: ignore[override] # sums, not a longer tuple
+        return Scores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """What N rows of probabilities were worth: bins, scores and tables, as far as asked for.
+
+    Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
+    lowest of equal ones; `table` has the mean probability of each level by gold level, times N.
+
+    >>> wanted = Parts(scores=True)
+    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], wanted)
+    >>> summary.scores.weighted.round(3).tolist()
+    [0.34, 0.616, 0.17]
+    """
+
+    scale: Scale
+    items: Array  # [...]
+    weight: Array  # Σw
+    squares: Array  # Σw²
+    argmax: Confusion
+    confidence: Array  # [..., K]: Σw of the highest probability, by the level that has it
+    bins: Mapping[tuple[Events, int], Bins] = field(default_factory=dict)
+    scores: Scores | None = None
+    table: Array | None = None  # [..., K, K]
+    ranking: Array | None = None  # [..., K, FINE]: weight by gold level and expected position
+    dropped: int = 0
+    has_unanswered = False
+    whole = True
+
+    @classmethod
+    def of(
+        cls,
+        scale: "Scale | str | Iterable[Any]",
+        gold: Any,
+        probabilities: Any,
+        parts: Parts,
+        *,
+        columns: Iterable[Any] | None = None,
+        weights: Any = None,
+        missing: Literal["error", "drop"] = "error",
+        renormalize: bool = False,
+        blocks: int | None = None,
+    ) -> "Reliability":
+        """Summarise gold labels and a table of probabilities, a few thousand rows at a time.
+
+        With `blocks` the items are spread over that many summaries by their row numbers, whatever
+        the order of the file, so that the spread of the blocks says how sure a value is.
+        """
+        scale = Scale.of(scale)
+        values = arranged(scale, probabilities, columns)
+        weighing = checked_weights(weights)
+        truth = positions_of(scale, gold, "gold", weighing)
+        same_rows(truth, values)
+        if weighing is not None:
+            same_length(len(truth), len(weighing), "labels", "weights")
+        counter = Counter(scale, parts, renormalize=renormalize, blocks=blocks)
+        for start in range(0, len(truth), ROWS):
+            stop = min(start + ROWS, len(truth))
+            weight = None if weighing is None else weighing[start:stop]
+            counter.add(truth[start:stop], values[start:stop], weight, missing)
+        return counter.summary()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading axes: () for one summary."""
+        return self.items.shape
+
+    @property
+    def total(self) -> Any:
+        """The weight of all items."""
+        return self.weight
+
+    @property
+    def n(self) -> int:
+        """The number of items."""
+        return int(self.items.sum())
+
+    @property
+    def gold_share(self) -> Array:
+        """The share of each gold level."""
+        return self.argmax.gold_share
+
+    def __add__(self, other: "Reliability") -> "Reliability":
+        if not isinstance(other, Reliability):
+            return NotImplemented
+        if self.scale != other.scale or self.bins.keys() != other.bins.keys():
+            raise OrdinateError("Summaries on other scales or with other parts cannot be added.")
+        return Reliability(
+            self.scale,
+            self.items + other.items,
+            self.weight + other.weight,
+            self.squares + other.squares,
+            self.argmax + other.argmax,
+            self.confidence + other.confidence,
+            {key: mine + other.bins[key] for key, mine in self.bins.items()},
+            _both(self.scores, other.scores),
+            _both(self.table, other.table),
+            _both(self.ranking, other.ranking),
+            self.dropped + other.dropped,
+        )
+
+    def map(self, change: Any) -> "Reliability":
+        """Return the summary with every array of sums changed in the same way."""
+        return Reliability(
+            self.scale,
+            change(self.items),
+            change(self.weight),
+            change(self.squares),
+            _table_of(
+                self.argmax,
+                change(self.argmax.items),
+                change(self.argmax.weights),
+                change(self.argmax.squares),
+            ),
+            change(self.confidence),
+            {key: Bins(*map(change, part)) for key, part in self.bins.items()},
+            None if self.scores is None else Scores(*map(change, self.scores)),
+            None if self.table is None else change(self.table),
+            None if self.ranking is None else change(self.ranking),
+            self.dropped,
+        )
+
+    @property
+    def pooled(self) -> "Reliability":
+        """The one summary of all items of a batch."""
+        axes = tuple(range(len(self.shape)))
+        return self.map(lambda array: array.sum(axis=axes))
+
+    def mixed(self, times: Array) -> "Reliability":
+        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
+        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same summary."""
+        return {
+            "argmax": self.argmax.to_dict(),
+            "items": self.items.tolist(),
+            "weight": self.weight.tolist(),
+            "squares": self.squares.tolist(),
+            "confidence": self.confidence.tolist(),
+            "bins": [
+                {"events": events, "count": count, "sums": [part.tolist() for part in sums]}
+                for (events, count), sums in self.bins.items()
+            ],
+            "scores": None if self.scores is None else [part.tolist() for part in self.scores],
+            "table": None if self.table is None else self.table.tolist(),
+            "ranking": None if self.ranking is None else self.ranking.tolist(),
+            "dropped": self.dropped,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Reliability":
+        """Return the summary that `to_dict` described."""
+        argmax = Confusion.from_dict(data["argmax"])
+        items, weight, squares = (np.array(data[key]) for key in ("items", "weight", "squares"))
+        scores = data["scores"]
+        table, ranking = (
+            None if data[key] is None else np.array(data[key]) for key in ("table", "ranking")
+        )
+        return cls(
+            argmax.scale,
+            items,
+            weight,
+            squares,
+            argmax,
+            np.array(data["confidence"]),
+            {(b["events"], b["count"]): Bins(*map(np.array, b["sums"])) for b in data["bins"]},
+            None if scores is None else Scores(*map(np.array, scores)),
+            table,
+            ranking,
+            data["dropped"],
+        )
+
+
+class Counter:
+    """Adds rows of probabilities up, part by part."""
+
+    def __init__(
+        self, scale: Scale, parts: Parts, *, renormalize: bool = False, blocks: int | None = None
+    ) -> None:
+        self.scale, self.parts, self.renormalize = scale, parts, renormalize
+        self.blocks, self.seen, self.dropped = blocks, 0, 0
+        self.fractions = False
+        size, many = len(scale), blocks or 1
+        self.items, self.cells = np.zeros(many), np.zeros((3, many, size, size + 1))
+        counts = {"top": 1, "levels": size, "cumulative": size - 1}
+        self.bins = {
+            (events, count): np.zeros((7, many, counts[events], count))
+            for events, count in sorted(parts.bins)
+        }
+        self.scores = [np.zeros((many, 3)), np.zeros((many, 3)), np.zeros((many, 3, 3))]
+        self.confidence = np.zeros((many, size))
+        self.tails = np.zeros((3, many))
+        self.table = np.zeros((many, size, size))
+        self.ranking = np.zeros((many, size, FINE))
+
+    def add(
+        self,
+        truth: Array,
+        rows: Array,
+        weight: Floats | None = None,
+        missing: Literal["error", "drop"] = "error",
+    ) -> None:
+        """Add rows [n, K] of probabilities with the gold positions of their items."""
+        start, self.seen = self.seen, self.seen + len(truth)
+        kept = self._kept(truth, weight, start, missing)
+        numbers = np.arange(start, self.seen)
+        if kept is not None:
+            truth, rows, numbers = truth[kept], rows[kept], numbers[kept]
+            weight = None if weight is None else weight[kept]
+        if not len(truth):
+            return
+        columns = np.ascontiguousarray(rows.T, dtype=float)
+        columns = checked_columns(columns, numbers, renormalize=self.renormalize)
+        tally = _Tally(self.blocks, numbers, weight)
+        self._count(tally, truth.astype(np.intp), columns)
+
+    def _kept(
+        self, truth: Array, weight: Floats | None, start: int, missing: str
+    ) -> NDArray[np.bool_] | None:
+        """Return which items count: those with a weight and a gold label; None says all."""
+        there = None
+        if weight is not None:
+            there = checked(weight, start) > 0
+            self.fractions |= bool((weight != np.floor(weight)).any())
+        absent = truth == len(self.scale)
+        if not absent.any():
+            return there
+        if there is not None:
+            absent &= there
+        if missing != "drop" and absent.any():
+            rows = ", ".join(f"row {start + row + 1}" for row in np.flatnonzero(absent)[:SHOWN])
+            raise MissingLabels(f"Gold labels are missing ({rows}). Leave them out with {DROP}.")
+        self.dropped += int(absent.sum())
+        return ~absent if there is None else there & ~absent
+
+    def _count(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+        size, best = len(self.scale), columns.max(axis=0)
+        answer = _first_best(columns, best)
+        self.items += tally.items()
+        cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
+        self.cells += cells.reshape(self.cells.shape)
+        self.confidence += tally.of(best, answer, size)
+        kinds = {events for events, _ in self.parts.bins}
+        below = _summed_up(columns) if self.parts.scores or "cumulative" in kinds else columns
+        events: dict[str, tuple[list[Floats], list[Array]]] = {
+            "top": ([best], [answer == gold]),
+            "levels": ([*columns], [gold == k for k in range(size)] if "levels" in kinds else []),
+            "cumulative": ([*below[:-1]], [gold <= k for k in range(size - 1)]),
+        }
+        for (kind, count), sums in self.bins.items():
+            for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
+                sums[:, :, event] += _binned(tally, f, o, count)
+        if self.parts.scores:
+            self._count_scores(tally, gold, columns, below)
+        if self.parts.table:
+            for k, column in enumerate(columns):
+                self.table[:, :, k] += tally.of(column, gold, size)
+        if self.parts.ranking:
+            self._count_ranking(tally, gold, columns)
+
+    def _count_scores(self, tally: "_Tally", gold: Array, columns: Floats, below: Floats) -> None:
+        given = columns[gold, np.arange(len(gold))]
+        scores = np.empty((3, len(gold)))
+        scores[0] = np.einsum("kn,kn->n", columns, columns) - 2.0 * given + 1.0
+        scores[1] = -np.log(np.clip(given, EPS, 1.0 - EPS))
+        scores[2] = 0.0
+        for k in range(len(columns) - 1):
+            gap = below[k] - (gold <= k)
+            scores[2] += gap * gap
+        for total, part in zip(self.scores, tally.moments(scores), strict=True):
+            total += part  # noqa: PLW2901 - in place
+        tiny = np.flatnonzero(given < EPS)
+        if len(tiny):
+            few, chosen = given[tiny], tally.chosen(tiny)
+            able = few > 0
+            excess = np.zeros(len(few))
+            excess[able] = np.log(EPS) - np.log(few[able])
+            self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
+
+    def _count_ranking(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+        at = self.scale.positions
+        expected = (at @ columns - at[0]) / self.scale.span
+        cell = gold * FINE + np.clip((expected * FINE).astype(np.intp), 0, FINE - 1)
+        self.ranking += tally.of(1.0, cell, len(at) * FINE).reshape(self.ranking.shape)
+
+    def summary(self) -> Reliability:
+        """Return what was counted."""
+        if not self.items.any():
+            reason = (
+                "the columns are empty" if not self.seen else "none has a gold label and weight"
+            )
+            raise NoItems(f"There are no items to evaluate: {reason}.")
+        parts = self.parts
+        once, twice, products = self.scores
+        items, weights, squares = self.cells
+        found = Reliability(
+            self.scale,
+            self.items,
+            weights.sum(axis=(-2, -1)),
+            squares.sum(axis=(-2, -1)),
+            Confusion(self.scale, items, weights, squares, counted=not self.fractions),
+            self.confidence,
+            {key: Bins(*sums) for key, sums in self.bins.items()},
+            Scores(once, twice, products, *self.tails) if parts.scores else None,
+            self.table if parts.table else None,
+            self.ranking if parts.ranking else None,
+            self.dropped,
+        )
+        return found if self.blocks is not None else found.map(lambda array: array[0])
+
+
+def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
+    """Return the bin (lo, hi] of each value among equal ones from 0 to 1; 0 is in the first.
+
+    It is `searchsorted(linspace(0, 1, count + 1), values, side="left") - 1`, clipped, and faster.
+    """
+    edges = np.linspace(0.0, 1.0, count + 1)
+    place = np.ceil(values * count).astype(np.intp) - 1
+    np.clip(place, 0, count - 1, out=place)
+    place += (values > edges[1:][place]) & (place < count - 1)  # rounding, at the edges
+    place -= (values <= edges[place]) & (place > 0)
+    return place
+
+
+def _binned(tally: "_Tally", f: Floats, o: Array, count: int) -> Floats:
+    """Return items, Σw, Σw², Σwf, Σwo, Σwf² and Σwfo [7, blocks, bins]."""
+    place = 2 * bin_of(f, count) + o
+    sums, squares = (tally.of(x, place, 2 * count) for x in (f, f * f))
+    parts = np.stack([*tally.sums(place, 2 * count), sums, squares]).reshape(5, -1, count, 2)
+    items, weights, weights2, f1, f2 = parts.sum(axis=-1)
+    happened = parts[..., 1]
+    return np.stack([items, weights, weights2, f1, happened[1], f2, happened[3]])
+
+
+class _Tally:
+    """Sums over items by block and by some index, weighted where items have weights."""
+
+    def __init__(self, blocks: int | None, numbers: Array, weight: Floats | None) -> None:
+        self.many = blocks or 1
+        self.block = None if blocks is None else _block_of(numbers, blocks)
+        self.weight, self.size = weight, len(numbers)
+
+    def chosen(self, places: Array) -> "_Tally":
+        """Return the tally of some of the items."""
+        part = object.__new__(_Tally)
+        part.many, part.size = self.many, len(places)
+        part.block = None if self.block is None else self.block[places]
+        part.weight = None if self.weight is None else self.weight[places]
+        return part
+
+    def items(self) -> Array:
+        """Return the number of items of each block."""
+        if self.block is None:
+            return np.array([self.size])
+        return np.bincount(self.block, minlength=self.many)
+
+    def of(self, values: "Array | float", index: Array | None = None, count: int = 1) -> Array:
+        """Return Σw x by block and index [blocks, count], or by block alone."""
+        if isinstance(values, float):
+            values = np.full(self.size, values)
+        amount = values if self.weight is None else values * self.weight
+        found = np.bincount(self._at(index, count), amount, minlength=self.many * count)
+        return found if index is None else found.reshape(self.many, count)
+
+    def sums(self, index: Array, count: int) -> Array:
+        """Return items, weights and squared weights [3, blocks, count]."""
+        at, most = self._at(index, count), self.many * count
+        items = np.bincount(at, minlength=most)
+        parts = [items, items, items]
+        if self.weight is not None:
+            parts[1] = np.bincount(at, self.weight, minlength=most)
+            parts[2] = np.bincount(at, self.weight**2, minlength=most)
+        return np.reshape(parts, (3, self.many, count))
+
+    def moments(self, scores: Floats) -> tuple[Array, Array, Array]:
+        """Return Σw s, Σw² s and Σw² s sᵀ of scores [S, n], by block."""
+        once = scores if self.weight is None else scores * self.weight
+        twice = once if self.weight is None else once * self.weight
+        if self.block is None:
+            return once.sum(axis=1)[None], twice.sum(axis=1)[None], (once @ once.T)[None]
+        plain = _Tally.chosen(self, np.arange(self.size))
+        plain.weight = None
+        first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
+        pairs = [[plain.of(a * b) for b in once] for a in once]
+        return first, second, np.moveaxis(np.array(pairs), -1, 0)
+
+    def _at(self, index: Array | None, count: int) -> Array:
+        if index is None:
+            return np.zeros(self.size, np.intp) if self.block is None else self.block
+        return index if self.block is None else self.block * count + index
+
+
+def _summed_up(columns: Floats) -> Floats:
+    """Return the cumulative probabilities; row by row, which is far quicker than `cumsum`."""
+    below = columns.copy()
+    for k in range(1, len(below)):
+        below[k] += below[k - 1]
+    return below
+
+
+def _first_best(columns: Floats, best: Floats) -> NDArray[np.intp]:
+    """Return the most probable level, the lowest of equal ones."""
+    answer = np.full(len(best), len(columns) - 1, np.int16)
+    for k in range(len(columns) - 2, -1, -1):
+        answer[columns[k] == best] = k
+    return answer.astype(np.intp)
+
+
+def _block_of(numbers: Array, blocks: int) -> Array:
+    """Return the block of each row: a hash of its number, in which near rows are far apart."""
+    mixed = numbers.astype(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(blocks)).astype(np.int64)
+
+
+def _table_of(like: Confusion, items: Array, weights: Array, squares: Array) -> Confusion:
+    return Confusion(like.scale, items, weights, squares, counted=like.counted)
+
+
+def _both(mine: Any, theirs: Any) -> Any:
+    if (mine is None) != (theirs is None):
+        raise OrdinateError("Summaries with other parts cannot be added.")
+    return None if mine is None else mine + theirs
+
+
+def _quotient(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
