@@ -634,3 +634,11 @@ def test_a_test_as_plain_values_has_none_for_nan():
         "draws": None,
         "note": None,
     }
+
+
+def test_thousands_of_groups_are_swapped_by_draws():
+    n = 1_500
+    gold = [k % 3 for k in range(n)]
+    first, second = gold, [(level + 1) % 3 for level in gold]
+    pairs = pair_of(gold, first, second, 3, groups=list(range(n)))
+    assert permutation(find("accuracy"), pairs).p < 0.001

@@ -8,7 +8,17 @@ import sys
 from typing import NoReturn
 
 from ordinate import __version__
-from ordinate.cli import compare, evaluate, meta, metrics, options, power, properties, study
+from ordinate.cli import (
+    compare,
+    decode,
+    evaluate,
+    meta,
+    metrics,
+    options,
+    power,
+    properties,
+    study,
+)
 from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -32,7 +42,7 @@ def parser() -> Parser:
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (evaluate, compare, power, metrics, properties, meta, study):
+    for command in (evaluate, compare, power, decode, metrics, properties, meta, study):
         command.add_to(commands)
     return top
 

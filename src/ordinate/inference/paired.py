@@ -152,7 +152,7 @@ class _OfGroups(_Swaps):
         apart = (first != second).any(axis=(-2, -1))
         self.fixed = first[~apart].sum(axis=0)
         self.first, self.second = first[apart], second[apart]
-        self.states = 2.0 ** len(self.first)
+        self.states = 2.0 ** min(len(self.first), 1_000)  # far too many to try them all
         self.size = first[0].size + len(self.first)
 
     def all(self) -> tuple[Array, Array]:

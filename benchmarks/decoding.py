@@ -1,0 +1,438 @@
+"""What decoding gains and costs on real data: argmax beside decoded answers, losses included.
+
+    python benchmarks/decoding.py --write docs/decoding-benchmark.md     some six minutes
+    python benchmarks/decoding.py --quick                                a smoke test
+
+The design was fixed before the first run: data sets, models, seeds, folds and metrics.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # read when NumPy is imported
+
+import argparse
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate import Scale
+from ordinate.decide.decode import Decoder
+from ordinate.errors import BadOption
+from ordinate.evaluate.boards import Board, Boards, Comparing, settled
+from ordinate.metrics import find
+from ordinate.scale.encode import Groups
+from ordinate.summary import Panel
+from writing import Table, log, markdown, processor, wrapped
+
+Array = NDArray[Any]
+SEEDS, FOLDS, PROCESSES = (0, 1, 2), 5, 2
+DECODED = ("quadratic_kappa", "mae", "cem_ord", "accuracy")
+NAMES = {"quadratic_kappa": "QWK", "mae": "MAE", "cem_ord": "CEM", "accuracy": "accuracy"}
+ARGMAX = "argmax"
+EXPECTED = 0.8  # share of the pairs in which decoding for QWK should be ahead
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """Features, and levels as whole numbers from 0."""
+
+    features: Array
+    levels: Array
+    size: int
+
+
+def _skordinal(name: str) -> Data:
+    from skordinal import datasets  # noqa: PLC0415 - a peer, loaded where it is used
+
+    found = getattr(datasets, f"load_{name}")()
+    return Data(found.data, found.target, len(found.target_names))
+
+
+def _fair() -> Data:
+    from statsmodels.datasets import fair  # noqa: PLC0415 - a peer, loaded where it is used
+
+    data = fair.load_pandas().data
+    levels = data["rate_marriage"].to_numpy(int) - 1
+    return Data(data.drop(columns="rate_marriage").to_numpy(float), levels, 5)
+
+
+def _anes96() -> Data:
+    from statsmodels.datasets import anes96  # noqa: PLC0415 - a peer, loaded where it is used
+
+    found = anes96.load_pandas()
+    return Data(found.exog.to_numpy(float), found.endog.to_numpy(int), 7)
+
+
+def _diabetes() -> Data:
+    from sklearn.datasets import load_diabetes  # noqa: PLC0415 - a peer, loaded where it is used
+
+    features, target = load_diabetes(return_X_y=True)
+    edges = np.linspace(target.min(), target.max(), 6)[1:-1]
+    return Data(features, np.digitize(target, edges), 5)
+
+
+DATA: dict[str, Callable[[], Data]] = {
+    "balance scale": lambda: _skordinal("balance_scale"),
+    "ERA": lambda: _skordinal("era"),
+    "ESL": lambda: _skordinal("esl"),
+    "LEV": lambda: _skordinal("lev"),
+    "SWD": lambda: _skordinal("swd"),
+    "fair": _fair,
+    "anes96": _anes96,
+    "diabetes": _diabetes,
+}
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def _logistic(seed: int) -> Any:
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - only where it is used
+    from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - only where it is used
+    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415 - only where it is used
+
+    return make_pipeline(StandardScaler(), LogisticRegression(random_state=seed))
+
+
+def _forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - only where it is used
+
+    return RandomForestClassifier(random_state=seed, n_jobs=1)
+
+
+def _boosting(seed: int) -> Any:
+    from lightgbm import LGBMClassifier  # noqa: PLC0415 - only where it is used
+
+    return LGBMClassifier(random_state=seed, n_jobs=1, verbosity=-1)
+
+
+MODELS: dict[str, Callable[[int], Any]] = {
+    "logistic regression": _logistic,
+    "random forest": _forest,
+    "LightGBM": _boosting,
+}
+
+
+def folds(levels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
+    """Return the rows to train and to test on, five times."""
+    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415 - only where it is used
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # a level has fewer items than folds
+        yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(levels, levels)
+
+
+def probabilities(model: Any, data: Data, train: Array, test: Array) -> Array:
+    """Return the probabilities of all levels; one that training lacks has none."""
+    model.fit(data.features[train], data.levels[train])
+    found = np.zeros((len(test), data.size))
+    found[:, model.classes_] = model.predict_proba(data.features[test])
+    return found / found.sum(axis=1, keepdims=True)
+
+
+# --- one run -------------------------------------------------------------------------------------
+
+
+class Run(NamedTuple):
+    """The answers of one model in one seed: an array of positions for each way of answering."""
+
+    data: str
+    model: str
+    seed: int
+    answers: dict[str, Array]
+    refused: dict[str, int]  # folds in which a decoder could not be fitted, and argmax stands
+    failed: str | None = None
+    seconds: float = 0.0
+
+
+def run(name: str, model: str, seed: int) -> Run:
+    """Answer every item out of fold, by argmax and decoded."""
+    start, data = time.perf_counter(), DATA[name]()
+    answers = {way: np.full(len(data.levels), -1) for way in (ARGMAX, *DECODED)}
+    refused = dict.fromkeys(DECODED, 0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of solvers that stop early, as they do by default
+            for train, test in folds(data.levels, seed):
+                _fold(data, model, seed, train, test, answers, refused)
+    except Exception as problem:  # noqa: BLE001 - whatever a model says is published
+        return Run(name, model, seed, answers, refused, f"{type(problem).__name__}: {problem}")
+    return Run(name, model, seed, answers, refused, seconds=time.perf_counter() - start)
+
+
+def _fold(
+    data: Data,
+    model: str,
+    seed: int,
+    train: Array,
+    test: Array,
+    answers: dict[str, Array],
+    refused: dict[str, int],
+) -> None:
+    inner = np.zeros((len(train), data.size))
+    for fitted, held in folds(data.levels[train], seed):
+        inner[held] = probabilities(MODELS[model](seed), data, train[fitted], train[held])
+    outer = probabilities(MODELS[model](seed), data, train, test)
+    answers[ARGMAX][test] = outer.argmax(axis=1)
+    scale = Scale(range(data.size))
+    for metric in DECODED:
+        try:
+            decoder = Decoder(metric, scale).fit(inner, data.levels[train])
+            answers[metric][test] = decoder.predict_positions(outer)
+        except BadOption:
+            answers[metric][test] = answers[ARGMAX][test]
+            refused[metric] += 1
+
+
+# --- what was found ------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """Decoded minus argmax on one metric, over all seeds, with its interval."""
+
+    argmax: float
+    decoded: float
+    low: float
+    high: float
+    gain: float  # the difference, above 0 where decoding is better
+
+    @property
+    def told(self) -> bool:
+        """Whether the interval leaves 0 out."""
+        return self.low > 0 or self.high < 0
+
+    @property
+    def difference(self) -> float:
+        """Decoded minus argmax."""
+        return self.decoded - self.argmax
+
+
+def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
+    """Return the difference for each decoder and each metric; an item comes once for each seed."""
+    data = DATA[runs[0].data]()
+    n, seeds = len(data.levels), len(runs)
+    groups = Groups(list(range(n)), np.tile(np.arange(n), seeds))
+    gold = np.tile(data.levels, seeds)
+    found = {}
+    for decoder in DECODED:
+        systems = {
+            way: np.concatenate([run.answers[name] for run in runs])
+            for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
+        }
+        panel = Panel.of(Scale(range(data.size)), gold, systems, groups=groups)
+        how = settled(panel, Comparing(against=ARGMAX))
+        boards = Boards(panel, [find(name) for name in DECODED], how, None).all()
+        found |= {(decoder, name): _found(board) for name, board in boards.items()}
+    return found
+
+
+def _found(board: Board) -> Found:
+    values = {name: board.standing(name).estimate.value for name in (ARGMAX, "decoded")}
+    sign = 1.0 if board.metric.direction == "maximize" else -1.0
+    difference = values["decoded"] - values[ARGMAX]
+    low = high = 0.0  # the same answers throughout
+    for pair in board.pairs:
+        turned = -1.0 if pair.first == ARGMAX else 1.0
+        limits = sorted((turned * pair.low, turned * pair.high))
+        low, high = limits if np.isfinite(limits).all() else (low, high)
+    return Found(values[ARGMAX], values["decoded"], low, high, sign * difference)
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def page(runs: list[Run]) -> str:
+    """Return the whole page in Markdown."""
+    by_pair: dict[tuple[str, str], list[Run]] = {}
+    for one in runs:
+        by_pair.setdefault((one.data, one.model), []).append(one)
+    good = {pair: found for pair, found in by_pair.items() if all(x.failed is None for x in found)}
+    differences = {}
+    for pair, found in good.items():
+        log(f"comparing {pair[0]}, {pair[1]}")
+        differences[pair] = compared(found)
+    seeds = sorted({one.seed for one in runs})
+    used = ", ".join(
+        f"{name} {version(name)}"
+        for name in ("ordinate", "numpy", "scikit-learn", "lightgbm", "skordinal", "statsmodels")
+    )
+    parts = [
+        "# What decoding gains and costs",
+        wrapped(METHOD.format(seeds=", ".join(map(str, seeds)), folds=FOLDS)),
+        wrapped(DATA_SETS),
+        wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
+        "## Result",
+        *verdicts(differences),
+        *failures(runs, by_pair),
+        "## What each decoder gains on its own metric",
+        wrapped(OWN),
+    ]
+    for metric in DECODED[:-1]:
+        parts += [f"### {NAMES[metric]}", own_table(metric, differences)]
+    parts += ["## What it trades", wrapped(TRADES), trade_table(differences)]
+    parts += ["### The best decoder for each metric", wrapped(BEST), best_table(differences)]
+    parts += ["### Decoding for QWK, in full", full_table(differences)]
+    return "\n\n".join(parts) + "\n"
+
+
+METHOD = (
+    "`python benchmarks/decoding.py --write docs/decoding-benchmark.md` writes this page. The "
+    "design was fixed before the first run, and every pair of data set and model is shown. Seeds "
+    "{seeds}; in each, {folds} stratified folds: a model is fitted on the training part, and each "
+    "decoder is fitted on out-of-fold probabilities of the training part ({folds} stratified folds "
+    "inside it). The test part is then answered by argmax (the most probable level) and by each "
+    "decoder. Models have their defaults, logistic regression after scaling the features. A "
+    "difference is decoded minus argmax on the table of all test answers of all seeds. Its 95 % "
+    "interval draws items again, each with its answers in all seeds; it does not cover that the "
+    "models could have been trained on other items."
+)
+DATA_SETS = (
+    "Data, all of which come with the packages: skordinal's balance scale, ERA, ESL, LEV and SWD; "
+    "statsmodels' `fair` (target: `rate_marriage`, 1 to 5, all other columns are features) and "
+    "`anes96` (target: `PID`, party identification, 0 to 6, with the features that statsmodels "
+    "declares); scikit-learn's diabetes (the target in five bins of equal width)."
+)
+OWN = (
+    "Values over all seeds, decoded minus argmax, and its interval. For MAE less is better. "
+    "Decoding for accuracy is argmax, so that it has no table."
+)
+TRADES = (
+    "Mean over all pairs of decoded minus argmax (MAE: less is better), and in how many pairs "
+    "the decoder was ahead of and behind argmax."
+)
+BEST = (
+    "In how many pairs each decoder was the best on a metric (a tie counts for each; accuracy is "
+    "argmax). This table was added after the first run had shown that decoding for QWK often gains "
+    "more on CEM than decoding for CEM. If the probabilities of a model were true, the decoder for "
+    "a metric would be the best to expect on it; these models' probabilities are not."
+)
+
+
+def verdicts(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> list[str]:
+    """Return in how many pairs each decoder is ahead on its own metric."""
+    rows: Table = []
+    for metric in DECODED:
+        found = [one[metric, metric] for one in differences.values()]
+        ahead, behind = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
+        surely = [sum(one.told and sign * one.gain > 0 for one in found) for sign in (1, -1)]
+        share = f"{ahead / max(1, len(found)):.0%}"
+        same = len(found) - ahead - behind
+        counts = map(str, (behind, same, *surely))
+        rows.append([NAMES[metric], f"{ahead} of {len(found)}", share, *counts])
+    qwk = [one["quadratic_kappa", "quadratic_kappa"].gain > 0 for one in differences.values()]
+    share = float(np.mean(qwk)) if qwk else 0.0
+    met = "met" if share >= EXPECTED else "**missed**"
+    text = (
+        f"Expected beforehand: decoding for QWK is ahead of argmax on QWK in at least "
+        f"{EXPECTED:.0%} of the pairs. Measured: {share:.0%} ({sum(qwk)} of {len(qwk)}), {met}."
+    )
+    head = ["decoded for", "ahead", "share", "behind", "same", "surely ahead", "surely behind"]
+    note = "*Surely*: the 95 % interval of the difference leaves 0 out."
+    return [wrapped(text), markdown(head, rows), note]
+
+
+def failures(runs: list[Run], by_pair: dict[tuple[str, str], list[Run]]) -> list[str]:
+    """Say what could not be fitted; nothing is dropped silently."""
+    lines = [
+        f"- {one.data}, {one.model}, seed {one.seed}: {one.failed}" for one in runs if one.failed
+    ]
+    for (data, model), found in by_pair.items():
+        for metric in DECODED:
+            count = sum(one.refused[metric] for one in found)
+            if count:
+                of = len(found) * FOLDS
+                lines.append(
+                    f"- {data}, {model}: {NAMES[metric]} could not be decoded in {count} of {of} "
+                    "folds, because no answers were expected to beat chance; argmax stands there."
+                )
+    told = "Could not be fitted, or not decoded:" if lines else "All models and decoders fitted."
+    return ["\n".join([told, "", *lines]) if lines else told]
+
+
+def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
+    """Return the table of one decoder on its own metric."""
+    rows = [[*pair, *_cells(found[metric, metric])] for pair, found in differences.items()]
+    head = ["data", "model", "argmax", "decoded", "difference", "95 % interval", ""]
+    return markdown(head, rows)
+
+
+def _cells(one: Found) -> list[str]:
+    word = "ahead" if one.gain > 1e-12 else "behind" if one.gain < -1e-12 else "same"
+    sure = f"**{word}**" if one.told else word
+    limits = f"{one.low:+.3f} to {one.high:+.3f}"
+    return [f"{one.argmax:.3f}", f"{one.decoded:.3f}", f"{one.difference:+.3f}", limits, sure]
+
+
+def trade_table(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
+    """Return what each decoder does to every metric, on average."""
+    rows: Table = []
+    for decoder in DECODED:
+        cells = []
+        for metric in DECODED:
+            found = [one[decoder, metric] for one in differences.values()]
+            ahead, behind = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
+            mean = float(np.mean([one.difference for one in found]))
+            cells.append(f"{mean:+.4f} ({ahead} ahead, {behind} behind)")
+        rows.append([NAMES[decoder], *cells])
+    return markdown(["decoded for", *NAMES.values()], rows)
+
+
+def best_table(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
+    """Return how often each decoder was the best on each metric."""
+    rows: Table = []
+    for metric in DECODED:
+        wins = dict.fromkeys(DECODED, 0)
+        for found in differences.values():
+            most = max(found[decoder, metric].gain for decoder in DECODED)
+            for decoder in DECODED:
+                wins[decoder] += found[decoder, metric].gain >= most - 1e-12
+        rows.append([NAMES[metric], *map(str, wins.values())])
+    return markdown(["metric", *(f"decoded for {name}" for name in NAMES.values())], rows)
+
+
+def full_table(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
+    """Return what decoding for QWK does to the other metrics, pair by pair."""
+    rows = []
+    for pair, found in differences.items():
+        others = [found["quadratic_kappa", metric] for metric in DECODED]
+        rows.append(
+            [*pair, *(f"{x.difference:+.3f} ({x.low:+.3f} to {x.high:+.3f})" for x in others)]
+        )
+    return markdown(["data", "model", *NAMES.values()], rows)
+
+
+def main() -> None:
+    """Run everything, print the page, and write it where asked to."""
+    parser = argparse.ArgumentParser(description="Measure what decoding gains and costs.")
+    parser.add_argument("--quick", action="store_true", help="one seed, two data sets, one model")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    options = parser.parse_args()
+    wanted = [(d, m, s) for d in DATA for m in MODELS for s in SEEDS]
+    if options.quick:
+        wanted = [("ESL", "logistic regression", 0), ("diabetes", "logistic regression", 0)]
+    runs = []
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        for done in pool.map(run, *zip(*wanted, strict=True)):
+            runs.append(done)
+            log(
+                f"{len(runs)}/{len(wanted)} {done.data}, {done.model}, seed {done.seed}: "
+                f"{done.failed or f'{done.seconds:.0f} s'}"
+            )
+    text = page(runs)
+    print(text)
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

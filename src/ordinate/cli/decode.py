@@ -1,0 +1,215 @@
+"""`ordinate decode`: predicted probabilities in, the levels that a metric rewards out."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import FORMATS, add_draws, add_own, delimiter, names
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.data.forecasts import Forecasts
+    from ordinate.decide.decode import Decoder
+    from ordinate.evaluate.boards import Comparing
+    from ordinate.evaluate.compare import Comparison
+    from ordinate.evaluate.decoding import Decoding
+    from ordinate.metrics import Metric
+
+EXAMPLES = """examples:
+  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
+  ordinate decode oof.csv --probabilities p_A1,p_A2,p_B1,p_B2,p_C1,p_C2 --gold level --metric cem_ord
+  ordinate decode test.parquet --probabilities p_ --metric mae --scale 1..5 --id essay -o levels.csv
+  ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric macro_mae --class-weights balanced
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""  # noqa: E501 - a command is one line
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "decode",
+        help="turn probabilities into the levels that a metric rewards",
+        description="Turn predicted probabilities into levels, as a metric rewards them. Decoding "
+        "is fitted on rows with gold levels, whose probabilities should be out of fold. The levels "
+        "go to OUT, or to standard output; the report shows argmax beside the decoded levels, "
+        "because what one metric gains another may lose.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help="CSV, TSV, JSONL or Parquet, also gzipped")
+    add(
+        "--probabilities",
+        metavar="COLS",
+        required=True,
+        help="columns of the levels, separated by commas, or what their names have before the "
+        "level, such as p_",
+    )
+    add("--metric", required=True, help="name or expression of the metric to decode for")
+    add("--gold", metavar="COL", help="column of the gold levels")
+    add("--fit", metavar="FILE", help="file to fit on (default: the rows of FILE with gold)")
+    add("--scale", help="a preset (cefr, …), integers (1..6), or labels from lowest to highest")
+    add(
+        "--class-weights",
+        metavar="W",
+        help="weights that the model was fitted with, to be undone: balanced, one for each level "
+        "in the order of the scale (2,1,1), or by level (low=2,mid=1,high=1)",
+    )
+    add("--renormalize", action="store_true", help="accept rows that sum to 0.99 to 1.01")
+    add("--id", metavar="COL", help="column that names the rows (default: their number)")
+    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
+    add("--encoding", help="of text files (default: utf-8)")
+    add_draws(parser)
+    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add("-o", "--output", metavar="OUT", help="where to write the levels, as CSV")
+    add("--force", action="store_true", help="overwrite existing outputs")
+    add_own(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Decode, write the levels, and report beside argmax."""
+    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.report import flat, render
+
+    keep_apart([options.file, options.fit], [options.output])
+    with replacing(options.output, force=options.force) as out:
+        result, ids = _decoded(options)
+        levels = flat.render(_levels(result, ids, options.id))
+        report = render(result, options.format)
+        if out is None:
+            sys.stdout.write(levels)
+            sys.stderr.write(report)
+        else:
+            out.write_text(levels, encoding="utf-8")
+            sys.stdout.write(report)
+    return 0
+
+
+def _decoded(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
+    from ordinate.data.forecasts import ForecastColumns, read_forecasts
+    from ordinate.evaluate.decoding import Decoding
+    from ordinate.metrics import find
+    from ordinate.scale import Scale
+
+    metric, how = find(options.metric), _how(options)
+    weights = _class_weights(options.class_weights)
+    columns = ForecastColumns(
+        names("--probabilities", options.probabilities),
+        options.gold,
+        options.id,
+        options.renormalize,
+        delimiter(options.delimiter),
+        options.encoding,
+    )
+    scale = None if options.scale is None else Scale.of(options.scale)
+    read = read_forecasts(options.file, options.fit, columns, scale)
+    rows, fitted = read.rows, read.fit
+    decoder = _fitted(metric, weights, fitted)
+    scored = rows if rows.known.any() else fitted
+    result = Decoding(
+        metric.expression,
+        decoder,
+        rows.probabilities.argmax(axis=1),
+        decoder.predict_positions(rows.probabilities),
+        _compared(scored, decoder, metric, how) if scored.known.any() else None,
+        rows.name,
+        fitted.name if decoder.uses_gold_ else "",
+        scored.name,
+        (*read.notes, *_notes(decoder, rows, fitted, scored)),
+    )
+    return result, rows.ids
+
+
+def _fitted(metric: "Metric", weights: Any, rows: "Forecasts") -> "Decoder":
+    from ordinate.decide.decode import Decoder, labels_of
+
+    decoder, known = Decoder(metric, rows.scale, class_weights=weights), rows.known
+    if known.any():
+        return decoder.fit(rows.probabilities[known], labels_of(rows.scale)[rows.gold[known]])
+    try:
+        return decoder.fit()
+    except BadOption as problem:
+        raise BadOption(
+            f"{problem} {rows.name} has no gold levels: name their column with --gold, or a file "
+            "that has them with --fit."
+        ) from None
+
+
+def _notes(
+    decoder: "Decoder", rows: "Forecasts", fitted: "Forecasts", scored: "Forecasts"
+) -> list[str]:
+    notes = list(decoder.notes_)
+    if fitted is not rows and (shift := decoder.shift(rows.probabilities)) is not None:
+        notes.append(shift)
+    if decoder.uses_gold_ and scored is fitted:
+        notes.append(
+            "Decoding was fitted on the rows that it is scored on here, which flatters it, and the "
+            "more so if the model was trained on them. Out-of-fold probabilities belong there; or "
+            "fit on another file with --fit."
+        )
+    return notes
+
+
+def _compared(
+    rows: "Forecasts", decoder: "Decoder", metric: "Metric", how: "Comparing"
+) -> "Comparison":
+    import numpy as np
+
+    from ordinate.cli.progress import ticking
+    from ordinate.evaluate import DEFAULT_METRICS, chosen
+    from ordinate.evaluate.boards import Boards, settled
+    from ordinate.evaluate.compare import Comparison
+    from ordinate.evaluate.decoding import ARGMAX, DECODED
+    from ordinate.summary import Panel
+    from ordinate.summary.panel import single_items
+
+    p = rows.probabilities[rows.known]
+    columns = [rows.gold[rows.known], p.argmax(axis=1), decoder.predict_positions(p)]
+    answers = np.stack(columns, axis=1).astype(np.int16)
+    items = single_items(len(answers), None)
+    panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), answers, items)
+    how = settled(panel, how)
+    others = [m for m in chosen(",".join(DEFAULT_METRICS)) if m.expression != metric.expression]
+    with ticking("comparing") as tick:
+        boards = Boards(panel, [metric, *others], how, tick).all()
+    return Comparison(panel, boards, (), how)
+
+
+def _how(options: argparse.Namespace) -> "Comparing":
+    """Return how to compare, checked before anything is read."""
+    from ordinate.evaluate.boards import Comparing
+
+    how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
+    _ = how.intervals  # refuses a level, draws and a seed that make no sense
+    return how
+
+
+def _class_weights(text: str | None) -> Any:
+    """Return 'balanced', numbers in the order of the scale, or numbers by level."""
+    if text is None or text == "balanced":
+        return text
+    parts = names("--class-weights", text)
+    try:
+        if any("=" in part for part in parts):
+            pairs = [part.rpartition("=") for part in parts]
+            return {level: float(weight) for level, _, weight in pairs}
+        return [float(part) for part in parts]
+    except ValueError:
+        raise BadOption(
+            f"--class-weights takes balanced, 2,1,1 or low=2,mid=1,high=1, not {text!r}."
+        ) from None
+
+
+def _levels(result: "Decoding", ids: list[Any], named: str | None) -> list[dict[str, Any]]:
+    from ordinate.data.query import told_apart
+    from ordinate.evaluate.decoding import ARGMAX, DECODED
+
+    labels = result.scale.labels
+    by, *header = told_apart(named or "row", ARGMAX, DECODED)
+    return [
+        {by: one, header[0]: labels[first], header[1]: labels[second]}
+        for one, first, second in zip(ids, result.argmax, result.decoded, strict=True)
+    ]

@@ -1,0 +1,124 @@
+"""Sets of neighbouring levels, one for each item, and how often they have the gold level."""
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.decide.decode import labels_of
+from ordinate.decide.items import Positions, gold_levels
+from ordinate.errors import NoItems
+from ordinate.inference.result import Estimate, nowhere
+from ordinate.inference.small import wilson
+from ordinate.scale import Scale
+from ordinate.summary.tabulate import same_length
+
+Bools = NDArray[np.bool]
+
+
+@dataclass(frozen=True, eq=False)
+class LevelSets:
+    """Sets of neighbouring levels, one for each item, from a lowest to a highest level.
+
+    >>> sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
+    >>> sets.members.tolist(), sets.sizes.tolist(), sets.contains(["mid", "high"]).tolist()
+    ([[True, True, False], [False, True, False]], [2, 1], [True, False])
+    """
+
+    scale: Scale
+    low_positions: Positions
+    high_positions: Positions
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.low_positions)
+
+    @property
+    def low(self) -> NDArray[Any]:
+        """The label of the lowest level of each set."""
+        return labels_of(self.scale)[self.low_positions]
+
+    @property
+    def high(self) -> NDArray[Any]:
+        """The label of the highest level of each set."""
+        return labels_of(self.scale)[self.high_positions]
+
+    @property
+    def members(self) -> Bools:
+        """Whether each level [N, K] is in the set."""
+        levels = np.arange(len(self.scale))
+        return (self.low_positions[:, None] <= levels) & (levels <= self.high_positions[:, None])
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """How many levels each set has."""
+        return self.high_positions - self.low_positions + 1
+
+    def contains(self, gold: Any) -> Bools:
+        """Tell whether each set has the gold level of its item."""
+        levels = gold_levels(self.scale, gold)
+        same_length(len(levels), len(self), "gold labels", "sets")
+        return (self.low_positions <= levels) & (levels <= self.high_positions)
+
+
+@dataclass(frozen=True)
+class SetEvaluation:
+    """How often sets have the gold level, and how large they are."""
+
+    n: int
+    coverage: Estimate
+    coverage_by_level: dict[Hashable, Estimate]
+    mean_size: float
+    size_shares: dict[int, float]
+    empty_share: float
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        levels = {str(label): found.to_dict() for label, found in self.coverage_by_level.items()}
+        return {
+            "n": self.n,
+            "coverage": self.coverage.to_dict(),
+            "coverage_by_level": levels,
+            "mean_size": self.mean_size,
+            "size_shares": {str(size): share for size, share in self.size_shares.items()},
+            "empty_share": self.empty_share,
+            "notes": list(self.notes),
+        }
+
+
+def evaluate_sets(sets: LevelSets, gold: Any, level: float = 0.95) -> SetEvaluation:
+    """Return coverage, overall and by gold level, with Wilson's limits, and the sizes of sets.
+
+    >>> sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
+    >>> found = evaluate_sets(sets, ["mid", "high"])
+    >>> found.coverage.value, found.mean_size, found.size_shares
+    (0.5, 1.5, {1: 0.5, 2: 0.5, 3: 0.0})
+    """
+    held, levels = sets.contains(gold), gold_levels(sets.scale, gold)
+    if not len(levels):
+        raise NoItems("There are no items to evaluate: there are no sets.")
+    of_level = [held[levels == k] for k in range(len(sets.scale))]
+    shares = np.bincount(sets.sizes, minlength=len(sets.scale) + 1) / len(sets)
+    return SetEvaluation(
+        n=len(sets),
+        coverage=_share(held, level),
+        coverage_by_level={
+            label: _share(part, level)
+            for label, part in zip(sets.scale.labels, of_level, strict=True)
+        },
+        mean_size=float(sets.sizes.mean()),
+        size_shares={size: float(shares[size]) for size in range(1, len(shares))},
+        empty_share=float(shares[0]),
+        notes=sets.notes,
+    )
+
+
+def _share(held: Bools, level: float) -> Estimate:
+    if not len(held):
+        return nowhere(math.nan, "gold has no item of this level")
+    low, high = wilson(held.sum(), len(held), level)
+    return Estimate(float(held.mean()), float(low), float(high), "wilson")
