@@ -31,6 +31,10 @@ class BadProbabilities(OrdinateError):
     """Probabilities that are none, or of nobody knows which level."""
 
 
+class BadValues(OrdinateError):
+    """Targets or predictions that are no finite numbers."""
+
+
 class NotFitted(OrdinateError):
     """An answer that is asked for before anything was learned."""
 

@@ -14,10 +14,10 @@ from ordinate.errors import BadOption
 from ordinate.meta.cases import Places, compositions, every_table
 from ordinate.meta.marks import MARKS, agrees
 from ordinate.meta.properties import PROPERTIES
-from ordinate.meta.search import check
-from ordinate.meta.verdicts import FORMAL, Explained, Verdicts, facts, find_law
+from ordinate.meta.search import check, find_law
+from ordinate.meta.verdicts import Explained, Verdicts, facts
 from ordinate.metrics import all_metrics, find
-from ordinate.metrics.verified import in_a_line, properties_of, verified
+from ordinate.metrics.verified import FORMAL, in_a_line, properties_of, verified
 from ordinate.summary import Confusion
 
 NAMES = [metric.name for metric in all_metrics()]
@@ -124,7 +124,7 @@ def test_labels_are_stretched_by_any_gap_and_as_in_the_paper():
 
 def test_outputs_without_regard_to_gold_have_independent_tables():
     for law in ("constant_outputs", "random_outputs"):
-        for cases in PROPERTIES[law].cases(3, 3):
+        for cases in PROPERTIES[law].cases(3, 6):
             for table in (cases.before[cases.first], cases.after[cases.second]):
                 assert np.allclose(table.share, table.by_chance)
                 constant = (table.predicted > 0).sum(axis=-1) == 1
@@ -141,9 +141,11 @@ def test_the_file_covers_every_metric_and_every_property():
         assert list(found["properties"]) == list(PROPERTIES), name
         for cell in found["properties"].values():
             assert {"verdict", "verdict_with_empty_levels", "paper", "counterexample"} <= set(cell)
+            if find(name).required:
+                assert cell["sizes"] == {}
+                continue
             assert cell["max_levels"] >= 4
-            assert cell["max_items"] >= 6
-            assert cell["max_items"] == max(cell["sizes"].values())
+            assert cell["max_items"] == max(cell["sizes"].values()) >= 10
     assert all(verified(find(name))["tables"] >= 1_000_000 for name in CHECKABLE)
 
 
@@ -181,14 +183,11 @@ def _is_relabelled(e):
 
 def _has_an_unused_level(e):
     levels = len(e["scale"])
-    used = e["gold"] + e["before"]
     shifts = [
-        (place, [x + (x >= place) for x in e["gold"]], [x + (x >= place) for x in e["before"]])
+        ([x + (x >= place) for x in e["gold"]], [x + (x >= place) for x in e["before"]])
         for place in range(1, levels + 2)
     ]
-    assert e["scale_after"] == [*e["scale"], levels + 1]
-    assert used
-    return any((e["gold_after"], e["after"]) == (gold, out) for _, gold, out in shifts)
+    return e["scale_after"] == [*e["scale"], levels + 1] and (e["gold_after"], e["after"]) in shifts
 
 
 def _pairs(e, side):
@@ -246,8 +245,11 @@ def test_each_counterexample_holds_item_by_item(name, law, key):
     cell = properties_of(find(name))[law]
     example = cell[key]
     assert IS_CASE[law](example)
+    assert len(example["gold"]) <= cell["sizes"][str(len(example["scale"]))]
     if key == "counterexample":
         assert set(example["gold"]) == set(example["scale"])
+        if law != "unused_level" and example["gold_after"]:
+            assert set(example["gold_after"]) == set(example["scale_after"])
     scale, gold = (example[f"{x}_after"] or example[x] for x in ("scale", "gold"))
     before = _naive(name, example["scale"], example["gold"], example["before"])
     after = _naive(name, scale, gold, example["after"])
@@ -277,6 +279,39 @@ def test_a_search_at_a_small_bound_finds_what_is_on_file():
             if example and len(example["gold"]) <= small:
                 assert again[law]["verdict"] == cell["verdict"], name
                 assert again[law]["counterexample"] == example, name
+
+
+ENDS = {  # METRICS: what an unused level changes at an end
+    "ordinal_distance_linear",
+    "ordinal_distance_quadratic",
+    "oci",
+    "gwet_ac2",
+    "nmd",
+    "rnod",
+}
+BETWEEN = {  # and between two levels
+    *ENDS,
+    *("accuracy_within", "mae", "mse", "rmse", "macro_mae", "macro_mse", "max_mae", "bias", "uoc"),
+    *("linear_kappa", "quadratic_kappa", "weighted_kappa", "pearson", "ccc", "cosine"),
+    *("rennie_srebro", "cem_int"),
+}
+
+
+def test_unused_levels_change_the_metrics_that_are_known_to():
+    def changed(kind):
+        found = {name: properties_of(find(name))["unused_level"]["kinds"] for name in CHECKABLE}
+        return {name for name, kinds in found.items() if kinds[kind] == "violated"}
+
+    assert changed("at the top") == ENDS
+    assert changed("at the bottom") == {*ENDS, "cosine"}
+    assert changed("between") == BETWEEN
+
+
+def test_chance_corrected_metrics_are_0_for_outputs_that_ignore_gold():
+    for name in ("cohen_kappa", "linear_kappa", "quadratic_kappa", "cem_ord_chance_corrected"):
+        for law in ("constant_outputs", "random_outputs"):
+            cell = properties_of(find(name))[law]
+            assert (cell["lowest"], cell["highest"]) == pytest.approx((0, 0), abs=1e-12), name
 
 
 # --- what the paper says ----------------------------------------------------------------------
@@ -414,7 +449,7 @@ def test_a_metric_that_cannot_take_many_tables_is_refused():
         return table.counts.sum(axis=-1)
 
     assert first_axis(Confusion.of("1..2", [1, 2], [1, 1])) == 0.5
-    with pytest.raises(BadOption, match="first_axis fails for many tables at once"):
+    with pytest.raises(BadOption, match="first_axis fails for many tables at once: ValueError"):
         check([first_axis])
     with pytest.raises(BadOption, match="one number for each table"):
         check([rows])
@@ -436,11 +471,82 @@ def test_a_metric_of_one_table_is_called_one_by_one():
     assert estimate.low < 2 / 3 < estimate.high
 
 
+def test_infinite_values_are_larger_than_all_others():
+    @ordinate.metric(direction="minimize")
+    def surprise(table):
+        with np.errstate(divide="ignore"):
+            return -np.log(find("accuracy")(table))
+
+    (found,) = check(surprise, ["monotonicity", "symmetry"], most_items=3)
+    cell = facts(found)["monotonicity"]
+    assert cell["verdict"] == "tie_only"
+    assert cell["counterexample"]["values"] == pytest.approx([math.log(3)] * 2) or all(
+        value == "inf" for value in cell["counterexample"]["values"]
+    )
+    known = facts(check("accuracy", ["monotonicity"], most_items=3)[0])["monotonicity"]
+    assert (cell["ties"], cell["violations"]) == (known["ties"], 0)
+    json.dumps(cell, allow_nan=False)
+
+
+def test_small_values_are_not_taken_for_rounding():
+    @ordinate.metric(direction="maximize")
+    def tiny(table):
+        return 1e-12 * find("quadratic_kappa")(table)
+
+    (found,) = check(tiny, ["monotonicity", "unused_level"], most_items=4)
+    assert found.findings["monotonicity"].full.verdict == "violated"
+    assert found.findings["unused_level"].full.verdict == "violated"
+
+
+def test_a_metric_of_a_fixed_number_of_levels_is_checked_on_them():
+    costs = find("expected_cost(matrix=[[0,1,2],[1,0,1],[2,1,0]])")
+    (found,) = check(costs, most_items=4)
+    cells, known = facts(found), facts(check("mae", most_items=4)[0])
+    assert cells["monotonicity"]["sizes"] == {"3": 4}
+    assert cells["monotonicity"]["verdict"] == known["monotonicity"]["verdict"]
+    assert cells["unused_level"]["verdict"] == "undefined"
+
+
+def test_what_a_users_metric_does_wrong_is_said():
+    @ordinate.metric(direction="maximize", one_by_one=True)
+    def failing(table):
+        return 1 / int(table.counts[0, 0])
+
+    @ordinate.metric(direction="maximize")
+    def texts(_):
+        return "high"
+
+    with pytest.raises(BadOption, match="failing fails: ZeroDivisionError: division by zero"):
+        check(failing)
+    with pytest.raises(BadOption, match="texts fails"):
+        check(texts)
+    with pytest.raises(BadOption, match="direction='upwards' is not one of 'maximize'"):
+
+        @ordinate.metric(direction="upwards")
+        def nowhere(_):
+            return 0.0
+
+
+def test_names_and_bounds_of_a_search_are_checked():
+    with pytest.raises(BadOption, match="There is no property 'nope'"):
+        check("mae", ["nope"])
+    with pytest.raises(BadOption, match="at least 1"):
+        check("mae", most_items=0)
+
+
+def test_other_names_and_options_at_their_defaults_are_the_same_metric():
+    for name in ("adjacent_accuracy", "accuracy_within(n=1)"):
+        assert list(Verdicts.of([find(name)]).cells) == ["accuracy_within"]
+    assert list(Verdicts.of([find("accuracy_within(n=2)")], most_items=2).cells) == [
+        "accuracy_within(n=2)"
+    ]
+
+
 # --- in words -----------------------------------------------------------------------------------
 
 
 def test_a_property_is_found_by_name():
-    assert find_law("Unused level") == "unused_level"
+    assert find_law("Unused level") is PROPERTIES["unused_level"]
     with pytest.raises(BadOption, match="Did you mean 'monotonicity'"):
         find_law("monotonicty")
 

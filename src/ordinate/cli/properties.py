@@ -59,8 +59,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _found(options: argparse.Namespace) -> "Verdicts | Explained":
     from ordinate.cli.progress import ticking
-    from ordinate.meta.verdicts import Explained, Verdicts, find_law
+    from ordinate.meta.search import find_law
+    from ordinate.meta.verdicts import Explained, Verdicts
     from ordinate.metrics import all_metrics, find, split_expressions
+    from ordinate.metrics.verified import plain
 
     law = find_law(options.explain[1]) if options.explain else None
     wanted = options.explain[:1] if options.explain else options.metrics
@@ -70,4 +72,4 @@ def _found(options: argparse.Namespace) -> "Verdicts | Explained":
         verdicts = Verdicts.of(
             metrics, search=options.search, most_items=options.most_items, tick=tick
         )
-    return verdicts if law is None else Explained(metrics[0], law, verdicts)
+    return verdicts if law is None else Explained(plain(metrics[0]), law.name, verdicts)

@@ -8,7 +8,7 @@ from ordinate.evaluate.evaluation import BETTER
 from ordinate.metrics import Metric, all_metrics
 from ordinate.metrics.catalogue import OWN, choices_of
 from ordinate.metrics.references import REFERENCES
-from ordinate.metrics.verified import VERDICTS, in_a_line, properties_of
+from ordinate.metrics.verified import FORMAL, VERDICTS, in_a_line, properties_of
 from ordinate.report import Document, Grid
 
 TAKES = {  # how a metric takes the levels
@@ -16,8 +16,7 @@ TAKES = {  # how a metric takes the levels
     "order": "Uses only the order of the levels.",
     "names": "Ignores the order of the levels.",
 }
-FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")  # which the grid shows
-MARKS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
+SYMBOLS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
 LEGEND = (
     f"Formal: {', '.join(FORMAL).replace('_', ' ')}; · not violated by any small case (which is no "
     "proof), = ties, × violated, ? undefined. `ordinate properties` shows counterexamples."
@@ -70,7 +69,7 @@ def _grid(family: str, metrics: list[Metric]) -> Grid:
 
 def _formal(metric: Metric) -> str:
     found = properties_of(metric)
-    return "".join(MARKS[found[law]["verdict"]] for law in FORMAL) if found else ""
+    return "".join(SYMBOLS[found[law]["verdict"]] for law in FORMAL) if found else ""
 
 
 def _also(metric: Metric) -> str:
@@ -113,7 +112,7 @@ def _page(metric: Metric) -> Document:
         *metric.explanation.split("\n\n"),
         *([f"Formula: {metric.formula}"] if metric.formula else []),
         f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
-        TAKES[_assumes(metric)],
+        *([] if metric.family == OWN else [TAKES[_assumes(metric)]]),
         *_undefined(metric),
         f"Items without a prediction {unanswered}.",
     ]
@@ -165,6 +164,8 @@ def _range(metric: Metric) -> str:
 
 
 def _assumes(metric: Metric) -> str:
+    if metric.family == OWN:
+        return ""  # nobody has said
     if metric.assumes_equal_steps:
         return "equal steps"
     return "order" if metric.ordered else "names"

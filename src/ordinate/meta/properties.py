@@ -16,22 +16,26 @@ Relation = Literal["equal", "better"]
 PROPERTIES: dict[str, "Property"] = {}
 
 # The most items that are tried for each number of levels.
-TABLES = {2: 14, 3: 12, 4: 7, 5: 5}
+TABLES = {2: 14, 3: 12, 4: 8, 5: 5}
 PAIRS_OF_TABLES = {2: 10, 3: 8, 4: 5}
 GOLD = {2: 20, 3: 20, 4: 14, 5: 12}
-MARGINS = {2: 6, 3: 6, 4: 5}
+PRODUCTS = {2: 36, 3: 30, 4: 24}
 
 
 class Cases(NamedTuple):
-    """Pairs of tables, as places in two batches: `after` has to relate to `before`."""
+    """Pairs of tables, as places in two batches: `after` has to relate to `before`.
+
+    `kind` tells cases of a property apart that are worth a verdict of their own.
+    """
 
     before: Confusion
     after: Confusion
     first: Array
     second: Array
+    kind: str = ""
 
 
-Search = Callable[[int, int], Iterator[Cases]]
+Enumeration = Callable[[int, int], Iterator[Cases]]
 
 
 @dataclass(frozen=True)
@@ -45,13 +49,13 @@ class Property:
     says: str
     relation: Relation
     sizes: Mapping[int, int]
-    cases: Search = field(repr=False)
+    cases: Enumeration = field(repr=False)
 
 
-def law(relation: Relation, sizes: Mapping[int, int]) -> Callable[[Search], Property]:
+def law(relation: Relation, sizes: Mapping[int, int]) -> Callable[[Enumeration], Property]:
     """Declare a property: the docstring says what it asks for."""
 
-    def declare(search: Search) -> Property:
+    def declare(search: Enumeration) -> Property:
         says = " ".join((search.__doc__ or "").split())
         PROPERTIES[search.__name__] = Property(search.__name__, says, relation, sizes, search)
         return PROPERTIES[search.__name__]
@@ -76,7 +80,8 @@ def unused_level(levels: int, items: int) -> Iterator[Cases]:
     cells, tables, _ = every_table(levels, items)
     for place in range(levels + 1):
         wider = np.insert(np.insert(cells, place, 0, axis=1), place, 0, axis=2)
-        yield _each(tables, batch(wider))
+        kind = {0: "at the bottom", levels: "at the top"}.get(place, "between")
+        yield _each(tables, batch(wider))._replace(kind=kind)
 
 
 @law("better", TABLES)
@@ -128,18 +133,21 @@ def replication(levels: int, items: int) -> Iterator[Cases]:
 
 @law("equal", GOLD)
 def constant_outputs(levels: int, items: int) -> Iterator[Cases]:
-    """All constant outputs are worth the same."""
+    """All constant outputs for the same gold are worth the same."""
     gold = compositions(levels, items)
     constants = [batch(gold[:, :, None] * np.eye(levels, dtype=int)[k]) for k in range(levels)]
     for other in constants[1:]:
         yield _each(constants[0], other)
 
 
-@law("equal", MARGINS)
+@law("equal", PRODUCTS)
 def random_outputs(levels: int, items: int) -> Iterator[Cases]:
-    """All outputs that do not depend on gold are worth the same, whatever levels they prefer."""
-    gold = compositions(levels, items).astype(int)
-    for answers in range(2, items + 1):
+    """All outputs that do not depend on gold are worth the same, whatever levels they prefer.
+
+    Gold is the same.
+    """
+    for answers in (k for k in range(2, items + 1) if items % k == 0):
+        gold = compositions(levels, items // answers).astype(int)
         shares = compositions(levels, answers)
         shares = shares[(shares > 0).sum(axis=1) > 1]  # constant ones have a law of their own
         even = shares[np.argmin((shares.astype(int) ** 2).sum(axis=1))]

@@ -1,5 +1,6 @@
 """The search: every small case of every property, and the smallest one that a metric fails."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -9,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NotApplicable
+from ordinate.errors import BadOption, NotApplicable, suggest
 from ordinate.meta.cases import every_table
 from ordinate.meta.properties import PROPERTIES, Cases, Property
-from ordinate.metrics import Metric
+from ordinate.metrics import Metric, find
 from ordinate.metrics.catalogue import AXES
 from ordinate.summary import Confusion
 
@@ -20,7 +21,7 @@ Array = NDArray[Any]
 Verdict = Literal["violated", "tie_only", "not_violated", "undefined"]
 Tick = Callable[[float], None]
 
-ROUNDING = 1e-9  # relative to values over 1; real differences of so few items are far larger
+ROUNDING = 1e-9  # relative to the size of values; real differences of so few items are far larger
 THREADS = 2
 
 
@@ -45,6 +46,8 @@ class Tally:
     undefined: int = 0
     ties: int = 0
     violations: int = 0
+    low: float = math.inf  # of all values
+    high: float = -math.inf
     tie: Example | None = None
     violation: Example | None = None
 
@@ -71,6 +74,7 @@ class Finding:
     sizes: dict[int, int]
     full: Tally = field(default_factory=Tally)
     any: Tally = field(default_factory=Tally)
+    kinds: dict[str, Tally] = field(default_factory=dict)  # of full gold, where cases have kinds
     reason: str | None = None  # why there is nothing to say
 
 
@@ -81,10 +85,12 @@ class Checked:
     metric: Metric
     findings: dict[str, Finding]
     tables: int = 0  # on which the metric was computed
+    levels: tuple[int, ...] = ()  # for how many it can be computed
+    size: float = 1.0  # of its values, for what counts as rounding
 
 
 def check(
-    metrics: Iterable[Metric],
+    metrics: "Metric | str | Iterable[Metric | str]",
     properties: Sequence[str] = tuple(PROPERTIES),
     most_items: int | None = None,
     tick: Tick = lambda _: None,
@@ -93,12 +99,12 @@ def check(
 
     `most_items` bounds the search further. Nothing found is no proof: only small cases are tried.
     """
-    laws = [_limited(PROPERTIES[name], most_items) for name in properties]
-    checked = [
-        Checked(metric, {law.name: Finding(law, sizes) for law, sizes in laws})
-        for metric in metrics
-    ]
-    able = [one for one in checked if _is_able(one)]
+    if most_items is not None and most_items < 1:
+        raise BadOption(f"most_items={most_items!r} is not a whole number of at least 1.")
+    named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
+    laws = [_limited(find_law(name), most_items) for name in properties]
+    checked = [_tried(find(metric), laws) for metric in named]
+    able = [one for one in checked if one.levels]
     if not able:
         return checked
     sizes = sorted({(n, k) for _, most in laws for k in most for n in range(1, most[k] + 1)})
@@ -107,10 +113,22 @@ def check(
         for (items, levels), done in zip(sizes, work, strict=True):
             asked = [law for law, most in laws if items <= most.get(levels, 0)]
             found = {law.name: list(law.cases(levels, items)) for law in asked}
-            list(pool.map(partial(_judge, found=found), able))
+            fitting = [one for one in able if levels in one.levels]
+            list(pool.map(partial(_judge, found=found), fitting))
             tick(float(done / work[-1]))
     every_table.cache_clear()
     return checked
+
+
+def find_law(name: str) -> Property:
+    """Return a property by its name, or say which ones there are."""
+    plain = str(name).strip().lower().replace(" ", "_")
+    if plain not in PROPERTIES:
+        raise BadOption(
+            f"There is no property {name!r}.{suggest(plain, [*PROPERTIES])} There are: "
+            f"{', '.join(PROPERTIES)}."
+        )
+    return PROPERTIES[plain]
 
 
 def _tables(levels: int, items: int) -> float:
@@ -122,25 +140,38 @@ def _limited(law: Property, most_items: int | None) -> tuple[Property, dict[int,
     return law, {levels: min(items, most) for levels, items in law.sizes.items()}
 
 
-def _is_able(one: Checked) -> bool:
-    """Tell whether a metric can be checked; if not, say why in its findings."""
-    try:
-        refuse_unbatched(one.metric)
-    except (BadOption, NotApplicable) as problem:
-        if not one.metric.required:
-            raise
-        for finding in one.findings.values():
-            finding.reason = str(problem)
-        return False
-    return True
+def _tried(metric: Metric, laws: list[tuple[Property, dict[int, int]]]) -> Checked:
+    """Find out for which numbers of levels a metric can be computed, and how large it is."""
+    levels, problem, size = [], None, 0.0
+    for count in range(2, 2 + max(max(most) for _, most in laws)):
+        _, tables, _ = every_table(count, 3)
+        some = tables[np.linspace(0, len(tables.weights) - 1, 40).astype(int)]
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(metric(some), float)
+        except (BadOption, NotApplicable) as found:
+            problem = problem or found
+            continue
+        _refuse_unbatched(metric, some, values)
+        levels.append(count)
+        size = max(size, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
+    if problem is not None and not levels and not metric.required:
+        raise problem
+    findings = {
+        law.name: Finding(
+            law,
+            {k: n for k, n in most.items() if k in levels},
+            reason=None if levels else str(problem),
+        )
+        for law, most in laws
+    }
+    return Checked(metric, findings, levels=tuple(levels), size=size or 1.0)
 
 
-def refuse_unbatched(metric: Metric) -> None:
+def _refuse_unbatched(metric: Metric, tables: Confusion, together: Array) -> None:
     """Refuse a metric that does not take many tables at once as it takes each alone."""
-    _, tables, _ = every_table(3, 3)
-    some = tables[:: len(tables.weights) // 20]
-    together = metric(some)
-    alone = [metric(some[index]) for index in range(len(some.weights))]
+    with np.errstate(all="ignore"):
+        alone = [float(metric(tables[index])) for index in range(len(tables.weights))]
     if not np.allclose(together, alone, equal_nan=True):
         raise BadOption(
             f"{metric.name} gives other values for many tables at once than for each alone. {AXES}"
@@ -152,37 +183,61 @@ def _judge(one: Checked, found: dict[str, list[Cases]]) -> None:
 
     def valued(tables: Confusion) -> Array:
         if id(tables) not in values:
-            values[id(tables)] = np.asarray(one.metric(tables), float)
+            with np.errstate(all="ignore"):
+                values[id(tables)] = np.asarray(one.metric(tables), float)
             one.tables += len(tables.weights)
         return values[id(tables)]
 
     for name, parts in found.items():
         for cases in parts:
-            _count(one, one.findings[name], cases, valued)
+            if len(cases.after.scale) in one.levels:
+                _count(one, one.findings[name], cases, valued)
 
 
 def _count(
     one: Checked, finding: Finding, cases: Cases, valued: Callable[[Confusion], Array]
 ) -> None:
     before, after = valued(cases.before)[cases.first], valued(cases.after)[cases.second]
-    room = ROUNDING * np.maximum(1.0, np.maximum(np.abs(before), np.abs(after)))
+    finite = np.isfinite(before) & np.isfinite(after)
+    sizes = np.where(finite, np.maximum(np.abs(before), np.abs(after)), 0.0)
+    room = ROUNDING * np.maximum(one.size, sizes)
+    with np.errstate(invalid="ignore"):  # infinities of one sign are equal
+        old, new = one.metric.merit(before), one.metric.merit(after)
+        gain = np.where(before == after, 0.0, new - old)
+        apart = np.where(before == after, 0.0, np.abs(after - before))
+    undefined = np.isnan(before) | np.isnan(after)
     if finding.property.relation == "better":
-        gain = one.metric.merit(after) - one.metric.merit(before)
         wrong, ties = gain < -room, np.abs(gain) <= room
     else:
-        wrong, ties = np.abs(after - before) > room, np.zeros(len(before), bool)
-    undefined = np.isnan(before) | np.isnan(after)
-    full = (cases.before.gold[cases.first] > 0).all(axis=-1)
-    for tally, chosen in ((finding.any, slice(None)), (finding.full, full)):
-        tally.cases += int((~undefined[chosen]).sum())
-        tally.undefined += int(undefined[chosen].sum())
-        tally.ties += int(ties[chosen].sum())
-        tally.violations += int(wrong[chosen].sum())
-    for tally, kept in ((finding.any, np.ones_like(full)), (finding.full, full)):
-        if tally.violation is None and (wrong & kept).any():
-            tally.violation = _example(cases, int(np.argmax(wrong & kept)), before, after)
-        if tally.tie is None and (ties & kept).any():
-            tally.tie = _example(cases, int(np.argmax(ties & kept)), before, after)
+        wrong, ties = apart > room, np.zeros(len(before), bool)
+    full = _is_full(cases)
+    scopes = [
+        (finding.any, ~undefined, undefined),
+        (finding.full, full & ~undefined, full & undefined),
+    ]
+    if cases.kind:
+        tally = finding.kinds.setdefault(cases.kind, Tally())
+        scopes.append((tally, full & ~undefined, full & undefined))
+    for tally, chosen, lost in scopes:
+        tally.cases += int(chosen.sum())
+        tally.undefined += int(lost.sum())
+        tally.ties += int((ties & chosen).sum())
+        tally.violations += int((wrong & chosen).sum())
+        known = np.concatenate([before[chosen & finite], after[chosen & finite]])
+        tally.low = min(tally.low, float(known.min(initial=math.inf)))
+        tally.high = max(tally.high, float(known.max(initial=-math.inf)))
+        if tally.violation is None and (wrong & chosen).any():
+            tally.violation = _example(cases, int(np.argmax(wrong & chosen)), before, after)
+        if tally.tie is None and (ties & chosen).any():
+            tally.tie = _example(cases, int(np.argmax(ties & chosen)), before, after)
+
+
+def _is_full(cases: Cases) -> NDArray[np.bool_]:
+    """Tell in which cases every level occurs in gold, before and after; a new level need not."""
+    before = (cases.before.gold[cases.first] > 0).all(axis=-1)
+    if len(cases.before.scale) != len(cases.after.scale):
+        return np.asarray(before)
+    return np.asarray(before & (cases.after.gold[cases.second] > 0).all(axis=-1))
 
 
 def _example(cases: Cases, index: int, before: Array, after: Array) -> Example:

@@ -1,22 +1,23 @@
 """Properties of metrics for people: the paper's table searched again, with counterexamples."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadOption, suggest
+from ordinate.inference.result import finite
 from ordinate.meta.marks import COLUMNS, MARKS, agrees, mark
 from ordinate.meta.properties import PROPERTIES
-from ordinate.meta.search import Checked, Finding, check
+from ordinate.meta.search import Checked, Example, Finding, check
 from ordinate.metrics import Metric
-from ordinate.metrics.verified import VERDICTS, Cell, in_a_line, verified
+from ordinate.metrics.verified import FORMAL, VERDICTS, Cell, in_a_line, plain, verified
 from ordinate.report import Document, Grid
 
-FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")
 FURTHER = tuple(name for name in PROPERTIES if name not in FORMAL)
 DIFFERS = " ≠ paper"
+SAME = 1e-9  # a difference that is rounding
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
     "is no proof. 'ties' says that a value stays the same where it has to become better. Gold has "
@@ -41,7 +42,7 @@ class Verdicts:
         tick: Callable[[float], None] = lambda _: None,
     ) -> "Verdicts":
         """Return what is on file; search for metrics that are not, or for all if asked to."""
-        wanted = list(metrics)
+        wanted = [plain(metric) for metric in metrics]
         known = {m.expression: None if search else verified(m) for m in wanted}
         new = [metric for metric in wanted if known[metric.expression] is None]
         found: dict[str, dict[str, Any]] = {
@@ -173,7 +174,7 @@ class Explained:
         blocks: list[str | Grid] = [law.says, f"So the value has to {asked}."]
         if cell["reason"]:
             blocks.append(f"It cannot be checked: {cell['reason']}")
-        blocks += [_tried(cell), *_paper(cell)]
+        blocks += [*_tried(cell), *_paper(cell)]
         for key, words in (
             ("counterexample", "The smallest counterexample"),
             ("counterexample_with_empty_levels", "The smallest one if gold may lack levels"),
@@ -181,17 +182,6 @@ class Explained:
             if cell[key]:
                 blocks += [f"{words}: {in_a_line(cell[key])}.", *_tables(cell[key])]
         return Document(f"{self.metric.expression}: {_spaced(self.law)}", tuple(blocks))
-
-
-def find_law(name: str) -> str:
-    """Return the name of a property, or say which ones there are."""
-    plain = name.strip().lower().replace(" ", "_")
-    if plain not in PROPERTIES:
-        raise BadOption(
-            f"There is no property {name!r}.{suggest(plain, [*PROPERTIES])} There are: "
-            f"{', '.join(PROPERTIES)}."
-        )
-    return plain
 
 
 def facts(checked: Checked) -> dict[str, Cell]:
@@ -211,17 +201,26 @@ def _facts(name: str, law: str, finding: Finding) -> Cell:
         "ties": full.ties,
         "undefined_cases": full.undefined,
         "cases_with_empty_levels": loose.cases,
-        "max_levels": max(finding.sizes),
-        "max_items": max(finding.sizes.values()),
+        "lowest": finite(full.low),
+        "highest": finite(full.high),
+        "kinds": {kind: tally.verdict for kind, tally in finding.kinds.items()},
+        "max_levels": max(finding.sizes, default=0),
+        "max_items": max(finding.sizes.values(), default=0),
         "sizes": {str(levels): items for levels, items in finding.sizes.items()},
         "paper": mark(name, law),
-        "counterexample": full.example and asdict(full.example),
+        "counterexample": full.example and _plain(full.example),
         "counterexample_with_empty_levels": (
-            asdict(loose.example) if other and loose.example else None
+            _plain(loose.example) if other and loose.example else None
         ),
         "reason": finding.reason,
     }
     return cell | {"agrees": agrees(cell)}
+
+
+def _plain(example: Example) -> Cell:
+    """Return an example as plain values; infinite ones as texts, which JSON lacks."""
+    values = [value if math.isfinite(value) else str(value) for value in example.values]
+    return asdict(example) | {"values": values}
 
 
 def _spaced(name: str) -> str:
@@ -240,15 +239,30 @@ def _better(metric: Metric) -> str:
     return {"maximize": "rise", "minimize": "fall", "zero": "come nearer to 0"}[metric.direction]
 
 
-def _tried(cell: Cell) -> str:
+def _tried(cell: Cell) -> list[str]:
+    if not cell["sizes"]:
+        return []
     sizes = ", ".join(f"{n} items with {k} levels" for k, n in cell["sizes"].items())
-    return (
+    tried = (
         f"{VERDICTS[cell['verdict']].capitalize()} in {cell['cases']:,} cases in which every level "
         f"occurs in gold ({cell['violations']:,} violations, {cell['ties']:,} ties, "
         f"{cell['undefined_cases']:,} more undefined); if gold may lack levels, "
         f"{VERDICTS[cell['verdict_with_empty_levels']]} in {cell['cases_with_empty_levels']:,}. "
         f"Tried: all with at most {sizes}. What is not violated there is not proven."
     )
+    lines = [tried]
+    if cell["lowest"] is not None:
+        same = cell["highest"] - cell["lowest"] < SAME
+        values = (
+            f"is {cell['lowest']:.4g}"
+            if same
+            else (f"goes from {cell['lowest']:.4g} to {cell['highest']:.4g}")
+        )
+        lines.append(f"In these cases the value {values}.")
+    if cell["kinds"]:
+        kinds = (f"{kind} {VERDICTS[verdict]}" for kind, verdict in cell["kinds"].items())
+        lines.append(f"By place: {', '.join(kinds)}.")
+    return lines
 
 
 def _paper(cell: Cell) -> list[str]:
@@ -259,7 +273,7 @@ def _paper(cell: Cell) -> list[str]:
 
 
 def _tables(example: Cell) -> tuple[Grid, Grid]:
-    old, new = example["values"]
+    old, new = map(float, example["values"])
     scale = example["scale"]
     return (
         _table(f"Before: {old:.6g}", scale, example["gold"], example["before"]),

@@ -3,13 +3,13 @@
 # The catalogue lists the families in this order.
 # isort: off
 from ordinate.metrics import closeness, agreement, distance, ranking, per_level, clustering, path
-from ordinate.metrics import proper, calibration
+from ordinate.metrics import proper, calibration, regression
 
 # isort: on
 from ordinate.metrics.catalogue import Metric, all_metrics, find, metric, split_expressions
 
 FAMILIES = (closeness, agreement, distance, ranking, per_level, clustering, path)
-OF_PROBABILITIES = (proper, calibration)
+OF_PROBABILITIES, OF_VALUES = (proper, calibration), (regression,)
 
 __all__ = [
     "FAMILIES",

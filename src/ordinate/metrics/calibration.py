@@ -16,7 +16,8 @@ Array = NDArray[Any]
 
 def _bins(events: Events, count: int | None = None) -> Any:
     def parts(settings: Mapping[str, Any]) -> Parts:
-        return Parts(frozenset({(events, count or settings["bins"])}))
+        wanted = Parts(frozenset({(events, int(settings["bins"]))}))
+        return wanted if count is None else Parts(frozenset({(events, count)}))
 
     return parts
 
@@ -56,10 +57,12 @@ def ece_debiased(table: Reliability, *, bins: int = 10) -> Value:
     """Expected calibration error less what chance adds to the gaps of its bins, at least 0."""
     found = table.bins["top", bins]
     gap = np.abs(found.confidence - found.frequency)
-    error = np.sqrt(ratio(found.frequency * (1.0 - found.frequency), found.effective))
+    single = np.maximum(found.frequency * (1.0 - found.frequency), 0.0)
+    error = np.sqrt(ratio(single, found.effective))
     expected = np.where(error > 0, _folded_mean(gap, error), gap)
-    inner = np.where(found.items > 0, found.share * (2.0 * gap - expected), 0.0)
-    return np.maximum(inner.sum(axis=-1)[..., 0], 0.0)
+    inner = np.where(found.items > 0, found.weight * (2.0 * gap - expected), 0.0)
+    mean = ratio(inner.sum(axis=-1), found.weight.sum(axis=-1))[..., 0]
+    return np.maximum(mean, 0.0)
 
 
 def _folded_mean(mean: Array, deviation: Array) -> Array:
@@ -82,7 +85,7 @@ def mce(table: Reliability, *, bins: int = 10) -> Value:
     """Maximum calibration error: the largest gap of a bin, however few items it has."""
     found = table.bins["top", bins]
     gap = np.abs(found.confidence - found.frequency)[..., 0, :]
-    return np.where(np.isnan(gap), 0.0, gap).max(axis=-1)
+    return np.fmax.reduce(gap, axis=-1)  # empty bins have none
 
 
 @metric(
@@ -128,8 +131,8 @@ def ace(table: Reliability, *, bins: int = 10) -> Value:
     fine = table.bins["top", FINE]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]
     middle = ratio(weight.cumsum(axis=-1) - weight / 2, weight.sum(axis=-1)[..., None])
-    place = np.clip((middle * bins).astype(int), 0, bins - 1)
-    gaps_of = [np.abs(np.where(place == k, gap, 0.0).sum(axis=-1)) for k in range(bins)]
+    place = np.clip(np.nan_to_num(middle * bins).astype(int), 0, bins - 1)
+    gaps_of = [np.abs(np.where(place == k, gap, 0.0).sum(axis=-1)) for k in range(int(bins))]
     return ratio(np.sum(gaps_of, axis=0), weight.sum(axis=-1))
 
 

@@ -97,12 +97,16 @@ class Metric:
     def _together(self, tables: Any) -> Value:
         try:
             value = self.function(tables, **self.options)
-        except (TypeError, ValueError, IndexError) as problem:
-            if self.family != OWN or isinstance(problem, OrdinateError) or not tables.shape:
+            if self.family == OWN:
+                value = np.asarray(value, float)[()]
+        except OrdinateError:
+            raise
+        except Exception as problem:
+            if self.family != OWN:
                 raise
-            raise BadOption(
-                f"{self.name} fails for many tables at once: {problem}. {AXES}"
-            ) from problem
+            many, hint = (" for many tables at once", f" {AXES}") if tables.shape else ("", "")
+            what = f"{type(problem).__name__}: {problem}"
+            raise BadOption(f"{self.name} fails{many}: {what}.{hint}") from problem
         if np.shape(value) != tables.shape:
             raise BadOption(
                 f"{self.name} must return one number for each table: {tables.shape} of them, not "
@@ -117,6 +121,9 @@ class Metric:
         for index in np.ndindex(tables.shape):
             values[index] = self._together(tables[index])
         return values
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Metric":
+        return self  # nothing in it changes
 
     @property
     def expression(self) -> str:
@@ -257,6 +264,9 @@ def metric(
             parts=parts,
             aliases=aliases,
         )
+        if direction not in get_args(Direction):
+            known = ", ".join(map(repr, get_args(Direction)))
+            raise BadOption(f"{declared.name}: direction={direction!r} is not one of {known}.")
         taken = [name for name in (declared.name, *aliases) if (name, summary) in CATALOGUE]
         if taken:
             raise BadOption(f"A metric named {taken[0]!r} is already in the catalogue.")

@@ -9,9 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ordinate.metrics.catalogue import Metric
+from ordinate.metrics.catalogue import CATALOGUE, Metric, find
 
 Cell = dict[str, Any]  # what was found about a metric and a property
+FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")  # which tables show
 VERDICTS = {
     "violated": "violated",
     "tie_only": "ties",
@@ -32,10 +33,21 @@ def verified(metric: Metric) -> dict[str, Any] | None:
 
     `properties` has what was found, by property.
     """
-    name, found = metric.alias_of or metric.name, _shipped()
-    if metric.options or name not in found["properties"]:
+    name, found = plain(metric).expression, _shipped()
+    if name not in found["properties"]:
         return None
     return {"tables": found["tables"][name], "properties": found["properties"][name]}
+
+
+def plain(metric: Metric) -> Metric:
+    """Return a metric by its own name, without options that are the defaults."""
+    as_usual = metric.required == [] and all(
+        metric.defaults.get(key) == value for key, value in metric.options.items()
+    )
+    name = metric.alias_of or metric.name
+    return (
+        find(name, metric.summary) if as_usual and (name, metric.summary) in CATALOGUE else metric
+    )
 
 
 def properties_of(metric: Metric) -> dict[str, Cell]:
@@ -52,7 +64,7 @@ def in_a_line(example: Cell) -> str:
     'levels 1..3: gold 1 2, output 3 2 -> 2 2: 0.5 -> 0.5'
     """
     before, after = (_several(example[side]) for side in ("before", "after"))
-    old, new = _told_apart(*example["values"])
+    old, new = _told_apart(*map(float, example["values"]))
     start = f"levels {_levels(example['scale'])}: gold {_several(example['gold'])}, output {before}"
     if example["gold_after"] is None:
         return f"{start} -> {after}: {old} -> {new}"
@@ -73,9 +85,9 @@ def _levels(labels: Sequence[float]) -> str:
 
 
 def _told_apart(first: float, second: float) -> tuple[str, str]:
-    """Return two values with as many digits as tell them apart, four at least."""
-    for digits in range(4, 17):
+    """Return two values with as many digits as tell them apart, four to ten."""
+    for digits in range(4, 11):
         shown = f"{first:.{digits}g}", f"{second:.{digits}g}"
-        if shown[0] != shown[1] or abs(first - second) < 1e-9:
+        if shown[0] != shown[1] or first == second:
             break
     return shown

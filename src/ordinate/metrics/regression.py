@@ -1,0 +1,222 @@
+"""Errors of quantities, in the unit of the target and relative to its spread."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.metrics.arithmetic import Value, ratio
+from ordinate.metrics.catalogue import metric
+from ordinate.summary.moments import Moments, size_of
+
+Array = NDArray[Any]
+TRAIN = "train_mean"  # the constant prediction that training data suggest
+MIDDLE = "mean"  # the mean of the targets themselves
+ONE_VALUE = "all targets are equal"
+BASELINES = "baselines"
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum e^2,\; e = \text{prediction} - \text{target}",
+)
+def mse(table: Moments) -> Value:
+    """Mean squared error, in the squared unit."""
+    return ratio(table.squares, table.total)
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\sqrt{MSE}",
+)
+def rmse(table: Moments) -> Value:
+    """Root of the mean squared error, in the unit of the target. Large errors count most."""
+    return np.sqrt(ratio(table.squares, table.total))
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum |e|",
+)
+def mae(table: Moments) -> Value:
+    """Mean absolute error, in the unit of the target."""
+    return ratio(table.absolute, table.total)
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\text{median } |e|",
+    smooth=False,
+)
+def median_absolute_error(table: Moments) -> Value:
+    """Half of the errors are smaller: from a histogram, half a per cent from the exact value."""
+    return percentile(table, 0.5)
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\max |e|",
+    smooth=False,
+)
+def max_error(table: Moments) -> Value:
+    """The largest absolute error."""
+    return np.where(table.total > 0, table.largest, np.nan)[()]
+
+
+@metric(
+    family="errors",
+    direction="zero",
+    bounds=(-np.inf, np.inf),
+    formula=r"\frac{1}{N} \sum e",
+)
+def bias(table: Moments) -> Value:
+    """Mean error: above 0 predictions are too high."""
+    return np.where(table.total > 0, table.plain.e, np.nan)[()]
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"1 - \frac{MSE}{\sigma^2}",
+    undefined_when=ONE_VALUE,
+)
+def r2(table: Moments) -> Value:
+    """R²: the share of the variance of the targets that is explained; below 0 it is none.
+
+    σ is that of the evaluated targets (population).
+    """
+    return 1.0 - ratio(mse(table), table.plain.mean(2, 0))
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"1 - \frac{Var(e)}{\sigma^2}",
+    undefined_when=ONE_VALUE,
+)
+def explained_variance(table: Moments) -> Value:
+    """R² after the bias is taken out."""
+    return 1.0 - ratio(table.plain.mean(0, 2), table.plain.mean(2, 0))
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"1 - \frac{RMSE}{\sigma}",
+    undefined_when=ONE_VALUE,
+)
+def relative_accuracy(table: Moments) -> Value:
+    """One less the RMSE as a share of σ. This is not R², which is 1 - RMSE²/σ²."""
+    return 1.0 - ratio(rmse(table), np.sqrt(table.plain.mean(2, 0)))
+
+
+@metric(
+    family="explained",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{RMSE}{\sigma}",
+    undefined_when=ONE_VALUE,
+)
+def rmse_share(table: Moments) -> Value:
+    """RMSE as a share of σ of the evaluated targets."""
+    return ratio(rmse(table), np.sqrt(table.plain.mean(2, 0)))
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"\frac{Cov(y, \hat y)}{\sigma_y \sigma_{\hat y}}",
+    undefined_when="all targets, or all predictions, are equal",
+)
+def pearson(table: Moments) -> Value:
+    """Pearson's correlation of targets and predictions."""
+    of_y, together, of_p = _variances(table)
+    return np.clip(ratio(together, np.sqrt(of_y * of_p)), -1.0, 1.0)
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-1, 1),
+    formula=r"\frac{2\, Cov(y, \hat y)}"
+    r"{\sigma_y^2 + \sigma_{\hat y}^2 + (\bar y - \bar{\hat y})^2}",
+    reference="lin1989",
+    undefined_when="all targets and predictions are one and the same value",
+)
+def ccc(table: Moments) -> Value:
+    """Lin's concordance correlation: Pearson's, less what differs in mean and spread."""
+    of_y, together, of_p = _variances(table)
+    return ratio(2.0 * together, of_y + of_p + table.plain.e**2)
+
+
+def _variances(table: Moments) -> tuple[Array, Array, Array]:
+    """Return Var(y), Cov(y, p), Var(p) where p = y + e."""
+    of_y, both, of_e = (table.plain.mean(a, b) for a, b in ((2, 0), (1, 1), (0, 2)))
+    return of_y, of_y + both, of_y + 2.0 * both + of_e
+
+
+@metric(
+    family=BASELINES,
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\sqrt{\sigma^2 + (\bar y - c)^2}",
+)
+def baseline_rmse(table: Moments) -> Value:
+    """RMSE of the constant prediction c: the training mean, or the mean of the targets."""
+    constant = table.constants.get(TRAIN, table.plain.y)
+    return np.sqrt(table.plain.mean(2, 0) + (table.plain.y - constant) ** 2)
+
+
+@metric(
+    family=BASELINES,
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum |y - c|",
+    undefined_when="no constant was named before the data were read",
+)
+def baseline_mae(table: Moments) -> Value:
+    """MAE of the constant prediction c: the training mean, or the mean of the targets."""
+    name = TRAIN if TRAIN in table.constants else MIDDLE
+    if name not in table.constants:
+        return np.full(table.shape, np.nan)[()]
+    return ratio(table.spread[name], table.total)
+
+
+@metric(
+    family="explained",
+    direction="maximize",
+    bounds=(-np.inf, 1),
+    formula=r"1 - \frac{RMSE}{\text{baseline RMSE}}",
+    undefined_when="the baseline makes no error",
+)
+def skill(table: Moments) -> Value:
+    """By how much the RMSE is smaller than that of the constant prediction, as a share of it."""
+    return 1.0 - ratio(rmse(table), baseline_rmse(table))
+
+
+def percentile(table: Moments, share: float) -> Value:
+    """Return the size below which a share of the errors lies, from the histogram.
+
+    At most half a per cent away; nan where no histogram was asked for.
+    """
+    if table.histogram is None:
+        return np.full(table.shape, np.nan)[()]
+    places = sorted(table.histogram)
+    weights = np.stack([table.histogram[k] for k in places], axis=-1)
+    below = ratio(weights.cumsum(axis=-1), weights.sum(axis=-1)[..., None])
+    found = np.argmax(below >= share - 1e-12, axis=-1)
+    return np.array([size_of(k) for k in places])[found]
