@@ -21,6 +21,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 
 $(VENV)/.test: pyproject.toml constraints.txt
 	$(call install,$(VENV),-c constraints.txt -e '.[test]',.test)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt netcal
 
 $(VENV)-bench/.bench: pyproject.toml constraints.txt
 	$(call install,$(VENV)-bench,-c constraints.txt -e '.[bench]',.bench)
@@ -53,6 +54,9 @@ test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported vers
 bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
 	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/benchmarks.md
 	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/benchmarks-inference.md
+	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/benchmarks-probabilities.md
+	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/decoding-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/values.py --write docs/benchmarks-values.md
 
 coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
 	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/doubts.csv

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ordinate.evaluate.catalogue import Catalogue
-from ordinate.metrics import Metric, all_metrics
+from ordinate.evaluate.catalogue import TITLES, Catalogue
+from ordinate.metrics import KINDS, Metric, all_metrics
 from ordinate.metrics.references import REFERENCES
 
 ROOT = Path(__file__).parent.parent
@@ -37,12 +37,15 @@ def with_outputs(text: str) -> str:
 def reference() -> str:
     """Return the page of all metrics."""
     parts = [HEAD]
-    family = None
-    for metric in all_metrics():
-        if metric.family != family:
-            family = metric.family
-            parts.append(f"## {family.capitalize()}")
-        parts.append(section(metric))
+    for kind, summary in KINDS.items():
+        if kind != "labels":
+            parts.append(f"# {TITLES[kind]}")
+        family = None
+        for metric in all_metrics(summary):
+            if metric.family != family:
+                family = metric.family
+                parts.append(f"## {family.capitalize()}")
+            parts.append(section(metric))
     return "\n\n".join(parts) + "\n"
 
 
@@ -55,7 +58,8 @@ all K levels of the declared scale. L is the number of levels that occur in gold
 and D are the pairs of items in the same and in the opposite order, T_gold and T_pred the pairs that
 a side tells apart, m the smaller number of levels that occur on a side. G_k and P_k are the shares
 of gold and predictions up to level k. I is the mutual information, H an entropy. d is the distance
-of row and column, M the number of gold levels that occur."""
+of row and column, M the number of gold levels that occur. After the metrics of labels come those of
+probabilities, of quantities, of predictive intervals and of ensembles."""
 
 
 def section(metric: Metric) -> str:
@@ -71,7 +75,8 @@ def section(metric: Metric) -> str:
 
 def main() -> None:
     """Write everything."""
-    unknown = {m.reference for m in all_metrics()} - set(REFERENCES) - {""}
+    every = [metric for summary in KINDS.values() for metric in all_metrics(summary)]
+    unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")

@@ -22,52 +22,76 @@ if TYPE_CHECKING:
         evaluate,
         score,
     )
+    from ordinate.evaluate.calibration import (
+        Calibration,
+        calibration_report,
+        cefr_calibration_report,
+    )
     from ordinate.evaluate.compare import Comparison, compare
     from ordinate.evaluate.power import Plan, power
+    from ordinate.evaluate.value_comparison import compare_values
+    from ordinate.evaluate.values import Values, evaluate_values, regression_report
     from ordinate.inference import Estimate, Intervals
     from ordinate.metrics import Metric, metric
     from ordinate.metrics import all_metrics as metrics
     from ordinate.scale import Scale
     from ordinate.summary import Confusion
+    from ordinate.summary.normalization import Normalization
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
+    "Calibration": ("ordinate.evaluate.calibration", "Calibration"),
     "Comparison": ("ordinate.evaluate.compare", "Comparison"),
     "Confusion": ("ordinate.summary", "Confusion"),
     "Estimate": ("ordinate.inference", "Estimate"),
     "Evaluation": ("ordinate.evaluate", "Evaluation"),
     "Intervals": ("ordinate.inference", "Intervals"),
     "Metric": ("ordinate.metrics", "Metric"),
+    "Normalization": ("ordinate.summary.normalization", "Normalization"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
     "Plan": ("ordinate.evaluate.power", "Plan"),
     "Scale": ("ordinate.scale", "Scale"),
+    "Values": ("ordinate.evaluate.values", "Values"),
+    "calibration_report": ("ordinate.evaluate.calibration", "calibration_report"),
+    "cefr_calibration_report": ("ordinate.evaluate.calibration", "cefr_calibration_report"),
     "cefr_classification_report": ("ordinate.evaluate", "cefr_classification_report"),
     "classification_report": ("ordinate.evaluate", "classification_report"),
     "compare": ("ordinate.evaluate.compare", "compare"),
+    "compare_values": ("ordinate.evaluate.value_comparison", "compare_values"),
     "evaluate": ("ordinate.evaluate", "evaluate"),
+    "evaluate_values": ("ordinate.evaluate.values", "evaluate_values"),
     "metric": ("ordinate.metrics", "metric"),
     "metrics": ("ordinate.metrics", "all_metrics"),
     "power": ("ordinate.evaluate.power", "power"),
+    "regression_report": ("ordinate.evaluate.values", "regression_report"),
     "score": ("ordinate.evaluate", "score"),
 }
 
 __all__ = [
+    "Calibration",
     "Comparison",
     "Confusion",
     "Estimate",
     "Evaluation",
     "Intervals",
     "Metric",
+    "Normalization",
     "OrdinateError",
     "Plan",
     "Scale",
+    "Values",
+    "calibration_report",
+    "cefr_calibration_report",
     "cefr_classification_report",
     "classification_report",
     "compare",
+    "compare_values",
     "evaluate",
+    "evaluate_values",
     "metric",
     "metrics",
     "power",
+    "regression_report",
     "score",
 ]
 

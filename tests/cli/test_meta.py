@@ -80,6 +80,27 @@ def test_without_test_cases_the_items_are_split_at_random():
     assert any("split at random into 6 parts" in note for note in found["notes"])
 
 
+def test_a_single_test_case_is_split_like_none(tmp_path):
+    for file in (tmp_path / "gold.tsv", *tmp_path.glob("runs/*")):
+        file.write_text(re.sub(r"(?m)^t\d\d\t", "t\t", file.read_text().partition("\n")[2]))
+    found = judged(*RUNS, "--cases", "6", "--metrics", "mae")
+    assert without_source(found) == without_source(expected("mae", None, cases=6))
+    assert any(note.startswith("t is the only test case: ") for note in found["notes"])
+
+
+@pytest.mark.parametrize("runs", [["runs"], ["runs/*.tsv"], ["runs/a.tsv", "runs/b.tsv",
+                                  "runs/c.tsv", "runs/gold.tsv"]])  # fmt: skip
+def test_the_gold_file_among_the_runs_is_left_out_with_a_note(runs, tmp_path):
+    (tmp_path / "gold.tsv").rename(tmp_path / "runs" / "gold.tsv")
+    found = judged(*runs, "--gold", "runs/gold.tsv", *SCALE, *NAMED, "--metrics", "mae")
+    assert found["systems"] == list(NAMES)
+    assert "runs/gold.tsv is the gold file, and no run." in found["notes"]
+
+
+def test_the_help_fits_into_a_terminal():
+    assert max(map(len, run("meta", "--help").out.partition("examples:")[0].splitlines())) <= 80
+
+
 def test_options_are_those_of_python():
     options = ("--alpha", "0.2", "--interval", "0.8", "--unanimity", "strict", "--seed", "2")
     lists = ("--metrics", "mae,weighted_kappa(power=1)", "--references", "accuracy,mae")

@@ -7,11 +7,11 @@ import shlex
 import pytest
 
 from command import run
-from ordinate.cli.study import EXAMPLES
+from ordinate.cli.study import EXAMPLES, READ_AS
 from ordinate.meta import fit, synthetic
 from ordinate.meta.fit import Search
 from ordinate.meta.study import study
-from ordinate.meta.synthetic import FITTED, SEARCHED
+from ordinate.meta.synthetic import CHOICES, FITTED, SEARCHED, Reading
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,24 @@ def test_without_options_there_are_five_seeds_and_both_readings():
     assert max(map(len, ran.out.splitlines())) <= 88
 
 
+def test_options_make_a_reading_that_is_shown_alone_beside_the_paper():
+    options = ("--seeds", "1", "--option", "errors=independent", "--option", "values=pooled")
+    own = {"chosen": Reading(errors="independent", values="pooled")}
+    assert studied(*options) == json.loads(json.dumps(study([0], own).to_dict()))
+    ran = run("study", "synthetic", *options)
+    assert "Reading 'chosen': differs from the literal one in errors=independent" in ran.out
+    assert "Coverage, chosen reading" in ran.out
+    assert "paper" in ran.out
+
+
+def test_the_help_names_every_option_and_choice():
+    named = dict(re.findall(r"^  (\w+) +(\w+(?:, \w+)*)$", READ_AS, re.MULTILINE))
+    assert named == {name: ", ".join(choices) for name, choices in CHOICES.items()}
+    ran = run("study", "--help")
+    assert READ_AS in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 88
+
+
 def test_a_search_has_seeds_of_its_own(quick):
     assert studied("--search")["best"]["options"] == FITTED.options
     assert quick == [SEARCHED]
@@ -96,6 +114,16 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path):
         (("synthetic", "--seeds", "0"), "--seeds takes a number of at least 1, not 0"),
         (("synthetic", "--seeds", "100000"), "1 to 1,000"),
         (("synthetic", "--seed", "x"), "invalid int value"),
+        (("synthetic", "--option", "errors"), "takes NAME=VALUE, such as errors=independent, not"),
+        (("synthetic", "--option", "=exact"), "takes NAME=VALUE"),
+        (("synthetic", "--option", "erors=exact"), "Did you mean 'errors'?"),
+        (("synthetic", "--option", "errors=Exact"), "not 'Exact'. Did you mean 'exact'?"),
+        (("synthetic", "--option", "errors="), "The option errors takes exact or independent"),
+        (
+            ("synthetic", "--option", "errors=exact", "--option", "errors=independent"),
+            "--option errors=… is given twice",
+        ),
+        (("synthetic", "--search", "--option", "errors=exact"), "--search tries every choice"),
         (("real",), "invalid choice: 'real'"),
         ((), "required: study"),
         (("synthetic", "-o", "no/where.txt"), "cannot be written"),

@@ -53,7 +53,7 @@ def kinds(campaign: Campaign, file: str) -> dict[str, tuple]:
 # --- plain Python --------------------------------------------------------------------------------
 
 
-class Judged(NamedTuple):
+class Checked(NamedTuple):
     """What is irregular in a file, by kind (count, line, text), and the good answers by key."""
 
     irregular: dict[str, tuple[int, int | None, str]]
@@ -79,7 +79,7 @@ def naive(data: bytes, known: set | None, header: list[str] | None = None, delim
                 answers[case, key] = value
         if kind is not None:
             found.setdefault(kind, [0, number, line.replace("\t", "\\t")])[0] += 1
-    return Judged({k: tuple(x) for k, x in found.items()}, answers, list(dict.fromkeys(keys)))
+    return Checked({k: tuple(x) for k, x in found.items()}, answers, list(dict.fromkeys(keys)))
 
 
 def bad_line(row: list[str], width: int, known: set | None) -> Kind | None:
@@ -453,8 +453,12 @@ def test_patterns_and_files_join_folders():
     assert read_campaign("x/run.tsv", ["?/run.tsv"]).panel.systems == ("y/run", "z/run")
     with pytest.raises(BadInput, match=r"x/run.tsv is named twice: name each run once"):
         read_campaign("gold.tsv", ["x", "x/run.tsv"])
-    with pytest.raises(BadInput, match=r"gold.tsv is the gold file: name each run once"):
+    with pytest.raises(BadInput, match=r"no runs besides the gold file gold.tsv"):
         read_campaign("gold.tsv", ["gold.tsv"])
+    assert (
+        "x/run.tsv is the gold file, and no run."
+        in read_campaign("x/run.tsv", ["x/run.tsv", "y/run.tsv"]).notes
+    )
     with pytest.raises(BadInput, match=r"Gold is one file, and \*/run.tsv fits 3"):
         read_campaign("*/run.tsv", ["x"])
 

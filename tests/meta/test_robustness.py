@@ -1,6 +1,7 @@
 """Rankings over test cases: every measure equals its definition, written out in plain loops."""
 
 import math
+import time
 from itertools import combinations
 
 import numpy as np
@@ -115,6 +116,16 @@ def test_an_undefined_test_case_is_left_out_of_that_systems_mean_only():
     )
 
 
+def test_an_infinite_test_case_makes_the_mean_infinite_and_both_kinds_undefined():
+    inf = math.inf
+    found = mean_merits([[[0.2, -inf], [inf, 0.8], [inf, -inf], [-inf, NAN]]])[0]
+    assert found.tolist()[:2] == [-inf, inf]
+    assert math.isnan(found[2])
+    assert found[3] == -inf
+    half = mean_merits([[[0.2, -inf], [inf, 0.8]]], [1, 0])[0]
+    assert half.tolist() == [0.2, inf]
+
+
 # --- robustness ----------------------------------------------------------------------------------
 
 
@@ -150,6 +161,59 @@ def test_robustness_does_not_depend_on_how_much_fits_into_memory(monkeypatch):
     whole = robustness(merits)
     monkeypatch.setattr("ordinate.meta.robustness.LARGE", 1)
     assert robustness(merits) == pytest.approx(whole)
+
+
+def test_robustness_ranks_infinite_values_like_others():
+    merits = sampled(3)
+    endless = np.where(merits == merits.min(axis=1, keepdims=True), -math.inf, merits)
+    assert robustness(endless) == pytest.approx(robustness(merits))
+    assert agreement(np.where(merits < 0.2, -math.inf, merits)).max() <= 1.0
+    assert spearman([-math.inf, 1, 2, math.inf, NAN], [1, 2, 3, 4, 0]) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_measures_never_leave_their_bounds_by_rounding(seed):
+    rng = np.random.default_rng(seed)
+    merits = np.repeat(rng.normal(size=(1, 7, 1)), 13, axis=2)
+    assert robustness(merits)[0] == 1.0
+    systems, cases = (rng.multinomial(n, [1 / n] * n, 40) for n in (7, 13))
+    assert set(robustness(merits, systems, cases)[:, 0]) == {1.0}
+    assert set(agreement(np.concatenate([merits, -merits])).ravel()) == {1.0, -1.0}
+
+
+@pytest.mark.parametrize("holes", [0.1, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_many_patterns_of_undefined_values_change_the_way_and_not_the_value(
+    seed, holes, monkeypatch
+):
+    merits = sampled(seed, holes=holes, cases=9)
+    monkeypatch.setattr("ordinate.meta.robustness.MOST_RANKINGS", 1)
+    expected = [naive_robustness(table) for table in merits]
+    assert robustness(merits) == pytest.approx(np.array(expected), nan_ok=True)
+    monkeypatch.setattr("ordinate.meta.robustness.LARGE", 100)
+    assert robustness(merits) == pytest.approx(np.array(expected), nan_ok=True)
+    rng = np.random.default_rng(seed)
+    systems, cases = (rng.multinomial(n, [1 / n] * n, 3) for n in (5, 9))
+    pairs = rng.integers(0, 9, (3, 20, 2))
+    found = robustness(merits, systems, cases, pairs)
+    for draw in range(3):
+        drawn = np.repeat(range(5), systems[draw])
+        for index, table in enumerate(merits):
+            kept = [(a, b) for a, b in pairs[draw] if a != b]
+            values = [rank_correlation(table[drawn, a], table[drawn, b]) for a, b in kept]
+            assert found[draw, index] == pytest.approx(mean(values), nan_ok=True)
+
+
+def test_a_thousand_test_cases_with_undefined_values_take_seconds():
+    rng = np.random.default_rng(0)
+    merits = rng.normal(size=(1, 30, 1000)) + rng.normal(size=(1, 30, 1))
+    merits[rng.random(merits.shape) < 0.03] = NAN
+    systems, cases = (rng.multinomial(n, [1 / n] * n, 20) for n in (30, 1000))
+    start = time.perf_counter()
+    value = robustness(merits)[0]
+    drawn = robustness(merits, systems, cases, rng.integers(0, 1000, (20, 300, 2)))
+    assert time.perf_counter() - start < 20  # seconds; about two on a free machine
+    assert drawn.mean() == pytest.approx(value, abs=0.1)
 
 
 def test_robustness_is_nan_where_no_two_test_cases_can_be_compared():
@@ -237,6 +301,14 @@ def test_equal_systems_are_rarely_told_apart_whatever_the_metric():
 def test_one_system_far_from_equal_others_is_told_apart_from_all_of_them():
     merits = np.random.default_rng(3).normal(size=(2, 5, 20)) + 10.0 * (np.arange(5) == 2)[:, None]
     assert discriminative_power(merits, Draws(200)).tolist() == [0.4, 0.4]  # 4 pairs of 10
+
+
+def test_infinite_values_hide_every_difference():
+    merits = np.random.default_rng(3).normal(size=(1, 5, 20)) + 10.0 * (np.arange(5) == 2)[:, None]
+    merits[0, 0, 0] = -math.inf
+    assert discriminative_power(merits, Draws(200)).tolist() == [0.0]
+    merits[0, :, 0] = -math.inf
+    assert math.isnan(discriminative_power(merits, Draws(200))[0])
 
 
 def test_a_level_that_no_shuffle_can_reach_is_refused():

@@ -13,7 +13,7 @@ from scipy import stats
 from ordinate.errors import BadOption
 from ordinate.meta import synthetic
 from ordinate.meta.fit import Fit, Search, descend, search
-from ordinate.meta.published import COLUMNS, EXCHANGED, REFERENCE, TABLE_3
+from ordinate.meta.published import EXCHANGED, REFERENCE, TABLE_3, TABLE_3_COLUMNS
 from ordinate.meta.study import POST_HOC, READINGS, Outcome, Study, published, study
 from ordinate.meta.synthetic import (
     CHOICES,
@@ -23,6 +23,8 @@ from ordinate.meta.synthetic import (
     LITERAL,
     RATIOS,
     SEARCHED,
+    Kind,
+    Reading,
     gold_levels,
     predictions,
     tables,
@@ -33,6 +35,7 @@ from ordinate.metrics.references import REFERENCES
 from ordinate.report import RENDERERS, render
 from ordinate.summary import Confusion
 
+PAGE = Path(__file__).parents[2] / "docs" / "synthetic.md"
 SIZE = 40  # documents of a small test case
 
 
@@ -50,6 +53,36 @@ def chance():
 @pytest.fixture(scope="module")
 def result():
     return study(seeds=[0, 1])
+
+
+# --- readings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_choice_that_an_option_does_not_have_is_refused(name):
+    for value in ("x", "", None, 1, CHOICES[name], np.array(CHOICES[name])):
+        with pytest.raises(BadOption, match=f"The option {name} takes {CHOICES[name][0]}"):
+            Reading(**{name: value})
+
+
+def test_a_choice_is_spelled_as_it_is_and_the_right_spelling_is_suggested():
+    with pytest.raises(BadOption, match=r"not 'Independent'\. Did you mean 'independent'\?"):
+        Reading(errors="Independent")
+    with pytest.raises(BadOption, match=r"takes weak or strict, not 'Strict'\. Did you mean"):
+        replace(LITERAL, unanimity="Strict")
+
+
+def test_an_option_that_no_reading_has_is_refused():
+    with pytest.raises(BadOption, match=r"no option 'erors'.* Did you mean 'errors'\?.*deviation"):
+        LITERAL.with_option("erors", "exact")
+
+
+def test_the_literal_reading_has_the_first_choice_of_every_option():
+    assert LITERAL.options == {name: choices[0] for name, choices in CHOICES.items()}
+
+
+def test_literally_random_values_are_rounded_as_gold_is():
+    assert LITERAL.random == "rounded"
 
 
 # --- gold ----------------------------------------------------------------------------------------
@@ -153,10 +186,29 @@ def test_proximity_assigns_the_level_half_way_to_a_random_position(gold, chance)
         assert made[place] == case[(position + other) // 2 - 1]
 
 
-def test_proximity_assigns_the_level_half_way_to_a_random_level(gold, chance):
-    made = mistakes("prox", gold, chance, proximity="level")
+@pytest.mark.parametrize(
+    ("choice", "rounded"), [("level_down", math.floor), ("level_up", math.ceil)]
+)
+def test_proximity_assigns_the_level_half_way_to_a_random_level(gold, chance, choice, rounded):
+    made = mistakes("prox", gold, chance, proximity=choice)
     for place, level, _, _, luck in each(gold, chance):
-        assert made[place] == (level + 1 + int(luck * LEVELS)) // 2
+        assert made[place] == rounded((level + 1 + int(luck * LEVELS)) / 2)
+
+
+def test_half_a_position_up_or_down_makes_no_difference_that_can_be_seen(monkeypatch):
+    def upwards(gold, chance, _):
+        position = np.arange(1, gold.shape[-1] + 1)
+        other = 1 + np.floor(gold.shape[-1] * chance)
+        place = np.ceil((position + other) / 2).astype(int) - 1
+        return np.take_along_axis(np.broadcast_to(gold, place.shape), place, axis=-1)
+
+    def means():
+        trials = [Trial(seed) for seed in range(5)]
+        return np.array([[t.coverages(r) for r in (LITERAL, FITTED)] for t in trials]).mean(axis=0)
+
+    down = means()
+    monkeypatch.setitem(KINDS, "prox", Kind(upwards, "proximity", KINDS["prox"].stream))
+    assert 0 < np.abs(means() - down).max() < 0.001
 
 
 # --- ratios --------------------------------------------------------------------------------------
@@ -236,7 +288,7 @@ def naive_coverages(seed, reading):
 
     ratios = {(s, o): ratio(s, o) for s, o in itertools.permutations(range(len(made)), 2)}
     return [
-        [naive_column(row, ratios, [k != column for k, _ in made]) for column in COLUMNS]
+        [naive_column(row, ratios, [k != column for k, _ in made]) for column in TABLE_3_COLUMNS]
         for row in overall
     ]
 
@@ -293,9 +345,9 @@ def test_every_option_makes_a_difference():
 
 
 def test_the_published_table_has_the_metrics_and_columns_of_the_experiment():
-    assert ("all", *KINDS) == COLUMNS
+    assert ("all", *KINDS) == TABLE_3_COLUMNS
     assert all(find(name).name == name for name in TABLE_3)
-    assert {len(row) for row in TABLE_3.values()} == {len(COLUMNS)}
+    assert {len(row) for row in TABLE_3.values()} == {len(TABLE_3_COLUMNS)}
     assert REFERENCE in REFERENCES
 
 
@@ -334,9 +386,9 @@ def test_the_json_has_every_number_beside_the_published_one(result):
         assert found["options"] == reading.options
         assert {*found["coverage"]} == {*TABLE_3}
         cells = {(m, c): cell for m, row in found["coverage"].items() for c, cell in row.items()}
-        assert {c for _, c in cells} == {*COLUMNS}
+        assert {c for _, c in cells} == {*TABLE_3_COLUMNS}
         for (metric, column), cell in cells.items():
-            assert cell["published"] == TABLE_3[metric][COLUMNS.index(column)]
+            assert cell["published"] == TABLE_3[metric][TABLE_3_COLUMNS.index(column)]
             assert cell["mean"] == pytest.approx(np.mean(cell["values"]))
             assert cell["sd"] == pytest.approx(np.std(cell["values"], ddof=1))
         far = [abs(cell["mean"] - cell["published"]) for cell in cells.values()]
@@ -348,7 +400,7 @@ def test_the_json_has_every_number_beside_the_published_one(result):
 def test_the_headline_is_what_the_table_says(result):
     for outcome in result.outcomes.values():
         for c, (column, lead) in enumerate(outcome.leads().items()):
-            assert column == COLUMNS[c]
+            assert column == TABLE_3_COLUMNS[c]
             by_name = dict(zip(METRICS, outcome.mean[:, c], strict=True))
             mine, flat = by_name.pop("cem_ord"), by_name["cem_ord_flat"]
             best = max(by_name, key=by_name.__getitem__)
@@ -391,7 +443,7 @@ def test_every_format_can_be_written(result, form):
 
 def test_the_records_are_one_for_each_number(result):
     rows = result.rows()
-    assert len(rows) == len(READINGS) * len(METRICS) * len(COLUMNS)
+    assert len(rows) == len(READINGS) * len(METRICS) * len(TABLE_3_COLUMNS)
     assert rows[0]["published"] == 0.81
 
 
@@ -472,7 +524,7 @@ def test_a_search_reports_what_was_tried():
     deviations = [row["deviation"] for row in found.rows()]
     assert deviations == sorted(deviations)
     text = " ".join(str(found).split())
-    assert f"{len(tried):,} of 82,944 readings were tried" in text
+    assert f"{len(tried):,} of 124,416 readings were tried" in text
     assert POST_HOC in text
 
 
@@ -487,12 +539,20 @@ def test_a_fit_counts_the_columns_that_the_claim_holds_in(result):
     )
 
 
+def test_the_page_says_how_far_coverages_are_and_how_they_vary():
+    page = " ".join(PAGE.read_text("utf-8").split())
+    literal, fitted = study().outcomes.values()
+    spread = np.array([literal.spread, fitted.spread])
+    far = [f"{outcome.deviations().mean():.3f}" for outcome in (literal, fitted)]
+    assert f"over seeds is {spread.min():.4f} to {spread.max():.4f}," in page
+    assert f"is {far[0]} under the literal reading and {far[1]} under the fitted one" in page
+
+
 @pytest.mark.slow
 def test_the_fitted_reading_is_what_the_search_finds():
     found = search()
     assert found.best == FITTED
-    page = (Path(__file__).parents[2] / "docs" / "synthetic.md").read_text("utf-8")
-    assert " ".join(str(found).split()) in " ".join(page.split())
+    assert " ".join(str(found).split()) in " ".join(PAGE.read_text("utf-8").split())
 
 
 def test_a_study_of_ones_own_readings_has_their_names():

@@ -144,6 +144,15 @@ def test_an_undefined_value_improves_on_nothing_and_nothing_improves_on_it():
     ]
 
 
+def test_infinite_values_are_compared_like_others():
+    merits = [[[-math.inf], [-math.inf], [0.1]], [[0.2], [0.1], [0.3]]]
+    assert unanimous_improvement(improvements(merits)).tolist() == [
+        [0, 1, -1],
+        [-1, 0, -1],
+        [1, 1, 0],
+    ]
+
+
 def test_no_reference_metric_is_an_error():
     with pytest.raises(ValueError, match="at least one reference metric"):
         improvements(np.empty((0, 2, 2)))

@@ -16,6 +16,7 @@ from ordinate.cli.options import (
     names,
     reported,
 )
+from ordinate.cli.values import add_values, evaluated
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ METHODS = (
     "t",
 )
 BELOW = 3  # the exit code of --fail-under
+NOT_GROUPED = "Intervals of probabilities take items for units, not the groups."
 
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a
@@ -47,6 +49,7 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
   ordinate evaluate essays.csv --groups writer --second-gold level_2 --losses cem_ord
   ordinate evaluate results.csv --gold level --probabilities p_
+  ordinate evaluate densities.csv --task values --target density --unit kg/m³ --by family
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
@@ -100,7 +103,12 @@ def add_to(commands: Any) -> None:
         action="store_true",
         help="accept probabilities that sum to 0.99 to 1.01 instead of 1",
     )
-    add("--bins", metavar="N", type=int, default=10, help="of the calibration report (default: 10)")
+    add(
+        "--bins",
+        metavar="N",
+        help="of the calibration report (default: 10); with --task values, rising edges such as "
+        "500,600: the quantities are evaluated as levels, too",
+    )
     add_labels(parser)
     add_draws(parser)
     add(
@@ -123,6 +131,13 @@ def add_to(commands: Any) -> None:
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
     add_own(parser)
+    add(
+        "--task",
+        choices=("labels", "values"),
+        default="labels",
+        help="levels, or quantities with units (default: labels)",
+    )
+    add_values(parser)
     parser.set_defaults(run=run)
 
 
@@ -130,13 +145,21 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
     from ordinate.cli.output import keep_apart, replacing
 
-    limits = [metric_value("--fail-under", text) for text in options.fail_under]
+    limits = [
+        metric_value("--fail-under", text, _kind(options.task, text)) for text in options.fail_under
+    ]
     inputs = (*options.files, options.gold_file, options.map)
     keep_apart(inputs, (options.output, options.items))
-    found: list[Evaluation] = []
+    judged = [metric for metric, _ in limits]
+    if any(_of_probabilities(metric) for metric in judged) and options.probabilities is None:
+        raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
+    found: list[Any] = []
 
-    def result() -> "Evaluation":
-        found.append(_evaluated(options, [metric for metric, _ in limits], items))
+    def result() -> Any:
+        if options.task == "values":
+            found.append(evaluated(options, judged, _intervals(options)))
+        else:
+            found.append(_evaluated(options, judged, items))
         return found[0]
 
     with replacing(options.items, force=options.force) as items:
@@ -157,12 +180,16 @@ def _evaluated(
     of_labels, of_probabilities = by_kind(options.metrics)
     metrics = chosen(of_labels)
     known = {metric.expression for metric in metrics}
-    metrics += [metric for metric in judged if metric.expression not in known]
+    metrics += [
+        metric
+        for metric in judged
+        if metric.expression not in known and not _of_probabilities(metric)
+    ]
     columns, how = _columns(options), _intervals(options)
     scale = Scale.of(options.scale) if options.scale is not None else None
     calibration = None
     if options.probabilities is not None:
-        calibration, origin = _calibrated(options, of_probabilities, scale)
+        calibration, origin = _calibrated(options, of_probabilities, judged, scale)
         if options.predicted is None:
             return _most_probable(options, calibration, metrics, origin)
         scale = calibration.summary.scale
@@ -205,7 +232,7 @@ def _columns(options: argparse.Namespace) -> "Columns":
 
 
 def _calibrated(
-    options: argparse.Namespace, metrics: Any, scale: "Scale | None"
+    options: argparse.Namespace, metrics: Any, judged: "list[Metric]", scale: "Scale | None"
 ) -> "tuple[Calibration, Origin]":
     from dataclasses import replace
 
@@ -217,12 +244,16 @@ def _calibrated(
 
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
-    wanted = wanted_metrics(metrics, options.bins)
+    bins = _bins(options.bins)
+    wanted = wanted_metrics(metrics, bins)
+    known = {metric.expression for metric in wanted}
+    wanted += [metric for metric in judged if _of_probabilities(metric)]
+    wanted = [m for k, m in enumerate(wanted) if k < len(known) or m.expression not in known]
     found = count_probabilities(
         options.files,
         replace(_columns(options), by=None, groups=None, second_gold=None),
         names("--probabilities", options.probabilities),
-        parts_of(wanted, options.bins),
+        parts_of(wanted, bins),
         scale,
         options.missing,
         renormalize=options.renormalize,
@@ -230,9 +261,10 @@ def _calibrated(
         watch=watch,
     )
     how = _intervals(options)
-    result = Calibration.from_blocks(found.blocks, wanted, bins=options.bins, interval=how)
+    notes = (NOT_GROUPED,) if options.groups is not None and how is not None else ()
+    result = Calibration.from_blocks(found.blocks, wanted, bins=bins, interval=how, notes=notes)
     predicted = f"the most probable of {', '.join(found.columns)}"
-    return result, Origin(found.gold, predicted, found.files, None, found.notes)
+    return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
 
 
 def _most_probable(
@@ -257,6 +289,24 @@ def _most_probable(
     return replace(result, probabilities=found)
 
 
+def _kind(task: str, metric: str) -> type:
+    """Return the summary of which a metric is a function."""
+    from ordinate.evaluate import by_kind, needs_probabilities
+    from ordinate.summary import Confusion
+    from ordinate.summary.moments import Moments
+    from ordinate.summary.reliability import Reliability
+
+    if task == "values":
+        return Moments
+    return Reliability if needs_probabilities(by_kind([metric.partition("=")[0]])[1]) else Confusion
+
+
+def _bins(text: str | None) -> int:
+    if text is not None and not (text.isdecimal() and int(text)):
+        raise BadOption(f"--bins takes a whole number of at least 1, not {text!r}.")
+    return 10 if text is None else int(text)
+
+
 def _intervals(options: argparse.Namespace) -> "Intervals | None":
     from ordinate.inference import Intervals
 
@@ -267,10 +317,15 @@ def _intervals(options: argparse.Namespace) -> "Intervals | None":
     )
 
 
-def _judge(result: "Evaluation", limits: "list[tuple[Metric, float]]") -> int:
+def _of_probabilities(metric: "Metric") -> bool:
+    return metric.summary.__name__ == "Reliability"
+
+
+def _judge(result: Any, limits: "list[tuple[Metric, float]]") -> int:
     failed = 0
     for metric, limit in limits:
-        value = result.metrics[metric.expression].value
+        scores = result.probabilities if _of_probabilities(metric) else result
+        value = scores.metrics[metric.expression].value
         equal = math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-12)
         if not (equal or metric.better(value, limit)):
             shown = "undefined" if math.isnan(value) else f"{value:.6g}"

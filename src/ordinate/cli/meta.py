@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 
 DRAWS = 1_000
 
+DESCRIPTION = """\
+Judge metrics by systems on the same items: which metric captures all quality
+aspects that reference metrics stand for (coverage), ranks systems alike in
+every test case (robustness, stability) and tells them apart (discriminative
+power). Each file is the run of a system and --gold the file of gold levels; or,
+with --systems, the systems are columns of one file and --gold is one, too.
+"""
+
 EXAMPLES = """examples:
   ordinate meta runs/*.tsv --gold gold.tsv
   ordinate meta runs --gold gold.tsv --test-case entity --id tweet --value polarity --lenient
@@ -29,11 +37,7 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "meta",
         help="judge metrics by the systems that you have",
-        description="Judge metrics by systems on the same items: which metric captures all quality "
-        "aspects that reference metrics stand for (coverage), ranks systems alike in every test "
-        "case (robustness, stability) and tells them apart (discriminative power). Each file is "
-        "the run of a system and --gold the file of gold levels; or, with --systems, the systems "
-        "are columns of one file and --gold is one, too.",
+        description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -59,7 +63,8 @@ def add_to(commands: Any) -> None:
         metavar="N",
         type=int,
         default=10,
-        help="parts of the items at random, where no test cases are named (default: 10)",
+        help="parts of the items at random, where fewer than two test cases are named "
+        "(default: 10)",
     )
     add(
         "--alpha",
@@ -127,10 +132,10 @@ def run(options: argparse.Namespace) -> int:
 def _judged(options: argparse.Namespace) -> "Judgement":
     from ordinate.cli.progress import ticking
     from ordinate.evaluate import chosen
-    from ordinate.meta.judgement import REFERENCES, Judging, judge
+    from ordinate.meta.judgement import REFERENCE_METRICS, Judging, judge
 
     metrics = None if options.metrics is None else chosen(options.metrics)
-    references = chosen(REFERENCES if options.references is None else options.references)
+    references = chosen(REFERENCE_METRICS if options.references is None else options.references)
     Judging(options.interval, options.draws, options.seed, options.alpha, options.unanimity)
     panel, origin, irregular = (_wide if options.systems is not None else _campaign)(options)
     with ticking("judging") as tick:

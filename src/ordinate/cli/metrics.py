@@ -9,6 +9,7 @@ from ordinate.cli.options import add_own
 EXAMPLES = """examples:
   ordinate metrics
   ordinate metrics cem_ord
+  ordinate metrics --of probabilities
   ordinate metrics --format json
 """
 
@@ -25,6 +26,11 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")
     parser.add_argument(
+        "--of",
+        choices=("labels", "probabilities", "values", "intervals", "ensembles"),
+        help="metrics of what (default: labels; a NAME is looked for in all)",
+    )
+    parser.add_argument(
         "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
     )
     add_own(parser)
@@ -34,9 +40,11 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
     from ordinate.evaluate.catalogue import Catalogue
-    from ordinate.metrics import find
     from ordinate.report import render
 
-    catalogue = Catalogue((find(options.name),)) if options.name else Catalogue.whole()
+    kind = options.of
+    catalogue = (
+        Catalogue.of(options.name, kind) if options.name else Catalogue.whole(kind or "labels")
+    )
     sys.stdout.write(render(catalogue, options.format))
     return 0

@@ -176,8 +176,8 @@ def names(option: str, text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def metric_value(option: str, text: str) -> "tuple[Metric, float]":
-    """Return metric and number of METRIC=VALUE."""
+def metric_value(option: str, text: str, summary: type | None = None) -> "tuple[Metric, float]":
+    """Return metric and number of METRIC=VALUE; a metric of labels unless said otherwise."""
     from ordinate.metrics import find
 
     expression, _, number = text.rpartition("=")
@@ -187,4 +187,4 @@ def metric_value(option: str, text: str) -> "tuple[Metric, float]":
         value = math.nan
     if not expression or math.isnan(value):
         raise BadOption(f"{option} takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
-    return find(expression), value
+    return (find(expression) if summary is None else find(expression, summary)), value

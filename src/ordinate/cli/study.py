@@ -1,17 +1,36 @@
 """`ordinate study`: experiments on metrics themselves, run again."""
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import add_output, reported
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, brief
 
 if TYPE_CHECKING:
     from ordinate.meta.fit import Search
     from ordinate.meta.study import Study
+    from ordinate.meta.synthetic import Reading
 
+READ_AS = """options of a reading, and their choices, the literal one first:
+  deviation    grid, drawn
+  outside      nearest, redrawn
+  errors       exact, independent
+  majority     fourth, most_frequent
+  random       rounded, discrete, other
+  tag_end      clamp, wrap
+  ordinal_end  clamp, wrap, stay
+  proximity    position, level_down, level_up
+  kendall      tau_a, tau_b, gamma
+  f_levels     either, gold, all
+  undefined    zero, left_out
+  values       mean, pooled
+  unanimity    weak, strict
+  pairs        ordered, unordered
+"""
 EXAMPLES = """examples:
   ordinate study synthetic
+  ordinate study synthetic --option errors=independent --option values=pooled
   ordinate study synthetic --seed 10 --seeds 2 --format json
   ordinate study synthetic --search -o search.txt
 
@@ -25,7 +44,7 @@ def add_to(commands: Any) -> None:
         "study",
         help="run an experiment on metrics again",
         description="Run an experiment on metrics again, and show it beside the published figures.",
-        epilog=EXAMPLES,
+        epilog=f"{READ_AS}\n{EXAMPLES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -37,6 +56,14 @@ def add_to(commands: Any) -> None:
         "--search",
         action="store_true",
         help="look for the reading of the text that fits the published figures best (minutes)",
+    )
+    add(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="run a reading of your own, in place of the literal and the fitted one: the literal "
+        "one with this option set, such as errors=independent; may be repeated",
     )
     add_output(parser)
     parser.set_defaults(run=run)
@@ -51,13 +78,34 @@ def run(options: argparse.Namespace) -> int:
 def _studied(options: argparse.Namespace) -> "Study | Search":
     from ordinate.cli.progress import ticking
     from ordinate.meta.fit import search
-    from ordinate.meta.study import SEEDS, study
+    from ordinate.meta.study import READINGS, SEEDS, study
     from ordinate.meta.synthetic import SEARCHED
 
     usual = SEARCHED if options.search else SEEDS
     seeds = _seeds(options, usual[0], len(usual))
+    if options.search and options.option:
+        raise BadOption("--search tries every choice; it does not go with --option.")
+    readings = {"chosen": _reading(options.option)} if options.option else READINGS
     with ticking("searching" if options.search else "running") as tick:
-        return search(seeds, tick=tick) if options.search else study(seeds, tick=tick)
+        return search(seeds, tick=tick) if options.search else study(seeds, readings, tick=tick)
+
+
+def _reading(texts: Iterable[str]) -> "Reading":
+    """Return the literal reading with the options of NAME=VALUE set."""
+    from ordinate.meta.synthetic import LITERAL
+
+    reading, given = LITERAL, set()
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise BadOption(
+                f"--option takes NAME=VALUE, such as errors=independent, not {brief(text)}."
+            )
+        if name in given:
+            raise BadOption(f"--option {name}=… is given twice; a reading has one choice.")
+        reading = reading.with_option(name, value)
+        given.add(name)
+    return reading
 
 
 def _seeds(options: argparse.Namespace, first: int, count: int) -> range:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ordinate.data.clusters import clusters, numbered
 from ordinate.data.engine import Connection, connect
+from ordinate.data.faults import answers_of, checked_by
 from ordinate.data.files import Watch
 from ordinate.data.irregular import Irregularity, Kind, in_order, refuse
-from ordinate.data.judging import answers_of, judged_by
 from ordinate.data.layout import (
     CampaignColumns,
     Layout,
@@ -79,7 +79,9 @@ def read_campaign(
         lines = Lines(connection, Path(folder), columns.delimiter, columns.encoding)
         file = lines.gold(gold)
         campaign = _Campaign(connection, lines, columns, lenient=lenient)
-        return campaign.run(file, lines.runs(runs, file[1]), scale, missing)
+        found, same = lines.runs(runs, file[1])
+        campaign.notes += [f"{name} is the gold file, and no run." for name in same]
+        return campaign.run(file, found, scale, missing)
 
 
 class _Campaign:
@@ -141,7 +143,7 @@ class _Campaign:
             self.notes.append(
                 f"No scale was declared: the gold labels are of the preset {preset!r}."
             )
-        levels, _ = self._judged(labels, by_test_case=self.by_test_case)
+        levels, _ = self._checked(labels, by_test_case=self.by_test_case)
         if not (levels < len(self.scale)).any():
             refuse([] if self.lenient else self.irregular)
             raise NoItems(f"{self.file} has no item with a label on the scale.")
@@ -153,7 +155,7 @@ class _Campaign:
         by_test_case = self.by_test_case and layout.test_case is not None
         if self.by_test_case and not by_test_case:
             self._check_unique()
-        levels, there = self._judged(self._labels(), by_test_case=by_test_case)
+        levels, there = self._checked(self._labels(), by_test_case=by_test_case)
         lacking = labelled & ~there
         if lacking.any():
             first = self._ids(np.flatnonzero(lacking)[:1])[0]
@@ -210,13 +212,13 @@ class _Campaign:
             "columns, id and value."
         )
 
-    # --- judging lines -----------------------------------------------------------------------
+    # --- checking lines ----------------------------------------------------------------------
 
     def _labels(self) -> list[str]:
         labels = "SELECT DISTINCT value FROM answers WHERE kind IS NULL AND value <> ''"
         return [row[0] for row in self._query(f"{labels} ORDER BY 1")]
 
-    def _judged(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
+    def _checked(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
         """Find the kind of every line; return the level of each id of gold, and which are there."""
         levels = self.spelling.levels(self.scale, labels)[: len(labels)]
         self.connection.execute(
@@ -224,14 +226,14 @@ class _Campaign:
             "unnest($2::INTEGER[]) AS level",
             [labels, levels.tolist()],
         )
-        judged = judged_by(len(self.scale), by_test_case=by_test_case)
-        self._query(f"CREATE OR REPLACE TEMP TABLE judged AS {judged}")
+        checked = checked_by(len(self.scale), by_test_case=by_test_case)
+        self._query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
         self._collect()
         none = len(self.scale)
         found = read_arrays(
             self.connection,
             f"SELECT place, coalesce(max(level) FILTER (kind IS NULL), {none}) AS level "
-            "FROM judged WHERE place IS NOT NULL GROUP BY place",
+            "FROM checked WHERE place IS NOT NULL GROUP BY place",
             self.file,
         )
         answers, there = np.full(self.places, none, np.int16), np.zeros(self.places, bool)
@@ -241,7 +243,7 @@ class _Campaign:
     def _collect(self) -> None:
         """Count the irregular lines by their kinds."""
         found = self._query(
-            "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) FROM judged "
+            "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) FROM checked "
             "WHERE kind IS NOT NULL GROUP BY kind"
         )
         self.irregular += in_order(

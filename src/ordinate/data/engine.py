@@ -24,4 +24,6 @@ def engine() -> Any:
 
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
-    return engine().connect(config=ALONE)
+    connection = engine().connect(config=ALONE)
+    connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
+    return connection

@@ -40,31 +40,32 @@ class Lines(Reader):
             raise BadInput(f"Gold is one file, and {text} fits {len(found)}.")
         return found[0]
 
-    def runs(self, texts: list[str], gold: Path) -> list[Found]:
-        """Return the files of names, patterns and folders; gold is no run."""
-        found = [file for text in texts for file in self._runs(text, gold)]
-        seen = {gold.resolve()}
+    def runs(self, texts: list[str], gold: Path) -> tuple[list[Found], list[str]]:
+        """Return the files of names, patterns and folders, and those of them that are gold."""
+        named = [file for text in texts for file in self._runs(text, gold)]
+        same = [name for name, path in named if path.resolve() == gold.resolve()]
+        found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
+        seen: set[Path] = set()
         for name, path in found:
             if path.resolve() in seen:
-                twice = "is the gold file" if path.resolve() == gold.resolve() else "is named twice"
-                raise BadInput(f"{name} {twice}: name each run once.")
+                raise BadInput(f"{name} is named twice: name each run once.")
             seen.add(path.resolve())
         if not found:
-            raise BadInput("There are no runs. Name their files, or a folder of them.")
-        return found
+            besides = f" besides the gold file {same[0]}" if same else ""
+            raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
+        return found, same
 
     def _runs(self, text: str, gold: Path) -> list[Found]:
+        """Return the files of one name, pattern or folder."""
         named = self.found(text)
         if named[0][0] != text or not named[0][1].is_dir():
             files = [(name, path) for name, path in named if not path.is_dir()]
         else:
             files = _inside(named[0][1])
-        if [name for name, _ in files] == [text]:
-            return files
-        kept = [(name, path) for name, path in files if path.resolve() != gold.resolve()]
-        if not kept:
+        alone = [name for name, _ in files] == [text]
+        if not alone and all(path.resolve() == gold.resolve() for _, path in files):
             raise BadInput(f"There are no runs in {text}: it has no files besides gold.")
-        return kept
+        return files
 
     # --- lines -------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +19,9 @@ from ordinate.data.sources import Source, literal, open_sources, read, read_arra
 from ordinate.data.spelling import Spelling, coded
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, brief
 from ordinate.scale import Scale
-from ordinate.summary.probabilities import ROWS, places
+from ordinate.summary.probabilities import ROWS, places, row_named
 from ordinate.summary.reliability import Counter, Parts, Reliability
+from ordinate.summary.tabulate import DROP, SHOWN, absent
 
 Array = NDArray[Any]
 CHUNK = 8 * ROWS  # rows that leave the engine together
@@ -36,6 +37,7 @@ class CountedProbabilities:
     columns: tuple[str, ...]  # of the levels, lowest first
     files: tuple[str, ...]
     notes: tuple[str, ...]
+    joined: dict[str, int] | None = None  # counts of ids, where files were joined
 
 
 def count_probabilities(
@@ -60,14 +62,15 @@ def count_probabilities(
         files = reader.sources(paths)
         found = expanded(named, files[0])
         wanted = replace(columns, predicted=found[0], probabilities=found)
-        planner = Planner(connection, gold_files, files, wanted)
+        planner = Planner(connection, [_without(g, found) for g in gold_files], files, wanted)
         reading = _Reading(connection, planner, reader.folder)
         scale = reading.scale(scale)
         order = places(scale, found)
         summary = reading.summary(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
-    return CountedProbabilities(summary, planner.gold, in_order, names, tuple(planner.notes))
+    notes = tuple(planner.notes)
+    return CountedProbabilities(summary, planner.gold, in_order, names, notes, reading.joined)
 
 
 def expanded(named: tuple[str, ...], source: Source) -> tuple[str, ...]:
@@ -84,12 +87,19 @@ def expanded(named: tuple[str, ...], source: Source) -> tuple[str, ...]:
     return found
 
 
+def _without(source: Source, columns: tuple[str, ...]) -> Source:
+    """Return a file of gold without probabilities, which may be those of another system."""
+    kept = {name: sql for name, sql in source.columns.items() if name not in columns}
+    return replace(source, columns=kept)
+
+
 class _Reading:
     """Rows on their way from files to a summary, kept by the engine on disk."""
 
     def __init__(self, connection: Connection, planner: Planner, folder: Path) -> None:
         self.connection, self.planner = connection, planner
         self.items = planner.items()
+        self.keyed = self.items[0].keyed
         self.spelling = Spelling(planner.columns.renamed)
         weights = planner.columns.weights
         self.places = Places(connection, self.items, self.spelling, weights)
@@ -97,6 +107,7 @@ class _Reading:
         read(connection, f"ATTACH {literal(str(folder / 'rows.db'))} AS kept", self.items[0].name)
         for part, items in enumerate(self.items):
             self._keep(part, items)
+        self.joined = self._joined() if self.keyed else None
         self.labels = sorted({label for k in range(len(self.items)) for label in self._labels(k)})
 
     def _keep(self, part: int, items: Items) -> None:
@@ -107,10 +118,21 @@ class _Reading:
             for k in range(len(self.planner.columns.probabilities))
         ]
         weight = [f"{WEIGHT} AS weight"] if self.planner.columns.weights is not None else []
-        chosen = ", ".join(["gold", *weight, *numbers])
-        kept = "in_gold AND in_predicted" if items.keyed else "true"
-        query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) WHERE {kept}"
+        chosen = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
+        kept = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
+        query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) {kept}"
         read(self.connection, query, items.name)
+
+    def _joined(self) -> dict[str, int]:
+        counts = {
+            "matched": "in_gold AND in_predicted",
+            "missing": "NOT in_predicted",
+            "unknown": "NOT in_gold",
+        }
+        chosen = ", ".join(f"count(*) FILTER ({condition})" for condition in counts.values())
+        query = f"SELECT {chosen} FROM ({self.items[0].sql})"
+        (found,) = read(self.connection, query, self.items[0].name)
+        return dict(zip(counts, found, strict=True))
 
     def _labels(self, part: int) -> list[str]:
         query = f"SELECT DISTINCT gold FROM kept.rows{part} WHERE gold IS NOT NULL"
@@ -133,23 +155,60 @@ class _Reading:
         blocks: int | None,
     ) -> Reliability:
         """Return the sum of the summaries of all files."""
+        if missing != "drop":
+            self._refuse_unmatched()
         levels = self.spelling.levels(scale, self.labels)
         found = []
         for part, items in enumerate(self.items):
-            counter = Counter(scale, parts, renormalize=renormalize, blocks=blocks)
+            counter = Counter(
+                scale,
+                parts,
+                renormalize=renormalize,
+                blocks=blocks,
+                place=partial(self._place, part),
+            )
+            name = self.predictions or items.name
             for arrays in self._chunks(part, items.name):
                 rows = np.stack([arrays[f"p{k}"] for k in order], axis=1)
-                _add(counter, items.name, levels[arrays["gold"]], rows, arrays, missing)
+                _add(counter, name, levels[arrays["gold"]], rows, arrays, missing)
             found.append(counter)
-        filled = [counter for counter in found if counter.seen]
-        if not filled:
+        if not any(counter.seen for counter in found):
             self.places.refuse_nothing("evaluate")
-        return reduce(add, (counter.summary() for counter in filled))
+        if not any(counter.items.any() for counter in found):
+            next(counter for counter in found if counter.seen).refuse_nothing()
+        return reduce(add, (counter.summary() for counter in found))
+
+    @property
+    def predictions(self) -> str:
+        """The names of the files of probabilities, where gold is in another one."""
+        planner = self.planner
+        return ", ".join(source.name for source in planner.files) if planner.gold_files else ""
+
+    def _refuse_unmatched(self) -> None:
+        """Refuse gold levels of items without probabilities."""
+        if self.keyed:
+            alive = "" if self.planner.columns.weights is None else f" AND {WEIGHT} > 0"
+            query = (
+                f"SELECT id FROM ({self.items[0].sql}) WHERE NOT in_predicted{alive} ORDER BY id"
+            )
+            ids = [row[0] for row in read(self.connection, query, self.items[0].name)]
+            if ids:
+                shown = [f"id {found}" for found in ids[:SHOWN]]
+                n = len(ids) + (self.joined or {})["matched"]
+                way = f"Leave them out with {DROP}."
+                raise absent(len(ids), n, "rows of probabilities", shown, way)
+
+    def _place(self, part: int, row: int) -> str:
+        """Return how errors name a row: by its id, where files are joined."""
+        if not self.keyed:
+            return row_named(row)
+        query = f"SELECT id FROM kept.rows{part} WHERE rowid = {row}"
+        return f"id {read(self.connection, query, self.items[part].name)[0][0]}"
 
     def _chunks(self, part: int, name: str) -> Iterator[dict[str, Array]]:
         table = f"kept.rows{part}"
         count = int(read(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
-        chosen = f"* REPLACE ({coded('gold', self.labels)} AS gold)"
+        chosen = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({coded('gold', self.labels)} AS gold)"
         for start in range(0, count, CHUNK):
             where = f"rowid >= {start} AND rowid < {start + CHUNK}"
             query = f"SELECT {chosen} FROM {table} WHERE {where} ORDER BY rowid"

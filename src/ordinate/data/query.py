@@ -219,7 +219,10 @@ def column_of(source: Source, column: str) -> str:
 def label_of(source: Source, column: str) -> str:
     """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
     text = f"nullif(CAST({column_of(source, column)} AS VARCHAR), '')"
-    return f"nullif({text}, 'nan')" if column in source.numbers else text
+    if column not in source.numbers:
+        return text
+    # Other questions about NaN are answered from a file's statistics, which leave it out.
+    return f"CASE WHEN isfinite({column_of(source, column)}) THEN {text} END"
 
 
 def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:

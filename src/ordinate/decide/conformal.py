@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.decide.estimator import Estimator
-from ordinate.decide.items import Floats, Positions, gold_levels
+from ordinate.decide.items import Floats, Positions, gold_levels, groups_of, several
 from ordinate.decide.sets import LevelSets
-from ordinate.errors import BadInput, BadOption, MissingLabels, NoItems, brief
+from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.scale import Scale, resolve
-from ordinate.scale.encode import Groups, factorise
-from ordinate.scale.labels import is_missing
+from ordinate.scale.encode import Groups
 from ordinate.summary.probabilities import probability_array, same_rows
-from ordinate.summary.tabulate import same_length
 
 ROUNDED = 1e-12  # of a number that should be whole
 SHOWN = 5  # levels or groups that a note names
@@ -75,7 +73,7 @@ class OrdinalSets(Estimator):
             raise NoItems("There are no items to learn sets from: there are no rows.")
         of = Groups([None], np.zeros(len(levels), np.int64))
         if groups is not None:
-            of = _grouped(groups, len(levels))
+            of = groups_of(groups, len(levels), "rows of probabilities")
         scores = joining_scores(rows)[np.arange(len(levels)), levels]
         thresholds, counts = self._learned(scores, levels, of, len(scale))
         self.scale_, self.thresholds_ = scale, thresholds
@@ -116,10 +114,15 @@ class OrdinalSets(Estimator):
             raise BadInput(f"Groups were given to {both}.")
         if groups is None or self.groups_ is None:
             return self.thresholds_, []
-        of, known = _grouped(groups, n), {value: row for row, value in enumerate(self.groups_)}
+        of, known = (
+            groups_of(groups, n, "rows of probabilities"),
+            {value: row for row, value in enumerate(self.groups_)},
+        )
         table = np.vstack([self.thresholds_, np.full(len(self.scale_), np.inf)])
         new = [value for value in of.values if value not in known]
-        notes = [f"Not seen in fit, so all levels are in their sets: {_shown(new)}."] if new else []
+        notes = (
+            [f"Not seen in fit, so all levels are in their sets: {several(new)}."] if new else []
+        )
         rows = np.array([known.get(value, len(known)) for value in of.values], np.intp)
         return table[rows[of.codes]], notes
 
@@ -131,7 +134,7 @@ class OrdinalSets(Estimator):
         needed = math.ceil(1.0 / self.alpha - 1.0 - ROUNDED)
         grouped = self.groups_ is not None
         each = " of each level" * self.per_level + " of each group" * grouped
-        short = f" of {_shown([self._called(*cell) for cell in np.argwhere(few)])}" if each else ""
+        short = f" of {several([self._called(*cell) for cell in np.argwhere(few)])}" if each else ""
         levels = "such a level" if self.per_level else "every level"
         needs = f"alpha={self.alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{needs}: {levels} is in each set{' of the group' * grouped}."]
@@ -177,18 +180,3 @@ def threshold(ordered: Floats, alpha: float) -> float:
 def _rank(n: NDArray[Any], alpha: float) -> NDArray[np.int64]:
     wanted = (n + 1) * (1.0 - alpha)
     return np.ceil(wanted * (1.0 - ROUNDED)).astype(np.int64)  # 20 * 0.95 is 19
-
-
-def _grouped(groups: Any, n: int) -> Groups:
-    found = factorise(groups)
-    same_length(n, len(found.codes), "rows of probabilities", "groups")
-    missing = [value for value in found.values if is_missing(value)]
-    if missing:
-        row = int(np.argmax(found.codes == found.values.index(missing[0])))
-        raise MissingLabels(f"The group of row {row + 1} is missing. Leave such items out.")
-    return found
-
-
-def _shown(names: list[Any]) -> str:
-    shown = ", ".join(str(name) if isinstance(name, str) else brief(name) for name in names[:SHOWN])
-    return shown + (", …" if len(names) > SHOWN else "")

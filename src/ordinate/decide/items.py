@@ -1,13 +1,15 @@
-"""The columns that decisions are learned from: scores and gold labels."""
+"""The columns that decisions are learned from: scores, gold labels, groups."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput
+from ordinate.errors import BadInput, MissingLabels, brief
 from ordinate.scale import Scale
-from ordinate.summary.tabulate import SHOWN, Weights, absent, positions_of
+from ordinate.scale.encode import Groups, factorise
+from ordinate.scale.labels import is_missing
+from ordinate.summary.tabulate import SHOWN, Weights, absent, positions_of, same_length
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -51,3 +53,22 @@ def gold_levels(scale: Scale, gold: Any, weights: Weights = None) -> Positions:
         way = "Leave these items out: nothing can be learned from them."
         raise absent(int(lacking.sum()), len(levels), "gold labels", rows, way)
     return levels.astype(np.intp)
+
+
+def groups_of(groups: Any, n: int, what: str) -> Groups:
+    """Return the groups of n items, of which none is missing; one group where there are none."""
+    if groups is None:
+        return Groups([None], np.zeros(n, np.int64))
+    found = factorise(groups)
+    same_length(n, len(found.codes), what, "groups")
+    missing = [value for value in found.values if is_missing(value)]
+    if missing:
+        row = int(np.argmax(found.codes == found.values.index(missing[0])))
+        raise MissingLabels(f"The group of row {row + 1} is missing. Leave such items out.")
+    return found
+
+
+def several(names: list[Any]) -> str:
+    """Return the first of some names, as an error or a note lists them."""
+    shown = ", ".join(str(name) if isinstance(name, str) else brief(name) for name in names[:SHOWN])
+    return shown + (", …" if len(names) > SHOWN else "")

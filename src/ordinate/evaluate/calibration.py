@@ -220,12 +220,12 @@ class Calibration:
         """Return the report for people."""
         table = self.summary
         title = f"Probabilities of {table.n:,} items on {table.scale}"
-        return Document(title, (*self.notes, *self.blocks()))
+        return Document(title, tuple(self.blocks()))
 
     def blocks(self) -> list[str | Grid]:
         """Return the sentences and grids of the report."""
         grids = [self._bins(), self._levels(), self._terms()]
-        return [self._metrics(), *self._sentences(), *grids]
+        return [self._metrics(), *self.notes, *self._sentences(), *grids]
 
     def __str__(self) -> str:
         return render(self)
@@ -258,7 +258,7 @@ class Calibration:
     def _bins(self) -> Grid:
         rows = tuple(
             (
-                f"({row['low']:.2f}, {row['high']:.2f}]",
+                _range(row, self.bins),
                 row["count"],
                 *(_or_nothing(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
@@ -325,7 +325,7 @@ def _base_rate(metric: Metric, table: Reliability) -> float:
         return float(1.0 - (shares**2).sum())
     if metric.name == "log_loss":
         there = shares[shares > 0]
-        return float(-(there * np.log(there)).sum())
+        return float((there * -np.log(there)).sum())
     if metric.name in {"rps", "rps_sum"}:
         below = shares.cumsum()[:-1]
         total = float((below * (1.0 - below)).sum())
@@ -348,6 +348,11 @@ def _row(name: str, worth: Worth, how: Intervals | None) -> tuple[Cell, ...]:
 
 def _over(part: float, whole: float) -> float:
     return float(part / whole) if whole else math.nan
+
+
+def _range(row: dict[str, Any], bins: int) -> str:
+    digits = 2 if bins <= 100 else 3
+    return f"({row['low']:.{digits}f}, {row['high']:.{digits}f}]"
 
 
 def _or_nothing(value: Cell) -> Cell:
@@ -398,7 +403,7 @@ def _report(
     digits: int,
 ) -> str:
     scale = resolve(labels, y_true, y_true)
-    scale = Scale(scale.labels, positions=scale.at, names=names or scale.names)
+    scale = Scale(scale.labels, positions=scale.at, names=scale.names if names is None else names)
     result = Calibration.of(
         y_true, y_pred_proba, scale=scale, metrics=["ece"], bins=n_bins, interval=None
     )
@@ -417,14 +422,14 @@ def _bin_lines(result: Calibration, digits: int) -> list[str]:
     lines = [head, "-" * 80]
     for row in result.bin_rows():
         cells = (_number(row[key], digits) for key in ("accuracy", "confidence", "gap"))
-        span = f"({row['low']:.2f}, {row['high']:.2f}]"
-        lines.append(f"{span:<20} {row['count']:>10} " + " ".join(f"{cell:>12}" for cell in cells))
+        span = f"{_range(row, result.bins):<20} {row['count']:>10} "
+        lines.append(span + " ".join(f"{cell:>12}" for cell in cells))
     return lines
 
 
 def _level_lines(result: Calibration, digits: int) -> list[str]:
     shown = [printable(row["name"]) for row in result.level_rows()]
-    width = max(10, *map(width_of, shown))
+    width = max(11, *map(width_of, shown))
     lines = [f"{'Class':<{width}} {'Avg Prob':>12} {'Accuracy':>12} {'Count':>10}", "-" * 80]
     for name, row in zip(shown, result.level_rows(), strict=True):
         cells = (_number(row[key], digits) for key in ("average_probability", "accuracy"))

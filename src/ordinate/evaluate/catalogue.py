@@ -5,11 +5,12 @@ from inspect import Parameter
 from typing import Any
 
 from ordinate.evaluate.evaluation import BETTER
-from ordinate.metrics import Metric, all_metrics
-from ordinate.metrics.catalogue import OWN, choices_of
+from ordinate.metrics import KINDS, Metric, all_metrics, find
+from ordinate.metrics.catalogue import CATALOGUE, OWN, choices_of
 from ordinate.metrics.references import REFERENCES
 from ordinate.metrics.verified import FORMAL, VERDICTS, in_a_line, properties_of
 from ordinate.report import Document, Grid
+from ordinate.summary import Confusion
 
 TAKES = {  # how a metric takes the levels
     "equal steps": "Assumes equal steps between the levels.",
@@ -17,6 +18,13 @@ TAKES = {  # how a metric takes the levels
     "names": "Ignores the order of the levels.",
 }
 SYMBOLS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
+TITLES = {
+    "labels": "Metrics of ordered labels",
+    "probabilities": "Metrics of probabilities",
+    "values": "Metrics of quantities",
+    "intervals": "Metrics of predictive intervals",
+    "ensembles": "Metrics of ensembles",
+}
 LEGEND = (
     f"Formal: {', '.join(FORMAL).replace('_', ' ')}; · not violated by any small case (which is no "
     "proof), = ties, × violated, ? undefined. `ordinate properties` shows counterexamples."
@@ -28,11 +36,21 @@ class Catalogue:
     """What is known about some metrics."""
 
     metrics: tuple[Metric, ...]
+    kind: str = "labels"
 
     @classmethod
-    def whole(cls) -> "Catalogue":
-        """Return every label metric."""
-        return cls(tuple(all_metrics()))
+    def whole(cls, kind: str = "labels") -> "Catalogue":
+        """Return every metric of a kind, such as labels or values."""
+        return cls(tuple(all_metrics(KINDS[kind])), kind)
+
+    @classmethod
+    def of(cls, name: str, kind: str | None = None) -> "Catalogue":
+        """Return one metric: of a kind, or of the first that has it."""
+        kinds = [*KINDS] if kind is None else [kind]
+        plain = name.partition("(")[0].strip()
+        known = [kind for kind in kinds if (plain, KINDS[kind]) in CATALOGUE]
+        found = known[0] if known else kinds[0]
+        return cls((find(name, KINDS[found]),), found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by name."""
@@ -55,13 +73,22 @@ class Catalogue:
             _grid(name, [metric for metric in self.metrics if metric.family == name])
             for name in families
         )
-        return Document("Metrics of ordered labels", (LEGEND, *grids))
+        legend = (LEGEND,) if self.kind == "labels" else ()
+        return Document(TITLES[self.kind], (*legend, *grids))
 
 
 def _grid(family: str, metrics: list[Metric]) -> Grid:
-    header = ("metric", "better", "range", "levels as", "formal", "what it says")
+    of_labels = metrics[0].summary is Confusion
+    further = ("levels as", "formal") if of_labels else ()
+    header = ("metric", "better", "range", *further, "what it says")
     rows = tuple(
-        (m.name, BETTER[m.direction], _range(m), _assumes(m), _formal(m), m.title + _also(m))
+        (
+            m.name,
+            BETTER[m.direction],
+            _range(m),
+            *((_assumes(m), _formal(m)) if of_labels else ()),
+            m.title + _also(m),
+        )
         for m in metrics
     )
     return Grid(family.capitalize(), header, rows, left=len(header))
@@ -107,14 +134,12 @@ def _joined(value: Any) -> Any:
 
 
 def _page(metric: Metric) -> Document:
-    unanswered = "count as the worst answer" if metric.takes_unanswered else "are refused"
     lines = [
         *metric.explanation.split("\n\n"),
         *([f"Formula: {metric.formula}"] if metric.formula else []),
         f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
-        *([] if metric.family == OWN else [TAKES[_assumes(metric)]]),
+        *_levels_as(metric),
         *_undefined(metric),
-        f"Items without a prediction {unanswered}.",
     ]
     if metric.needs_whole_counts:
         lines.append("Depends on the number of items, so weights must be whole numbers.")
@@ -140,6 +165,15 @@ def _properties(metric: Metric) -> list[str]:
         verdict = VERDICTS[cell["verdict"]]
         lines.append(f"{law.replace('_', ' ').capitalize()}: {verdict}{example}.")
     return lines
+
+
+def _levels_as(metric: Metric) -> list[str]:
+    """Say how labels are taken, and items without one."""
+    if metric.summary is not Confusion:
+        return []
+    unanswered = "count as the worst answer" if metric.takes_unanswered else "are refused"
+    takes = [] if metric.family == OWN else [TAKES[_assumes(metric)]]
+    return [*takes, f"Items without a prediction {unanswered}."]
 
 
 def _undefined(metric: Metric) -> list[str]:

@@ -51,7 +51,9 @@ def _report(
     digits: int,
 ) -> str:
     scale = resolve(labels, y_true, y_pred)
-    scale = Scale(scale.labels, positions=scale.at, names=names or scale.names)
+    scale = Scale(
+        scale.labels, positions=scale.at, names=scale.names if names is None else list(names)
+    )
     table = Confusion.of(scale, y_true, y_pred)
     shown = [printable(name) for name in scale.names]
     layout = _Layout(max(len("weighted avg"), *map(width_of, shown)), max(9, digits + 3), digits)

@@ -1,9 +1,9 @@
 """Evaluate: gold and predicted levels in, an Evaluation out."""
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ordinate.metrics.catalogue import CATALOGUE
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
+from ordinate.summary.probabilities import most_probable, probability_array
 from ordinate.summary.tabulate import Missing
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ Declared = Scale | str | Iterable[Hashable] | None
 Wanted = str | Metric | Iterable[str | Metric] | None
 Interval = Intervals | float | None
 Step = Callable[[Any], Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -224,13 +226,7 @@ class Evaluation:
 
     def named_groups(self) -> "list[tuple[str, Evaluation]]":
         """Return the subgroups by their names as texts, told apart where they look alike."""
-        named: dict[str, Evaluation] = {}
-        for group, part in self.by.items():
-            name = NO_GROUP if group is None else str(group)
-            while name in named:
-                name += f" ({type(group).__name__})"
-            named[name] = part
-        return list(named.items())
+        return named(self.by)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric, of the whole and then of each subgroup."""
@@ -267,6 +263,17 @@ class Evaluation:
         return describe(self)
 
 
+def named(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
+    """Return subgroups by their names as texts, told apart where they look alike."""
+    found: dict[str, T] = {}
+    for group, part in parts.items():
+        name = NO_GROUP if group is None else str(group)
+        while name in found:
+            name += f" ({type(group).__name__})"
+        found[name] = part
+    return list(found.items())
+
+
 def evaluate(
     gold: Any,
     predicted: Any = None,
@@ -280,6 +287,9 @@ def evaluate(
     second_gold: Any = None,
     losses: Wanted = (),
     probabilities: Any = None,
+    columns: Any = None,
+    renormalize: bool = False,
+    bins: int = 10,
     interval: Interval = 0.95,
     seed: int = 0,
 ) -> Evaluation:
@@ -292,7 +302,9 @@ def evaluate(
     `groups` is a column that says which items belong together (writers, topics, documents);
     `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
     traced to the cells of the table. `probabilities` are those of the levels, a row for each item;
-    without `predicted`, the most probable level is taken.
+    without `predicted`, the most probable level is taken. `columns` names the columns of an array
+    that is in another order than the scale, `renormalize` accepts rows that sum to 0.99 to 1.01,
+    `bins` is how many the calibration report has.
     """
     how = intervals(interval)
     how = how if how is None or isinstance(interval, Intervals) else replace(how, seed=seed)
@@ -300,9 +312,15 @@ def evaluate(
     of_labels, of_probabilities = by_kind(metrics)
     calibration = None
     if probabilities is not None:
-        calibration, predicted = _judged(
-            declared, gold, predicted, probabilities, of_probabilities, weights, missing, how
+        if columns is not None or renormalize:
+            probabilities = probability_array(
+                declared, probabilities, columns, renormalize=renormalize
+            )
+        calibration = _judged(
+            declared, gold, probabilities, of_probabilities, weights, missing, how, bins
         )
+        if predicted is None:
+            predicted = most_probable(declared, probabilities)
     elif predicted is None or needs_probabilities(of_probabilities):
         what = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {what}: pass probabilities=….")
@@ -324,27 +342,25 @@ def evaluate(
 def _judged(
     scale: Scale,
     gold: Any,
-    predicted: Any,
     probabilities: Any,
     metrics: Wanted,
     weights: Any,
     missing: Missing,
     how: Intervals | None,
-) -> "tuple[Calibration, Any]":
-    """Return what probabilities are worth, and the predicted levels: theirs, if there are none."""
+    bins: int,
+) -> "Calibration":
     from ordinate.evaluate.calibration import Calibration  # noqa: PLC0415 - not everybody has them
-    from ordinate.summary.probabilities import most_probable  # noqa: PLC0415 - the same
 
-    found = Calibration.of(
+    return Calibration.of(
         gold,
         probabilities,
         scale=scale,
         metrics=metrics,
         weights=weights,
         missing="drop" if missing == "drop" else "error",
+        bins=bins,
         interval=how,
     )
-    return found, most_probable(scale, probabilities) if predicted is None else predicted
 
 
 def score(

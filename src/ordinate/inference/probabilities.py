@@ -21,7 +21,8 @@ from ordinate.summary.reliability import SCORES, Bins, Reliability
 
 Array = NDArray[Any]
 BLOCKS = 64  # over which items are spread
-CELLS = 4_000_000  # of bins drawn together
+CELLS = 500_000  # bins that are drawn together
+ALIKE = 1e-12  # of the squares of scores: a smaller variance is rounding
 CALIBRATION = "calibration"
 UNSURE = "near 0 it has no valid interval: compare it with its value under perfect calibration"
 
@@ -47,15 +48,21 @@ def estimate_probabilities(metric: Metric, blocks: Reliability, how: Intervals) 
         return nowhere(value, metric.undefined_when or "it is infinite")
     if metric.family == CALIBRATION and metric.direction == "minimize":
         return nowhere(value, UNSURE)
-    if metric.name in {*SCORES, "rps"}:
+    if _is_plain_mean(metric, table):
         return _limited(metric, value, _score_error(metric, table, value), how, "delta")
     return _limited(metric, value, _block_error(metric, blocks), how, "blocks")
+
+
+def _is_plain_mean(metric: Metric, table: Reliability) -> bool:
+    """Tell whether the sums of scores know its error: those of the log loss are clipped."""
+    unclipped = "clip" in metric.options and metric.options["clip"] is None
+    return metric.name in {*SCORES, "rps"} and not (unclipped and scores_of(table).clipped)
 
 
 def _limited(metric: Metric, value: float, error: float, how: Intervals, method: str) -> Estimate:
     if not math.isfinite(error):
         return nowhere(value, "there are too few items")
-    at_bound = any(math.isclose(value, end) for end in metric.bounds)
+    at_bound = any(math.isclose(value, end, abs_tol=ALIKE) for end in metric.bounds)
     if error == 0 or at_bound:
         return nowhere(value, "all items are alike")
     low, high = limits(value, error, metric.bounds, quantile(how.level))
@@ -68,23 +75,42 @@ def _score_error(metric: Metric, table: Reliability, value: float) -> float:
     part = SCORES.index("rps_sum" if metric.name == "rps" else metric.name)
     steps = len(table.scale) - 1 if metric.name == "rps" else 1
     mean = value * steps
-    squares = found.products[part, part] - 2 * mean * found.squared[part]
-    variance = (squares + mean**2 * table.squares) / table.weight**2
-    n = table.items
-    return math.sqrt(max(variance, 0.0) * n / (n - 1)) / steps if n > 1 else math.nan
+    products, n = found.products[part, part], table.items
+    spread = products - 2 * mean * found.squared[part] + mean**2 * table.squares
+    variance = 0.0 if spread < ALIKE * products else spread / table.weight**2
+    return math.sqrt(variance * n / (n - 1)) / steps if n > 1 else math.nan
 
 
 def _block_error(metric: Metric, blocks: Reliability) -> float:
-    """Return the jackknife error: each block left out in turn."""
+    """Return the jackknife error of a metric."""
+    return _spread(metric(_left_out(blocks)))
+
+
+def _left_out(blocks: Reliability) -> Reliability:
+    """Return the sums of all blocks but one, each left out in turn."""
     filled = np.flatnonzero(blocks.items)
-    if len(filled) < 2:
-        return math.nan
     there = np.zeros((len(filled), len(blocks.items)))
     there[:, filled] = 1.0
     there[np.arange(len(filled)), filled] = 0.0
-    values = np.asarray(metric(blocks.mixed(there)))
+    return blocks.mixed(there)
+
+
+def _spread(values: Array) -> float:
+    """Return the jackknife error of values, each without one block."""
     count = len(values)
-    return math.sqrt((count - 1) / count * ((values - values.mean()) ** 2).sum())
+    if count < 2:
+        return math.nan
+    return math.sqrt((count - 1) / count * float(((values - values.mean()) ** 2).sum()))
+
+
+def difference(metric: Metric, first: Reliability, second: Reliability, how: Intervals) -> Estimate:
+    """Return the second less the first: blocks hold the same items, and are left out together."""
+    value = float(metric(second.pooled)) - float(metric(first.pooled))
+    error = _spread(np.asarray(metric(_left_out(second))) - np.asarray(metric(_left_out(first))))
+    if not (math.isfinite(value) and math.isfinite(error)):
+        return nowhere(value, "it is undefined")
+    reach = quantile(how.level) * error
+    return Estimate(value, value - reach, value + reach, "blocks")
 
 
 def if_calibrated(metric: Metric, table: Reliability, how: Intervals) -> Perfect:
@@ -97,7 +123,10 @@ def if_calibrated(metric: Metric, table: Reliability, how: Intervals) -> Perfect
     rng = np.random.default_rng(how.seed)
     (key,) = metric.reads.bins
     bins = table.bins[key]
-    parts = [how.draws] if bins.f.size * how.draws <= CELLS else [1] * how.draws
+    if key[0] == "levels" and len(table.scale) == 2:  # two levels are one event
+        bins = Bins(*(part[:1] for part in bins))
+    step = max(1, CELLS // bins.f.size)
+    parts = [min(step, how.draws - start) for start in range(0, how.draws, step)]
     values = np.concatenate([metric(_with(table, key, _drawn(bins, k, rng), k)) for k in parts])
     reached = (values >= float(metric(table)) - 1e-12).sum()
     return Perfect(
@@ -113,7 +142,7 @@ def _drawn(bins: Bins, draws: int, rng: np.random.Generator) -> Bins:
     size = np.ceil(np.nan_to_num(bins.effective, nan=1.0) - 1e-9)
     happened = rng.binomial(size.astype(np.int64), chance, (draws, *chance.shape)) / size
     spread = np.sqrt(np.nan_to_num(ratio(_variance(bins), chance * (1.0 - chance) / size)))
-    share = np.clip(chance + spread * (happened - chance), 0.0, 1.0)
+    share = chance + spread * (happened - chance)
     wide = Bins(*(np.broadcast_to(part, share.shape) for part in bins))
     return wide._replace(o=share * bins.weight)
 

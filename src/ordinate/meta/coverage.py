@@ -16,7 +16,8 @@ def coverage(merits: ArrayLike, ratios: ArrayLike, pairs: Pairs = "ordered") -> 
 
     It is that of the differences of a metric, `merits` [M, S], with the unanimous improvement
     `ratios` [S, S] (Amigó et al. 2020). A system is never paired with itself. Unordered pairs are
-    those of a system with a later one. Systems for which a metric is undefined take no part.
+    those of a system with a later one. Systems for which a metric is undefined take no part, nor
+    do pairs for which it is equally infinite: they have no difference.
 
     >>> coverage([[0.9, 0.5, 0.1]], [[0, 1, 1], [-1, 0, 0.5], [-1, -0.5, 0]]).round(3).tolist()
     [0.909]
@@ -29,10 +30,9 @@ def coverage(merits: ArrayLike, ratios: ArrayLike, pairs: Pairs = "ordered") -> 
 
 
 def _covered(values: Array, ratios: Array, chosen: Array) -> float:
-    there = np.isfinite(values)
-    kept = chosen & there[:, None] & there[None, :]
-    first, second = np.nonzero(kept)
-    if not len(first):
+    with np.errstate(invalid="ignore"):  # inf - inf
+        gains = values[:, None] - values[None, :]
+    kept = chosen & ~np.isnan(gains)
+    if not kept.any():
         return float("nan")
-    gains = values[first] - values[second]
-    return float(correlation(mid_ranks(gains), mid_ranks(ratios[kept])))
+    return float(correlation(mid_ranks(gains[kept]), mid_ranks(ratios[kept])))

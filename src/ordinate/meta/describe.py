@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.inference import Estimate
 from ordinate.meta.judged import Judged, Judgement
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, between, shown
@@ -19,7 +20,7 @@ MOST_SYSTEMS = 30  # in one grid
 
 def describe(result: Judgement) -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
-    blocks: list[str | Grid] = [_source(result), conclusion(result), _coverage(result)]
+    blocks: list[str | Grid] = [_source(result), conclusion(result), *_coverage(result)]
     blocks += [_how_to_read(result), _trust(result), _alike(result), _systems(result)]
     blocks += [*_irregular(result), *notes(result)]
     cases = f"{result.cases:,} test cases"
@@ -30,21 +31,25 @@ def describe(result: Judgement) -> Document:
 def conclusion(result: Judgement) -> str:
     """Say which metric captures most, and whether that is sure."""
     best, references = result.best, _and(m.expression for m in result.references)
-    if math.isnan(best.coverage.value):
-        return f"No metric has a coverage of {references}: {best.coverage.note}."
+    if best is None:
+        why = dict.fromkeys(one.unranked for one in result.ranked if one.refused is None)
+        return f"Of no metric can be said that it captures most of {references}: {_either(why)}."
     itself = ", one of them," if result.is_reference(best.metric) else ""
     parts = [f"{best.metric.expression}{itself} captures most of {references}: {_value(best)}."]
-    others = [one for one in result.ranked if not result.is_reference(one.metric)]
-    if itself and others and not math.isnan(others[0].coverage.value):
+    ranked = [one for one in result.ranked if one.unranked is None]
+    others = [one for one in ranked if not result.is_reference(one.metric)]
+    if itself and others:
         name = others[0].metric.expression
         parts.append(f"Of the metrics that are no references, {name} does: {_value(others[0])}.")
-    behind = [one for one in result.ranked if one.behind is not None]
+    behind = [one for one in ranked if one.behind is not None]
     sure = [one.metric.expression for one in behind if one.behind and one.behind.high < 0]
     unsure = [one.metric.expression for one in behind if one.metric.expression not in sure]
     if sure:
         parts.append(f"It surely captures more than {_and(sure)}.")
     if unsure:
         parts.append(f"It cannot be told apart from {_and(unsure)}.")
+    if len(ranked) > 1 and not behind:
+        parts.append("In most draws some metric is undefined: who is surely ahead is not known.")
     return " ".join(parts)
 
 
@@ -52,9 +57,11 @@ def notes(result: Judgement) -> list[str]:
     """Return what a reader should know before trusting the numbers."""
     found = list(result.origin.notes)
     if result.was_split:
+        only = result.only_case
+        why = "No test cases are named" if only is None else f"{only} is the only test case"
         found.append(
-            "No test cases are named: the items were split at random into "
-            f"{result.cases} parts of equal size (seed {result.how.seed})."
+            f"{why}: the items were split at random into {result.cases} parts of equal size "
+            f"(seed {result.how.seed})."
         )
     systems = len(result.panel.systems)
     few = [f"{systems} systems"] if systems < FEW else []
@@ -66,22 +73,30 @@ def notes(result: Judgement) -> list[str]:
             f"A reference is undefined in {_percent(result.silent)} of the systems' test cases, "
             "where nobody improves on anybody."
         )
+    infinite = [one.metric.expression for one in result.judged if one.infinite > 0]
+    if infinite:
+        found.append(
+            f"Infinite for a system in a test case, {_and(infinite)}: so is the mean of that "
+            "system. Two such systems have no difference, and no pair is told apart."
+        )
     found += _undefined(result)
-    lost = max(
-        (one.coverage.undefined_share for one in result.judged if not one.refused), default=0
-    )
-    if 0 < lost < 1:
-        found.append(f"Up to {_percent(lost)} of the draws have no coverage and are left out.")
+    lost = {one.metric.expression: one.coverage.undefined_share for one in result.judged}
+    some = {name: share for name, share in lost.items() if 0 < share < 1}
+    if some:
+        found.append(
+            f"Up to {_percent(max(some.values()))} of the draws have no coverage and are left out, "
+            f"of {_and(some)}."
+        )
     return found
 
 
 def _undefined(result: Judgement) -> list[str]:
-    """Say why metrics have no values, those with the same reason together."""
+    """Say why metrics have no values or no limits, those with the same reason together."""
     by_reason = defaultdict(list)
     for one in result.judged:
         if one.reason is not None:
             by_reason[one.reason].append(one.metric.expression)
-    return [f"Undefined, {_and(names)}: {reason}." for reason, names in by_reason.items()]
+    return [f"{_and(names)}: {reason}." for reason, names in by_reason.items()]
 
 
 # --- grids ---------------------------------------------------------------------------------------
@@ -101,20 +116,35 @@ def _source(result: Judgement) -> str:
     return " ".join(parts)
 
 
-def _coverage(result: Judgement) -> Grid:
-    level = f"{100 * result.how.level:g} % interval"
-    header = ("metric", "coverage", level, "behind the best", level)
-    rows = tuple(_coverage_row(result, one) for one in result.ranked)
+def _coverage(result: Judgement) -> list[Grid]:
+    """Return the ranked metrics, and apart the others."""
+    level = _interval(result)
+    ranked = tuple(_coverage_row(result, one) for one in result.ranked if one.unranked is None)
+    others = tuple(
+        (_name(result, one), one.coverage.value, _limits(one.coverage), _why(one))
+        for one in result.ranked
+        if one.unranked is not None
+    )
     references = _and(metric.expression for metric in result.references)
-    return Grid(f"Coverage of {references}", header, rows)
+    first = ("metric", "coverage", level, "behind the best", level)
+    grids = (
+        Grid(f"Coverage of {references}", first, ranked),
+        Grid("Metrics that are not ranked", ("metric", "coverage", level, "why"), others),
+    )
+    return [grid for grid in grids if grid.rows]
+
+
+def _why(one: Judged) -> str | None:
+    """Say why a metric that has a coverage is not ranked; other reasons are among the notes."""
+    return None if math.isnan(one.coverage.value) else one.unranked
 
 
 def _coverage_row(result: Judgement, one: Judged) -> tuple[Cell, ...]:
     found, behind = one.coverage, one.behind
-    row = (_name(result, one), found.value, between(found.low, found.high))
+    row = (_name(result, one), found.value, _limits(found))
     if behind is None:
         return (*row, None, None)
-    return (*row, behind.value, between(behind.low, behind.high))
+    return (*row, behind.value, _limits(behind))
 
 
 def _how_to_read(result: Judgement) -> str:
@@ -128,15 +158,16 @@ def _how_to_read(result: Judgement) -> str:
 
 
 def _trust(result: Judgement) -> Grid:
-    level = f"{100 * result.how.level:g} % interval"
-    header = ("metric", "robustness", level, "told apart", "stability", "undefined")
+    level = _interval(result)
+    header = ("metric", "robustness", level, "stability", level, "told apart", "undefined")
     rows = tuple(
         (
             _name(result, one),
             one.robustness.value,
-            between(one.robustness.low, one.robustness.high),
+            _limits(one.robustness),
+            one.stability.value,
+            _limits(one.stability),
             _percent(one.discriminative_power),
-            one.stability,
             _percent(one.undefined),
         )
         for one in result.ranked
@@ -146,21 +177,24 @@ def _trust(result: Judgement) -> Grid:
 
 
 def _alike(result: Judgement) -> Grid:
-    """Return for each metric the one that ranks the systems most and least alike."""
+    """Return for each metric the one that ranks the systems most and least alike.
+
+    An agreement without limits, such as one over two systems, is in the JSON report only.
+    """
     names = [one.metric.expression for one in result.judged]
     places = {one.metric.expression: index for index, one in enumerate(result.judged)}
+    level = _interval(result)
+    header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
     rows: list[tuple[Cell, ...]] = []
     for one in result.ranked:
         own = places[one.metric.expression]
-        others = result.agreement[own].copy()
-        others[own] = math.nan
-        if np.isnan(others).all():
-            rows.append((_name(result, one), None, None, None, None))
-            continue
-        most, least = int(np.nanargmax(others)), int(np.nanargmin(others))
-        alike = (names[most], float(others[most]), names[least], float(others[least]))
-        rows.append((_name(result, one), *alike))
-    header = ("metric", "most like", "agreement", "least like", "agreement")
+        found = result.agreement[own]
+        others = [k for k in range(len(names)) if k != own and not math.isnan(found[k].low)]
+        others.sort(key=lambda k: -found[k].value)
+        row: list[Cell] = [_name(result, one)]
+        for k in [*others[:1], *others[-1:]]:
+            row += [names[k], found[k].value, _limits(found[k])]
+        rows.append((*row, *[None] * (len(header) - len(row))))
     title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
     return Grid(title, header, tuple(rows))
 
@@ -217,13 +251,25 @@ def _name(result: Judgement, one: Judged) -> str:
     return one.metric.expression + (" *" if result.is_reference(one.metric) else "")
 
 
+def _interval(result: Judgement) -> str:
+    return f"{100 * result.how.level:g} % interval"
+
+
+def _limits(found: Estimate) -> str | None:
+    return between(found.low, found.high)
+
+
 def _value(one: Judged) -> str:
-    limits = between(one.coverage.low, one.coverage.high)
+    limits = _limits(one.coverage)
     return f"coverage {shown(one.coverage.value)}" + (f" ({limits})" if limits else "")
 
 
 def _percent(share: float) -> str:
     return shown(share) if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _either(reasons: Iterable[str | None]) -> str:
+    return ", or ".join(str(reason) for reason in reasons)
 
 
 def _and(names: Iterable[str]) -> str:

@@ -9,8 +9,16 @@ import numpy as np
 
 from ordinate.evaluate.evaluation import SCHEMA
 from ordinate.inference.draws import Tick
-from ordinate.meta.published import COLUMNS, EXCHANGED
-from ordinate.meta.study import CLAIMED, FLAT, POST_HOC, Outcome, checked_seeds, counted, spelled
+from ordinate.meta.published import EXCHANGED, TABLE_3_COLUMNS
+from ordinate.meta.study import (
+    CLAIMED,
+    FLAT,
+    POST_HOC,
+    Outcome,
+    checked_seeds,
+    named_seeds,
+    spelled,
+)
 from ordinate.meta.synthetic import CHOICES, LITERAL, SEARCHED, Reading
 from ordinate.meta.trial import Trial
 from ordinate.report import Document, Grid, html, render
@@ -61,12 +69,12 @@ class Search:
     @property
     def first_everywhere(self) -> int:
         """The number of readings under which the claimed metric is first in every column."""
-        return sum(fit.first == len(COLUMNS) for fit in self.tried.values())
+        return sum(fit.first == len(TABLE_3_COLUMNS) for fit in self.tried.values())
 
     @property
     def ahead_everywhere(self) -> int:
         """The number under which it is ahead of its flat version in every column."""
-        return sum(fit.ahead == len(COLUMNS) for fit in self.tried.values())
+        return sum(fit.ahead == len(TABLE_3_COLUMNS) for fit in self.tried.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -166,7 +174,7 @@ def _searched(found: Search) -> Document:
     header = ("option", "choice", "literal", "exchanged", "best", "exchanged")
     grid = Grid("The deviation of both readings with one option set", header, rows, left=2)
     note = "A star marks a reading's own choice."
-    title = f"A reading for the synthetic experiment, searched with {counted(found.seeds)}"
+    title = f"A reading for the synthetic experiment, searched with {named_seeds(found.seeds)}"
     return Document(title, (answer, claim, grid, note, POST_HOC))
 
 

@@ -16,6 +16,7 @@ from ordinate.evaluate.evaluation import SCHEMA
 from ordinate.inference import Estimate
 from ordinate.inference.draws import Draws
 from ordinate.inference.result import finite
+from ordinate.meta.ranks import DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
 from ordinate.report import Document, html, render
@@ -25,9 +26,10 @@ Array = NDArray[Any]
 NOWHERE = {
     "coverage": "the metric, or the unanimous improvement, is the same for all pairs of systems",
     "robustness": "in no two test cases it ranks the same systems",
-    "discriminative_power": "it is defined for fewer than two systems",
+    "discriminative_power": "it has no difference between any two systems",
     "stability": "in no two halves of the test cases it ranks the same systems",
 }
+LIMITED = ("coverage", "robustness", "stability")
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,8 @@ class Judged:
     """One metric: what it captures, and how far its rankings can be trusted.
 
     `behind` is its coverage less that of the best metric. `undefined` is the share of systems and
-    test cases without a value. `refused` says why the metric cannot be taken at all.
+    test cases without a value, `infinite` of those with an infinite one. `unranked` says why its
+    coverage cannot be set beside that of others, `refused` why the metric cannot be taken at all.
     """
 
     metric: Metric
@@ -71,29 +74,48 @@ class Judged:
     behind: Estimate | None
     robustness: Estimate
     discriminative_power: float
-    stability: float
+    stability: Estimate
     undefined: float
+    infinite: float = 0.0
+    unranked: str | None = None
     refused: str | None = None
 
     @property
     def reason(self) -> str | None:
-        """Why something is undefined."""
+        """Why something is undefined, without limits, or not ranked."""
         if self.refused is not None:
             return self.refused
         missing = [why for name, why in NOWHERE.items() if math.isnan(float(getattr(self, name)))]
+        for name in LIMITED:
+            found: Estimate = getattr(self, name)
+            if found.note is not None and not math.isnan(found.value):
+                missing.append(f"its {name} has no limits: {found.note}")
+        if self.unranked not in {None, self.coverage.note}:
+            missing.insert(0, str(self.unranked))
         return "; ".join(missing) or None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
             "coverage": self.coverage.to_dict(),
+            "ranked": self.unranked is None,
             "behind_best": None if self.behind is None else self.behind.to_dict(),
             "robustness": self.robustness.to_dict(),
             "discriminative_power": finite(self.discriminative_power),
-            "stability": finite(self.stability),
+            "stability": self.stability.to_dict(),
             "undefined": finite(self.undefined),
+            "infinite": finite(self.infinite),
             "reason": self.reason,
         }
+
+
+def ranking(coverage: Sequence[Estimate], unranked: Sequence[str | None]) -> list[int]:
+    """Return the places of metrics from the largest coverage to the least.
+
+    Metrics that cannot be ranked follow those that can, and the undefined come last.
+    """
+    value = [_last(round(one.value, DIGITS)) for one in coverage]
+    return sorted(range(len(value)), key=lambda place: (unranked[place] is not None, value[place]))
 
 
 @dataclass(frozen=True)
@@ -103,10 +125,11 @@ class Judgement:
     panel: Panel  # its groups are the test cases
     judged: tuple[Judged, ...]
     references: tuple[Metric, ...]
-    agreement: Array  # [M, M], of all metrics
+    agreement: tuple[tuple[Estimate, ...], ...]  # of each metric with each
     unanimous: Array  # [S, S]
     how: Judging
     was_split: bool = False  # whether the test cases are parts at random
+    only_case: str | None = None  # that all items were of
     silent: float = 0.0  # the share of systems and test cases in which a reference is undefined
     origin: Origin = field(default_factory=Origin)
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
@@ -124,13 +147,15 @@ class Judgement:
 
     @cached_property
     def ranked(self) -> tuple[Judged, ...]:
-        """The metrics from the largest coverage to the least; the undefined last."""
-        return tuple(sorted(self.judged, key=lambda one: _last(one.coverage.value)))
+        """The metrics from the largest coverage to the least; those that are not ranked last."""
+        columns = [one.coverage for one in self.judged], [one.unranked for one in self.judged]
+        return tuple(self.judged[place] for place in ranking(*columns))
 
     @property
-    def best(self) -> Judged:
-        """The metric of the largest coverage."""
-        return self.ranked[0]
+    def best(self) -> Judged | None:
+        """The metric of the largest coverage, if any can be ranked."""
+        first = self.ranked[0]
+        return first if first.unranked is None else None
 
     def is_reference(self, metric: Metric) -> bool:
         """Tell whether a metric is among those that coverage is measured by."""
@@ -156,8 +181,14 @@ class Judgement:
             "alpha": self.how.alpha,
             "unanimity": self.how.unanimity,
             "metrics": {one.metric.expression: one.to_dict() for one in self.judged},
-            "agreement": _named(names, self.agreement),
-            "unanimous_improvement": _named(self.panel.systems, self.unanimous),
+            "agreement": {
+                name: {other: one.to_dict() for other, one in zip(names, row, strict=True)}
+                for name, row in zip(names, self.agreement, strict=True)
+            },
+            "unanimous_improvement": {
+                name: dict(zip(self.panel.systems, row, strict=True))
+                for name, row in zip(self.panel.systems, self.unanimous.tolist(), strict=True)
+            },
             "irregular": [dict(one) for one in self.irregular],
             "notes": notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
@@ -179,8 +210,12 @@ class Judgement:
                 "robustness_low": one.robustness.low,
                 "robustness_high": one.robustness.high,
                 "discriminative_power": one.discriminative_power,
-                "stability": one.stability,
+                "stability": one.stability.value,
+                "stability_low": one.stability.low,
+                "stability_high": one.stability.high,
                 "undefined": one.undefined,
+                "infinite": one.infinite,
+                "ranked": one.unranked is None,
                 "reason": one.reason,
                 "systems": len(self.panel.systems),
                 "test_cases": self.cases,
@@ -197,10 +232,3 @@ class Judgement:
 
 def _last(value: float) -> float:
     return math.inf if math.isnan(value) else -value
-
-
-def _named(names: Sequence[str], table: Array) -> dict[str, dict[str, float | None]]:
-    return {
-        name: {other: finite(float(value)) for other, value in zip(names, row, strict=True)}
-        for name, row in zip(names, table, strict=True)
-    }

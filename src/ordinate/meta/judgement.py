@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.evaluate import Origin, chosen
 from ordinate.evaluate.evaluation import DEFAULT_METRICS, Wanted
+from ordinate.inference import Estimate
 from ordinate.inference.draws import Tick
 from ordinate.inference.result import nowhere
 from ordinate.meta.coverage import coverage
-from ordinate.meta.judged import NOWHERE, Judged, Judgement, Judging
+from ordinate.meta.judged import NOWHERE, Judged, Judgement, Judging, ranking
 from ordinate.meta.resampling import behind_best, limits, redraw
 from ordinate.meta.robustness import (
     agreement,
@@ -31,16 +32,18 @@ from ordinate.summary.tabulate import DROP
 __all__ = ["Judged", "Judgement", "Judging", "judge"]
 
 Array = NDArray[Any]
-REFERENCES = ("accuracy", "kendall_tau_a", "mutual_information")
+Alike = tuple[tuple[Estimate, ...], ...]
+REFERENCE_METRICS = ("accuracy", "kendall_tau_a", "mutual_information")
 COMPARED = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
-JUDGED = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCES, *COMPARED)))
+JUDGED = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED)))
 FEWEST_SYSTEMS = 3
+CONSTANT = "one of the two metrics is the same for all systems that both are defined for"
 
 
 def judge(
     panel: Panel,
     metrics: Wanted = None,
-    references: Wanted = REFERENCES,
+    references: Wanted = REFERENCE_METRICS,
     *,
     cases: int = 10,
     seed: int = 0,
@@ -54,9 +57,9 @@ def judge(
 ) -> Judgement:
     """Judge metrics by the systems of a panel, whose groups are the test cases.
 
-    Without groups the items are split at random into `cases` parts of equal size. A metric's value
-    for a system is its mean over test cases. `references` are the metrics that together stand for
-    quality; `alpha` is the level at which systems are told apart.
+    Without groups, or with one only, the items are split at random into `cases` parts of equal
+    size. A metric's value for a system is its mean over test cases. `references` are the metrics
+    that together stand for quality; `alpha` is the level at which systems are told apart.
 
     >>> levels = ["low", "mid", "high"] * 40
     >>> systems = {
@@ -68,28 +71,27 @@ def judge(
     """
     how = Judging(level, draws, seed, alpha, unanimity)
     wanted = _distinct(JUDGED if metrics is None else metrics)
-    against = _distinct(REFERENCES if references is None else references)
+    against = _distinct(REFERENCE_METRICS if references is None else references)
     if len(panel.systems) < FEWEST_SYSTEMS:
         count = len(panel.systems)
         raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {count}.")
-    parted = panel if panel.groups is not None else split(panel, cases, seed)
-    if len(parted.group_values) < FEWEST_CASES:
-        count = len(parted.group_values)
-        raise BadOption(f"Judging metrics takes {FEWEST_CASES} test cases or more, not {count}.")
+    whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES
+    parted = split(panel, cases, seed) if whole else panel
     tables = [parted.by_group(system) for system in parted.systems]
     ideal = np.stack([_reference(metric, tables) for metric in against])
     judged, alike, unanimous = _judged(wanted, tables, ideal, how, tick)
     return Judgement(
-        parted,
-        judged,
-        tuple(against),
-        alike,
-        unanimous,
-        how,
-        panel.groups is None,
-        float(np.isnan(ideal).any(axis=0).mean()),
-        origin or Origin(),
-        tuple(irregular),
+        panel=parted,
+        judged=judged,
+        references=tuple(against),
+        agreement=alike,
+        unanimous=unanimous,
+        how=how,
+        was_split=whole,
+        only_case=str(panel.group_values[0]) if whole and panel.group_values else None,
+        silent=float(np.isnan(ideal).any(axis=0).mean()),
+        origin=origin or Origin(),
+        irregular=tuple(irregular),
     )
 
 
@@ -105,9 +107,11 @@ def _distinct(metrics: Wanted) -> list[Metric]:
 
 
 def merits_of(metric: Metric, tables: Sequence[Confusion]) -> Array:
-    """Return values [S, T] of which the larger are better; nan where undefined."""
-    values = np.stack([np.asarray(metric.merit(metric(table)), float) for table in tables])
-    return np.where(np.isfinite(values), values, np.nan)
+    """Return values [S, T] of which the larger are better; nan where undefined.
+
+    Infinite ones stay: a system that is infinitely bad in a test case must not gain by it.
+    """
+    return np.stack([np.asarray(metric.merit(metric(table)), float) for table in tables])
 
 
 def _reference(metric: Metric, tables: Sequence[Confusion]) -> Array:
@@ -128,52 +132,98 @@ def _judged(
     ideal: Array,
     how: Judging,
     tick: Tick | None,
-) -> tuple[tuple[Judged, ...], Array, Array]:
-    """Return the metrics judged, their agreement [M, M], and the unanimous improvement [S, S]."""
+) -> tuple[tuple[Judged, ...], Alike, Array]:
+    """Return the metrics judged, their agreement, and the unanimous improvement [S, S]."""
     found, refused = {}, {}
     for index, metric in enumerate(metrics):
         try:
             found[index] = merits_of(metric, tables)
         except NotApplicable as reason:
-            refused[index] = Judged(*_refusal(metric, str(reason)))
+            refused[index] = _refusal(metric, str(reason))
     if not found:
         reasons = "; ".join(f"{one.metric.expression}: {one.refused}" for one in refused.values())
         raise NotApplicable(f"None of the metrics can be taken. {reasons}.")
-    merits, places = np.stack(list(found.values())), np.array(list(found))
     improved = improvements(ideal, how.unanimity)
-    unanimous = unanimous_improvement(improved)
     taken = [metrics[index] for index in found]
-    measured = dict(zip(found, _measured(taken, merits, improved, how, tick), strict=True))
-    alike = np.full((len(metrics), len(metrics)), np.nan)
-    alike[np.ix_(places, places)] = agreement(merits)
-    everyone = measured | refused
-    return tuple(everyone[index] for index in range(len(metrics))), alike, unanimous
+    measured, alike = _measured(taken, np.stack(list(found.values())), improved, how, tick)
+    everyone = dict(zip(found, measured, strict=True)) | refused
+    places = {index: place for place, index in enumerate(found)}
+    table = tuple(
+        tuple(_pair(alike, places.get(one), places.get(other)) for other in range(len(metrics)))
+        for one in range(len(metrics))
+    )
+    judged = tuple(everyone[index] for index in range(len(metrics)))
+    return judged, table, unanimous_improvement(improved)
+
+
+def _pair(alike: Alike, one: int | None, other: int | None) -> Estimate:
+    if one is None or other is None:
+        return nowhere(math.nan, "one of the two metrics cannot be taken", 1.0)
+    return alike[one][other]
 
 
 def _measured(
     metrics: list[Metric], merits: Array, improved: Array, how: Judging, tick: Tick | None
-) -> list[Judged]:
-    covered = coverage(mean_merits(merits), unanimous_improvement(improved))
-    robust = robustness(merits)
+) -> tuple[list[Judged], Alike]:
+    """Return metrics that can be taken, judged, and their agreement."""
+    means = mean_merits(merits)
     drawn = redraw(merits, improved, how.drawn, tick=_within(tick, 0.0, 0.8))
     told = discriminative_power(merits, how.drawn, how.alpha, tick=_within(tick, 0.8, 0.9))
     stable = stability(merits, how.drawn, tick=_within(tick, 0.9, 1.0))
-    columns = zip(
-        metrics,
-        limits(covered, drawn.coverage, how.level, NOWHERE["coverage"]),
-        behind_best(covered, drawn.coverage, how.level),
-        limits(robust, drawn.robustness, how.level, NOWHERE["robustness"]),
-        told.tolist(),
-        stable.tolist(),
-        np.isnan(merits).mean(axis=(1, 2)).tolist(),
-        strict=True,
-    )
-    return [Judged(*column) for column in columns]
+    values = coverage(means, unanimous_improvement(improved))
+    covered = limits(values, drawn.coverage, how.level, NOWHERE["coverage"])
+    robust = limits(robustness(merits), drawn.robustness, how.level, NOWHERE["robustness"])
+    steady = limits(stable, drawn.stability, how.level, NOWHERE["stability"])
+    unranked = _unranked(covered, ~np.isnan(means))
+    best, *others = ranking(covered, unranked)
+    ranked = [place for place in others if unranked[place] is None]
+    behind = behind_best(values, drawn.coverage, how.level, best, ranked)
+    judged = [
+        Judged(
+            metric=metric,
+            coverage=covered[place],
+            behind=behind.get(place),
+            robustness=robust[place],
+            discriminative_power=float(told[place]),
+            stability=steady[place],
+            undefined=float(np.isnan(merits[place]).mean()),
+            infinite=float(np.isinf(merits[place]).mean()),
+            unranked=unranked[place],
+        )
+        for place, metric in enumerate(metrics)
+    ]
+    agreeing = zip(agreement(merits), drawn.agreement.swapaxes(0, 1), strict=True)
+    return judged, tuple(tuple(limits(*row, how.level, CONSTANT)) for row in agreeing)
 
 
-def _refusal(metric: Metric, reason: str) -> tuple[Any, ...]:
+def _unranked(covered: Sequence[Estimate], known: Array) -> list[str | None]:
+    """Say why metrics cannot be ranked: no limits, or undefined for systems that others know.
+
+    Over fewer systems coverage is another question, and over two it is 1 or -1 by construction.
+    """
+    count, wanted = known.shape[1], known.any(axis=0)
+    return [
+        f"it is defined for {there.sum()} of {count} systems"
+        if there.any() and (wanted & ~there).any()
+        else one.note
+        for one, there in zip(covered, known, strict=True)
+    ]
+
+
+def _refusal(metric: Metric, reason: str) -> Judged:
     none = nowhere(math.nan, reason, 1.0)
-    return metric, none, None, none, math.nan, math.nan, math.nan, reason
+    return Judged(
+        metric=metric,
+        coverage=none,
+        behind=None,
+        robustness=none,
+        discriminative_power=math.nan,
+        stability=none,
+        undefined=math.nan,
+        infinite=math.nan,
+        unranked=reason,
+        refused=reason,
+    )
 
 
 def _within(tick: Tick | None, start: float, end: float) -> Callable[[float], None] | None:

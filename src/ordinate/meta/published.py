@@ -4,7 +4,7 @@ Columns say which systems take part: all of them, or all but those of one kind o
 """
 
 REFERENCE = "amigo2020"
-COLUMNS = ("all", "rand", "prox", "maj", "tdisp", "odisp")
+TABLE_3_COLUMNS = ("all", "rand", "prox", "maj", "tdisp", "odisp")
 TABLE_3 = {
     "accuracy": (0.81, 0.77, 0.78, 0.78, 0.94, 0.77),
     "kendall_tau_a": (0.84, 0.81, 0.82, 0.82, 0.93, 0.82),

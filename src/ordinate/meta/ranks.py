@@ -12,7 +12,8 @@ DIGITS = 12  # by which values that differ in rounding alone are told to be equa
 def mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
     """Return the ranks along the last axis from 1; equal values share the mean of their ranks.
 
-    `times` says how often each value counts, as if it stood there so often.
+    `times` says how often each value counts, as if it stood there so often. Infinite values are
+    ranked like others; undefined ones come last, each with a rank of its own.
 
     >>> mid_ranks([0.2, 0.5, 0.5, 0.1]).tolist()
     [2.0, 3.5, 3.5, 1.0]
@@ -39,7 +40,8 @@ def mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
 def correlation(first: Array, second: Array, times: ArrayLike | None = None) -> Any:
     """Return Pearson's correlation along the last axis, and nan where a side is constant.
 
-    `times` says how often each place counts; 0 leaves it out.
+    `times` says how often each place counts; 0 leaves it out. It is rounded, so that no rounding
+    error leads out of [-1, 1].
     """
     each = np.ones(1) if times is None else np.asarray(times, float)
     each = np.broadcast_to(each, np.broadcast_shapes(each.shape, first.shape, second.shape))
@@ -48,13 +50,14 @@ def correlation(first: Array, second: Array, times: ArrayLike | None = None) -> 
         first = first - (each * first).sum(axis=-1, keepdims=True) / count
         second = second - (each * second).sum(axis=-1, keepdims=True) / count
         size = np.sqrt((each * first**2).sum(axis=-1) * (each * second**2).sum(axis=-1))
-        return np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)[()]
+        found = np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)
+    return np.round(found, DIGITS)[()]
 
 
-def spearman(first: ArrayLike, second: ArrayLike) -> Any:
+def spearman(first: ArrayLike, second: ArrayLike, times: ArrayLike = 1.0) -> Any:
     """Return Spearman's correlation along the last axis, and nan where a side is constant.
 
-    It runs over the places where both sides are defined.
+    It runs over the places where both sides are defined; `times` says how often each counts.
 
     >>> round(float(spearman([1, 2, 3, 4], [1, 3, 2, 4])), 3)
     0.8
@@ -62,6 +65,9 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Any:
     0.8
     """
     one, other = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
-    both = np.isfinite(one) & np.isfinite(other)
-    first_ranks, second_ranks = (mid_ranks(np.where(both, side, np.inf)) for side in (one, other))
-    return correlation(first_ranks, second_ranks, both)
+    both = ~(np.isnan(one) | np.isnan(other))
+    each = both * np.asarray(times, float)
+    first_ranks, second_ranks = (
+        mid_ranks(np.where(both, side, np.nan), each) for side in (one, other)
+    )
+    return correlation(first_ranks, second_ranks, each)

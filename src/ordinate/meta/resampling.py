@@ -1,11 +1,12 @@
-"""How sure coverage and robustness are: test cases and systems drawn again, never pairs.
+"""How sure a judgement of metrics is: test cases and systems drawn again, never pairs.
 
 Pairs of systems share systems, and pairs of test cases share test cases, so pairs are no units that
 could be drawn. Each draw takes as many test cases and as many systems as there are, with
 replacement. Two copies of one system are no pair of systems, nor are two copies of one test case a
-pair of test cases.
+pair of test cases, and both are in the same half of the test cases.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +17,27 @@ from ordinate.inference.bootstrap import percentile
 from ordinate.inference.draws import Draws, Tick, group_draws
 from ordinate.inference.joint import differences, widest_reach
 from ordinate.inference.result import Estimate, nowhere
-from ordinate.meta.ranks import DIGITS, mid_ranks
-from ordinate.meta.robustness import mean_merits, robustness
+from ordinate.meta.ranks import DIGITS, mid_ranks, spearman
+from ordinate.meta.robustness import PAIRS, agreement_of, mean_merits, mean_of, robustness
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 Array = NDArray[Any]
 BLOCK = 100  # draws
+SPLITS = 5  # of the test cases of a draw into halves
 FARTHEST = 2.0  # apart can two correlations be
 MOST = "it is undefined in most of the draws"
 
 
 @dataclass(frozen=True)
 class Redrawn:
-    """Coverage and robustness of each metric in each draw, as [B, M]."""
+    """What was found in each draw: [B, M] of each metric, and the agreement [B, M, M] of two."""
 
     coverage: Array
     robustness: Array
+    stability: Array
+    agreement: Array
 
 
 def redraw(merits: Array, improved: Array, draws: Draws, *, tick: Tick | None = None) -> Redrawn:
@@ -44,12 +48,18 @@ def redraw(merits: Array, improved: Array, draws: Draws, *, tick: Tick | None = 
     first, second = np.triu_indices(merits.shape[1], 1)
     gained = improved[first, second]  # [P, T]
 
-    def work(rng: "Generator", size: int) -> tuple[Array, Array]:
+    def work(rng: "Generator", size: int) -> tuple[Array, ...]:
         systems, cases = multiplicities(rng, merits, size)
         means = mean_merits(merits, cases)
         rows = zip(means, systems, cases, strict=True)
         covered = [redrawn_coverage(one, gained, *times) for one, *times in rows]
-        return np.stack(covered), robustness(merits, systems, cases)
+        pairs = drawn_pairs(rng, cases, PAIRS)
+        return (
+            np.stack(covered),
+            robustness(merits, systems, cases, pairs),
+            redrawn_stability(rng, merits, systems, cases),
+            agreement_of(means, systems),
+        )
 
     blocks = draws.by_block(1, work, block=BLOCK, tick=tick)
     return Redrawn(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
@@ -73,12 +83,15 @@ def redrawn_coverage(means: Array, gained: Array, systems: Array, cases: Array) 
     times = systems[first] * systems[second]
     ratios = gained[kept] @ cases / cases.sum()
     found = np.full(len(means), np.nan)
-    patterns, which = np.unique(np.isfinite(means), axis=0, return_inverse=True)
-    for index, there in enumerate(patterns):  # metrics that share it share the ranks of the ratios
-        both, rows = there[first] & there[second], which.reshape(-1) == index
-        if both.any():
-            gains = means[rows][:, first[both]] - means[rows][:, second[both]]
-            found[rows] = both_ways(gains, ratios[both], times[both])
+    kinds = np.where(np.isfinite(means), 0.0, means)  # 0, nan, inf or -inf
+    patterns, which = np.unique(kinds, axis=0, return_inverse=True)
+    for index, kind in enumerate(patterns):  # metrics that share it share the ranks of the ratios
+        with np.errstate(invalid="ignore"):  # inf - inf
+            there = ~np.isnan(kind[first] - kind[second])
+        rows = which.reshape(-1) == index
+        if there.any():
+            gains = means[rows][:, first[there]] - means[rows][:, second[there]]
+            found[rows] = both_ways(gains, ratios[there], times[there])
     return found
 
 
@@ -91,7 +104,8 @@ def both_ways(gains: Array, ratios: Array, times: Array) -> Array:
     one, other = _around(gains, times), _around(ratios, times)
     size = np.sqrt((times * one**2).sum(axis=-1) * (times * other**2).sum(axis=-1))
     inner = (times * one * other).sum(axis=-1)
-    return np.divide(inner, size, out=np.full(len(gains), np.nan), where=size > 0)
+    found = np.divide(inner, size, out=np.full(len(gains), np.nan), where=size > 0)
+    return np.round(found, DIGITS)
 
 
 def _around(values: Array, times: Array) -> Array:
@@ -100,11 +114,39 @@ def _around(values: Array, times: Array) -> Array:
     return np.sign(rounded) * (mid_ranks(np.abs(rounded), times) - 0.5)
 
 
+def drawn_pairs(rng: "Generator", cases: Array, count: int) -> Array:
+    """Return pairs of the test cases of each draw [B, count, 2]; some are copies of one."""
+    place = rng.integers(0, cases[0].sum(), (len(cases), count, 2))
+    reached = np.cumsum(cases, axis=-1)
+    rows = zip(reached, place, strict=True)
+    return np.stack([np.searchsorted(row, places, side="right") for row, places in rows])
+
+
+def redrawn_stability(rng: "Generator", merits: Array, systems: Array, cases: Array) -> Array:
+    """Return the stability [B, M] where systems [B, S] and test cases [B, T] have copies.
+
+    The distinct test cases of a draw are split, each with its copies: none is in both halves.
+    """
+    half = (cases > 0).sum(axis=-1, keepdims=True) // 2
+    found = []
+    for _ in range(SPLITS):
+        order = np.where(cases > 0, rng.random(cases.shape), 1.0).argsort(axis=-1)
+        place = order.argsort(axis=-1)
+        halves = (place < half, (place >= half) & (place < 2 * half))
+        first, second = (mean_merits(merits, cases * chosen) for chosen in halves)
+        found.append(spearman(first, second, systems[:, None, :]))
+    return mean_of(np.stack(found, axis=-1))
+
+
 # --- limits --------------------------------------------------------------------------------------
 
 
 def limits(values: Array, drawn: Array, level: float, reason: str) -> list[Estimate]:
-    """Return values [M] with percentile limits from draws [B, M]; `reason` says why one is nan."""
+    """Return correlations [M] with limits from draws [B, M]; `reason` says why one is nan.
+
+    Limits are percentiles, shifted so that the mean of the draws is the value: draws add noise to
+    the noise of the sample, which makes correlations smaller.
+    """
     return [
         _limited(float(value), column, level, reason)
         for value, column in zip(values, drawn.T, strict=True)
@@ -114,34 +156,34 @@ def limits(values: Array, drawn: Array, level: float, reason: str) -> list[Estim
 def _limited(value: float, drawn: Array, level: float, reason: str) -> Estimate:
     if np.isnan(value):
         return nowhere(value, reason, 1.0)
-    defined = drawn[np.isfinite(drawn)]
+    defined = drawn[~np.isnan(drawn)]
     undefined = 1.0 - len(defined) / len(drawn)
     if undefined > 0.5:
         return nowhere(value, MOST, undefined)
-    return Estimate(value, *percentile(defined, level), "percentile", undefined)
+    ends = np.array(percentile(defined, level)) + (value - defined.mean())
+    low, high = np.clip(np.round(ends, DIGITS), -1.0, 1.0).tolist()
+    return Estimate(value, low, high, "shifted percentile", undefined)
 
 
-def behind_best(values: Array, drawn: Array, level: float) -> list[Estimate | None]:
-    """Return what each metric has less than the best one; None for the best and the undefined.
+def behind_best(
+    values: Array, drawn: Array, level: float, best: int, others: Sequence[int]
+) -> dict[int, Estimate]:
+    """Return what other metrics have less than the best one; nothing where draws are too few.
 
     The data chose the best, so limits hold for all pairs of metrics at once (max-T over them).
     """
-    usable = np.isfinite(values) & (np.isfinite(drawn).mean(axis=0) >= 0.5)
-    found: list[Estimate | None] = [None] * len(values)
-    chosen = np.flatnonzero(usable)
-    if len(chosen) < 2:
-        return found
+    chosen = [best, *others]
     kept = drawn[:, chosen]
-    complete = kept[np.isfinite(kept).all(axis=1)]
+    complete = kept[~np.isnan(kept).any(axis=1)]
     lost = 1.0 - len(complete) / len(drawn)
-    if lost > 0.5:
-        return found
-    best = int(np.argmax(np.round(values[chosen], DIGITS)))
-    others = np.delete(np.arange(len(chosen)), best)
+    if not others or lost > 0.5:
+        return {}
     widest = widest_reach(values[chosen], complete)
-    against = np.full(len(others), best)
-    gaps = differences(values[chosen], complete, others, against, level, widest=widest)
+    places = np.arange(1, len(chosen))
+    against = np.zeros(len(others), int)
+    gaps = differences(values[chosen], complete, places, against, level, widest=widest)
     ends = (np.clip(end, -FARTHEST, FARTHEST) for end in (gaps.low, gaps.high))
-    for place, gap, low, high in zip(chosen[others], gaps.value, *ends, strict=True):
-        found[place] = Estimate(float(gap), float(low), float(high), "max_t", lost)
-    return found
+    return {
+        place: Estimate(float(gap), float(low), float(high), "max_t", lost)
+        for place, gap, low, high in zip(others, gaps.value, *ends, strict=True)
+    }

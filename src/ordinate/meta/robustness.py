@@ -3,7 +3,8 @@
 Merits [M, S, T] are the values of M metrics for S systems in T test cases, turned by `Metric.merit`
 so that larger is better; nan is undefined. A test case in which a metric is undefined for a system
 is left out of that system's mean; correlations run over the systems that are defined on both sides.
-Where nothing is left the answer is nan.
+Where nothing is left the answer is nan. An infinite value makes a mean infinite (and undefined with
+one of the other sign); equally infinite means share their rank, and have no difference.
 """
 
 from itertools import combinations_with_replacement
@@ -14,13 +15,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinate.errors import BadOption
 from ordinate.inference.draws import Draws, Tick
-from ordinate.meta.ranks import DIGITS, spearman
+from ordinate.meta.ranks import DIGITS, correlation, mid_ranks, spearman
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 Array = NDArray[Any]
 LARGE = 1 << 22  # numbers in memory at once
+MOST_RANKINGS = 1_000  # of test cases that undefined values ask for; beyond, pairs are drawn
+PAIRS = 300  # of test cases that are drawn then
 TIE = 1e-12
 
 
@@ -32,9 +35,13 @@ def mean_merits(merits: ArrayLike, times: ArrayLike | None = None) -> Array:
     """
     values = np.asarray(merits, float)
     counts = np.ones(values.shape[-1]) if times is None else np.asarray(times, float)
-    there = np.isfinite(values)
-    total = _over_cases(np.where(there, values, 0.0), counts)
-    count = _over_cases(there.astype(float), counts)
+    total = _over_cases(np.where(np.isfinite(values), values, 0.0), counts)
+    count = _over_cases((~np.isnan(values)).astype(float), counts)
+    for infinity in (np.inf, -np.inf):
+        there = values == infinity
+        if there.any():
+            reached = _over_cases(there.astype(float), counts) > 0
+            total = np.where(reached, np.where(np.isinf(total), np.nan, infinity), total)
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
@@ -45,41 +52,76 @@ def _over_cases(values: Array, counts: Array) -> Array:
 
 def agreement(merits: ArrayLike) -> Array:
     """Return Spearman's correlation over systems between the mean merits of two metrics [M, M]."""
-    means = mean_merits(merits)
-    return spearman(means[:, None, :], means[None, :, :])
+    return agreement_of(mean_merits(merits)[None])[0]
+
+
+def agreement_of(means: Array, systems: ArrayLike = 1.0) -> Array:
+    """Return the agreement [B, M, M] of mean merits [B, M, S]; `systems` [B, S] may have copies."""
+    batch, metrics, count = means.shape
+    times = np.broadcast_to(np.asarray(systems, float), (batch, count))[:, None, :]
+    found = np.empty((batch, metrics, metrics))
+    partly = np.isnan(means).any(axis=(0, 2))
+    whole = np.flatnonzero(~partly)
+    ranks = mid_ranks(means[:, whole], times)
+    for place, index in enumerate(whole):  # what is defined for all systems is ranked once
+        found[:, index, whole] = correlation(ranks[:, [place]], ranks, times)
+    for index in np.flatnonzero(partly):
+        found[:, index] = found[:, :, index] = spearman(means[:, [index]], means, times)
+    return found
 
 
 # --- the same ranking in every test case ---------------------------------------------------------
 
 
 def robustness(
-    merits: ArrayLike, systems: ArrayLike | None = None, cases: ArrayLike | None = None
+    merits: ArrayLike,
+    systems: ArrayLike | None = None,
+    cases: ArrayLike | None = None,
+    pairs: Array | None = None,
 ) -> Array:
     """Return the mean over pairs of test cases of Spearman's correlation of the rankings there.
 
     `systems` [B, S] and `cases` [B, T] say how often each counts, for a batch [B, M]; a test case
     is never paired with itself or its copy. Pairs in which a ranking is constant are left out.
+    `pairs` [B, P, 2] of test cases are taken instead of all of them for a metric whose undefined
+    values ask for too many rankings.
 
     >>> robustness([[[1, 2, 1], [2, 3, 3], [3, 4, 2]]]).round(3).tolist()  # of 1, 0.5 and 0.5
     [0.667]
     """
     values = np.round(np.asarray(merits, float), DIGITS)
-    each = [
+    one, other = (
         np.ones((1, size)) if times is None else np.atleast_2d(np.asarray(times, float))
         for times, size in zip((systems, cases), values.shape[1:], strict=True)
-    ]
-    found = np.stack([_robust(table, *each) for table in values], axis=-1)
-    return found[0] if systems is None and cases is None else found
+    )
+    alone = systems is None and cases is None
+    found = np.stack([_robust(table, one, other, pairs, alone=alone) for table in values], axis=-1)
+    found = np.round(found, DIGITS)  # rounding errors lead out of [-1, 1]
+    return found[0] if alone else found
 
 
-def _robust(values: Array, systems: Array, cases: Array) -> Array:
-    """Return the robustness [B] of one metric.
+def _robust(
+    values: Array, systems: Array, cases: Array, pairs: Array | None, *, alone: bool
+) -> Array:
+    """Return the robustness [B] of one metric, by the way that takes the fewest rankings."""
+    patterns, which = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
+    alike = [np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))]
+    many = len(patterns) > 1 and len(patterns) * values.shape[1] > MOST_RANKINGS
+    if many and alone:
+        return mean_of(_every_pair(values)[np.triu_indices(values.shape[1], 1)][None])
+    if many and pairs is not None:
+        return mean_of(_these_pairs(values, systems, pairs))
+    return _by_pattern(values, systems, cases, patterns, alike)
+
+
+def _by_pattern(
+    values: Array, systems: Array, cases: Array, patterns: Array, alike: list[Array]
+) -> Array:
+    """Return the robustness [B] of one metric, for test cases gathered by who is defined there.
 
     Rankings are unit vectors around 0, so the sum of their inner products over pairs is that of
     two sums. Only test cases with the same undefined systems can share one.
     """
-    patterns, which = np.unique(np.isfinite(values.T), axis=0, return_inverse=True)
-    alike = [np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))]
     total, pairs = np.zeros(len(systems)), np.zeros(len(systems))
     for one, other in combinations_with_replacement(range(len(patterns)), 2):
         there = np.flatnonzero(patterns[one] & patterns[other])
@@ -107,8 +149,7 @@ def _summed(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, 
     step = max(1, LARGE // (size * max(size, len(systems))))
     for start in range(0, values.shape[1], step):
         rows = values[:, start : start + step].T
-        above = np.sign(rows[:, None, :] - rows[:, :, None])
-        ranks = systems @ above  # [cases, B, S]
+        ranks = systems @ _above(rows).swapaxes(1, 2)  # [cases, B, S]
         length = np.einsum("cbs,cbs,bs->cb", ranks, ranks, systems)
         times = cases[:, start : start + step].T * (length > 0)
         unit = times / np.sqrt(np.where(length > 0, length, 1.0))
@@ -116,6 +157,54 @@ def _summed(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, 
         count += times.sum(axis=0)
         squares += (times**2).sum(axis=0)
     return total, count, squares
+
+
+def _above(rows: Array) -> Array:
+    """Return 1 where the first of two systems is above the second, -1 below: [cases, S, S]."""
+    first, second = rows[:, :, None], rows[:, None, :]
+    return (first > second).astype(float) - (first < second)
+
+
+def _every_pair(values: Array) -> Array:
+    """Return Spearman's correlation of all pairs of test cases [T, T], of values [S, T].
+
+    The ranks in one test case, among the systems that another one has, are a product of matrices.
+    """
+    systems, cases = values.shape
+    there = (~np.isnan(values)).astype(float)
+    found = np.full((cases, cases), np.nan)
+    step = max(1, min(LARGE // systems**2, int((LARGE / systems) ** 0.5)))
+    blocks = [slice(start, start + step) for start in range(0, cases, step)]
+    for one, other in combinations_with_replacement(blocks, 2):
+        first, second = _among(values, there, one, other), _among(values, there, other, one)
+        inner = np.einsum("isj,jsi->ij", first, second, optimize=True)
+        lengths = (first**2).sum(axis=1) * (second**2).sum(axis=1).T
+        part = found[one, other]
+        np.divide(inner, np.sqrt(lengths), out=part, where=lengths > 0)
+        found[other, one] = part.T
+    return found
+
+
+def _among(values: Array, there: Array, own: slice, others: slice) -> Array:
+    """Return ranks around 0 [own, S, others]: in own test cases, of systems that others have."""
+    return (_above(values[:, own].T) @ there[:, others]) * there[None, :, others]
+
+
+def _these_pairs(values: Array, systems: Array, pairs: Array) -> Array:
+    """Return Spearman's correlation of pairs of test cases [B, P]; nan for copies of one."""
+    found = np.empty(pairs.shape[:2])
+    for row, (times, chosen) in enumerate(zip(systems, pairs, strict=True)):
+        drawn = np.flatnonzero(times)
+        first, second = (values[np.ix_(drawn, side)].T for side in chosen.T)
+        found[row] = spearman(first, second, times[drawn])
+    return np.where(pairs[..., 0] == pairs[..., 1], np.nan, found)
+
+
+def mean_of(values: Array) -> Array:
+    """Return the mean of what is defined along the last axis."""
+    there = ~np.isnan(values)
+    total, count = np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1)
+    return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
 # --- halves of the test cases --------------------------------------------------------------------
@@ -134,9 +223,7 @@ def stability(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> A
         return spearman(*(mean_merits(values, half) for half in halves))
 
     found = np.concatenate(draws.by_block(values[..., 0].size + count, work, tick=tick))
-    there = np.isfinite(found)
-    total = np.where(there, found, 0.0).sum(axis=0)
-    return np.divide(total, there.sum(0), out=np.full_like(total, np.nan), where=there.any(0))
+    return np.round(mean_of(found.T), DIGITS)
 
 
 def halved(rng: "Generator", cases: int, size: int) -> tuple[Array, Array]:
@@ -171,7 +258,8 @@ def tukey_p(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> Arr
 
     Under the null hypothesis the systems are exchangeable within each test case: their values
     (undefined ones with them) are shuffled there, the same way for all metrics. A pair's difference
-    of means is compared with the largest difference of each draw; p = (1 + #) / (draws + 1).
+    of means is compared with the largest difference of each draw; p = (1 + #) / (draws + 1). Of
+    infinite values the largest difference is infinite in all draws, so that none is told apart.
     """
     values = np.asarray(merits, float)
     metrics, systems, cases = values.shape
@@ -186,18 +274,19 @@ def tukey_p(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> Arr
     blocks = draws.by_block(systems * cases, work, tick=tick)
     largest = np.sort(np.concatenate(blocks, axis=-1), axis=-1)  # [M, B]
     means = mean_merits(values)
-    apart = np.abs(means[:, :, None] - means[:, None, :])
+    with np.errstate(invalid="ignore"):  # inf - inf
+        apart = np.abs(means[:, :, None] - means[:, None, :])
     rows = zip(largest, apart, strict=True)
     below = np.stack([np.searchsorted(ranked, gaps - TIE) for ranked, gaps in rows])
-    return np.where(np.isfinite(apart), (1 + draws.count - below) / (draws.count + 1), np.nan)
+    return np.where(~np.isnan(apart), (1 + draws.count - below) / (draws.count + 1), np.nan)
 
 
 def _range(values: Array) -> Array:
     """Return the largest less the smallest mean of systems, of values [B, T, S]."""
-    there = np.isfinite(values)
-    if there.all():
+    if np.isfinite(values).all():
         return np.ptp(values.mean(axis=1), axis=-1)
-    total, count = np.where(there, values, 0.0).sum(axis=1), there.sum(axis=1)
-    means = np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
-    known = count > 0
-    return np.where(known, means, -np.inf).max(-1) - np.where(known, means, np.inf).min(-1)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        means = mean_of(values.swapaxes(1, 2))
+        known = ~np.isnan(means)
+        widest = np.where(known, means, -np.inf).max(-1) - np.where(known, means, np.inf).min(-1)
+    return np.where(np.isnan(widest), np.inf, widest)

@@ -14,7 +14,7 @@ from ordinate.errors import BadOption
 from ordinate.evaluate.evaluation import SCHEMA
 from ordinate.inference.draws import Tick
 from ordinate.inference.result import finite
-from ordinate.meta.published import COLUMNS, EXCHANGED, TABLE_3
+from ordinate.meta.published import EXCHANGED, TABLE_3, TABLE_3_COLUMNS
 from ordinate.meta.synthetic import FITTED, LITERAL, Reading
 from ordinate.meta.trial import METRICS, Trial
 from ordinate.report import Document, Grid, html, render
@@ -32,7 +32,7 @@ Pair = tuple[str, str]
 
 
 def published(exchanged: Pair | None = None) -> Array:
-    """Return the published coverages [METRICS, COLUMNS], or with two rows exchanged."""
+    """Return the published coverages [METRICS, TABLE_3_COLUMNS], or with two rows exchanged."""
     rows = dict(TABLE_3)
     if exchanged is not None:
         first, second = exchanged
@@ -41,7 +41,7 @@ def published(exchanged: Pair | None = None) -> Array:
 
 
 def _ahead(values: Array, others: Iterable[str]) -> tuple[Array, Array]:
-    """Return by how much the claimed metric is ahead of the best other: [..., COLUMNS], and it."""
+    """Return by how much the claimed metric is ahead of the best other in each column, and it."""
     names = [METRICS.index(name) for name in others]
     rest = values[..., names, :]
     best = np.array(names)[rest.argmax(axis=-2)]
@@ -63,7 +63,7 @@ class Lead:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came out under one reading: coverages [SEEDS, METRICS, COLUMNS]."""
+    """What came out under one reading: coverages [SEEDS, METRICS, TABLE_3_COLUMNS]."""
 
     reading: Reading
     values: Array
@@ -107,7 +107,7 @@ class Outcome:
                 float(over_flat[k]),
                 int(ahead[k]),
             )
-            for k, column in enumerate(COLUMNS)
+            for k, column in enumerate(TABLE_3_COLUMNS)
         }
 
     def columns_won(self) -> tuple[int, int]:
@@ -121,12 +121,12 @@ class Outcome:
         return {
             "options": self.reading.options,
             "coverage": {
-                name: {column: self._cell(m, c) for c, column in enumerate(COLUMNS)}
+                name: {column: self._cell(m, c) for c, column in enumerate(TABLE_3_COLUMNS)}
                 for m, name in enumerate(METRICS)
             },
             "deviation": float(self.deviations().mean()),
             "deviation_rows_exchanged": float(self.deviations(EXCHANGED).mean()),
-            "deviation_by_column": _by_name(COLUMNS, self.deviations().mean(axis=0)),
+            "deviation_by_column": _by_name(TABLE_3_COLUMNS, self.deviations().mean(axis=0)),
             "deviation_by_metric": _by_name(METRICS, self.deviations().mean(axis=1)),
             "headline": {
                 "first_in_columns": first,
@@ -179,7 +179,7 @@ class Study:
             }
             for name, outcome in self.outcomes.items()
             for m, metric in enumerate(METRICS)
-            for c, column in enumerate(COLUMNS)
+            for c, column in enumerate(TABLE_3_COLUMNS)
         ]
 
     def document(self) -> Document:
@@ -246,7 +246,7 @@ def spelled(options: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def counted(seeds: tuple[int, ...]) -> str:
+def named_seeds(seeds: tuple[int, ...]) -> str:
     """Return seeds as a title names them."""
     numbers = ", ".join(map(str, seeds[:SHOWN])) + (", …" if len(seeds) > SHOWN else "")
     return f"{'seed' if len(seeds) == 1 else 'seeds'} {numbers}"
@@ -262,16 +262,18 @@ def _described(result: Study) -> Document:
         changes = spelled(outcome.reading.changes(LITERAL))
         how = f"differs from the literal one in {changes}" if changes else "what the text says"
         blocks.append(f"Reading '{name}': {how}.")
-        blocks += [_table(name, outcome, half) for half in (range(3), range(3, len(COLUMNS)))]
+        blocks += [
+            _table(name, outcome, half) for half in (range(3), range(3, len(TABLE_3_COLUMNS)))
+        ]
         blocks += [_leads(name, outcome, len(result.seeds)), _claim(name, outcome)]
     blocks += _fits(result)
     if "fitted" in result.outcomes:
         blocks.append(POST_HOC)
-    return Document(f"The synthetic experiment, {counted(result.seeds)}", tuple(blocks))
+    return Document(f"The synthetic experiment, {named_seeds(result.seeds)}", tuple(blocks))
 
 
 def _table(name: str, outcome: Outcome, columns: range) -> Grid:
-    header = [part for c in columns for part in (_header(COLUMNS[c]), "sd", "paper")]
+    header = [part for c in columns for part in (_header(TABLE_3_COLUMNS[c]), "sd", "paper")]
     rows = []
     for m, metric in enumerate(METRICS):
         row: list[Any] = [metric]
@@ -305,8 +307,8 @@ def _claim(name: str, outcome: Outcome) -> str:
     first, ahead = outcome.columns_won()
     return (
         f"The paper has {CLAIMED} first in every column and ahead of {FLAT} in every column. "
-        f"Under the {name} reading it is first in {first} of {len(COLUMNS)} columns, and ahead of "
-        f"{FLAT} in {ahead}."
+        f"Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} columns, and "
+        f"ahead of {FLAT} in {ahead}."
     )
 
 
@@ -317,7 +319,7 @@ def _fits(result: Study) -> list[str | Grid]:
         for outcome in result.outcomes.values()
         for exchanged in (None, EXCHANGED)
     ]
-    by_column = _means([*map(_header, COLUMNS)], [one.mean(axis=0) for one in both])
+    by_column = _means([*map(_header, TABLE_3_COLUMNS)], [one.mean(axis=0) for one in both])
     by_metric = _means(METRICS, [one.mean(axis=1) for one in both])
     overall = _means(["mean"], [one.mean(keepdims=True)[0] for one in both])
     note = (

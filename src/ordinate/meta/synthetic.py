@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import BadOption, brief, suggest
 from ordinate.meta.coverage import Pairs
 from ordinate.meta.unanimity import Unanimity
 from ordinate.scale import Scale
@@ -36,11 +37,12 @@ class Reading:
     `outside`: gold beyond the scale goes to the nearest level, or is drawn again.
     `errors`: the ratio of mistakes is exact in each test case, or a probability of each document.
     `majority`: the level of the text (4), or the most frequent one of the test case.
-    `random`: each level has the same chance, or each but the gold one, or U(1, 11) is continuous
-    and rounded.
+    `random`: a number between the end levels is rounded, as gold is, so that these have half the
+    chance of others; or each level has the same chance, or each but the gold one.
     `tag_end`, `ordinal_end`: what displacement does beyond the end: it takes the last level or
     document, begins again at the first, or makes no mistake (for a level that is to take the last).
-    `proximity`: half way to a random position in the order of documents, or to a random level.
+    `proximity`: half way to a random position in the order of documents, or to a random level,
+    with halves rounded down or up. (Half a position makes no difference; it is rounded down.)
     `kendall`: the coefficient that "Tau-a without counting ties" means.
     `f_levels`: the levels that the F-measure is averaged over.
     `undefined`: a correlation with constant predictions is 0, or its test case is left out.
@@ -53,16 +55,24 @@ class Reading:
     outside: Literal["nearest", "redrawn"] = "nearest"
     errors: Literal["exact", "independent"] = "exact"
     majority: Literal["fourth", "most_frequent"] = "fourth"
-    random: Literal["discrete", "rounded", "other"] = "discrete"
+    random: Literal["rounded", "discrete", "other"] = "rounded"
     tag_end: Literal["clamp", "wrap"] = "clamp"
     ordinal_end: End = "clamp"
-    proximity: Literal["position", "level"] = "position"
+    proximity: Literal["position", "level_down", "level_up"] = "position"
     kendall: Literal["tau_a", "tau_b", "gamma"] = "tau_a"
     f_levels: Literal["either", "gold", "all"] = "either"
     undefined: Literal["zero", "left_out"] = "zero"
     values: Literal["mean", "pooled"] = "mean"
     unanimity: Unanimity = "weak"
     pairs: Pairs = "ordered"
+
+    def __post_init__(self) -> None:
+        for name, value in self.options.items():
+            if not (isinstance(value, str) and value in CHOICES[name]):
+                raise BadOption(
+                    f"The option {name} takes {' or '.join(CHOICES[name])}, not {brief(value)}."
+                    + suggest(str(value), [*CHOICES[name]])
+                )
 
     @property
     def options(self) -> dict[str, str]:
@@ -75,6 +85,11 @@ class Reading:
 
     def with_option(self, name: str, value: Any) -> "Reading":
         """Return the reading with one option set."""
+        if name not in CHOICES:
+            raise BadOption(
+                f"A reading has no option {brief(name)}.{suggest(name, [*CHOICES])} "
+                f"There are: {', '.join(CHOICES)}."
+            )
         return replace(self, **{name: value})
 
     def neighbours(self) -> list["Reading"]:
@@ -133,10 +148,10 @@ def majority_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
 
 def random_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
     """Return random levels; rounding gives the two end levels half the chance of others."""
-    if reading.random == "discrete":
-        return _level(chance, LEVELS)
     if reading.random == "rounded":
         return np.rint(1 + (LEVELS - 1) * chance).astype(np.int64)
+    if reading.random == "discrete":
+        return _level(chance, LEVELS)
     other = _level(chance, LEVELS - 1)
     return other + (other >= gold)
 
@@ -154,10 +169,10 @@ def ordinal_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
 
 
 def proximity_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
-    """Return what lies half way between a document and a random one; halves are cut off."""
+    """Return the level of the document half way to a random one, or half way to a random level."""
+    if reading.proximity != "position":
+        return (gold + _level(chance, LEVELS) + (reading.proximity == "level_up")) // 2
     size = gold.shape[-1]
-    if reading.proximity == "level":
-        return (gold + _level(chance, LEVELS)) // 2
     place = (np.arange(size) + _level(chance, size) - 1) // 2
     return np.take_along_axis(np.broadcast_to(gold, place.shape), place, axis=-1)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.meta.coverage import coverage
-from ordinate.meta.published import COLUMNS, TABLE_3
+from ordinate.meta.published import TABLE_3, TABLE_3_COLUMNS
 from ordinate.meta.synthetic import KINDS, RATIOS, Reading, gold_levels, predictions, tables
 from ordinate.meta.unanimity import improvements, unanimous_improvement
 from ordinate.metrics import Metric, find
@@ -64,7 +64,7 @@ class Trial:
         self._blocks: dict[tuple[str, ...], Block] = {}
 
     def coverages(self, reading: Reading) -> Array:
-        """Return the coverage of each metric for each column: [METRICS, COLUMNS]."""
+        """Return the coverage of each metric for each column: [METRICS, TABLE_3_COLUMNS]."""
         by_case = self._values(METRICS, reading, "case")
         ratios = unanimous_improvement(improvements(by_case[: len(REFERENCES)], reading.unanimity))
         if reading.values == "pooled":
@@ -73,7 +73,7 @@ class Trial:
             merits = mean_over(np.isfinite(by_case), by_case)
         kinds = np.repeat(list(KINDS), len(RATIOS))
         columns = []
-        for column in COLUMNS:
+        for column in TABLE_3_COLUMNS:
             kept = kinds != column
             part = coverage(merits[:, kept], ratios[np.ix_(kept, kept)], reading.pairs)
             columns.append(part)

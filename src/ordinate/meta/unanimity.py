@@ -16,15 +16,15 @@ def improvements(merits: ArrayLike, unanimity: Unanimity = "weak") -> NDArray[np
 
     `merits` [R, S, T] are the values of the reference metrics, turned so that larger is better. A
     weak improvement is no loss for any metric (so equal systems improve on each other, which
-    cancels out), a strict one a gain for every metric. An undefined value improves on nothing.
+    cancels out), a strict one a gain for every metric. An undefined value improves on nothing;
+    infinite ones are compared like others.
     """
     rounded = np.round(np.asarray(merits, float), DIGITS)
     least = None
-    with np.errstate(invalid="ignore"):
-        for values in rounded:  # one metric at a time, so that memory stays small
-            gains = values[:, None, :] - values[None, :, :]
-            good = gains > 0 if unanimity == "strict" else gains >= 0
-            least = good if least is None else least & good
+    better = np.greater if unanimity == "strict" else np.greater_equal
+    for values in rounded:  # one metric at a time, so that memory stays small
+        good = better(values[:, None, :], values[None, :, :])
+        least = good if least is None else least & good
     if least is None:
         raise ValueError("at least one reference metric is needed")
     return least.astype(np.int8) - least.swapaxes(0, 1).astype(np.int8)

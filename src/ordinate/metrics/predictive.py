@@ -51,6 +51,7 @@ def mean_interval_width(table: Bounds) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum \left( u - l + \frac{2}{\alpha} \left( (l - y)_+ + (y - u)_+ "
     r"\right) \right)",
+    reference="winkler1972",
 )
 def winkler(table: Bounds, *, alpha: float = 0.1) -> Value:
     """Winkler's interval score: the width, and 2/alpha times the distance of a target outside.
@@ -69,6 +70,7 @@ def winkler(table: Bounds, *, alpha: float = 0.1) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{\alpha}{2} \text{Winkler}, \text{ with predictions } m: "
     r"\frac{1}{1.5} \left( \frac{1}{2N} \sum |y - m| + \frac{\alpha}{2} \text{Winkler} \right)",
+    reference="bracher2021",
 )
 def weighted_interval_score(table: Bounds, *, alpha: float = 0.1) -> Value:
     """Weighted interval score of one interval: alpha/2 times Winkler's score.
@@ -92,6 +94,7 @@ def _ended(table: Bounds, value: Array) -> Value:
     formula=r"\frac{1}{N} \sum \left( \frac{1}{M} \sum_i |x_i - y| "
     r"- \frac{1}{2 M (M - 1)} \sum_{ij} |x_i - x_j| \right)",
     undefined_when=ONE_MEMBER,
+    reference="gneiting2007",
 )
 def crps(table: Ensemble, *, estimator: Literal["fair", "nrg"] = "fair") -> Value:
     """Continuous ranked probability score of an ensemble, in the unit of the target.
@@ -148,6 +151,7 @@ def bias(table: Ensemble) -> Value:
     bounds=(-1, np.inf),
     formula=r"\sqrt{\frac{M + 1}{M}} \frac{\text{spread}}{\text{RMSE}} - 1",
     undefined_when="the ensemble's mean makes no error, or there is one member only",
+    reference="fortin2014",
 )
 def dispersion(table: Ensemble) -> Value:
     """By how much the spread exceeds the error, as a share of it: below 0, ensembles are too sure.

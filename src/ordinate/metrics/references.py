@@ -7,6 +7,8 @@ REFERENCES = {
     "for ordinal classification: formal properties and experimental results. ACL.",
     "baccianella2009": "Baccianella, Esuli, Sebastiani (2009). Evaluation measures for ordinal "
     "regression. ISDA.",
+    "bracher2021": "Bracher, Ray, Gneiting, Reich (2021). Evaluating epidemic forecasts in "
+    "an interval format. PLOS Computational Biology 17(2).",
     "brier1950": "Brier (1950). Verification of forecasts expressed in terms of "
     "probability. Monthly Weather Review 78.",
     "cardoso2011": "Cardoso, Sousa (2011). Measuring the performance of ordinal classification. "
@@ -20,10 +22,14 @@ REFERENCES = {
     "Neurocomputing 135.",
     "epstein1969": "Epstein (1969). A scoring system for probability forecasts of ranked "
     "categories. Journal of Applied Meteorology 8.",
+    "fortin2014": "Fortin, Abaza, Anctil, Turcotte (2014). Why should ensemble spread match "
+    "the RMSE of the ensemble mean? Journal of Hydrometeorology 15(4).",
     "gaudette2009": "Gaudette, Japkowicz (2009). Evaluation methods for ordinal classification. "
     "Canadian AI.",
     "ghosh2015": "Ghosh et al. (2015). SemEval-2015 task 11: sentiment analysis of figurative "
     "language in Twitter. SemEval.",
+    "gneiting2007": "Gneiting, Raftery (2007). Strictly proper scoring rules, prediction, "
+    "and estimation. Journal of the American Statistical Association 102.",
     "good1952": "Good (1952). Rational decisions. Journal of the Royal Statistical Society B 14.",
     "goodman1954": "Goodman, Kruskal (1954). Measures of association for cross classifications. "
     "Journal of the American Statistical Association 49.",
@@ -60,6 +66,8 @@ REFERENCES = {
     "combining multiple partitions. Journal of Machine Learning Research 3.",
     "stuart1953": "Stuart (1953). The estimation and comparison of strengths of association in "
     "contingency tables. Biometrika 40.",
+    "winkler1972": "Winkler (1972). A decision-theoretic approach to interval estimation. "
+    "Journal of the American Statistical Association 67.",
     "zhao2001": "Zhao, Karypis (2001). Criterion functions for document clustering. Technical "
     "report, University of Minnesota.",
 }

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary.moments import Moments, size_of
+from ordinate.summary.moments import MIDDLE, TRAIN, Moments, size_of
 
 Array = NDArray[Any]
-TRAIN = "train_mean"  # the constant prediction that training data suggest
-MIDDLE = "mean"  # the mean of the targets themselves
 ONE_VALUE = "all targets are equal"
+ROUNDING = 1e-13  # of a variance that is what is left of larger ones
 BASELINES = "baselines"
+TIE = 1e-12  # a share this near to another is the same
 
 
 @metric(
@@ -54,6 +54,7 @@ def mae(table: Moments) -> Value:
     direction="minimize",
     bounds=(0, np.inf),
     formula=r"\text{median } |e|",
+    undefined_when="no histogram of the errors was made",
     smooth=False,
 )
 def median_absolute_error(table: Moments) -> Value:
@@ -140,12 +141,13 @@ def rmse_share(table: Moments) -> Value:
     direction="maximize",
     bounds=(-1, 1),
     formula=r"\frac{Cov(y, \hat y)}{\sigma_y \sigma_{\hat y}}",
-    undefined_when="all targets, or all predictions, are equal",
+    undefined_when="all targets, or all predictions, are equal but for rounding",
 )
 def pearson(table: Moments) -> Value:
     """Pearson's correlation of targets and predictions."""
     of_y, together, of_p = _variances(table)
-    return np.clip(ratio(together, np.sqrt(of_y * of_p)), -1.0, 1.0)
+    found = ratio(together, np.sqrt(of_y) * np.sqrt(of_p))
+    return found / np.maximum(np.abs(np.real(found)), 1.0)  # which it is above by rounding only
 
 
 @metric(
@@ -164,9 +166,11 @@ def ccc(table: Moments) -> Value:
 
 
 def _variances(table: Moments) -> tuple[Array, Array, Array]:
-    """Return Var(y), Cov(y, p), Var(p) where p = y + e."""
+    """Return Var(y), Cov(y, p), Var(p) where p = y + e; what rounding leaves of Var(p) is 0."""
     of_y, both, of_e = (table.plain.mean(a, b) for a, b in ((2, 0), (1, 1), (0, 2)))
-    return of_y, of_y + both, of_y + 2.0 * both + of_e
+    of_p = of_y + 2.0 * both + of_e
+    kept = np.real(of_p) > ROUNDING * np.real(of_y + of_e)
+    return of_y, np.where(kept, of_y + both, 0.0), np.where(kept, of_p, 0.0)
 
 
 @metric(
@@ -177,7 +181,7 @@ def _variances(table: Moments) -> tuple[Array, Array, Array]:
 )
 def baseline_rmse(table: Moments) -> Value:
     """RMSE of the constant prediction c: the training mean, or the mean of the targets."""
-    constant = table.constants.get(TRAIN, table.plain.y)
+    constant = table.constants.get(TRAIN, table.constants.get(MIDDLE, table.plain.y))
     return np.sqrt(table.plain.mean(2, 0) + (table.plain.y - constant) ** 2)
 
 
@@ -211,12 +215,16 @@ def skill(table: Moments) -> Value:
 def percentile(table: Moments, share: float) -> Value:
     """Return the size below which a share of the errors lies, from the histogram.
 
-    At most half a per cent away; nan where no histogram was asked for.
+    Between two errors it is their mean. At most half a per cent away; nan where no histogram was
+    asked for, or where there are no items.
     """
-    if table.histogram is None:
+    if not table.histogram:
         return np.full(table.shape, np.nan)[()]
     places = sorted(table.histogram)
     weights = np.stack([table.histogram[k] for k in places], axis=-1)
     below = ratio(weights.cumsum(axis=-1), weights.sum(axis=-1)[..., None])
-    found = np.argmax(below >= share - 1e-12, axis=-1)
-    return np.array([size_of(k) for k in places])[found]
+    first, last = below >= share - TIE, below > share + TIE
+    last[..., -1] = True
+    sizes = np.array([size_of(k) for k in places])
+    found = (sizes[np.argmax(first, axis=-1)] + sizes[np.argmax(last, axis=-1)]) / 2.0
+    return np.where(table.total > 0, found, np.nan)[()]

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from ordinate.metrics.catalogue import CATALOGUE, Metric, find
+from ordinate.summary import Confusion
 
 Cell = dict[str, Any]  # what was found about a metric and a property
 FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")  # which tables show
@@ -34,7 +35,7 @@ def verified(metric: Metric) -> dict[str, Any] | None:
     `properties` has what was found, by property.
     """
     name, found = plain(metric).expression, _shipped()
-    if name not in found["properties"]:
+    if metric.summary is not Confusion or name not in found["properties"]:
         return None
     return {"tables": found["tables"][name], "properties": found["properties"][name]}
 

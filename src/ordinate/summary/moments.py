@@ -1,7 +1,7 @@
 """Moments: what is kept of targets and predictions that are quantities."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from numbers import Real
@@ -20,9 +20,13 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 ORDER = 4  # of the highest moments
 ORDERS = (2, ORDER)
-ROWS = 1 << 14  # which are looked at together
-SPAN = 32 * ROWS  # rows whose sums are taken about the same point
+ROWS = 20_000  # which are looked at together: they fit into the cache
+SPAN = 25 * ROWS  # rows whose sums are taken about the same point
+FIRST = 4_096  # of them, whose mean it is
+NEAR = {2: 10.0, ORDER: 1.0}  # deviations: a point this near to the mean costs no digits that count
 LARGE = 1e70  # values this large, or this small beside 1, cannot be squared twice
+TRAIN = "train_mean"  # the constant prediction that training data suggest
+MIDDLE = "mean"  # the mean of the targets themselves
 FINE = 0.005  # relative error of percentiles from the histogram
 GROWTH = (1.0 + FINE) / (1.0 - FINE)
 ZERO = -(2**31) + 1  # the bin of errors that are exactly 0
@@ -107,7 +111,7 @@ class Moments:
     histogram: Mapping[int, Array] | None = None
     counted: bool = True  # whether every weight is a whole number
     dropped: int = 0
-    order: int = ORDER  # of the highest moments that were summed; what is above it is 0
+    order: int = ORDER  # of the highest moments that were summed; what is above it says nothing
     has_unanswered = False
 
     @classmethod
@@ -300,7 +304,7 @@ def numbers(column: Any, name: str) -> Floats:
 def _array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
-        return column.astype(float).filled(np.nan)
+        return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))
     if hasattr(column, "__array__"):  # Arrow copies here where it has to
         return np.asarray(column)
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
@@ -338,6 +342,7 @@ class Counter:
         self.total: Moments | None = None
         self.seen = 0
         self.low, self.high = math.inf, -math.inf  # of the targets, about
+        self.room = np.ones((0, 0))  # for parts, one after the other: new memory costs time
 
     def add(
         self, y: Floats, p: Floats, weight: Floats | None = None, rows: Array | None = None
@@ -351,12 +356,12 @@ class Counter:
             rows = start + np.flatnonzero(there) if rows is None else rows[there]
             y, p, weight = y[there], p[there], weight[there]
         if len(y):
-            part = _Part(y, p, weight, self.order)
-            part.check(np.arange(start, start + len(y)) if rows is None else rows)
+            if self.room.shape[1] < min(len(y), ROWS):
+                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS)))
+            part = _Part(y, p, weight, self.room, self.order)
+            part.check(range(start, start + len(y)) if rows is None else rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
-            found = replace(
-                part.summary(self.constants, histogram=self.histogram), counted=counted
-            )
+            found = replace(part.summary(self.constants, histogram=self.histogram), counted=counted)
             self.total = found if self.total is None else self.total + found
 
     def summary(self) -> Moments:
@@ -372,12 +377,14 @@ class Counter:
 class _Part:
     """Sums of some items about one point near their means, a few rows at a time."""
 
-    def __init__(self, y: Floats, p: Floats, weight: Floats | None, order: int) -> None:
+    def __init__(
+        self, y: Floats, p: Floats, weight: Floats | None, room: Floats, order: int
+    ) -> None:
         self.y, self.p, self.weight, self.order = y, p, weight, order
+        self.room = room  # of ones in the first row, then powers, errors and their sizes
         self.once, self.twice = np.zeros((2, 6, 6))
         self.sums = np.zeros(3)  # Σw|e|, Σw²|e|, Σw e²
         self.largest = 0.0
-        self.room = np.ones((8, min(len(y), ROWS)))  # for powers, errors and their sizes
         with np.errstate(invalid="ignore", over="ignore"):
             self.at = self._point()
             for start in range(0, len(y), ROWS):
@@ -385,30 +392,38 @@ class _Part:
 
     def _point(self) -> tuple[float, float]:
         """Return a point near the means: of the first rows, or of all if they weigh differently."""
-        first = slice(0, ROWS) if self.weight is None else slice(None)
-        y, weight = self.y[first], self.weight
-        e = self.p[first] - y
-        spread, bias = float(e @ e) / len(e), _middle(e, weight)
-        # With little bias, errors need not be moved.
-        return _middle(y, weight), 0.0 if weight is None and 2.0 * bias * bias < spread else bias
+        if self.weight is not None:
+            return _middle(self.y, self.weight), _middle(self.p - self.y, self.weight)
+        first = slice(0, FIRST)
+        y, e = self.y[first], self.p[first] - self.y[first]
+        return _near(y, NEAR[self.order]), _near(e, NEAR[self.order])
 
     def _add(self, where: slice) -> None:
         y, p = self.y[where], self.p[where]
-        e, size = self.room[6 if self.at[1] else 2, : len(y)], self.room[7, : len(y)]
+        e, size = self.room[-2 if self.at[1] else 2, : len(y)], self.room[-1, : len(y)]
         np.subtract(p, y, out=e)
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
-        powers = self._powers(y, e)
         if self.weight is None:
-            absolute = size @ powers[0]
-            self.once += _products(powers, powers)
+            absolute = size.sum()
+            self.once += self._second(y, e) if self.order == 2 else _products(self._powers(y, e))
             self.sums += absolute, absolute, e @ e
             return
-        weight = self.weight[where]
+        weight, powers = self.weight[where], self._powers(y, e)
         weighted = powers * weight
         self.once += _products(weighted, powers)
-        self.twice += _products(weighted, weighted)
+        self.twice += _products(weighted)
         self.sums += weight @ size, (weight * size) @ weight, (weight * e) @ e
+
+    def _second(self, y: Floats, e: Floats) -> Floats:
+        """Return sums of order two of items that weigh the same, in as few passes as possible."""
+        d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
+        f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
+        found, (of_d, of_f, both) = np.zeros((6, 6)), (d.sum(), f.sum(), d @ f)
+        found[0, :3] = len(y), of_d, of_f
+        found[1, :3] = of_d, d @ d, both
+        found[2, :3] = of_f, both, f @ f
+        return found
 
     def _powers(self, y: Floats, e: Floats) -> Floats:
         """Return 1, d, f, and d², df, f² where higher moments are wanted."""
@@ -451,10 +466,11 @@ class _Part:
         y, e = (near.sums[k] / near.sums[0, 0] for k in ((1, 0), (0, 1)))
         return near.about(near.y + y, near.e + e)
 
-    def check(self, rows: Array) -> None:
+    def check(self, rows: Sequence[int] | Array) -> None:
         """Refuse what is no finite number, with its row, from 0, and what is too large."""
         self._span()
-        if max(abs(self.low), abs(self.high), self.largest) < LARGE:
+        finite = np.isfinite(self.sums).all()  # a nan is in none of these
+        if finite and max(abs(self.low), abs(self.high), self.largest) < LARGE:
             return
         for name, column in (("target", self.y), ("prediction", self.p)):
             bad = ~np.isfinite(column)
@@ -478,14 +494,17 @@ def _middle(values: Floats, weight: Floats | None) -> float:
     return float(values[0] + (gaps.mean() if weight is None else weight @ gaps / weight.sum()))
 
 
-def _products(first: Floats, second: Floats) -> Floats:
-    """Return all sums of products of rows; one by one, where they are few, which is quicker."""
-    if len(first) == 6:
-        return first @ second.T
+def _near(values: Floats, near: float) -> float:
+    """Return about the mean, or 0, where it is so many deviations away at most: a pass is saved."""
+    middle = _middle(values, None)
+    gaps = values - middle
+    return middle if middle * middle * len(values) > near**2 * float(gaps @ gaps) else 0.0
+
+
+def _products(first: Floats, second: Floats | None = None) -> Floats:
+    """Return all sums of products of rows [6, 6]."""
     found = np.zeros((6, 6))
-    for i in range(3):
-        for j in range(i, 3):
-            found[i, j] = found[j, i] = first[i] @ second[j]
+    found[: len(first), : len(first)] = first @ (first if second is None else second).T
     return found
 
 
@@ -499,12 +518,15 @@ def _spread(y: Floats, value: float, weight: Floats | None) -> Array:
 
 def sizes(size: Floats, weight: Floats | None = None) -> dict[int, Array]:
     """Return the weight of errors by bin: the logarithm of their size, rounded up."""
-    place = np.full(len(size), ZERO)
-    there = size > 0
-    place[there] = np.ceil(np.log(size[there]) / np.log(GROWTH)).astype(int)
-    bins, index = np.unique(place, return_inverse=True)
-    found = np.bincount(index.reshape(-1), weight)
-    return {int(k): np.asarray(float(x)) for k, x in zip(bins, found, strict=True)}
+    with np.errstate(divide="ignore"):
+        place = np.ceil(np.log(size) / np.log(GROWTH))
+    first = np.min(place, initial=0.0, where=size > 0)
+    index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
+    items, found = np.bincount(index), np.bincount(index, weight)
+    return {
+        ZERO if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
+        for k in np.flatnonzero(items)
+    }
 
 
 def size_of(place: int) -> float:

@@ -37,20 +37,27 @@ class Normalization:
         values = numbers(train_targets, "training targets")
         if not len(values) or not np.isfinite(values).all():
             raise BadOption("The training targets must be finite numbers, at least two of them.")
-        return cls(float(values.mean()), float(values.std()))
+        with np.errstate(over="ignore", invalid="ignore"):
+            gaps = values - values[0]  # exactly 0 where all are equal
+            return cls(float(values[0] + gaps.mean()), float(gaps.std()))
 
     def normalize(self, values: Any) -> Any:
         """Return values on the normalised scale."""
-        return (values - self.mean) / self.std
+        return (_columnar(values) - self.mean) / self.std
 
     def denormalize(self, values: Any) -> Any:
         """Return values in their unit."""
-        return values * self.std + self.mean
+        return _columnar(values) * self.std + self.mean
 
     def normalize_errors(self, errors: Any) -> Any:
         """Return errors on the normalised scale."""
-        return errors / self.std
+        return _columnar(errors) / self.std
 
     def denormalize_errors(self, errors: Any) -> Any:
         """Return errors in their unit."""
-        return errors * self.std
+        return _columnar(errors) * self.std
+
+
+def _columnar(values: Any) -> Any:
+    """Return lists as arrays, and anything that knows arithmetic as it is."""
+    return np.asarray(values, float) if isinstance(values, (list, tuple)) else values

@@ -1,7 +1,9 @@
 """Predicted probabilities: from arrays and frames to columns in the order of the scale."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, UnequalLengths, brief
 from ordinate.scale import Scale
-from ordinate.scale.labels import text_of
+from ordinate.scale.labels import is_missing, text_of
 
 Floats = NDArray[np.float64]
 STRICT, LOOSE = 1e-6, 1e-2  # how far from 1 the sum of a row may be, and with renormalize=True
@@ -44,18 +46,22 @@ def arranged(
     scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
 ) -> NDArray[Any]:
     """Return the numbers [N, K], not yet checked, in the order of the scale."""
+    if hasattr(probabilities, "collect_schema") and hasattr(probabilities, "collect"):  # lazy
+        probabilities = probabilities.collect()
     names = _names(probabilities) if columns is None else list(columns)
-    values = _numbers(probabilities)
-    if values.ndim != 2:
+    values = _array(probabilities)
+    if values is None or values.ndim != 2:
+        found = "rows of other lengths" if values is None else f"{values.ndim} axes"
         raise BadProbabilities(
             f"Probabilities must be a table with a row for each item and a column for each of the "
-            f"{len(scale)} levels, not {values.ndim} axes."
+            f"{len(scale)} levels, not {found}."
         )
     if values.shape[1] != len(scale):
         raise BadProbabilities(
             f"{values.shape[1]} columns of probabilities for the {len(scale)} levels {scale}: each "
             "level needs one."
         )
+    values = _numbers(values)
     if names is None:
         return values
     order = places(scale, names)
@@ -65,10 +71,16 @@ def arranged(
 def most_probable(
     scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
 ) -> NDArray[Any]:
-    """Return the label of the most probable level of each row, the lowest of equal ones."""
+    """Return the label of the most probable level of each row, the lowest of equal ones.
+
+    A row with empty cells has none.
+    """
     labels = np.empty(len(scale), object)
     labels[:] = scale.labels
-    return labels[arranged(scale, probabilities, columns).argmax(axis=1)]
+    values = arranged(scale, probabilities, columns)
+    found = labels[values.argmax(axis=1)]
+    found[np.isnan(values).any(axis=1)] = None
+    return found
 
 
 def places(scale: Scale, names: Sequence[Any]) -> list[int]:
@@ -92,33 +104,43 @@ def places(scale: Scale, names: Sequence[Any]) -> list[int]:
     )
 
 
+def row_named(number: int) -> str:
+    """Return how errors name a row, of which the first has number 0."""
+    return f"row {number + 1}"
+
+
 def checked_columns(
-    columns: Floats, rows: "int | NDArray[Any]" = 0, *, renormalize: bool = False
+    columns: Floats,
+    rows: "int | NDArray[Any]" = 0,
+    *,
+    renormalize: bool = False,
+    place: Callable[[int], str] = row_named,
 ) -> Floats:
     """Return probabilities [K, n] of items that sum to 1, or say which row is none.
 
     `rows` is the number of the first row, or those of all.
     """
-    total = columns.sum(axis=0)
+    with np.errstate(invalid="ignore"):  # opposite infinities
+        total = columns.sum(axis=0)
     room = LOOSE if renormalize else STRICT
     fits = np.abs(total - 1.0).max(initial=0.0) <= room and columns.min(initial=0.0) >= 0.0
     if not fits:  # also where there is a nan
         bad = ~((np.abs(total - 1.0) <= room) & (columns >= 0.0).all(axis=0))
-        place = int(np.argmax(bad))
-        row = rows + place if isinstance(rows, int) else int(rows[place])
-        raise _refusal(columns[:, place], row, renormalize=renormalize)
+        first = int(np.argmax(bad))
+        row = rows + first if isinstance(rows, int) else int(rows[first])
+        raise _refusal(columns[:, first], place(row), renormalize=renormalize)
     return columns / total if renormalize else columns
 
 
-def _refusal(row: Floats, index: int, *, renormalize: bool) -> BadProbabilities:
+def _refusal(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
     shown = "[" + ", ".join(f"{value:.6g}" for value in row) + "]"
-    where = f"The probabilities of row {index + 1}, {brief(shown)},"
+    where = f"The probabilities of {place}, {brief(shown)},"
     if not np.isfinite(row).all():
         return BadProbabilities(f"{where} are not all finite numbers.")
     if (row < 0).any():
         return BadProbabilities(f"{where} are not all at least 0.")
     advice = "" if renormalize else " Pass renormalize=True (--renormalize) to accept 0.99 to 1.01."
-    return BadProbabilities(f"{where} sum to {row.sum():.6g}, not to 1.{advice}")
+    return BadProbabilities(f"{where} sum to {row.sum():.9g}, not to 1.{advice}")
 
 
 def same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
@@ -129,19 +151,48 @@ def same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
         )
 
 
-def _numbers(probabilities: Any) -> NDArray[Any]:
-    if hasattr(probabilities, "to_numpy"):  # pandas and Polars
+def _array(probabilities: Any) -> NDArray[Any] | None:
+    """Return the cells as an array, whatever they are; None for rows of different lengths."""
+    if hasattr(probabilities, "detach"):  # a tensor, which may be on another device
+        probabilities = probabilities.detach().cpu()
+    if isinstance(probabilities, np.ma.MaskedArray):
+        probabilities = np.ma.filled(probabilities.astype(float), np.nan)
+    elif hasattr(probabilities, "to_numpy"):  # pandas and Polars
         probabilities = probabilities.to_numpy()
     elif hasattr(probabilities, "column_names"):  # Arrow
-        columns = [probabilities.column(k).to_numpy() for k in range(probabilities.num_columns)]
-        probabilities = np.stack(columns, axis=1)
+        columns = [probabilities.column(k) for k in range(probabilities.num_columns)]
+        probabilities = [column.to_numpy(zero_copy_only=False) for column in columns]
+        probabilities = np.stack(probabilities, axis=1) if columns else ()
     elif isinstance(probabilities, dict):
-        probabilities = np.stack([np.asarray(x) for x in probabilities.values()], axis=1)
+        columns = [np.asarray(column) for column in probabilities.values()]
+        if len({column.shape for column in columns}) > 1:
+            return None
+        probabilities = np.stack(columns, axis=-1) if columns else ()
     try:
         values = np.asarray(probabilities)
-        return values if values.dtype.kind == "f" else values.astype(float)
-    except (TypeError, ValueError):
-        raise BadProbabilities("Probabilities must be numbers.") from None
+        return np.asarray(probabilities, object) if values.dtype.kind == "U" else values
+    except ValueError:
+        return None
+
+
+def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+    """Return floating numbers, in which an empty cell is nan."""
+    if values.dtype.kind == "f":
+        return values
+    if values.dtype.kind in "biu":
+        return values.astype(float)
+    rows = [_row(cells, index) for index, cells in enumerate(values.tolist())]
+    return np.array(rows, dtype=float).reshape(values.shape)
+
+
+def _row(cells: list[Any], index: int) -> list[Any]:
+    found = [np.nan if is_missing(cell) else cell for cell in cells]
+    if not all(isinstance(cell, (Real, Decimal)) for cell in found):
+        shown = brief(", ".join(map(str, cells)))
+        raise BadProbabilities(
+            f"The probabilities of {row_named(index)}, {shown}, are not all numbers."
+        )
+    return found
 
 
 def _names(probabilities: Any) -> list[Any] | None:

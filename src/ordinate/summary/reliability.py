@@ -1,24 +1,25 @@
 """Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import MissingLabels, NoItems, OrdinateError
+from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.summary.confusion import Confusion
 from ordinate.summary.counting import checked
-from ordinate.summary.probabilities import ROWS, arranged, checked_columns, same_rows
+from ordinate.summary.probabilities import ROWS, arranged, checked_columns, row_named, same_rows
 from ordinate.summary.tabulate import DROP, SHOWN, checked_weights, positions_of, same_length
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Events = Literal["top", "levels", "cumulative"]
 EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, like scikit-learn
-FINE = 1_000  # bins of the scores that ranks are taken from
+FINE = 1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
+NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
 SCORES = ("brier", "log_loss", "rps_sum")
 
 
@@ -34,6 +35,11 @@ class Parts:
     scores: bool = False
     table: bool = False
     ranking: bool = False
+
+    def __post_init__(self) -> None:
+        for _, count in self.bins:
+            if not (count == int(count) and 1 <= count <= FINE):
+                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE:,}.")
 
     def __or__(self, other: "Parts") -> "Parts":
         return Parts(
@@ -60,11 +66,6 @@ class Bins(NamedTuple):
 
     def __add__(self, other: "Bins") -> "Bins":  # type: ignore[override] # sums, not a longer tuple
         return Bins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
-    @property
-    def share(self) -> Array:
-        """The share of the items of an event that is in a bin."""
-        return self.weight / self.weight.sum(axis=-1, keepdims=True)
 
     @property
     def confidence(self) -> Array:
@@ -159,6 +160,7 @@ class Reliability:
             stop = min(start + ROWS, len(truth))
             weight = None if weighing is None else weighing[start:stop]
             counter.add(truth[start:stop], values[start:stop], weight, missing)
+        counter.refuse_nothing()
         return counter.summary()
 
     @property
@@ -186,6 +188,8 @@ class Reliability:
             return NotImplemented
         if self.scale != other.scale or self.bins.keys() != other.bins.keys():
             raise OrdinateError("Summaries on other scales or with other parts cannot be added.")
+        if self.shape != other.shape:
+            raise OrdinateError("Summaries of other numbers of blocks cannot be added: pool them.")
         return Reliability(
             self.scale,
             self.items + other.items,
@@ -202,17 +206,15 @@ class Reliability:
 
     def map(self, change: Any) -> "Reliability":
         """Return the summary with every array of sums changed in the same way."""
+        table, items = self.argmax, change(self.items)
+        dropped = 0 if np.shape(items) else self.dropped  # nobody knows of which block
+        cells, weights, squares = map(change, (table.items, table.weights, table.squares))
         return Reliability(
             self.scale,
-            change(self.items),
+            items,
             change(self.weight),
             change(self.squares),
-            _table_of(
-                self.argmax,
-                change(self.argmax.items),
-                change(self.argmax.weights),
-                change(self.argmax.squares),
-            ),
+            Confusion(self.scale, cells, weights, squares, dropped, table.counted),
             change(self.confidence),
             {key: Bins(*map(change, part)) for key, part in self.bins.items()},
             None if self.scores is None else Scores(*map(change, self.scores)),
@@ -274,12 +276,18 @@ class Reliability:
 
 
 class Counter:
-    """Adds rows of probabilities up, part by part."""
+    """Adds rows of probabilities up, part by part; `place` says how errors name a row."""
 
     def __init__(
-        self, scale: Scale, parts: Parts, *, renormalize: bool = False, blocks: int | None = None
+        self,
+        scale: Scale,
+        parts: Parts,
+        *,
+        renormalize: bool = False,
+        blocks: int | None = None,
+        place: Callable[[int], str] = row_named,
     ) -> None:
-        self.scale, self.parts, self.renormalize = scale, parts, renormalize
+        self.scale, self.parts, self.renormalize, self.place = scale, parts, renormalize, place
         self.blocks, self.seen, self.dropped = blocks, 0, 0
         self.fractions = False
         size, many = len(scale), blocks or 1
@@ -302,9 +310,15 @@ class Counter:
         weight: Floats | None = None,
         missing: Literal["error", "drop"] = "error",
     ) -> None:
-        """Add rows [n, K] of probabilities with the gold positions of their items."""
+        """Add rows [n, K] of probabilities with the gold positions of their items.
+
+        Items are missing that have no gold label, or only empty cells.
+        """
         start, self.seen = self.seen, self.seen + len(truth)
-        kept = self._kept(truth, weight, start, missing)
+        absent = truth == len(self.scale)
+        if missing == "drop":
+            absent |= _empty(rows)
+        kept = self._kept(absent, weight, start, missing)
         numbers = np.arange(start, self.seen)
         if kept is not None:
             truth, rows, numbers = truth[kept], rows[kept], numbers[kept]
@@ -312,25 +326,25 @@ class Counter:
         if not len(truth):
             return
         columns = np.ascontiguousarray(rows.T, dtype=float)
-        columns = checked_columns(columns, numbers, renormalize=self.renormalize)
+        columns = checked_columns(columns, numbers, renormalize=self.renormalize, place=self.place)
         tally = _Tally(self.blocks, numbers, weight)
         self._count(tally, truth.astype(np.intp), columns)
 
     def _kept(
-        self, truth: Array, weight: Floats | None, start: int, missing: str
+        self, absent: Array, weight: Floats | None, start: int, missing: str
     ) -> NDArray[np.bool_] | None:
-        """Return which items count: those with a weight and a gold label; None says all."""
+        """Return which items count: those with a weight that are not absent; None says all."""
         there = None
         if weight is not None:
             there = checked(weight, start) > 0
             self.fractions |= bool((weight != np.floor(weight)).any())
-        absent = truth == len(self.scale)
         if not absent.any():
             return there
         if there is not None:
             absent &= there
         if missing != "drop" and absent.any():
-            rows = ", ".join(f"row {start + row + 1}" for row in np.flatnonzero(absent)[:SHOWN])
+            first = np.flatnonzero(absent)[:SHOWN].tolist()
+            rows = ", ".join(self.place(start + row) for row in first)
             raise MissingLabels(f"Gold labels are missing ({rows}). Leave them out with {DROP}.")
         self.dropped += int(absent.sum())
         return ~absent if there is None else there & ~absent
@@ -342,33 +356,28 @@ class Counter:
         cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
         self.confidence += tally.of(best, answer, size)
-        kinds = {events for events, _ in self.parts.bins}
-        below = _summed_up(columns) if self.parts.scores or "cumulative" in kinds else columns
-        events: dict[str, tuple[list[Floats], list[Array]]] = {
-            "top": ([best], [answer == gold]),
-            "levels": ([*columns], [gold == k for k in range(size)] if "levels" in kinds else []),
-            "cumulative": ([*below[:-1]], [gold <= k for k in range(size - 1)]),
-        }
+        events = {kind: _events(kind, gold, columns, best, answer) for kind, _ in self.parts.bins}
         for (kind, count), sums in self.bins.items():
             for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
                 sums[:, :, event] += _binned(tally, f, o, count)
         if self.parts.scores:
-            self._count_scores(tally, gold, columns, below)
+            self._count_scores(tally, gold, columns)
         if self.parts.table:
             for k, column in enumerate(columns):
                 self.table[:, :, k] += tally.of(column, gold, size)
         if self.parts.ranking:
             self._count_ranking(tally, gold, columns)
 
-    def _count_scores(self, tally: "_Tally", gold: Array, columns: Floats, below: Floats) -> None:
-        given = columns[gold, np.arange(len(gold))]
+    def _count_scores(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+        here = gold * len(gold) + np.arange(len(gold))
+        given = columns.ravel().take(here)
         scores = np.empty((3, len(gold)))
-        scores[0] = np.einsum("kn,kn->n", columns, columns) - 2.0 * given + 1.0
+        gaps = columns.copy()
+        gaps.ravel()[here] = given - 1.0
+        scores[0] = np.einsum("kn,kn->n", gaps, gaps)
         scores[1] = -np.log(np.clip(given, EPS, 1.0 - EPS))
-        scores[2] = 0.0
-        for k in range(len(columns) - 1):
-            gap = below[k] - (gold <= k)
-            scores[2] += gap * gap
+        gaps = _summed_up(gaps)[:-1]  # of the events "gold is at most level k"
+        scores[2] = np.einsum("kn,kn->n", gaps, gaps)
         for total, part in zip(self.scores, tally.moments(scores), strict=True):
             total += part  # noqa: PLW2901 - in place
         tiny = np.flatnonzero(given < EPS)
@@ -380,18 +389,20 @@ class Counter:
             self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
 
     def _count_ranking(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
-        at = self.scale.positions
-        expected = (at @ columns - at[0]) / self.scale.span
-        cell = gold * FINE + np.clip((expected * FINE).astype(np.intp), 0, FINE - 1)
+        at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
+        place = (at @ columns * FINE + NUDGE).astype(np.intp)
+        cell = gold * FINE + np.clip(place, 0, FINE - 1)
         self.ranking += tally.of(1.0, cell, len(at) * FINE).reshape(self.ranking.shape)
+
+    def refuse_nothing(self) -> None:
+        """Say why no item was counted, if none was."""
+        if not self.items.any():
+            needed = "a gold label, probabilities and weight"
+            reason = f"none has {needed}" if self.seen else "the columns are empty"
+            raise NoItems(f"There are no items to evaluate: {reason}.")
 
     def summary(self) -> Reliability:
         """Return what was counted."""
-        if not self.items.any():
-            reason = (
-                "the columns are empty" if not self.seen else "none has a gold label and weight"
-            )
-            raise NoItems(f"There are no items to evaluate: {reason}.")
         parts = self.parts
         once, twice, products = self.scores
         items, weights, squares = self.cells
@@ -411,17 +422,28 @@ class Counter:
         return found if self.blocks is not None else found.map(lambda array: array[0])
 
 
+def _events(
+    kind: Events, gold: Array, columns: Floats, best: Floats, answer: Array
+) -> tuple[list[Floats], list[Array]]:
+    """Return the probability of each event of a kind, and whether it happened."""
+    if kind == "top":
+        return [best], [answer == gold]
+    if kind == "levels":
+        return [*columns], [gold == k for k in range(len(columns))]
+    below = _summed_up(columns.copy())[:-1]
+    return [*below], [gold <= k for k in range(len(below))]
+
+
 def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
     """Return the bin (lo, hi] of each value among equal ones from 0 to 1; 0 is in the first.
 
     It is `searchsorted(linspace(0, 1, count + 1), values, side="left") - 1`, clipped, and faster.
     """
     edges = np.linspace(0.0, 1.0, count + 1)
-    place = np.ceil(values * count).astype(np.intp) - 1
-    np.clip(place, 0, count - 1, out=place)
-    place += (values > edges[1:][place]) & (place < count - 1)  # rounding, at the edges
-    place -= (values <= edges[place]) & (place > 0)
-    return place
+    edges[0], edges[-1] = -np.inf, np.inf
+    nearest = (values * count + 0.5).astype(np.intp)
+    nearest -= values <= edges.take(nearest)  # the bin below or above the nearest edge
+    return nearest
 
 
 def _binned(tally: "_Tally", f: Floats, o: Array, count: int) -> Floats:
@@ -479,7 +501,8 @@ class _Tally:
         once = scores if self.weight is None else scores * self.weight
         twice = once if self.weight is None else once * self.weight
         if self.block is None:
-            return once.sum(axis=1)[None], twice.sum(axis=1)[None], (once @ once.T)[None]
+            products = np.array([[a @ b for b in once] for a in once])  # quicker than a matrix
+            return once.sum(axis=1)[None], twice.sum(axis=1)[None], products[None]
         plain = _Tally.chosen(self, np.arange(self.size))
         plain.weight = None
         first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
@@ -492,19 +515,28 @@ class _Tally:
         return index if self.block is None else self.block * count + index
 
 
+def _empty(rows: Array) -> NDArray[np.bool_]:
+    """Tell which rows have no number at all."""
+    found = np.isnan(rows[:, 0])
+    if found.any():
+        found[found] = np.isnan(rows[found]).all(axis=1)
+    return found
+
+
 def _summed_up(columns: Floats) -> Floats:
-    """Return the cumulative probabilities; row by row, which is far quicker than `cumsum`."""
-    below = columns.copy()
-    for k in range(1, len(below)):
-        below[k] += below[k - 1]
-    return below
+    """Sum up over the levels, in place; row by row, which is far quicker than `cumsum`."""
+    for k in range(1, len(columns)):
+        columns[k] += columns[k - 1]
+    return columns
 
 
 def _first_best(columns: Floats, best: Floats) -> NDArray[np.intp]:
     """Return the most probable level, the lowest of equal ones."""
-    answer = np.full(len(best), len(columns) - 1, np.int16)
-    for k in range(len(columns) - 2, -1, -1):
-        answer[columns[k] == best] = k
+    later = columns[0] != best
+    answer = later.astype(np.int16)
+    for column in columns[1:-1]:
+        later &= column != best
+        answer += later
     return answer.astype(np.intp)
 
 
@@ -514,10 +546,6 @@ def _block_of(numbers: Array, blocks: int) -> Array:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(blocks)).astype(np.int64)
-
-
-def _table_of(like: Confusion, items: Array, weights: Array, squares: Array) -> Confusion:
-    return Confusion(like.scale, items, weights, squares, counted=like.counted)
 
 
 def _both(mine: Any, theirs: Any) -> Any:

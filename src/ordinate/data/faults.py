@@ -25,7 +25,7 @@ def answers_of(layout: Layout) -> str:
     )
 
 
-def judged_by(size: int, *, by_test_case: bool) -> str:
+def checked_by(size: int, *, by_test_case: bool) -> str:
     """Return SQL for the place in gold, the level and the kind of each line of `answers`.
 
     The first good line of an id counts; those after it repeat it.

@@ -1,0 +1,103 @@
+"""How often the 95 % limits of `ordinate meta` hold what samples of that size give on average.
+
+    python benchmarks/judging.py            the table of docs/judging.md, two or three minutes
+    python benchmarks/judging.py --quick    a smoke test
+
+Systems have three aspects of quality, which go together; each reference metric sees one of them in
+each test case, with little noise or much. Two metrics are judged: one that sees all aspects, and
+the first reference. Systems and test cases are drawn anew for each sample, from the same seeds
+every time. In brackets stands how far the mean of the draws is from the value.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # read when NumPy is imported
+
+import argparse
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.inference.draws import Draws
+from ordinate.meta.coverage import coverage
+from ordinate.meta.resampling import limits, redraw
+from ordinate.meta.robustness import agreement, mean_merits, robustness, stability
+from ordinate.meta.unanimity import improvements, unanimous_improvement
+from writing import log, markdown
+
+Array = NDArray[Any]
+SIZES = ((4, 10), (6, 10), (10, 20), (30, 20), (10, 50), (30, 50))  # systems, test cases
+SAMPLES, DRAWS, QUICK_SAMPLES = 100, 200, 10
+LEVEL = 0.95
+SHARED = 0.7  # of an aspect's variance that all aspects have in common
+NOISES = (0.3, 1.5)  # times the standard deviation of an aspect
+MEASURES = ("coverage", "robustness", "stability", "agreement")
+SEED = 20_240_602
+
+
+def sampled(
+    rng: np.random.Generator, noise: float, systems: int, cases: int
+) -> tuple[Array, Array]:
+    """Return the merits [2, S, T] of the metrics that are judged, and of the references."""
+    common = rng.normal(size=(1, systems, 1))
+    own = rng.normal(size=(3, systems, 1))
+    able = np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
+    seen = able + noise * rng.normal(size=(3, systems, cases))
+    whole = able.mean(axis=0) + noise * rng.normal(size=(systems, cases))
+    return np.stack([whole, seen[0]]), seen
+
+
+def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
+    """Return by measure the value of each metric, its limits, and the mean of the draws [M, 4].
+
+    The agreement is that of the two metrics.
+    """
+    improved, draws = improvements(references), Draws(DRAWS, seed)
+    drawn = redraw(merits, improved, draws)
+    values = {
+        "coverage": (
+            coverage(mean_merits(merits), unanimous_improvement(improved)),
+            drawn.coverage,
+        ),
+        "robustness": (robustness(merits), drawn.robustness),
+        "stability": (stability(merits, draws), drawn.stability),
+        "agreement": (agreement(merits)[0, 1:], drawn.agreement[:, 0, 1:]),
+    }
+    return {name: summed(*both) for name, both in values.items()}
+
+
+def summed(values: Array, drawn: Array) -> Array:
+    """Return values, limits and means of the draws, side by side."""
+    found = limits(values, drawn, LEVEL, "undefined")
+    ends = [(one.value, one.low, one.high) for one in found]
+    return np.column_stack([ends, np.nanmean(drawn, axis=0)])
+
+
+def row(noise: float, systems: int, cases: int, samples: int) -> list[str]:
+    """Return how often limits hold the mean, and how far the draws are from the value."""
+    rng = np.random.default_rng([SEED, systems, cases])
+    found = [measured(*sampled(rng, noise, systems, cases), seed) for seed in range(samples)]
+    cells = [str(noise), str(systems), str(cases)]
+    for name in MEASURES:
+        value, low, high, drawn = np.moveaxis(np.array([one[name] for one in found]), -1, 0)
+        truth = np.nanmean(value, axis=0)
+        held = ((low <= truth) & (truth <= high))[~np.isnan(low)].mean()
+        cells.append(f"{100 * held:.0f} % ({np.nanmean(drawn - value):+.2f})")
+    log(" | ".join(cells))
+    return cells
+
+
+def main() -> None:
+    """Simulate, and print the table."""
+    parser = argparse.ArgumentParser(description="Study the limits of judgements of metrics.")
+    parser.add_argument("--quick", action="store_true", help="few samples of the smallest size")
+    quick = parser.parse_args().quick
+    sizes, samples = (SIZES[:1], QUICK_SAMPLES) if quick else (SIZES, SAMPLES)
+    rows = [row(noise, *size, samples) for noise, size in product(NOISES, sizes)]
+    print(markdown(("noise", "systems", "test cases", *MEASURES), rows))
+
+
+if __name__ == "__main__":
+    main()

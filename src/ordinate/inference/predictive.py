@@ -1,0 +1,83 @@
+"""How sure scores of predictive intervals and of ensembles are."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadInput
+from ordinate.inference.delta import limits, quantile
+from ordinate.inference.result import Estimate, nowhere
+from ordinate.inference.small import mean_limits, wilson
+from ordinate.metrics import Metric, find
+from ordinate.metrics.predictive import (
+    central_coverage,
+    interval_coverage,
+    standard_error,
+    within,
+)
+from ordinate.summary.bounds import Bounds, ItemSums
+from ordinate.summary.ensemble import Ensemble
+
+ENDLESS = "some intervals have no end, so it is infinite"
+NO_ITEMS = "there are no items"
+
+
+def bounds_estimate(metric: Metric | str, table: Bounds, level: float = 0.95) -> Estimate:
+    """Return a metric of intervals with its own interval, or why it has none.
+
+    Coverage has Wilson's limits: of the counts, or, with other weights, of as many equal items as
+    have the same standard error. Other metrics have those of the delta method.
+
+    >>> table = Bounds.of([1.0, 2.0, 5.0, 7.0], [0.0, 1.0, 2.0, 6.5], [2.0, 3.0, 4.0, 8.5])
+    >>> found = bounds_estimate("interval_coverage", table)
+    >>> found.value, round(found.low, 3), round(found.high, 3), found.method
+    (0.75, 0.301, 0.954, 'wilson')
+    """
+    asked = find(metric, Bounds)
+    if asked.name != interval_coverage.name:
+        return _by_delta(asked, _one(table), level, ENDLESS)
+    value, total = float(asked(_one(table))), float(table.total)
+    if math.isnan(value):
+        return nowhere(value, NO_ITEMS)
+    n = total if table.whole else total**2 / float(table.squared[0, 0])
+    if not table.whole and 0.0 < value < 1.0:
+        z = np.zeros(len(table.names) + 1)
+        z[0], z[1 + table.names.index("covered")] = -value, 1.0
+        n = value * (1.0 - value) * total**2 / float(z @ table.squared @ z)
+    low, high = wilson(value * n, n, level)
+    return Estimate(value, float(low), float(high), "wilson")
+
+
+def ensemble_estimate(metric: Metric | str, table: Ensemble, level: float = 0.95) -> Estimate:
+    """Return a metric of ensembles with its interval, or why it has none."""
+    asked = find(metric, Ensemble)
+    if asked.name != central_coverage.name:
+        return _by_delta(asked, _one(table), level, "it is infinite")
+    value = float(asked(_one(table)))
+    if math.isnan(value):
+        return nowhere(value, (asked.undefined_when if table.n else None) or NO_ITEMS)
+    squares = table.ranks if table.whole else table.rank_squares
+    inside = within(table.members, asked.settings["level"])
+    low, high = mean_limits(table.ranks, squares, inside, level)
+    return Estimate(value, low, high, "wilson" if set(inside) <= {0.0, 1.0} else "delta")
+
+
+def _one(table: Any) -> Any:
+    if table.shape:
+        raise BadInput("This is a batch of summaries: take one of them, or all of them `pooled`.")
+    return table
+
+
+def _by_delta(metric: Metric, table: ItemSums, level: float, infinite: str) -> Estimate:
+    value = float(metric(table))
+    if math.isnan(value):
+        return nowhere(value, (metric.undefined_when if table.n else None) or NO_ITEMS)
+    if math.isinf(value):
+        return nowhere(value, infinite)
+    error = standard_error(metric, table)
+    if math.isnan(error):
+        return nowhere(value, "there are too few items")
+    if error == 0 or value in metric.bounds:
+        return nowhere(value, "all items are alike")
+    return Estimate(value, *limits(value, error, metric.bounds, quantile(level)), "delta")
