@@ -16,7 +16,6 @@ import platform
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -35,12 +34,12 @@ from ordinate.inference import Intervals
 from ordinate.inference.values import estimate_values
 from ordinate.metrics import find
 from ordinate.summary.moments import Moments
-from writing import Call, Target, launch, log, markdown, processor, shown, wrapped
+from writing import BURST, Call, Target, burst, launch, log, markdown, processor, shown, wrapped
 
 Floats = NDArray[np.float64]
 ITEMS, QUICK_ITEMS = 1_000_000, 100_000
 ROWS, QUICK_ROWS = 10_000_000, 100_000  # of the Parquet file
-ROUNDS, QUICK_ROUNDS, FILE_RUNS = 25, 9, 3
+ROUNDS, QUICK_ROUNDS, FILE_RUNS = 15, 3, 3
 SEED = 20_240_601
 METRICS = {name: find(name, Moments) for name in ("rmse", "mae", "r2", "max_error")}
 SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
@@ -120,15 +119,14 @@ def measure(calls: dict[str, Call], rounds: int) -> dict[str, list[float]]:
     """Time all calls in turn, round after round, so that noise hits all of them."""
     times: dict[str, list[float]] = {who: [] for who in calls}
     gc.disable()
-    for number in range(rounds + 1):
-        log(f"round {number}" if number else "warming up")
+    for number in range(rounds):
+        log(f"round {number + 1}")
         for who, call in calls.items():
-            start = time.perf_counter()
-            call()
-            times[who].append(time.perf_counter() - start)
-        gc.collect()
+            call()  # after another contender, the first call finds the caches full of its data
+            times[who] += burst(call)
+            gc.collect()
     gc.enable()
-    return {who: found[1:] for who, found in times.items()}
+    return times
 
 
 class File(NamedTuple):
@@ -191,9 +189,10 @@ def targets(times: dict[str, float], n: int, file: File) -> list[Target]:
 
 METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
-    "hits all of them; the first round is thrown away, the garbage collector is off, and the "
-    "median counts. Before anything is timed, all of them have to find the same values. Only "
-    "ratios within a run mean something: other machines have other times."
+    f"hits all of them; in each a call is repeated for {BURST:g} s after one that does not count, "
+    "with the garbage collector off. The median of all repetitions counts. Before anything is "
+    "timed, all of them have to find the same values. Only ratios within a run mean something: "
+    "other machines have other times."
 )
 WHAT = (
     "**Ordinate** is `Moments.of(y, p, order=2)` and the four metrics; **all intervals** sums up "
@@ -214,6 +213,7 @@ def page(times: dict[str, list[float]], n: int, file: File) -> str:
             who,
             shown(middle[who] * 1e3),
             shown(min(times[who]) * 1e3),
+            str(len(times[who])),
             shown(middle[who] / middle[PEER], digits=3),
         ]
         for who in times
@@ -229,8 +229,8 @@ def page(times: dict[str, list[float]], n: int, file: File) -> str:
         "## Targets",
         markdown(head, [target.row() for target in targets(middle, n, file)]),
         f"## Times of {n:,} pairs",
-        wrapped(f"Milliseconds, of {len(times[OURS])} repetitions each."),
-        markdown(["", "median", "best", "beside scikit-learn"], rows),
+        "Milliseconds.",
+        markdown(["", "median", "best", "repetitions", "beside scikit-learn"], rows),
         "## A file",
         wrapped(
             f"A Parquet file of {file.rows:,} rows is summed up inside DuckDB in a new process, "

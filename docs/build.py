@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ordinate.evaluate.catalogue import TITLES, Catalogue
-from ordinate.metrics import KINDS, Metric, all_metrics
+from ordinate.metrics import KINDS, Metric, all_metrics, summary_of
 from ordinate.metrics.references import REFERENCES
 
 ROOT = Path(__file__).parent.parent
@@ -37,11 +37,11 @@ def with_outputs(text: str) -> str:
 def reference() -> str:
     """Return the page of all metrics."""
     parts = [HEAD]
-    for kind, summary in KINDS.items():
+    for kind in KINDS:
         if kind != "labels":
             parts.append(f"# {TITLES[kind]}")
         family = None
-        for metric in all_metrics(summary):
+        for metric in all_metrics(summary_of(kind)):
             if metric.family != family:
                 family = metric.family
                 parts.append(f"## {family.capitalize()}")
@@ -75,7 +75,7 @@ def section(metric: Metric) -> str:
 
 def main() -> None:
     """Write everything."""
-    every = [metric for summary in KINDS.values() for metric in all_metrics(summary)]
+    every = [metric for kind in KINDS for metric in all_metrics(summary_of(kind))]
     unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")

@@ -223,12 +223,11 @@ def test_gradients_are_derivatives(spread):
         assert np.abs((found - wanted) * scale).max() <= (1e-3 if spread < 1 else 1e-7) * size, name
 
 
-@metric(direction="minimize", bounds=(0, np.inf))
-def own_rmse(table: Moments):
-    return np.sqrt(np.abs(table.squares / table.total))
-
-
 def test_metrics_that_people_declare_have_derivatives_too():
+    @metric(direction="minimize", bounds=(0, np.inf))
+    def own_rmse(table: Moments):
+        return np.sqrt(np.abs(table.squares / table.total))
+
     y, p = t_errors(400, np.random.default_rng(3))
     table = table_of(y, p)
     assert np.allclose(gradient(own_rmse, table), gradient(find("rmse", Moments), table), rtol=1e-6)
@@ -252,6 +251,19 @@ def test_predictions_that_hardly_vary_have_the_same_limits_or_none(shrunk):
     else:
         assert found.low == pytest.approx(alone.low, rel=1e-4)
         assert found.high == pytest.approx(alone.high, rel=1e-4)
+
+
+def test_rounding_is_never_taken_for_a_standard_error():
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        y = rng.normal(0, 1, 300)
+        z = y + rng.normal(0, 1, 300)
+        p = 10 ** rng.uniform(-5, -2) * z
+        found, alone = (
+            estimate_values(named("pearson"), Moments.of(y, x), Intervals())["pearson"]
+            for x in (p, z)
+        )
+        assert found.note == NO_ERROR or found.width == pytest.approx(alone.width, rel=0.02)
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-6])

@@ -292,13 +292,12 @@ def _most_probable(
 def _kind(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
     from ordinate.evaluate import by_kind, needs_probabilities
-    from ordinate.summary import Confusion
-    from ordinate.summary.moments import Moments
-    from ordinate.summary.reliability import Reliability
+    from ordinate.metrics import summary_of
 
     if task == "values":
-        return Moments
-    return Reliability if needs_probabilities(by_kind([metric.partition("=")[0]])[1]) else Confusion
+        return summary_of("values")
+    _, of_probabilities = by_kind([metric.partition("=")[0]])
+    return summary_of("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
 
 def _bins(text: str | None) -> int:

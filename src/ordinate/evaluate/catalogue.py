@@ -5,8 +5,8 @@ from inspect import Parameter
 from typing import Any
 
 from ordinate.evaluate.evaluation import BETTER
-from ordinate.metrics import KINDS, Metric, all_metrics, find
-from ordinate.metrics.catalogue import CATALOGUE, OWN, choices_of
+from ordinate.metrics import KINDS, Metric, all_metrics, find, summary_of
+from ordinate.metrics.catalogue import OWN, choices_of, is_known
 from ordinate.metrics.references import REFERENCES
 from ordinate.metrics.verified import FORMAL, VERDICTS, in_a_line, properties_of
 from ordinate.report import Document, Grid
@@ -41,16 +41,14 @@ class Catalogue:
     @classmethod
     def whole(cls, kind: str = "labels") -> "Catalogue":
         """Return every metric of a kind, such as labels or values."""
-        return cls(tuple(all_metrics(KINDS[kind])), kind)
+        return cls(tuple(all_metrics(summary_of(kind))), kind)
 
     @classmethod
     def of(cls, name: str, kind: str | None = None) -> "Catalogue":
         """Return one metric: of a kind, or of the first that has it."""
         kinds = [*KINDS] if kind is None else [kind]
-        plain = name.partition("(")[0].strip()
-        known = [kind for kind in kinds if (plain, KINDS[kind]) in CATALOGUE]
-        found = known[0] if known else kinds[0]
-        return cls((find(name, KINDS[found]),), found)
+        found = next((kind for kind in kinds if is_known(name, kind)), kinds[0])
+        return cls((find(name, summary_of(found)),), found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by name."""

@@ -17,7 +17,7 @@ from ordinate.inference import Estimate, Intervals, estimate
 from ordinate.inference.draws import Tick
 from ordinate.inference.result import nowhere
 from ordinate.metrics import Metric, all_metrics, find, split_expressions
-from ordinate.metrics.catalogue import CATALOGUE
+from ordinate.metrics.catalogue import is_known
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
@@ -433,8 +433,7 @@ def needs_probabilities(metrics: Wanted) -> bool:
 def _is_of_probabilities(metric: str | Metric) -> bool:
     if isinstance(metric, Metric):
         return metric.summary is not Confusion
-    name = metric.partition("(")[0].strip()
-    return (name, Confusion) not in CATALOGUE and any(name == known for known, _ in CATALOGUE)
+    return not is_known(metric, "labels") and is_known(metric, "probabilities")
 
 
 def preset_note(scale: Scale) -> tuple[str, ...]:

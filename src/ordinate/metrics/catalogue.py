@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
@@ -33,6 +34,16 @@ AXES = (
     "one_by_one=True, which is slower."
 )
 OWN = "own"  # the family of metrics that people declare themselves
+
+# Of what metrics are functions, by the name that people use: the summary, where it lives, and the
+# families that are loaded when somebody asks for them. Those of labels are always there.
+KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "labels": ("Confusion", "confusion", ()),
+    "probabilities": ("Reliability", "reliability", ("proper", "calibration")),
+    "values": ("Moments", "moments", ("regression",)),
+    "intervals": ("Bounds", "bounds", ("predictive",)),
+    "ensembles": ("Ensemble", "ensemble", ("predictive",)),
+}
 
 CATALOGUE: dict[tuple[str, type], "Metric"] = {}
 
@@ -278,6 +289,26 @@ def metric(
     return declare
 
 
+def summary_of(kind: str) -> type:
+    """Return the summary of which the metrics of a kind are functions.
+
+    >>> summary_of("values").__name__
+    'Moments'
+    """
+    name, module, _ = KINDS[kind]
+    found: type = getattr(import_module(f"ordinate.summary.{module}"), name)
+    return found
+
+
+def _loaded(summary: type) -> type:
+    """Load the families of a summary, and return it."""
+    for name, _, families in KINDS.values():
+        if name == summary.__name__:
+            for family in families:
+                import_module(f"ordinate.metrics.{family}")
+    return summary
+
+
 def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
     """Return the metric of a name or an expression such as 'weighted_kappa(power=1)'.
 
@@ -287,7 +318,7 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
     if isinstance(wanted, Metric):
         return wanted
     name, options = _parsed(wanted)
-    if (name, summary) not in CATALOGUE:
+    if (name, _loaded(summary)) not in CATALOGUE:
         known = {name: m.title for (name, kind), m in CATALOGUE.items() if kind is summary}
         titled = [other for other, title in known.items() if name.lower() in title.lower()]
         raise UnknownMetric(
@@ -300,7 +331,13 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
 
 def all_metrics(summary: type = Confusion) -> list[Metric]:
     """Return every metric of a kind of summary, without aliases, in the order of declaration."""
+    _loaded(summary)
     return [m for (_, kind), m in CATALOGUE.items() if kind is summary and m.alias_of is None]
+
+
+def is_known(name: str, kind: str) -> bool:
+    """Tell whether a kind has a metric of this name, or of an expression that starts with it."""
+    return (name.partition("(")[0].strip(), _loaded(summary_of(kind))) in CATALOGUE
 
 
 def split_expressions(text: str) -> list[str]:

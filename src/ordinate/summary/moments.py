@@ -405,9 +405,9 @@ class _Part:
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
         if self.weight is None:
-            absolute = size.sum()
-            self.once += self._second(y, e) if self.order == 2 else _products(self._powers(y, e))
-            self.sums += absolute, absolute, e @ e
+            absolute = size @ self.room[0, : len(y)]
+            squares = self._second(y, e) if self.order == 2 else self._fourth(y, e)
+            self.sums += absolute, absolute, squares
             return
         weight, powers = self.weight[where], self._powers(y, e)
         weighted = powers * weight
@@ -415,15 +415,20 @@ class _Part:
         self.twice += _products(weighted)
         self.sums += weight @ size, (weight * size) @ weight, (weight * e) @ e
 
-    def _second(self, y: Floats, e: Floats) -> Floats:
-        """Return sums of order two of items that weigh the same, in as few passes as possible."""
+    def _second(self, y: Floats, e: Floats) -> float:
+        """Add sums of order two of items that weigh the same, in few passes; return Σe²."""
+        one = self.room[0, : len(y)]
         d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
         f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
-        found, (of_d, of_f, both) = np.zeros((6, 6)), (d.sum(), f.sum(), d @ f)
-        found[0, :3] = len(y), of_d, of_f
-        found[1, :3] = of_d, d @ d, both
-        found[2, :3] = of_f, both, f @ f
-        return found
+        of_d, of_f, both, squares = d @ one, f @ one, d @ f, f @ f
+        self.once[:3, :3] += ((len(y), of_d, of_f), (of_d, d @ d, both), (of_f, both, squares))
+        return float(squares if f is e else e @ e)
+
+    def _fourth(self, y: Floats, e: Floats) -> float:
+        """Add sums of order four of items that weigh the same; return Σe²."""
+        products = _products(self._powers(y, e))
+        self.once += products
+        return float(e @ e if self.at[1] else products[2, 2])
 
     def _powers(self, y: Floats, e: Floats) -> Floats:
         """Return 1, d, f, and d², df, f² where higher moments are wanted."""
