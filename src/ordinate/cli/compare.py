@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
+    Help,
     add_draws,
     add_output,
     add_own,
@@ -42,7 +43,7 @@ def add_to(commands: Any) -> None:
         "at once, and tests for named pairs. The systems are columns of one file; or the first "
         "file has the gold levels, and each further file is the run of a system.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add_systems(parser)

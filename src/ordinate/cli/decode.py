@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import FORMATS, add_draws, add_own, delimiter, names
+from ordinate.cli.options import FORMATS, Help, add_draws, add_own, delimiter, names
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def add_to(commands: Any) -> None:
         "go to OUT, or to standard output; the report shows argmax beside the decoded levels, "
         "because what one metric gains another may lose.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
+    Help,
     add_draws,
     add_labels,
     add_output,
@@ -64,7 +65,7 @@ def add_to(commands: Any) -> None:
         description="Evaluate predicted against gold levels: metrics beside what constants and "
         "chance reach, the confusion table, and each level.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

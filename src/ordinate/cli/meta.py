@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import add_output, add_own, counted, delimiter, reported
+from ordinate.cli.options import Help, add_output, add_own, counted, delimiter, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add_to(commands: Any) -> None:
         help="judge metrics by the systems that you have",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     _add_files(parser)

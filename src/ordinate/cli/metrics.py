@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.options import add_own
+from ordinate.cli.options import Help, add_own
 
 EXAMPLES = """examples:
   ordinate metrics
@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         help="list the metrics, or explain one",
         description="List the metrics with direction, range and what they assume, or explain one.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")

@@ -5,6 +5,7 @@ import csv
 import math
 import sys
 from collections.abc import Callable, Iterable
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, OrdinateError
@@ -12,6 +13,14 @@ from ordinate.errors import BadOption, OrdinateError
 if TYPE_CHECKING:
     from ordinate.data.systems import CountedSystems
     from ordinate.metrics import Metric
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """Help whose sentences are wrapped, and whose examples stand as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else fill(text, width, initial_indent=indent)
+
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
 

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
+    Help,
     add_draws,
     add_output,
     add_own,
@@ -34,7 +35,7 @@ def add_to(commands: Any) -> None:
         description="Plan from a pilot: how many items it takes to see a difference between two "
         "systems like these, and how wide their intervals will be.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import add_output, add_own, reported
+from ordinate.cli.options import Help, add_output, add_own, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add_to(commands: Any) -> None:
         "smallest counterexample is shown. What was found about the metrics of the catalogue is on "
         "file; metrics with options and your own are searched when you ask for them.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import add_output, reported
+from ordinate.cli.options import Help, add_output, reported
 from ordinate.errors import BadOption, brief
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_to(commands: Any) -> None:
         help="run an experiment on metrics again",
         description="Run an experiment on metrics again, and show it beside the published figures.",
         epilog=f"{READ_AS}\n{EXAMPLES}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Help,
         allow_abbrev=False,
     )
     add = parser.add_argument

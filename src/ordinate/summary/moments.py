@@ -405,7 +405,7 @@ class _Part:
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
         if self.weight is None:
-            absolute = size @ self.room[0, : len(y)]
+            absolute = float(size @ self.room[0, : len(y)])
             squares = self._second(y, e) if self.order == 2 else self._fourth(y, e)
             self.sums += absolute, absolute, squares
             return
@@ -420,9 +420,13 @@ class _Part:
         one = self.room[0, : len(y)]
         d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
         f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
-        of_d, of_f, both, squares = d @ one, f @ one, d @ f, f @ f
-        self.once[:3, :3] += ((len(y), of_d, of_f), (of_d, d @ d, both), (of_f, both, squares))
-        return float(squares if f is e else e @ e)
+        of_d, of_f, both, squares = map(float, (d @ one, f @ one, d @ f, f @ f))
+        self.once[:3, :3] += (
+            (len(y), of_d, of_f),
+            (of_d, float(d @ d), both),
+            (of_f, both, squares),
+        )
+        return squares if f is e else float(e @ e)
 
     def _fourth(self, y: Floats, e: Floats) -> float:
         """Add sums of order four of items that weigh the same; return Σe²."""
