@@ -33,6 +33,7 @@ from ordinate.evaluate.values import evaluate_values
 from ordinate.inference import Intervals
 from ordinate.inference.values import estimate_values
 from ordinate.metrics import find
+from ordinate.summary.moments import ROWS as CHUNK
 from ordinate.summary.moments import Moments
 from writing import BURST, Call, Target, burst, launch, log, markdown, processor, shown, wrapped
 
@@ -49,7 +50,7 @@ SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "max_error": sk.max_error,
 }
 OURS, WITH_LIMITS, REPORT = "Ordinate", "Ordinate, all intervals", "Ordinate, whole report"
-PEER, TORCH, READING = "scikit-learn", "torchmetrics", "reading"
+PEER, TORCH, PASSES, READING = "scikit-learn", "torchmetrics", "bare passes", "reading"
 SHARE, PEAK = 0.25, 300.0  # of scikit-learn's time; MB
 
 
@@ -73,6 +74,17 @@ def with_limits(y: Floats, p: Floats) -> dict[str, float]:
     """Return the four values, each with its interval where there is one."""
     found = estimate_values(list(METRICS.values()), Moments.of(y, p), Intervals())
     return {name: one.value for name, one in found.items()}
+
+
+def bare_passes(y: Floats, p: Floats) -> None:
+    """Make the passes that these four values need over rows in the cache, and nothing else."""
+    e, size, one = np.ones((3, CHUNK))
+    for start in range(0, len(y), CHUNK):
+        here, there = y[start : start + CHUNK], p[start : start + CHUNK]
+        f, s, ones = (row[: len(here)] for row in (e, size, one))
+        np.subtract(there, here, out=f)
+        np.abs(f, out=s)
+        _ = s.max(), s.sum(), here @ ones, f @ ones, here @ here, here @ f, f @ f
 
 
 def by_scikit_learn(y: Floats, p: Floats) -> dict[str, float]:
@@ -99,6 +111,7 @@ def contenders(n: int) -> dict[str, Call]:
         REPORT: lambda: evaluate_values(y, p).metrics,
         PEER: lambda: by_scikit_learn(y, p),
         TORCH: lambda: by_torchmetrics(*tensors),
+        PASSES: lambda: bare_passes(y, p),
         READING: lambda: (y.sum(), p.sum()),
     }
 
@@ -168,14 +181,14 @@ def measure_file(rows: int) -> File:
 # --- the page ------------------------------------------------------------------------------------
 
 
-def targets(times: dict[str, float], n: int, file: File) -> list[Target]:
+def targets(times: dict[str, float], best: dict[str, float], n: int, file: File) -> list[Target]:
     """Return what was to be reached."""
     return [
         Target(
             f"RMSE, MAE, R² and max error of {n:,} pairs, against scikit-learn",
             SHARE,
-            times[OURS] / times[PEER],
-            "The pass took longer in this run than the target allows.",
+            max(times[OURS] / times[PEER], best[OURS] / best[PEER]),
+            f"The bare passes in NumPy take {best[PASSES] / best[PEER]:.2f}× on their own.",
         ),
         Target(
             f"peak memory of a Parquet file of {file.rows:,} rows",
@@ -190,31 +203,35 @@ def targets(times: dict[str, float], n: int, file: File) -> list[Target]:
 METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
     f"hits all of them; in each a call is repeated for {BURST:g} s after one that does not count, "
-    "with the garbage collector off. The median of all repetitions counts. Before anything is "
-    "timed, all of them have to find the same values. Only ratios within a run mean something: "
-    "other machines have other times."
+    "with the garbage collector off. scikit-learn's median differs by up to a factor of two from "
+    "run to run, so the target holds for the larger of two ratios: that of the medians and of the "
+    "best times. Before anything is timed, all of them have to find the same values. Only ratios "
+    "within a run mean something: other machines have other times."
 )
 WHAT = (
     "**Ordinate** is `Moments.of(y, p, order=2)` and the four metrics; **all intervals** sums up "
     "moments of order 4 and gives each metric its limits, where it has any; **whole report** is "
     "`evaluate_values`, with nine metrics, their limits, the exact median error and three "
     "baselines. **scikit-learn** is `root_mean_squared_error`, `mean_absolute_error`, `r2_score` "
-    "and `max_error`; **torchmetrics** has no max error, so it is three calls. **reading** is "
-    "NumPy's `sum()` of both columns."
+    "and `max_error`; **torchmetrics** has no max error, so it is three calls. **bare "
+    "passes** are the NumPy calls that the four values need at least, chunk by chunk, without "
+    "checks and without adding up. **reading** is NumPy's `sum()` of both columns."
 )
 
 
-def page(times: dict[str, list[float]], n: int, file: File) -> str:
+def page(times: dict[str, list[float]], n: int, file: File, load: float) -> str:
     """Return the page in Markdown."""
     middle = {who: statistics.median(found) for who, found in times.items()}
+    best = {who: min(found) for who, found in times.items()}
     head = ["target", "limit", "measured", "", "why"]
     rows = [
         [
             who,
             shown(middle[who] * 1e3),
-            shown(min(times[who]) * 1e3),
+            shown(best[who] * 1e3),
             str(len(times[who])),
-            shown(middle[who] / middle[PEER], digits=3),
+            shown(middle[who] / middle[PEER]),
+            shown(best[who] / best[PEER]),
         ]
         for who in times
     ]
@@ -225,12 +242,12 @@ def page(times: dict[str, list[float]], n: int, file: File) -> str:
         wrapped(METHOD),
         wrapped(WHAT),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
-        wrapped(f"Processor: {processor()}."),
+        wrapped(f"Processor: {processor()}. Load before the run: {load:.2f}."),
         "## Targets",
-        markdown(head, [target.row() for target in targets(middle, n, file)]),
+        markdown(head, [target.row() for target in targets(middle, best, n, file)]),
         f"## Times of {n:,} pairs",
-        "Milliseconds.",
-        markdown(["", "median", "best", "repetitions", "beside scikit-learn"], rows),
+        "Milliseconds, and how many times scikit-learn's they are.",
+        markdown(["", "median", "best", "repetitions", "median beside", "best beside"], rows),
         "## A file",
         wrapped(
             f"A Parquet file of {file.rows:,} rows is summed up inside DuckDB in a new process, "
@@ -249,12 +266,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small data only: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()
+    load = os.getloadavg()[0]
     torch.set_num_threads(1)
     n, rows = (QUICK_ITEMS, QUICK_ROWS) if options.quick else (ITEMS, ROWS)
     calls = contenders(n)
     check(calls)
     times = measure(calls, QUICK_ROUNDS if options.quick else ROUNDS)
-    text = page(times, n, measure_file(rows))
+    text = page(times, n, measure_file(rows), load)
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from ordinate.evaluate.compare import Comparison, compare
     from ordinate.evaluate.power import Plan, power
+    from ordinate.evaluate.recalibration import Recalibrated
     from ordinate.evaluate.value_comparison import compare_values
     from ordinate.evaluate.values import Values, evaluate_values, regression_report
     from ordinate.inference import Estimate, Intervals
@@ -50,6 +51,7 @@ _HOMES = {
     "Normalization": ("ordinate.summary.normalization", "Normalization"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
     "Plan": ("ordinate.evaluate.power", "Plan"),
+    "Recalibrated": ("ordinate.evaluate.recalibration", "Recalibrated"),
     "Scale": ("ordinate.scale", "Scale"),
     "Values": ("ordinate.evaluate.values", "Values"),
     "calibration_report": ("ordinate.evaluate.calibration", "calibration_report"),
@@ -78,6 +80,7 @@ __all__ = [
     "Normalization",
     "OrdinateError",
     "Plan",
+    "Recalibrated",
     "Scale",
     "Values",
     "calibration_report",

@@ -261,7 +261,7 @@ def test_a_row_that_holds_no_probabilities_is_named(here):
     (here / "test.csv").write_text("\n".join(text) + "\n")
     ran = run("decode", "test.csv", *FITTED, "--metric", "mae")
     assert ran.code == 2
-    assert "test.csv: The probabilities of row 3" in ran.err
+    assert "test.csv: the probability 'much' (row 3 of column 'p_A1') is not a number" in ran.err
 
 
 def test_rows_are_renormalized_where_asked_for(here):
@@ -285,3 +285,23 @@ def test_the_examples_of_the_help_are_commands(here):
         if line.startswith("  ordinate"):
             _, *arguments = shlex.split(line)
             assert run(*arguments, "--force", *QUICK).code == 0, line
+
+
+def test_a_scale_whose_labels_sort_otherwise_raises_no_doubt(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{k},{g},{p}\n" for k, (g, p) in enumerate(zip(*_three(), strict=True)))
+    (tmp_path / "three.csv").write_text(f"id,gold,p_low,p_mid,p_high\n{rows}")
+    asked = ("three.csv", "--probabilities", "p_", "--gold", "gold", "--metric", "mae")
+    ran = run("decode", *asked, "--scale", "low,mid,high")
+    assert ran.code == 0
+    assert "scikit-learn" not in ran.err
+
+
+def _three():
+    rng = np.random.default_rng(0)
+    table = rng.dirichlet(np.ones(3), 60).round(6)
+    table[:, 2] = 1 - table[:, 0] - table[:, 1]
+    gold = [
+        ["low", "mid", "high"][rng.choice(3, p=np.abs(row) / np.abs(row).sum())] for row in table
+    ]
+    return gold, [",".join(f"{x:.6f}" for x in row) for row in np.abs(table)]

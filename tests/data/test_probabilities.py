@@ -251,8 +251,14 @@ def changed(row, column, value):
 @pytest.mark.parametrize("cell", ["n/a", "", "0,5", "x", None, "nan", "inf", "-inf"])
 def test_a_cell_that_is_no_number_is_refused_with_its_row(cell, name):
     path = write(changed(7, "p_mid", cell), name)
-    with pytest.raises(BadProbabilities, match=rf"{name}: The probabilities of row 8, .* finite"):
+    told = rf"{name}: The probabilities of row 8, .* finite"
+    if cell in {"n/a", "0,5", "x"}:  # and not just empty
+        told = rf"{name}: the probability '{cell}' \(row 8 of column 'p_mid'\) is not a number"
+    with pytest.raises(BadProbabilities, match=told):
         count(path)
+    if cell in {"n/a", "0,5", "x"}:
+        with pytest.raises(BadProbabilities, match=told):
+            count(path, missing="drop")
 
 
 @pytest.mark.parametrize(

@@ -32,3 +32,21 @@ def test_too_many_rows_and_unknown_columns_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(rows, "MOST", 1)
     with pytest.raises(BadInput, match="2 rows are too many"):
         read_columns([str(path)], ["x"])
+
+
+def test_items_keep_their_rows_and_files_when_some_are_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, cells in (("a.csv", "1\n,\n3"), ("b.csv", "4\n5")):
+        lines = [f"{cell},g{k}" if cell != "," else ",g" for k, cell in enumerate(cells.split())]
+        (tmp_path / name).write_text("\n".join(["x,g", *lines]) + "\n")
+    one = read_columns(["a.csv"], ["x"])
+    assert list(one.places) == ["row 1", "row 2", "row 3"]
+    both = read_columns(["a.csv", "b.csv"], ["x", "g"], labels=["x"])
+    kept = both.some(~np.isnan(both["x"]))
+    assert len(kept) == 4
+    assert kept["x"].tolist() == [1, 3, 4, 5]
+    assert kept["g"] == ["g0", "g2", "g0", "g1"]
+    assert kept.labels["x"].tolist() == ["1", "3", "4", "5"]
+    assert kept.row.tolist() == [1, 3, 1, 2]
+    assert kept.places[1:] == ["a.csv:3", "b.csv:1", "b.csv:2"]
+    assert both.some(np.ones(5, bool)) is both

@@ -1,5 +1,6 @@
 """Ordinal prediction sets hold what they promise, are in one piece and are never empty."""
 
+import json
 import math
 from fractions import Fraction
 
@@ -337,8 +338,8 @@ def test_columns_are_found_by_their_names():
     named = ["mid", "low", "high"]
     sets = OrdinalSets(0.1, scale="low,mid,high", columns=named).fit(rows, gold)
     assert sets.predict(rows[:1]).low.tolist() == sets.predict(rows[:1]).high.tolist() == ["low"]
-    loose = OrdinalSets(0.1, scale="low,mid,high", renormalize=True)
-    assert loose.fit([[0.8, 0.1, 0.095]] * 9, ["low"] * 9).notes_ == ()
+    loose = OrdinalSets(0.1, scale="low,mid,high", columns=named[::-1], renormalize=True)
+    assert loose.fit([[0.1, 0.8, 0.095]] * 9, ["low"] * 9).notes_ == ()
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, math.nan, "0.1"])
@@ -387,3 +388,55 @@ def test_it_is_an_estimator():
         sets.predict([[1, 0, 0]])
     assert clone(sets).get_params() == sets.get_params()
     assert repr(clone(sets)) == "OrdinalSets(alpha=0.2, scale='1..3', per_level=True)"
+
+
+@pytest.mark.parametrize("alpha", [np.float32(0.2), Fraction(1, 5)])
+def test_alpha_is_any_real_number(alpha):
+    p, gold = [[0.6, 0.3, 0.1]] * 9, ["A1"] * 6 + ["A2"] * 3
+    found, plain = (OrdinalSets(x, scale="A1,A2,B1").fit(p, gold) for x in (alpha, 0.2))
+    assert (found.thresholds_ == plain.thresholds_).all()
+    few = OrdinalSets(alpha, scale="A1,A2,B1").fit(p[:3], gold[:3])
+    assert few.notes_[0].startswith("alpha=0.2 needs 4 items, and there were fewer: every level")
+
+
+def test_columns_without_names_are_doubted_where_labels_sort_otherwise():
+    p, gold = [[0.6, 0.3, 0.1]] * 9, ["low"] * 6 + ["mid"] * 3
+    with pytest.warns(UserWarning, match="Columns without names were taken in the order"):
+        OrdinalSets(scale="low,mid,high").fit(p, gold)
+    named = OrdinalSets(scale="low,mid,high", columns=iter(["low", "mid", "high"])).fit(p, gold)
+    assert named.predict(p).low.tolist() == ["low"] * 9
+
+
+def test_an_evaluation_is_shown_in_records_and_in_words():
+    sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]), ("Few.",))
+    found = evaluate_sets(sets, ["mid", "low"])
+    assert [(row["metric"], row["of"], row["value"]) for row in found.rows()] == [
+        ("coverage", "all items", 0.5),
+        ("coverage", "low", 0.0),
+        ("coverage", "mid", 1.0),
+        ("coverage", "high", None),
+        ("mean_size", "all items", 1.5),
+        ("share", "0", 0.0),
+        ("share", "1", 0.5),
+        ("share", "2", 0.5),
+        ("share", "3", 0.0),
+    ]
+    json.dumps(found.rows(), allow_nan=False)
+    lines = str(found).splitlines()
+    assert lines[0] == "2 sets, 1.50 levels on average"
+    assert "  all items  0.500  [0.095, 0.905]" in lines
+    assert "  high       undefined: gold has no item of this level" in lines
+    assert lines[-1] == "Few."
+
+
+@pytest.mark.parametrize("level", [0.4, 1.0, True, "0.9", np.nan])
+def test_the_level_of_limits_is_checked(level):
+    sets = LevelSets(Scale.of("low,mid"), np.array([0]), np.array([1]))
+    with pytest.raises(BadOption, match=r"The level of an interval is 0\.5 to below 1, not"):
+        evaluate_sets(sets, ["mid"], level)
+
+
+def test_missing_gold_cannot_be_evaluated():
+    sets = LevelSets(Scale.of("low,mid"), np.array([0, 0]), np.array([1, 1]))
+    with pytest.raises(MissingLabels, match=r"\(row 2\)\. Leave .* have the gold level cannot be"):
+        evaluate_sets(sets, ["mid", None])

@@ -502,3 +502,11 @@ def test_it_is_an_estimator():
     scores = np.tile([[0.0], [1.0], [2.0]], (10, 1))
     found = cross_val_predict(cuts, scores, np.tile([1, 2, 3], 10), cv=3)
     assert found.tolist() == [1, 2, 3] * 10
+
+
+def test_a_score_of_weight_0_may_be_missing():
+    scores, gold = [0.1, np.nan, 0.7, 0.9], ["low", "low", "mid", "high"]
+    cuts = CutPoints("mae", scale="low,mid,high").fit(scores, gold, [1, 0, 1, 1])
+    assert cuts.cuts_ == pytest.approx([0.4, 0.8])
+    with pytest.raises(BadInput, match=r"Score nan \(row 2\) is not a finite number"):
+        CutPoints("mae", scale="low,mid,high").fit(scores, gold, [1, 1, 1, 0])

@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 
 import naive
 from ordinate import Scale
-from ordinate.decide.costs import SAME, SEARCHED, by_ratio, credits_at, fixed_credits, way_of
+from ordinate.decide.costs import (
+    SAME,
+    SEARCHED,
+    answers,
+    by_ratio,
+    credits_at,
+    expected_table,
+    fixed_credits,
+    way_of,
+)
 from ordinate.decide.decode import Decoder, labels_of
 from ordinate.decide.priors import undone
 from ordinate.errors import (
@@ -24,6 +33,9 @@ from ordinate.errors import (
 )
 from ordinate.metrics import all_metrics, find
 from ordinate.summary import Confusion
+
+# Arrays are in the order of the scale here; what warns of another order is tested below.
+pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
 
 THREE = Scale.of("low,mid,high")
 SIX = Scale.of("cefr")
@@ -608,3 +620,76 @@ def test_a_search_is_not_held_up_by_a_level_that_gold_lacks():
         for answered in (p.argmax(axis=1), decoder.predict_positions(p))
     )
     assert decoded > argmax + 0.05
+
+
+# --- the worst level -----------------------------------------------------------------------------
+
+
+def posteriors(n, shares, noise, seed):
+    """Return true posteriors of levels that are seen through a noise."""
+    rng = np.random.default_rng(seed)
+    levels = np.arange(len(shares))
+    seen = rng.choice(levels, n, p=shares) + rng.normal(0, noise, n)
+    joint = np.exp(-0.5 * ((seen[:, None] - levels) / noise) ** 2) * shares
+    p = joint / joint.sum(axis=1, keepdims=True)
+    return p, (rng.random(n)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+
+def levelled(p, credit, steps=500):
+    """Return gains by plain multiplicative weights on the worst level alone."""
+    totals = p.sum(axis=0)
+    best, factors = (-np.inf, credit), 1.0 / totals
+    for step in range(steps):
+        fares = (expected_table(p, answers(p, factors[:, None] * credit)) * credit).sum(axis=1)
+        fares /= totals
+        best = max(best, (fares.min(), factors[:, None] * credit), key=lambda found: found[0])
+        factors = factors * np.exp(-2.0 / np.sqrt(step + 1) * (fares - fares.mean()))
+    return best[1]
+
+
+@pytest.mark.parametrize("noise", [0.7, 1.2])
+@pytest.mark.parametrize("shares", [[0.6, 0.25, 0.1, 0.04, 0.01], [0.05, 0.15, 0.5, 0.25, 0.05]])
+def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
+    p, gold = posteriors(6000, np.array(shares), noise, 30)
+    five = Scale.of("0..4")
+    names = ["min_sensitivity", "max_mae"]
+    bases = [credits_at(find(name), five, np.ones(5)) for name in ("accuracy", "mae")]
+    gains = [Decoder(name, five).fit(p, gold).gain_ for name in names]
+    gains += [levelled(p, credit) for credit in bases]
+    cells = [expected_table(p, answers(p, gain)) for gain in gains]
+    for place, name in enumerate(names):
+        metric = find(name)
+        merits = [float(metric.merit(metric(Confusion.from_counts(five, x)))) for x in cells]
+        assert merits[place] >= max(merits) - 0.002, (name, merits)
+
+
+# --- columns without names -----------------------------------------------------------------------
+
+
+def test_columns_that_scikit_learn_would_sort_otherwise_are_doubted():
+    rows = [[0.2, 0.3, 0.5]]
+    with pytest.warns(UserWarning, match=r"the scale, low < mid < high; .* columns=model.classes_"):
+        Decoder("mae", THREE).fit().predict(rows)
+    with pytest.warns(UserWarning, match="Columns without names") as told:
+        Decoder("macro_mae", THREE).fit(rows * 3, THREE.labels)
+    assert told[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("scale", "columns"),
+    [
+        ("low,mid,high", ["low", "mid", "high"]),
+        ("low,mid,high", ["high", "low", "mid"]),
+        ("A1,A2,B1", None),
+        ("8..10", None),
+    ],
+)
+def test_named_or_sorted_columns_are_not_doubted(scale, columns):
+    assert len(Decoder("mae", scale, columns=columns).fit().predict([[0.2, 0.3, 0.5]])) == 1
+
+
+def test_names_of_columns_may_be_told_once_only():
+    decoder = Decoder("mae", THREE, columns=iter(["high", "low", "mid"]))
+    decoder.fit([[0.1, 0.8, 0.1]], ["low"])
+    assert decoder.predict([[0.1, 0.8, 0.1]]).tolist() == ["low"]

@@ -1,5 +1,7 @@
 """Recalibration against independent solvers, and the laws that it keeps."""
 
+import pickle
+
 import numpy as np
 import pytest
 import sklearn
@@ -9,6 +11,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.isotonic import IsotonicRegression
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 from ordinate.decide.isotonic import blocks, rising
 from ordinate.decide.recalibrate import (
@@ -34,6 +37,9 @@ from ordinate.errors import (
     UnequalLengths,
 )
 from ordinate.scale import Scale
+
+# Arrays are in the order of the scale here; what warns of another order is tested below.
+pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
 
 THREE = Scale(["low", "mid", "high"])
 EPS = np.finfo(float).eps
@@ -540,3 +546,75 @@ def test_unknown_methods_and_parameters_are_refused():
         recalibration("temp")
     with pytest.raises(BadOption, match="CumulativeIsotonic has no parameter 'ridge'"):
         recalibration("isotonic", THREE, ridge=1.0)
+
+
+# --- what scikit-learn asks ----------------------------------------------------------------------
+
+
+@EVERY
+def test_the_most_probable_level_is_predicted(method):
+    gold, p, _ = simulated(300, 3, np.random.default_rng(40))
+    labels = np.array(THREE.labels)
+    scaling = recalibration(method, THREE)
+    after = scaling.fit_transform(p, labels[gold])
+    assert scaling.classes_.tolist() == ["low", "mid", "high"]
+    assert (scaling.predict(p) == labels[after.argmax(axis=1)]).all()
+    assert (scaling.predict_proba(p) == after).all()
+    assert not hasattr(clone(scaling), "classes_")
+
+
+@EVERY
+def test_predictions_are_cross_validated(method):
+    gold, p, _ = simulated(400, 3, np.random.default_rng(41), power=2.0)
+    scaling = recalibration(method, "0..2")
+    found = cross_val_predict(scaling, p, gold, cv=KFold(2), method="predict_proba")
+    first = clone(scaling).fit(p[200:], gold[200:]).predict_proba(p[:200])
+    assert found[:200] == pytest.approx(first)
+    labels = np.array(["A1", "A2", "B1"])[gold]
+    with pytest.raises(OffScale, match="is not on the scale A1 < A2 < B1"):  # it numbers them
+        cross_val_predict(recalibration(method, "A1,A2,B1"), p, labels, method="predict_proba")
+
+
+def test_a_grid_of_ridges_is_searched():
+    gold, p, _ = simulated(400, 3, np.random.default_rng(42), power=3.0)
+    labels = np.array(["A1", "A2", "B1"])[gold]
+    grid = GridSearchCV(
+        TemperatureScaling("A1,A2,B1"), {"ridge": [0.0, 1e6]}, scoring="neg_log_loss"
+    )
+    grid.fit(p, labels)
+    assert grid.best_params_ == {"ridge": 0.0}
+    best = grid.best_estimator_.predict_proba(p)
+    assert grid.score(p, labels) == pytest.approx(-log_loss(best, gold))
+
+
+@EVERY
+def test_a_bad_row_of_weight_0_does_not_exist(method):
+    gold, p, _ = simulated(50, 3, np.random.default_rng(43))
+    bad = np.vstack([[[np.nan, 7.0, -1.0]], p])
+    weights = np.append(0.0, np.ones(50))
+    found = recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
+    assert found.predict_proba(p) == pytest.approx(
+        recalibration(method, numbered(3)).fit(p, gold).predict_proba(p)
+    )
+    bad[2, 0] = 3.0
+    with pytest.raises(BadProbabilities, match="row 3, "):
+        recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
+
+
+def test_columns_in_the_order_of_scikit_learn_are_doubted():
+    gold, p, _ = simulated(50, 3, np.random.default_rng(44))
+    labels = np.array(THREE.labels)[gold]
+    with pytest.warns(UserWarning, match="Columns without names were taken in the order"):
+        TemperatureScaling(THREE).fit(p, labels)
+    turned = p[:, [2, 0, 1]]
+    once = TemperatureScaling(THREE, columns=iter(["high", "low", "mid"])).fit(turned, labels)
+    assert once.predict_proba(turned) == pytest.approx(
+        TemperatureScaling(THREE).fit(p, labels).predict_proba(p)
+    )
+
+
+def test_an_unpickled_estimator_shows_what_was_chosen():
+    scaling = VectorScaling("low,high", ridge=1.0)
+    copy = pickle.loads(pickle.dumps(scaling))  # noqa: S301 - written one call before
+    assert repr(copy) == "VectorScaling(scale='low,high')"
+    assert "columns=array" in repr(VectorScaling("low,high", columns=np.array(["low", "high"])))

@@ -1,8 +1,11 @@
 """The calibration of a system as a result and as a report: what the items say, laid out."""
 
+import csv
+import io
 import json
 import math
 import re
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -13,6 +16,7 @@ from naive_probabilities import sample
 from ordinate.errors import BadOption, BadProbabilities, MissingLabels, OrdinateError, UnknownMetric
 from ordinate.evaluate.calibration import (
     DEFAULT_METRICS,
+    NOT_GROUPED,
     Calibration,
     calibration_report,
     cefr_calibration_report,
@@ -22,7 +26,7 @@ from ordinate.inference import Intervals
 from ordinate.metrics import all_metrics
 from ordinate.report import RENDERERS, render
 from ordinate.scale import Scale
-from ordinate.summary.reliability import Reliability
+from ordinate.summary.reliability import Counter, Parts, Reliability
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 GOLD, ROWS = sample(400, seed=1, sharpness=1.4)
@@ -142,10 +146,38 @@ def test_calibration_errors_stand_beside_chance_and_scores_have_intervals():
         else:
             assert math.isnan(worth.estimate.low)
             assert "no valid interval" in worth.estimate.note
-            assert 0 < worth.perfect.p <= 1
+            several = name in {"classwise_ece", "cumulative_ece"}
+            assert math.isnan(worth.perfect.p) if several else 0 < worth.perfect.p <= 1
     plain = judged(interval=None)
     assert all(worth.perfect is None for worth in plain.metrics.values())
     assert "interval" not in str(plain).split("'Gold shares'")[0]
+
+
+def test_errors_of_several_events_have_no_p_and_the_report_says_why():
+    found = judged(metrics="cumulative_ece,ece")
+    assert found.to_dict()["metrics"]["cumulative_ece"]["if_calibrated"]["p"] is None
+    assert math.isnan(found.rows()[0]["p"])
+    line = next(line for line in str(found).splitlines() if line.startswith("cumulative_ece"))
+    assert "nan" not in line
+    assert "have no p" in str(found)
+    assert "have no p" not in str(judged(metrics="ece"))
+
+
+def test_what_is_approximate_says_so():
+    plain = judged(metrics="all").to_dict()["metrics"]
+    assert {name for name, worth in plain.items() if worth["approximate"]} == {"ace", "c_index"}
+    exact = naive.c_index(GOLD.tolist(), ROWS.tolist())
+    assert 0 < abs(plain["c_index"]["value"] - exact) <= plain["c_index"]["error_bound"] < 0.01
+    assert plain["ace"]["error_bound"] is plain["ece"]["error_bound"] is None
+
+
+def test_parts_that_nobody_asked_for_take_no_memory():
+    tracemalloc.start()
+    counter = Counter(Scale.of("0..199"), Parts(scores=True), blocks=64)
+    size = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert counter.table is counter.ranking is None
+    assert size < 1.1 * counter.cells.nbytes
 
 
 def test_the_seed_decides():
@@ -236,6 +268,48 @@ def test_items_without_probabilities_are_dropped_from_both():
     found = evaluate(LABELS, scale="cefr", probabilities=rows, missing="drop")
     assert found.table.n == found.probabilities.summary.n == 399
     assert found.table == found.probabilities.summary.argmax
+
+
+@pytest.mark.parametrize("gone", ["gold", "row"])
+def test_items_are_dropped_also_where_columns_are_named_and_rows_renormalized(gone):
+    order, gold, rows = [5, 3, 1, 0, 2, 4], LABELS.astype(object), ROWS * 1.005
+    if gone == "gold":
+        gold[5] = None
+    rows[5] = math.nan
+    named = iter([CEFR[k] for k in order])
+    found = evaluate(
+        gold,
+        scale="cefr",
+        probabilities=rows[:, order],
+        columns=named,
+        renormalize=True,
+        missing="drop",
+    )
+    assert found.table.n == found.probabilities.summary.n == 399
+    assert found.table == found.probabilities.summary.argmax
+    kept = np.arange(400) != 5
+    alone = judged(LABELS[kept], ROWS[kept]).metrics["brier"].value
+    assert found.probabilities.metrics["brier"].value == pytest.approx(alone)
+
+
+def test_groups_are_no_units_of_probabilities_and_the_report_says_so():
+    groups = np.arange(400) // 4
+    found = evaluate(LABELS, scale="cefr", probabilities=ROWS, groups=groups)
+    assert found.probabilities.notes == (NOT_GROUPED,)
+    assert NOT_GROUPED in " ".join(str(found).split())
+    for options in ({"groups": None}, {"groups": groups, "interval": None}):
+        plain = evaluate(LABELS, scale="cefr", probabilities=ROWS, **options)
+        assert plain.probabilities.notes == ()
+
+
+def test_records_of_both_kinds_have_all_columns():
+    found = evaluate(LABELS, scale="cefr", probabilities=ROWS)
+    rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(render(found, "csv")))}
+    worth = found.probabilities.metrics
+    assert float(rows["brier"]["base_rate"]) == worth["brier"].base_rate
+    assert float(rows["ece"]["if_calibrated"]) == worth["ece"].perfect.mean
+    assert float(rows["ece"]["p"]) == worth["ece"].perfect.p
+    assert rows["cumulative_ece"]["p"] == rows["mae"]["p"] == rows["ece"]["chance"] == ""
 
 
 def test_frames_are_found_by_name():

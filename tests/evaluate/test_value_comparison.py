@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import ordinate
 from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.evaluate.beside import beside
 from ordinate.evaluate.value_comparison import compare_values
@@ -494,3 +495,14 @@ def test_sets_must_fit_together():
         beside(inside, replace(inside, metrics={}))
     with pytest.raises(BadValues, match="'depth' shifted needs finite numbers"):
         beside(inside, inside, {"depth": ([1.0], [math.nan])})
+
+
+def test_a_metric_that_no_method_covers_names_no_winner():
+    @ordinate.metric(direction="minimize")
+    def share_of_sigma(table: Moments):
+        return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
+
+    y, models = sampled()
+    (pair,) = compare_values(y, models, metrics=[share_of_sigma]).differences
+    assert pair.verdict == "untested"
+    assert pair.estimate.note == "no method covers it"

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import math
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -222,7 +223,7 @@ def test_the_previous_value_is_a_baseline_where_time_is_declared(weighted):
     "order",
     [
         pd.date_range("2024-01-01", periods=4),
-        ["a", "b", "c", "d"],
+        [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)],
         pl.Series([1.5, 2.5, 3.5, 4.5]),
         pa.array([1, 2, 3, 4]),
     ],
@@ -241,6 +242,7 @@ def test_times_must_tell_items_apart():
         ([1.0, np.nan, 2.0], "Row 2 has no time"),
         (np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[D]"), "Row 2 has no time"),
         ([1, None, 2], "cannot be compared"),
+        (["9", "10", "11"], "texts"),
         (np.ones((3, 1)), "3 times"),
     ):
         with pytest.raises(BadOption, match=match):
@@ -355,7 +357,8 @@ def test_poisson_limits_are_near_those_of_the_delta_method():
 def test_groups_that_look_alike_are_told_apart():
     result = evaluate_values([1.0, 2, 3, 4], [1.0, 2, 4, 1], by=[1, "1", None, "(none)"])
     assert len(result.to_dict()["by"]) == 4
-    assert {row["group"] for row in result.rows()} == {"", *result.to_dict()["by"]}
+    rows = [row for row in result.rows() if row["part"] == "metrics"]
+    assert {row["group"] for row in rows} == {"", *result.to_dict()["by"]}
 
 
 # --- where there is nothing to say ---------------------------------------------------------------
@@ -519,8 +522,10 @@ def test_every_form_renders_everything(form):
 def test_csv_has_a_row_for_each_metric_of_each_group():
     y, p = heavy()
     result = evaluate_values(y, p, by=["a", "b"] * 150, unit="kg")
-    rows = list(csv.DictReader(io.StringIO(render(result, "csv"))))
+    every = list(csv.DictReader(io.StringIO(render(result, "csv"))))
+    rows = [row for row in every if row["part"] == "metrics"]
     assert len(rows) == 3 * len(DEFAULT_METRICS)
+    assert {row["model"] for row in every} == {"", *(b.name for b in result.baselines)}
     assert {row["group"] for row in rows} == {"", "a", "b"}
     assert float(rows[0]["value"]) == result.metrics["rmse"].value
     assert rows[0]["unit"] == "kg"
@@ -589,3 +594,53 @@ def test_reports_do_not_change():
     how = Intervals(draws=300, seed=9)
     first, second = (evaluate_values(y, p, interval=how, poisson=True) for _ in range(2))
     assert json.dumps(first.to_dict()) == json.dumps(second.to_dict())
+
+
+def test_bounds_of_predictive_intervals_join_the_report():
+    y, p = heavy()
+    result = evaluate_values(y, p, lower=p - 30, upper=p + 30, alpha=0.2, unit="kg")
+    inside = float((np.abs(y - p) <= 30).mean())
+    assert result.predictive["interval_coverage"].value == pytest.approx(inside)
+    assert "winkler(alpha=0.2)" in result.to_dict()["predictive"]
+    groups = np.arange(len(y)) // 10
+    clustered = evaluate_values(y, p, lower=p - 30, upper=p + 30, groups=groups)
+    assert clustered.predictive["interval_coverage"].value == pytest.approx(inside)
+    assert clustered.predictive["interval_coverage"].method != "wilson"
+    plain = evaluate_values(y, p, lower=p - 30, upper=p + 30, interval=None)
+    assert plain.predictive["interval_coverage"].note == "no interval was asked for"
+    assert "Predictive intervals" in render(result)
+
+
+def test_weights_are_counts_for_all_subgroups_or_for_none():
+    rng = np.random.default_rng(0)
+    y, p = heavy()
+    by = np.arange(len(y)) < 100
+    weights = np.where(by, 20.0, rng.uniform(1, 9, len(y)))
+    result = evaluate_values(y, p, weights=weights, by=by)
+    alone = evaluate_values(y[by], p[by])  # equal weights weigh nothing
+    for name in ("rmse", "r2", "mae"):
+        found, wanted = result.by[True].metrics[name], alone.metrics[name]
+        assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_weighted_medians_are_those_of_repeated_items(n):
+    rng = np.random.default_rng(n)
+    y, p, times = rng.normal(size=n), rng.normal(size=n), rng.integers(1, 4, n)
+    weighted = evaluate_values(y, p, weights=times)
+    repeated = evaluate_values(np.repeat(y, times), np.repeat(p, times))
+    name = "median_absolute_error"
+    assert weighted.metrics[name].value == pytest.approx(repeated.metrics[name].value)
+    medians = [{b.name: b.constant for b in r.baselines} for r in (weighted, repeated)]
+    assert medians[0] == pytest.approx(medians[1])
+
+
+def test_a_percentile_of_the_errors_is_half_a_per_cent_away():
+    y, p = heavy()
+    name = "error_percentile(share=0.9)"
+    found = evaluate_values(y, p, metrics=[name]).metrics[name].value
+    assert found == pytest.approx(
+        np.quantile(np.abs(y - p), 0.9, method="averaged_inverted_cdf"), rel=0.006
+    )
+    with pytest.raises(BadOption, match="is not a number between 0 and 1"):
+        evaluate_values(y, p, metrics=["error_percentile(share=2.0)"])

@@ -14,6 +14,7 @@ from ordinate.inference.probabilities import (
     UNSURE,
     _block_error,
     _score_error,
+    difference,
     estimate_probabilities,
     if_calibrated,
 )
@@ -23,6 +24,7 @@ from ordinate.summary.reliability import Parts, Reliability
 
 HOW = Intervals(0.95, draws=600)
 ERRORS = ("ece", "ece_debiased", "mce", "classwise_ece", "cumulative_ece", "ace")
+SEVERAL = ("classwise_ece", "cumulative_ece")  # of which each event has its own error
 BY_BLOCKS = ("c_index", "expected_mae", "expected_mse", "expected_cem_ord")
 
 
@@ -180,6 +182,19 @@ def test_values_next_to_a_bound_have_limits_inside_it():
     assert math.isnan(found.low) or 0 <= found.low <= found.value <= found.high
 
 
+@pytest.mark.parametrize("name", ERRORS)
+def test_a_change_of_a_calibration_error_has_no_interval_either(name):
+    gold, rows = sample(2000, 4, seed=40)  # two calibrated systems, one of which knows less
+    shares = np.tile(rows.mean(axis=0), (2000, 1))
+    metric = of(name)
+    first, second = (summary([metric], gold, part, None, BLOCKS) for part in (rows, shares))
+    found = difference(metric, first, second, HOW)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert (found.method, found.note) == (None, UNSURE)
+    assert found.value == pytest.approx(float(metric(second.pooled)) - float(metric(first.pooled)))
+
+
 # --- under perfect calibration -------------------------------------------------------------------
 
 
@@ -205,11 +220,10 @@ def exponential(rng, n):
         ("ece", 2, None),
         ("mce", 4, None),
         ("classwise_ece", 2, None),  # of which both events are one
-        ("classwise_ece", 3, None),
-        ("cumulative_ece", 6, None),
+        ("cumulative_ece", 2, None),
         ("ece(bins=2)", 4, None),
         ("ece", 6, exponential),
-        ("cumulative_ece", 4, exponential),
+        ("cumulative_ece", 2, exponential),
     ],
 )
 def test_calibrated_systems_raise_an_alarm_one_time_in_twenty(name, size, weights):
@@ -223,6 +237,8 @@ def test_calibrated_systems_raise_an_alarm_one_time_in_twenty(name, size, weight
 @pytest.mark.parametrize("size", [2, 3, 6])
 @pytest.mark.parametrize("weights", [None, exponential], ids=["plain", "weighted"])
 def test_alarms_are_as_rare_as_they_should_be(name, size, weights):
+    if size > 2 and name in SEVERAL:
+        pytest.skip("errors of several events have no p")
     found = alarms(name, size, weights, runs=1000)
     assert 0.02 < (found <= 0.05).mean() < 0.09
     assert 0.42 < found.mean() < 0.58
@@ -230,7 +246,7 @@ def test_alarms_are_as_rare_as_they_should_be(name, size, weights):
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_a_system_that_is_too_sure_raises_one(name):
-    found = alarms(name, 4, sharpness=2.5, runs=8, n=1500)
+    found = alarms(name, 2 if name in SEVERAL else 4, sharpness=2.5, runs=8, n=1500)
     assert (found <= 0.01).all() if name != "mce" else np.median(found) < 0.05
 
 
@@ -248,8 +264,24 @@ def test_the_mean_is_that_of_new_gold_levels_drawn_item_by_item(name, bins, weig
         drawn.append(float(metric(summary([metric], gold, rows, weights))))
     found = if_calibrated(metric, summary([metric], gold, rows, weights), Intervals(draws=2000))
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
-    assert found.high == pytest.approx(np.quantile(drawn, 0.95), rel=0.15)
-    assert found.mean < found.high
+    if name not in SEVERAL:
+        assert found.high == pytest.approx(np.quantile(drawn, 0.95), rel=0.15)
+        assert found.mean < found.high
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_events_that_happen_together_have_a_mean_but_no_p(name):
+    rng = np.random.default_rng(25)
+    first = rng.uniform(0.2, 0.8, 300)  # all at both ends: "at most k" is one event for all k
+    rows = np.stack([first, *np.zeros((4, 300)), 1 - first], axis=1)
+    golds = [np.where(rng.random(300) < first, 0, 5) for _ in range(300)]
+    metric = of(name)
+    drawn = [float(metric(summary([metric], gold, rows))) for gold in golds]
+    found = if_calibrated(metric, summary([metric], golds[0], rows), Intervals(draws=1000))
+    assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
+    assert math.isnan(found.high)
+    assert math.isnan(found.p)
+    assert found.to_dict() == {"mean": found.mean, "high": None, "p": None}
 
 
 def test_a_bin_of_very_different_probabilities_spreads_as_its_own_items_do():
@@ -284,8 +316,8 @@ def test_a_perfect_system_that_is_always_sure_is_what_calibration_expects():
 
 def test_draws_in_portions_are_the_same_draws(monkeypatch):
     gold, rows = sample(200, 4, seed=23)
-    metric = of("classwise_ece")
+    metric = of("ece")
     table = summary([metric], gold, rows)
     whole = if_calibrated(metric, table, HOW)
-    monkeypatch.setattr(inference, "CELLS", 1000)
+    monkeypatch.setattr(inference, "CELLS", 100)
     assert if_calibrated(metric, table, HOW) == whole

@@ -535,3 +535,20 @@ def test_chunks_of_draws_are_like_other_chunks(monkeypatch):
     assert other.squares.mean() == pytest.approx(usual.squares.mean(), rel=0.01)
     assert other.squares.std() == pytest.approx(usual.squares.std(), rel=0.1)
     assert moments.ORDER == 4
+
+
+def test_a_metric_of_sizes_of_errors_has_no_interval_that_nobody_knows():
+    @metric(direction="minimize")
+    def share_of_sigma(table: Moments):
+        return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
+
+    @metric(direction="minimize")
+    def squared_share(table: Moments):
+        return table.squares / table.total / table.plain.mean(2, 0)
+
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=200)
+    table = Moments.of(y, y + rng.standard_t(5, 200))
+    found = estimate_values([share_of_sigma, squared_share], table, Intervals())
+    assert found["share_of_sigma"].note == "no method covers it"
+    assert found["squared_share"].low < found["squared_share"].value < found["squared_share"].high

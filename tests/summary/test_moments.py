@@ -22,6 +22,7 @@ from ordinate.errors import (
     OrdinateError,
     UnequalLengths,
 )
+from ordinate.metrics import find
 from ordinate.scale.encode import Groups, factorise
 from ordinate.summary import moments
 from ordinate.summary.moments import Central, Counter, Moments, numbers, size_of, sizes
@@ -338,11 +339,11 @@ def test_scaled_moves_the_bins_with_the_errors():
     assert one.histogram[moments.ZERO] == 5
     other = Moments.of(y * 104.26, p * 104.26, histogram=True)
     assert sum(map(float, one.histogram.values())) == 500
-    median = [
-        np.median(np.repeat([size_of(k) for k in h], [int(x) for x in h.values()]))
-        for h in (one.histogram, other.histogram)
-    ]
-    assert median[0] == pytest.approx(median[1], rel=0.0101)
+    exact = 104.26 * np.median(np.abs(p - y))
+    for table in (one, other):
+        assert find("median_absolute_error", Moments)(table) == pytest.approx(exact, rel=0.0051)
+    with pytest.raises(OrdinateError, match="other parts"):
+        _ = one + other
 
 
 @pytest.mark.parametrize(("factor", "shift"), [(0.0, 1), (-1.0, 0), (math.nan, 0), (1, math.inf)])

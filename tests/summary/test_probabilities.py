@@ -17,7 +17,13 @@ from naive_probabilities import probability_rows
 from ordinate.errors import BadProbabilities, UnequalLengths
 from ordinate.scale import Scale
 from ordinate.summary import probabilities as door
-from ordinate.summary.probabilities import most_probable, places, probability_array, same_rows
+from ordinate.summary.probabilities import (
+    most_probable,
+    places,
+    probability_array,
+    same_rows,
+    warn_of_order,
+)
 
 SCALE = Scale.of("low,mid,high")
 ROWS = [[0.2, 0.3, 0.5], [0.1, 0.15, 0.75]]
@@ -248,3 +254,23 @@ def test_the_most_probable_level_is_the_lowest_of_equals(rows):
     named = {f"p_{label}": [row[k] for row in rows] for k, label in enumerate(SCALE.labels)}
     backwards = dict(reversed(named.items()))
     assert most_probable(SCALE, pd.DataFrame(backwards)).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("labels", "doubted"),
+    [
+        (["low", "mid", "high"], True),
+        (["1", "2", "10"], True),
+        ([3, 2, 1], True),
+        (["A1", "A2", "B1"], False),
+        ([1, 2, 10], False),
+        ([0.5, 2, 10], False),
+    ],
+)
+def test_an_order_is_doubted_where_sorting_the_labels_gives_another(labels, doubted):
+    rows = [[0.2, 0.3, 0.5]]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        warn_of_order(Scale(labels), rows)
+        warn_of_order(Scale(labels), {label: [0.2] for label in labels})  # which has names
+    assert len(told) == doubted

@@ -126,7 +126,9 @@ def _decoded(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
 def _fitted(metric: "Metric", weights: Any, rows: "Forecasts") -> "Decoder":
     from ordinate.decide.decode import Decoder, labels_of
 
-    decoder, known = Decoder(metric, rows.scale, class_weights=weights), rows.known
+    in_order = rows.scale.labels  # of the columns, as they were read
+    decoder = Decoder(metric, rows.scale, class_weights=weights, columns=in_order)
+    known = rows.known
     if known.any():
         return decoder.fit(rows.probabilities[known], labels_of(rows.scale)[rows.gold[known]])
     try:

@@ -17,7 +17,7 @@ from ordinate.cli.options import (
     names,
     reported,
 )
-from ordinate.cli.values import add_values, evaluated
+from ordinate.cli.values import POISSON, add_values, alpha_of, evaluated, refuse_values
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ METHODS = (
     "t",
 )
 BELOW = 3  # the exit code of --fail-under
-NOT_GROUPED = "Intervals of probabilities take items for units, not the groups."
 
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a
@@ -118,8 +117,9 @@ def add_to(commands: Any) -> None:
     add(
         "--interval-method",
         metavar="METHOD",
-        choices=METHODS,
-        help=f"how to find them: {', '.join(METHODS)} (default: the best for each metric)",
+        choices=(*METHODS, POISSON),
+        help=f"how to find them: {', '.join(METHODS)} (default: the best for each metric); with "
+        f"--task values, {POISSON} draws the items again",
     )
     add("--stratified", action="store_true", help="take the number of items of each level as fixed")
     add_output(parser)
@@ -146,10 +146,10 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
     from ordinate.cli.output import keep_apart, replacing
 
-    limits = [
-        metric_value("--fail-under", text, _kind(options.task, text)) for text in options.fail_under
-    ]
-    inputs = (*options.files, options.gold_file, options.map)
+    if options.task == "labels":
+        refuse_values(options)
+    limits = [_limit(options, text) for text in options.fail_under]
+    inputs = (*options.files, options.gold_file, options.map, options.shifted)
     keep_apart(inputs, (options.output, options.items))
     judged = [metric for metric, _ in limits]
     if any(_of_probabilities(metric) for metric in judged) and options.probabilities is None:
@@ -240,7 +240,7 @@ def _calibrated(
     from ordinate.cli.progress import watch
     from ordinate.data.probabilities import count_probabilities
     from ordinate.evaluate import Origin
-    from ordinate.evaluate.calibration import Calibration, parts_of, wanted_metrics
+    from ordinate.evaluate.calibration import NOT_GROUPED, Calibration, parts_of, wanted_metrics
     from ordinate.inference.probabilities import BLOCKS
 
     if options.missing == "worst":
@@ -290,13 +290,26 @@ def _most_probable(
     return replace(result, probabilities=found)
 
 
+def _limit(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
+    """Return a metric and what it has to reach; intervals leave out what --alpha says."""
+    metric, value = metric_value("--fail-under", text, _kind(options.task, text))
+    if _of_intervals(metric):
+        if options.lower is None or options.upper is None:
+            raise BadOption(f"--fail-under {metric.name} needs the columns of --lower and --upper.")
+        if "alpha" in metric.settings and not metric.options:
+            metric = metric.with_options(alpha=alpha_of(options))
+    return metric, value
+
+
 def _kind(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
     from ordinate.evaluate import by_kind, needs_probabilities
     from ordinate.metrics import summary_of
+    from ordinate.metrics.catalogue import is_known
 
     if task == "values":
-        return summary_of("values")
+        of_intervals = is_known(metric.rpartition("=")[0], "intervals")
+        return summary_of("intervals" if of_intervals else "values")
     _, of_probabilities = by_kind([metric.partition("=")[0]])
     return summary_of("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
@@ -312,20 +325,29 @@ def _intervals(options: argparse.Namespace) -> "Intervals | None":
 
     if options.interval is None:
         return None
-    return Intervals(
-        options.interval, options.interval_method, options.draws, options.seed, options.stratified
-    )
+    method = None if options.interval_method == POISSON else options.interval_method
+    return Intervals(options.interval, method, options.draws, options.seed, options.stratified)
 
 
 def _of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
 
 
+def _of_intervals(metric: "Metric") -> bool:
+    return metric.summary.__name__ == "Bounds"
+
+
+def _scores(result: Any, metric: "Metric") -> Any:
+    """Return the values, by metric, among which one is."""
+    if _of_intervals(metric):
+        return result.predictive
+    return (result.probabilities if _of_probabilities(metric) else result).metrics
+
+
 def _judge(result: Any, limits: "list[tuple[Metric, float]]") -> int:
     failed = 0
     for metric, limit in limits:
-        scores = result.probabilities if _of_probabilities(metric) else result
-        value = scores.metrics[metric.expression].value
+        value = _scores(result, metric)[metric.expression].value
         equal = math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-12)
         if not (equal or metric.better(value, limit)):
             shown = "undefined" if math.isnan(value) else f"{value:.6g}"

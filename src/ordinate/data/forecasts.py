@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.data.engine import Connection, connect
-from ordinate.data.probabilities import expanded
+from ordinate.data.probabilities import expanded, refuse_texts
 from ordinate.data.query import USUAL, column_named, column_of, label_of
 from ordinate.data.sources import Reader, Source, open_sources, read, read_arrays
 from ordinate.data.spelling import Spelling
@@ -136,12 +136,14 @@ class _Reading:
         return list(range(1, n + 1)) if named is None else self._texts(source, named)
 
     def _probabilities(self, source: Source, scale: Scale) -> NDArray[np.float64]:
-        names = expanded(self.columns.probabilities, self.source)
+        names = expanded(self.columns.probabilities, self.source, scale)
+        raw = ", ".join(f"{column_of(source, name)} AS p{k}" for k, name in enumerate(names))
+        rows = f"SELECT {raw} FROM {source.sql}"
+        refuse_texts(self.connection, rows, names, source.name)
         chosen = [
-            f"coalesce(TRY_CAST({column_of(source, name)} AS DOUBLE), 'nan'::DOUBLE) AS p{k}"
-            for k, name in enumerate(names)
+            f"coalesce(TRY_CAST(p{k} AS DOUBLE), 'nan'::DOUBLE) AS p{k}" for k in range(len(names))
         ]
-        query = f"SELECT {', '.join(chosen)} FROM {source.sql}"
+        query = f"SELECT {', '.join(chosen)} FROM ({rows})"
         found = read_arrays(self.connection, query, source.name)
         numbers = np.stack([np.asarray(found[f"p{k}"]) for k in range(len(names))], axis=1)
         try:

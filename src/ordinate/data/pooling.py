@@ -63,16 +63,15 @@ class Pool:
     def of_subgroup(self, index: int, *, grouped: bool) -> Moments:
         """Return the summary of a subgroup, or a batch of what each group has in it."""
         found = self._moments(self.by == index, self.group if grouped else None, index)
-        dropped, broken = int(self.dropped[index]), bool(self.broken[index])
-        return replace(found, dropped=dropped, counted=not broken)
+        return replace(found, dropped=int(self.dropped[index]))
 
     def bounds_of(self, index: int | None = None, *, grouped: bool = False) -> Bounds:
         """Return sums of bounds, of everything or of one subgroup."""
         assert self.bounds is not None  # noqa: S101 - asked for only where there are some
         here = slice(None) if index is None else self.by == index
         slots, count = (self.group[here], self.groups) if grouped else (self.by[here] * 0, 1)
-        dropped, broken = (x if index is None else x[index] for x in (self.dropped, self.broken))
-        settled = replace(self.bounds, dropped=int(np.sum(dropped)), counted=not np.any(broken))
+        dropped = int(np.sum(self.dropped if index is None else self.dropped[index]))
+        settled = replace(self.bounds, dropped=dropped, counted=not self.broken.any())
         pooled = settled[here].map(lambda array: _added(array, slots, count))
         return pooled if grouped else pooled[0]
 

@@ -19,6 +19,7 @@ from ordinate.data.sources import Source, literal, open_sources, read, read_arra
 from ordinate.data.spelling import Spelling, coded
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, brief
 from ordinate.scale import Scale
+from ordinate.scale.labels import text_of
 from ordinate.summary.probabilities import ROWS, places, row_named
 from ordinate.summary.reliability import Counter, Parts, Reliability
 from ordinate.summary.tabulate import DROP, SHOWN, absent
@@ -60,12 +61,13 @@ def count_probabilities(
     ):
         gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
         files = reader.sources(paths)
-        found = expanded(named, files[0])
+        found = expanded(named, files[0], scale)
         wanted = replace(columns, predicted=found[0], probabilities=found)
         planner = Planner(connection, [_without(g, found) for g in gold_files], files, wanted)
         reading = _Reading(connection, planner, reader.folder)
         scale = reading.scale(scale)
         order = places(scale, found)
+        reading.refuse_texts()
         summary = reading.summary(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
@@ -73,18 +75,50 @@ def count_probabilities(
     return CountedProbabilities(summary, planner.gold, in_order, names, notes, reading.joined)
 
 
-def expanded(named: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Return the columns of probabilities: those named, or those that start with a prefix."""
+def expanded(
+    named: tuple[str, ...], source: Source, wanted: Scale | None = None
+) -> tuple[str, ...]:
+    """Return the columns of probabilities: those named, or those that start with a prefix.
+
+    Where the scale is known, columns that have no level after the prefix are others.
+    """
     if len(named) > 1:
         return named
     (prefix,) = named
     found = tuple(column for column in source.columns if column.startswith(prefix))
+    if wanted is not None:
+        levels = {text_of(label) for label in wanted.labels}
+        found = tuple(name for name in found if name[len(prefix) :] in levels) or found
     if len(found) < 2:
         raise BadInput(
             f"{source.name} has no columns of probabilities that start with {brief(prefix)}: name "
             f"one for each level, or what they all start with. {listed(source)}"
         )
     return found
+
+
+def refuse_texts(
+    connection: Connection, rows: str, names: tuple[str, ...], file: str, place: str = ""
+) -> None:
+    """Refuse the first cell that is no number; the probabilities of rows are called p0, p1, ..."""
+    odd = [
+        f"(nullif(CAST(p{k} AS VARCHAR), '') IS NOT NULL AND TRY_CAST(p{k} AS DOUBLE) IS NULL)"
+        for k in range(len(names))
+    ]
+    cells = ", ".join(
+        f"CASE WHEN {odd[k]} THEN CAST(p{k} AS VARCHAR) END" for k in range(len(names))
+    )
+    where = place or "row_number() OVER ()"
+    query = (
+        f"SELECT * FROM (SELECT {where} AS place, [{cells}] AS cells FROM ({rows})) "
+        "WHERE len(list_filter(cells, lambda x: x IS NOT NULL)) > 0 ORDER BY place LIMIT 1"
+    )
+    for found, texts in read(connection, query, file):
+        column = next(k for k, text in enumerate(texts) if text is not None)
+        raise BadProbabilities(
+            f"{file}: the probability {brief(texts[column])} ({place or 'row'} {found} of column "
+            f"{names[column]!r}) is not a number. Write it like 0.7."
+        )
 
 
 def _without(source: Source, columns: tuple[str, ...]) -> Source:
@@ -122,6 +156,14 @@ class _Reading:
         kept = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
         query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) {kept}"
         read(self.connection, query, items.name)
+
+    def refuse_texts(self) -> None:
+        """Refuse cells that are no numbers."""
+        for items in self.items:
+            name, place = self.predictions or items.name, "id" if self.keyed else ""
+            refuse_texts(
+                self.connection, items.sql, self.planner.columns.probabilities, name, place
+            )
 
     def _joined(self) -> dict[str, int]:
         counts = {

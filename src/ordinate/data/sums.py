@@ -99,7 +99,7 @@ class Summing:
         )
 
     def median(self, mean: float) -> float:
-        """Return the median target, half a per cent of its distance from the mean away at most."""
+        """Return the median target, from bins about the mean: of an even number the middle."""
         weight = "fsum(w)" if self.weighted else "count(*)"
         self._fill(
             "around",
@@ -111,8 +111,9 @@ class Summing:
             for above, place, weight in self._read("SELECT above, bin, weight FROM around")
         )
         values, weights = np.array(found).T
-        below = np.cumsum(weights)
-        return float(values[np.searchsorted(below, below[-1] * (0.5 - 1e-12))])
+        below = np.cumsum(weights) / weights.sum()
+        first, last = np.searchsorted(below, [0.5 - 1e-12, 0.5 + 1e-12])
+        return float(values[first] + values[min(last, len(values) - 1)]) / 2.0
 
     # --- the second pass ---------------------------------------------------------------------
 

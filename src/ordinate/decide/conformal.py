@@ -2,18 +2,27 @@
 
 import math
 from collections.abc import Hashable, Iterable
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.decide.estimator import Estimator
-from ordinate.decide.items import Floats, Positions, gold_levels, groups_of, several
+from ordinate.decide.items import (
+    Floats,
+    Positions,
+    gold_levels,
+    groups_of,
+    once,
+    probability_rows,
+    several,
+)
 from ordinate.decide.sets import LevelSets
 from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.scale import Scale, resolve
 from ordinate.scale.encode import Groups
-from ordinate.summary.probabilities import probability_array, same_rows
+from ordinate.summary.probabilities import same_rows
 
 ROUNDED = 1e-12  # of a number that should be whole
 SHOWN = 5  # levels or groups that a note names
@@ -32,17 +41,19 @@ class OrdinalSets(Estimator):
     whether or not the probabilities are right. With `per_level` it holds for the items of each gold
     level, with `groups` for the items of each group: each has its own threshold, and the set is
     the smallest run of levels with all that their own thresholds admit. `columns` names the
-    columns of an array that is in another order, `renormalize` accepts rows that sum to 0.99 to
-    1.01.
+    columns of an array, such as `model.classes_`: without them they are taken in the order of the
+    scale, with a warning if that is not the order of the sorted labels. `renormalize` accepts rows
+    that sum to 0.99 to 1.01.
 
-    >>> sets = OrdinalSets(alpha=0.2, scale="low,mid,high")
-    >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["low"] * 6 + ["mid"] * 3)
+    >>> sets = OrdinalSets(alpha=0.2, scale="A,B,C")
+    >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["A"] * 6 + ["B"] * 3)
     >>> found = sets.predict([[0.1, 0.7, 0.2], [0.2, 0.5, 0.3]])
     >>> found.low.tolist(), found.high.tolist()
-    (['mid', 'mid'], ['mid', 'high'])
+    (['B', 'B'], ['B', 'C'])
     """
 
     scale_: Scale
+    columns_: tuple[Any, ...] | None
     thresholds_: Floats  # [G, K]: by group, one group where there are none, and by level
     groups_: tuple[Any, ...] | None
     notes_: tuple[str, ...]
@@ -64,10 +75,10 @@ class OrdinalSets(Estimator):
 
     def fit(self, probabilities: Any, gold: Any, groups: Any = None) -> Self:
         """Learn thresholds from items that the model was not fitted on."""
-        if not (isinstance(self.alpha, (int, float)) and 0.0 < self.alpha < 1.0):
-            raise BadOption(f"alpha={self.alpha!r} is not a number between 0 and 1.")
-        scale = resolve(self.scale, gold)
-        rows, levels = self._read(scale, probabilities), gold_levels(scale, gold)
+        check_alpha(self.alpha)
+        scale, columns = resolve(self.scale, gold), once(self.columns)
+        rows = probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        levels = gold_levels(scale, gold)
         same_rows(levels, rows)
         if not len(levels):
             raise NoItems("There are no items to learn sets from: there are no rows.")
@@ -76,7 +87,7 @@ class OrdinalSets(Estimator):
             of = groups_of(groups, len(levels), "rows of probabilities")
         scores = joining_scores(rows)[np.arange(len(levels)), levels]
         thresholds, counts = self._learned(scores, levels, of, len(scale))
-        self.scale_, self.thresholds_ = scale, thresholds
+        self.scale_, self.columns_, self.thresholds_ = scale, columns, thresholds
         self.groups_ = None if groups is None else tuple(of.values)
         self.notes_ = tuple(self._notes(counts))
         return self
@@ -84,15 +95,13 @@ class OrdinalSets(Estimator):
     def predict(self, probabilities: Any, groups: Any = None) -> LevelSets:
         """Return the set of each row."""
         self._fitted()
-        rows = self._read(self.scale_, probabilities)
+        how = self.renormalize
+        rows = probability_rows(self.scale_, probabilities, self.columns_, renormalize=how)
         thresholds, notes = self._thresholds(groups, len(rows))
         joined = joining_scores(rows) <= thresholds
         low = joined.argmax(axis=1)
         high = len(self.scale_) - 1 - joined[:, ::-1].argmax(axis=1)
         return LevelSets(self.scale_, low, high, (*self.notes_, *notes))
-
-    def _read(self, scale: Scale, probabilities: Any) -> Floats:
-        return probability_array(scale, probabilities, self.columns, renormalize=self.renormalize)
 
     def _learned(
         self, scores: Floats, levels: Positions, groups: Groups, size: int
@@ -131,17 +140,24 @@ class OrdinalSets(Estimator):
         few = _rank(counts, self.alpha) > counts
         if not few.any():
             return []
-        needed = math.ceil(1.0 / self.alpha - 1.0 - ROUNDED)
+        alpha = float(self.alpha)
+        needed = math.ceil(1.0 / alpha - 1.0 - ROUNDED)
         grouped = self.groups_ is not None
         each = " of each level" * self.per_level + " of each group" * grouped
         short = f" of {several([self._called(*cell) for cell in np.argwhere(few)])}" if each else ""
         levels = "such a level" if self.per_level else "every level"
-        needs = f"alpha={self.alpha:g} needs {needed} items{each}, and there were fewer{short}"
+        needs = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{needs}: {levels} is in each set{' of the group' * grouped}."]
 
     def _called(self, group: int, level: int) -> str:
         parts = [] if self.groups_ is None else [str(self.groups_[group])]
         return ", ".join([*parts, *([self.scale_.names[level]] if self.per_level else [])])
+
+
+def check_alpha(alpha: Any) -> None:
+    """Refuse what is no share of new items that may be missed."""
+    if not (isinstance(alpha, Real) and 0.0 < float(alpha) < 1.0):
+        raise BadOption(f"alpha={alpha!r} is not a number between 0 and 1.")
 
 
 def joining_scores(rows: Floats) -> Floats:
@@ -178,5 +194,5 @@ def threshold(ordered: Floats, alpha: float) -> float:
 
 
 def _rank(n: NDArray[Any], alpha: float) -> NDArray[np.int64]:
-    wanted = (n + 1) * (1.0 - alpha)
+    wanted = (n + 1) * (1.0 - float(alpha))
     return np.ceil(wanted * (1.0 - ROUNDED)).astype(np.int64)  # 20 * 0.95 is 19

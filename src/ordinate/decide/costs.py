@@ -27,7 +27,9 @@ CHANCE = 1e-9  # kappa that is none
 SEARCHED_ROWS = 20_000  # that a search looks at
 WIDEST, FINEST = 4.0, 0.02  # factors of a search, in powers of 2
 ROUNDS = 200  # over all levels
+LEANINGS, STRONGEST = 300, 2.0  # towards the worst level, the first of which is the strongest
 
+# Metrics that are best where a linear one is, when every item has an answer.
 SAME = {"rmse": "mse", "f1_micro": "accuracy", "recall_macro": "macro_accuracy"}
 SEARCHED = {
     "f1_macro": "accuracy",
@@ -36,6 +38,7 @@ SEARCHED = {
     "min_sensitivity": "accuracy",
     "max_mae": "mae",
 }
+LEAST = {"min_sensitivity", "max_mae"}  # the worth of the level that fares worst
 DECODED = (
     "Metrics that are sums over the items (accuracy, mae, cem_ord, macro_mae, expected_cost, …), "
     "the kappas and cem_ord_chance_corrected are decoded exactly, and "
@@ -186,18 +189,28 @@ def by_search(
     """Return the gains of the factors on the levels under which the expected table is best found.
 
     One factor after the other is multiplied and divided by ever smaller powers of 2 for as long as
-    that helps, from equal factors or from one over the shares. Levels that gold lacks have none.
+    that helps. It starts from equal factors, from one over the shares or, where the metric is that
+    of the worst level, from factors that let all levels fare alike. Levels that gold lacks have
+    none.
     """
     seen = shares > 0
     rows = probabilities[:: -(-len(probabilities) // SEARCHED_ROWS)]
 
-    def merit(factors: Floats) -> float:
-        answered = answers(rows, factors[:, None] * credit)
-        value = float(_merits(metric, scale, expected_table(rows * seen, answered)))
+    def table(factors: Floats) -> Floats:
+        return expected_table(rows * seen, answers(rows, factors[:, None] * credit))
+
+    def worth(cells: Floats) -> float:
+        value = float(_merits(metric, scale, cells))
         return -np.inf if np.isnan(value) else value
 
+    def merit(factors: Floats) -> float:
+        return worth(table(factors))
+
     rarity = np.divide(1.0, shares, out=np.zeros(len(shares)), where=seen)
-    factors = max(seen.astype(float), rarity, key=merit)
+    starts = [seen.astype(float), rarity]
+    if (metric.alias_of or metric.name) in LEAST:
+        starts.append(_levelled(table, worth, credit, rarity))
+    factors = max(starts, key=merit)
     best, step = merit(factors), WIDEST
     for _ in range(ROUNDS):
         before = best
@@ -211,3 +224,27 @@ def by_search(
         if step < FINEST:
             break
     return factors[:, None] * credit
+
+
+def _levelled(
+    table: Callable[[Floats], Floats],
+    worth: Callable[[Floats], float],
+    credit: Floats,
+    start: Floats,
+) -> Floats:
+    """Return the best factors on a way that leans ever less towards levels that fare worse.
+
+    These are multiplicative weights. Raising one factor at a time cannot raise the least of two
+    equals, but raising both can.
+    """
+    factors, best = start, (-np.inf, start)
+    for step in range(1, LEANINGS + 1):
+        cells = table(factors)
+        best = max(best, (worth(cells), factors), key=lambda found: found[0])
+        items = cells.sum(axis=1)
+        there = items > 0
+        fares = (cells * credit).sum(axis=1)[there] / items[there]
+        lean = (fares.mean() - fares) / max(np.abs(fares).max(), TIE)
+        factors = factors.copy()
+        factors[there] *= np.exp(STRONGEST / np.sqrt(step) * lean)
+    return best[1]

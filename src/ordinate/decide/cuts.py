@@ -55,7 +55,7 @@ class CutPoints(Estimator):
     def fit(self, scores: Any, gold: Any, sample_weight: Any = None) -> Self:
         """Find the best cuts for these scores and gold labels; an item of weight 0 is none."""
         metric, scale = _label_metric(self.metric), resolve(self.scale, gold)
-        values = score_column(scores)
+        values = score_column(scores, checked_weights(sample_weight))
         weights = _weights(sample_weight, len(values))
         levels = gold_levels(scale, gold, weights)
         same_length(len(levels), len(values), "gold labels", "scores")

@@ -23,13 +23,13 @@ from ordinate.decide.costs import (
     way_of,
 )
 from ordinate.decide.estimator import Estimator
+from ordinate.decide.items import gold_levels, once, probability_rows
 from ordinate.decide.priors import ClassWeights, class_weights, distance, mismatch, moved, undone
 from ordinate.errors import BadOption, NoItems
 from ordinate.metrics import Metric, find
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
-from ordinate.summary.probabilities import probability_array, same_rows
-from ordinate.summary.tabulate import SHOWN, absent, positions_of
+from ordinate.summary.probabilities import same_rows
 
 Declared = Scale | str | Iterable[Hashable] | None
 PLAIN = {str, int, float, bool}  # labels that NumPy has a type for
@@ -54,15 +54,16 @@ class Decoder(Estimator):
     `metric` is a name, an expression such as 'weighted_kappa(power=1)' or a metric; `cost` is a
     K x K matrix of your own instead, rows gold. `class_weights` are the weights that the model was
     fitted with, by level or in the order of the scale, or 'balanced': they are undone first.
-    `columns` names the columns of an array that is in another order, `renormalize` accepts rows
-    that sum to 0.99 to 1.01.
+    `columns` names the columns of an array, such as `model.classes_`: without them they are taken
+    in the order of the scale, with a warning if that is not the order of the sorted labels.
+    `renormalize` accepts rows that sum to 0.99 to 1.01.
 
     Fitted, it has one matrix `gain_`: the answer to a row p is the level a with the largest sum of
     p_k gain_[k, a], of equals the most probable one, then the lowest. `notes_` says what is
     doubtful about the probabilities that it was fitted on.
 
-    >>> decoder = Decoder("mae", scale="low,mid,high").fit()
-    >>> decoder.predict([[0.45, 0.15, 0.40]]).tolist()
+    >>> decoder = Decoder("mae", scale="low,mid,high", columns=["high", "low", "mid"]).fit()
+    >>> decoder.predict([[0.40, 0.45, 0.15]]).tolist()
     ['mid']
     """
 
@@ -71,6 +72,7 @@ class Decoder(Estimator):
     method_: Method
     gain_: Floats  # [K, K]: what an answer is worth, rows gold
     shares_: Floats | None  # of the levels in gold
+    columns_: tuple[Any, ...] | None
     weights_: Floats | None  # class weights, in the order of the scale
     ratio_: float | None  # λ of kappas: the expected cost over that by chance
     uses_gold_: bool  # whether gold, or its shares, decide anything
@@ -104,7 +106,8 @@ class Decoder(Estimator):
         way = way_of(metric, scale)
         fixed = fixed_credits(way.base, scale)
         uses_gold = way.method != "linear" or fixed is None
-        items = self._items(scale, probabilities, gold)
+        columns = once(self.columns)
+        items = self._items(scale, columns, probabilities, gold)
         if uses_gold and items.gold is None:
             raise BadOption(
                 f"Decoding for {metric.expression} is learned from probabilities and gold labels: "
@@ -115,6 +118,7 @@ class Decoder(Estimator):
         credit = credits_at(way.base, scale, items.totals) if fixed is None else fixed
         found = _settled(metric, way, scale, items, credit)
         self.scale_, self.method_, self.uses_gold_ = scale, way.method, uses_gold
+        self.columns_ = columns
         self.gain_, self.ratio_ = found.gain, found.ratio if way.method == "ratio" else None
         self.n_, self.shares_, self.weights_ = len(items.rows), items.shares, weights
         self.notes_ = tuple(self._notes(metric, items))
@@ -153,23 +157,20 @@ class Decoder(Estimator):
             return find("expected_cost").with_options(matrix=matrix)
         return find(self.metric)
 
-    def _items(self, scale: Scale, probabilities: Any, gold: Any) -> _Items:
+    def _items(
+        self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any, gold: Any
+    ) -> _Items:
         if probabilities is None:
             return _Items(np.empty((0, len(scale))), None, None)
-        rows = self._read(scale, probabilities)
+        rows = self._read(scale, columns, probabilities)
         if gold is None:
             return _Items(rows, None, None)
-        levels = positions_of(scale, gold, "gold")
+        levels = gold_levels(scale, gold)
         same_rows(levels, rows)
         if not len(levels):
             raise NoItems("There are no items to learn decoding from: the columns are empty.")
-        missing = np.flatnonzero(levels == len(scale))
-        if len(missing):
-            shown = [f"row {row + 1}" for row in missing[:SHOWN]]
-            way = "Leave these items out: nothing can be learned from them."
-            raise absent(len(missing), len(levels), "gold labels", shown, way)
         counts = np.bincount(levels, minlength=len(scale))
-        return _Items(rows, levels.astype(np.intp), counts / len(levels))
+        return _Items(rows, levels, counts / len(levels))
 
     def _notes(self, metric: Metric, items: _Items) -> list[str]:
         if items.gold is None or items.shares is None:
@@ -199,12 +200,12 @@ class Decoder(Estimator):
 
     # --- probabilities -----------------------------------------------------------------------
 
-    def _read(self, scale: Scale, probabilities: Any) -> Floats:
-        rows = probability_array(scale, probabilities, self.columns, renormalize=self.renormalize)
+    def _read(self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any) -> Floats:
+        rows = probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
         return rows / rows.sum(axis=1, keepdims=True)
 
     def _undone(self, probabilities: Any) -> Floats:
-        return undone(self._read(self.scale_, probabilities), self.weights_)
+        return undone(self._read(self.scale_, self.columns_, probabilities), self.weights_)
 
     def _shift(self, rows: Floats) -> str | None:
         if not self.uses_gold_ or self.shares_ is None:

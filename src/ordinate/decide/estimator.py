@@ -48,6 +48,14 @@ class Estimator:
         told = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if value is not defaults[name].default
+            if not _same(value, defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Tell whether a parameter has its default, of which a pickle brings back only an equal."""
+    try:
+        return value is default or (type(value) is type(default) and bool(value == default))
+    except (TypeError, ValueError):  # arrays are not equal or unequal as a whole
+        return False

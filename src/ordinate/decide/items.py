@@ -1,5 +1,6 @@
 """The columns that decisions are learned from: scores, gold labels, groups."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,15 @@ from ordinate.errors import BadInput, MissingLabels, brief
 from ordinate.scale import Scale
 from ordinate.scale.encode import Groups, factorise
 from ordinate.scale.labels import is_missing
+from ordinate.summary.probabilities import probability_array, warn_of_order
 from ordinate.summary.tabulate import SHOWN, Weights, absent, positions_of, same_length
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
-def score_column(scores: Any) -> Floats:
-    """Return one column of finite numbers, or say which row is none.
+def score_column(scores: Any, weights: Weights = None) -> Floats:
+    """Return one column of finite numbers, or say which row is none, unless its weight is 0.
 
     >>> score_column([[0.5], [2]]).tolist()
     [0.5, 2.0]
@@ -33,6 +35,8 @@ def score_column(scores: Any) -> Floats:
     if values.ndim != 1:
         raise BadInput(f"Scores must be one column of numbers, not of the shape {values.shape}.")
     bad = ~np.isfinite(values)
+    if weights is not None and len(weights) == len(values):
+        bad &= weights > 0
     if bad.any():
         row = int(np.argmax(bad))
         raise BadInput(
@@ -42,7 +46,9 @@ def score_column(scores: Any) -> Floats:
     return values
 
 
-def gold_levels(scale: Scale, gold: Any, weights: Weights = None) -> Positions:
+def gold_levels(
+    scale: Scale, gold: Any, weights: Weights = None, *, why: str = "nothing can be learned"
+) -> Positions:
     """Return the position of each gold label; none may be missing, unless its weight is 0."""
     levels = positions_of(scale, gold, "gold", weights)
     lacking = levels == len(scale)
@@ -50,9 +56,32 @@ def gold_levels(scale: Scale, gold: Any, weights: Weights = None) -> Positions:
         lacking &= weights > 0
     if lacking.any():
         rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:SHOWN]]
-        way = "Leave these items out: nothing can be learned from them."
+        way = f"Leave these items out: {why} from them."
         raise absent(int(lacking.sum()), len(levels), "gold labels", rows, way)
     return levels.astype(np.intp)
+
+
+def probability_rows(
+    scale: Scale,
+    probabilities: Any,
+    columns: tuple[Any, ...] | None,
+    *,
+    renormalize: bool,
+    there: NDArray[np.bool] | None = None,
+) -> Floats:
+    """Return checked rows in the order of the scale, of the items that are there.
+
+    Columns without names are taken in that order, with a warning if the model may have another.
+    """
+    rows = probability_array(scale, probabilities, columns, renormalize=renormalize, there=there)
+    if columns is None and len(rows):
+        warn_of_order(scale, probabilities)
+    return rows
+
+
+def once(columns: Iterable[Any] | None) -> tuple[Any, ...] | None:
+    """Return the names of columns, which may come from where they can be read only once."""
+    return None if columns is None else tuple(columns)
 
 
 def groups_of(groups: Any, n: int, what: str) -> Groups:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinate.decide.costs import CORRECTED, credits_at
+from ordinate.decide.costs import CORRECTED, SAME, credits_at
 from ordinate.decide.segments import (
     Floats,
     Places,
@@ -68,8 +68,8 @@ def best_places(metric: Metric, items: Ordered) -> tuple[Places, bool]:
         return _constant(items, int(seen[0])), False  # right, though kappas are undefined then
     if linear:
         return best_for_cells(_credits(metric, items), items.below), True
-    if name in SAME_ORDER:
-        return SAME_ORDER[name](items), True
+    if name in SAME:
+        return _best_alike(name, items), True
     if name in BEYOND_CHANCE:
         return _beyond_chance(metric, BEYOND_CHANCE[name](metric, items.table.scale), items), True
     if name in COLUMNS:
@@ -94,19 +94,12 @@ def _best_mean(name: str) -> Callable[[Ordered], Places]:
     return lambda items: best_for_cells(_credits(find(name), items), items.below)
 
 
-def _best_recall(items: Ordered) -> Places:
-    """Return the best places for the mean recall, where a level that gold lacks does harm."""
-    credit = _credits(find("macro_accuracy"), items)
-    credit[:, items.gold == 0] = credit.min() - 1.0
+def _best_alike(name: str, items: Ordered) -> Places:
+    """Return the best places for a metric that is best where a linear one is."""
+    credit = _credits(find(SAME[name]), items)
+    if name == "recall_macro":  # in which predicting a level that gold lacks does harm
+        credit[:, items.gold == 0] = credit.min() - 1.0
     return best_for_cells(credit, items.below)
-
-
-# Metrics that are best where a linear one is, when every item has an answer.
-SAME_ORDER: dict[str, Callable[[Ordered], Places]] = {
-    "rmse": _best_mean("mse"),
-    "f1_micro": _best_mean("accuracy"),
-    "recall_macro": _best_recall,
-}
 
 
 # --- quotients of sums over cells ----------------------------------------------------------------

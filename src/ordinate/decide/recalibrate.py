@@ -7,15 +7,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.decide.decode import labels_of
 from ordinate.decide.estimator import Estimator
 from ordinate.decide.isotonic import Curve, rising
+from ordinate.decide.items import gold_levels, once, probability_rows
 from ordinate.errors import BadOption, NoItems, brief, suggest
 from ordinate.scale import Scale, resolve
 from ordinate.summary.counting import checked
-from ordinate.summary.probabilities import probability_array, same_rows
-from ordinate.summary.tabulate import SHOWN, absent, checked_weights, positions_of, same_length
+from ordinate.summary.tabulate import checked_weights, same_length
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool]
 Declared = Scale | str | Iterable[Hashable] | None
 
 SMALLEST = float(np.finfo(float).eps)  # what a probability of 0 counts for, as in the log loss
@@ -42,14 +44,21 @@ class Recalibration(Estimator):
 
     `fit` takes probabilities [N, K] and gold labels. `predict_proba` and `transform` (the same)
     return probabilities [N, K] in the order of the scale; each row sums to 1 and has no zeros.
-    `columns` names the columns of an array that is in another order, `renormalize` accepts rows
-    that sum to 0.99 to 1.01.
+    `columns` names the columns of an array, such as `model.classes_`: without them they are taken
+    in the order of the scale, with a warning if that is not the order of the sorted labels.
+    `renormalize` accepts rows that sum to 0.99 to 1.01.
 
     Items of weight 0 do not exist. Whole weights are counts of items; other weights stand for
     (Σw)² / Σw² items.
+
+    In scikit-learn, `cross_val_predict(…, method="predict_proba")` numbers the labels from 0 in
+    their sorted order before it calls `fit`: give it positions as gold, and the scale 0..K-1. Its
+    scorers of probabilities ("neg_log_loss") take columns for sorted labels without a look at
+    `classes_`, and are silently wrong where the scale has another order (low < mid < high).
     """
 
     scale_: Scale
+    columns_: tuple[Any, ...] | None
 
     def __init__(
         self,
@@ -64,22 +73,40 @@ class Recalibration(Estimator):
 
     def fit(self, probabilities: Any, gold: Any, sample_weight: Any = None) -> Self:
         """Learn from held-out probabilities and gold labels."""
-        scale = resolve(self.scale, gold)
-        self._learn(_held_out(scale, self._read(scale, probabilities), gold, sample_weight))
-        self.scale_ = scale
+        scale, columns = resolve(self.scale, gold), once(self.columns)
+
+        def read(there: Bools) -> Floats:
+            how = self.renormalize
+            return probability_rows(scale, probabilities, columns, renormalize=how, there=there)
+
+        self._learn(_held_out(scale, read, gold, sample_weight))
+        self.scale_, self.columns_ = scale, columns
         return self
+
+    def fit_transform(self, probabilities: Any, gold: Any, sample_weight: Any = None) -> Floats:
+        """Learn, and return the recalibrated probabilities of the same items."""
+        return self.fit(probabilities, gold, sample_weight).transform(probabilities)
 
     def predict_proba(self, probabilities: Any) -> Floats:
         """Return recalibrated probabilities, in the order of the scale."""
         self._fitted()
-        return self._changed(self._read(self.scale_, probabilities))
+        rows = probability_rows(
+            self.scale_, probabilities, self.columns_, renormalize=self.renormalize
+        )
+        return self._changed(rows)
 
     def transform(self, probabilities: Any) -> Floats:
         """Return recalibrated probabilities, in the order of the scale."""
         return self.predict_proba(probabilities)
 
-    def _read(self, scale: Scale, probabilities: Any) -> Floats:
-        return probability_array(scale, probabilities, self.columns, renormalize=self.renormalize)
+    def predict(self, probabilities: Any) -> NDArray[Any]:
+        """Return the label of the most probable level of each row, the lowest of equals."""
+        return self.classes_[self.predict_proba(probabilities).argmax(axis=1)]
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels of the scale, in its order: those of the columns of `predict_proba`."""
+        return labels_of(self.scale_)
 
     def _learn(self, held: HeldOut) -> None:
         raise NotImplementedError
@@ -88,24 +115,23 @@ class Recalibration(Estimator):
         raise NotImplementedError
 
 
-def _held_out(scale: Scale, rows: Floats, gold: Any, sample_weight: Any) -> HeldOut:
+def _held_out(
+    scale: Scale, read: Callable[[Bools], Floats], gold: Any, sample_weight: Any
+) -> HeldOut:
     given = checked_weights(sample_weight)
-    levels = positions_of(scale, gold, "gold", given)
-    same_rows(levels, rows)
-    weights = np.ones(len(levels)) if given is None else checked(given, 0)
+    if given is not None:
+        given = np.where(checked(given, 0) > NOTHING * given.sum(), given, 0.0)
+    levels = gold_levels(scale, gold, given)
+    weights = np.ones(len(levels)) if given is None else given
     same_length(len(levels), len(weights), "labels", "weights")
-    there = weights > NOTHING * weights.sum()
+    there = weights > 0
+    rows = read(there)
     if not there.any():
         reason = "all weights are 0" if len(levels) else "there are no rows"
         raise NoItems(f"There are no items to recalibrate with: {reason}.")
-    missing = np.flatnonzero(there & (levels == len(scale)))
-    if len(missing):
-        shown = [f"row {row + 1}" for row in missing[:SHOWN]]
-        way = "Leave these items out: nothing can be learned from them."
-        raise absent(len(missing), len(levels), "gold labels", shown, way)
     weights = weights[there]
     shares = weights / weights.sum()
-    return HeldOut(rows[there], levels[there].astype(np.intp), shares, _number(weights))
+    return HeldOut(rows, levels[there], shares, _number(weights))
 
 
 def _number(weights: Floats) -> float:
@@ -163,8 +189,8 @@ class TemperatureScaling(_Scaling):
     items from asking for certainty. `ridge=0` is plain likelihood. T stays from 0.01 to 1000 in any
     case. A probability of 0 counts for 2.2e-16, as in the log loss.
 
-    >>> scaling = TemperatureScaling("low,mid,high")
-    >>> sure, gold = [[0.98, 0.01, 0.01]] * 100, ["low"] * 60 + ["mid"] * 20 + ["high"] * 20
+    >>> scaling = TemperatureScaling("A,B,C")
+    >>> sure, gold = [[0.98, 0.01, 0.01]] * 100, ["A"] * 60 + ["B"] * 20 + ["C"] * 20
     >>> scaling.fit(sure, gold).predict_proba(sure[:1]).round(2).tolist()
     [[0.6, 0.2, 0.2]]
     >>> round(scaling.temperature_, 1)
@@ -192,8 +218,8 @@ class VectorScaling(_Scaling):
     and perfectly separated items do not ask for certainty. `ridge=0` is plain likelihood, which has
     no such guard. A probability of 0 counts for 2.2e-16, as in the log loss.
 
-    >>> scaling = VectorScaling("low,high")
-    >>> even, gold = [[0.5, 0.5]] * 100, ["low"] * 80 + ["high"] * 20
+    >>> scaling = VectorScaling("A,B")
+    >>> even, gold = [[0.5, 0.5]] * 100, ["A"] * 80 + ["B"] * 20
     >>> scaling.fit(even, gold).predict_proba(even[:1]).round(2).tolist()
     [[0.8, 0.2]]
     """
@@ -219,8 +245,8 @@ class CumulativeIsotonic(Recalibration):
     of an even distribution is blended in, p_k ← (1 − 1/(n + 1)) p_k + 1/(n + 1) · 1/K, so that no
     probability is 0.
 
-    >>> scaling = CumulativeIsotonic("low,high")
-    >>> sure, gold = [[0.9, 0.1]] * 9 + [[0.2, 0.8]] * 10, ["low"] * 6 + ["high"] * 13
+    >>> scaling = CumulativeIsotonic("A,B")
+    >>> sure, gold = [[0.9, 0.1]] * 9 + [[0.2, 0.8]] * 10, ["A"] * 6 + ["B"] * 13
     >>> scaling.fit(sure, gold).predict_proba([[0.9, 0.1], [0.2, 0.8]]).round(3).tolist()
     [[0.658, 0.342], [0.025, 0.975]]
     """

@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.decide.conformal import ROUNDED, threshold
+from ordinate.decide.conformal import ROUNDED, check_alpha, threshold
 from ordinate.decide.estimator import Estimator
 from ordinate.decide.items import groups_of, several
-from ordinate.errors import BadInput, BadOption, NoItems
+from ordinate.errors import BadInput, NoItems
 from ordinate.summary.bounds import Bounds, require
 from ordinate.summary.moments import numbers
 from ordinate.summary.tabulate import same_length
@@ -71,8 +71,7 @@ class SplitConformal(Estimator):
 
     def fit(self, targets: Any, predictions: Any, spread: Any = None, groups: Any = None) -> Self:
         """Learn thresholds from items that the model was not fitted on."""
-        if not (isinstance(self.alpha, (int, float)) and 0.0 < self.alpha < 1.0):
-            raise BadOption(f"alpha={self.alpha!r} is not a number between 0 and 1.")
+        check_alpha(self.alpha)
         y, p = _finite(targets, "target"), _finite(predictions, "prediction")
         same_length(len(y), len(p), "targets", "predictions")
         if not len(y):
@@ -116,7 +115,7 @@ class SplitConformal(Estimator):
         return (np.array(sides) + slack) / unit
 
     def _reach(self, sides: Floats) -> list[float]:
-        alpha = self.alpha if self.symmetric else self.alpha / 2.0
+        alpha = float(self.alpha) if self.symmetric else float(self.alpha) / 2.0
         return [threshold(np.sort(side), alpha) for side in sides]
 
     def _thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
@@ -141,11 +140,11 @@ class SplitConformal(Estimator):
         few = np.isinf(self.thresholds_.max(axis=1))
         if not few.any():
             return []
-        alpha = self.alpha if self.symmetric else self.alpha / 2.0
-        needed = math.ceil(1.0 / alpha - 1.0 - ROUNDED)
+        alpha = float(self.alpha)
+        needed = math.ceil(1.0 / (alpha if self.symmetric else alpha / 2.0) - 1.0 - ROUNDED)
         names = [] if self.groups_ is None else [self.groups_[k] for k in np.flatnonzero(few)]
         each, short = (" of each group", f" of {several(names)}") if names else ("", "")
-        there = f"alpha={self.alpha:g} needs {needed} items{each}, and there were fewer{short}"
+        there = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{there}: {'such intervals' if names else 'the intervals'} have no ends."]
 
 

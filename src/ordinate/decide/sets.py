@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from ordinate.decide.decode import labels_of
 from ordinate.decide.items import Positions, gold_levels
-from ordinate.errors import NoItems
-from ordinate.inference.result import Estimate, nowhere
+from ordinate.errors import BadOption, NoItems
+from ordinate.inference.result import Estimate, finite, nowhere
 from ordinate.inference.small import wilson
 from ordinate.scale import Scale
 from ordinate.summary.tabulate import same_length
 
 Bools = NDArray[np.bool]
+UNKNOWN = "whether sets have the gold level cannot be told"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class LevelSets:
 
     def contains(self, gold: Any) -> Bools:
         """Tell whether each set has the gold level of its item."""
-        levels = gold_levels(self.scale, gold)
+        levels = gold_levels(self.scale, gold, why=UNKNOWN)
         same_length(len(levels), len(self), "gold labels", "sets")
         return (self.low_positions <= levels) & (levels <= self.high_positions)
 
@@ -75,6 +77,29 @@ class SetEvaluation:
     size_shares: dict[int, float]
     empty_share: float
     notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        width = max(len(row["of"]) for row in rows)
+        covered, shares = (
+            [_line(row, width) for row in rows if row["metric"] == name]
+            for name in ("coverage", "share")
+        )
+        sets = f"{self.n} sets, {self.mean_size:.2f} levels on average"
+        notes = ["", *self.notes] if self.notes else []
+        lines = [sets, "", "Gold is in the set", *covered, "", "Sets by their size", *shares]
+        return "\n".join([*lines, *notes])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return flat records: coverage of all sets and by gold level, the sizes of sets."""
+        of_levels = self.coverage_by_level.items()
+        sizes = {0: self.empty_share} | self.size_shares
+        return [
+            _record("coverage", "all items", self.coverage),
+            *(_record("coverage", str(label), found) for label, found in of_levels),
+            _record("mean_size", "all items", nowhere(self.mean_size, "")),
+            *(_record("share", str(size), nowhere(share, "")) for size, share in sizes.items()),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -98,7 +123,9 @@ def evaluate_sets(sets: LevelSets, gold: Any, level: float = 0.95) -> SetEvaluat
     >>> found.coverage.value, found.mean_size, found.size_shares
     (0.5, 1.5, {1: 0.5, 2: 0.5, 3: 0.0})
     """
-    held, levels = sets.contains(gold), gold_levels(sets.scale, gold)
+    if not (isinstance(level, Real) and not isinstance(level, bool) and 0.5 <= level < 1.0):
+        raise BadOption(f"The level of an interval is 0.5 to below 1, not {level!r}.")
+    held, levels = sets.contains(gold), gold_levels(sets.scale, gold, why=UNKNOWN)
     if not len(levels):
         raise NoItems("There are no items to evaluate: there are no sets.")
     of_level = [held[levels == k] for k in range(len(sets.scale))]
@@ -115,6 +142,25 @@ def evaluate_sets(sets: LevelSets, gold: Any, level: float = 0.95) -> SetEvaluat
         empty_share=float(shares[0]),
         notes=sets.notes,
     )
+
+
+def _record(metric: str, of: str, found: Estimate) -> dict[str, Any]:
+    return {
+        "metric": metric,
+        "of": of,
+        "value": finite(found.value),
+        "low": finite(found.low),
+        "high": finite(found.high),
+        "method": found.method,
+        "note": found.note or None,
+    }
+
+
+def _line(row: dict[str, Any], width: int) -> str:
+    if row["value"] is None:
+        return f"  {row['of']:<{width}}  undefined: {row['note']}"
+    limits = "" if row["low"] is None else f"  [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"  {row['of']:<{width}}  {row['value']:.3f}{limits}"
 
 
 def _share(held: Bools, level: float) -> Estimate:

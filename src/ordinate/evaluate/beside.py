@@ -204,12 +204,14 @@ def _beside_blocks(result: Beside) -> list[str | Grid]:
             clear.append(f"{name} is {side} by {amount(gap, unit)}")
     header = ("metric", "inside", "shifted", "shifted less inside")
     words = f"On the shifted set {'; '.join(clear)}." if clear else None
-    words = words or "On no metric can the two sets be told apart."
+    if words is None and level is not None:
+        words = "On no metric can the two sets be told apart."
     sigmas = (
         f"R² and its like are relative to the σ of each set's own targets "
         f"({number(result.inside.sigma)} inside, {number(result.shifted.sigma)} shifted)."
     )
-    return [Grid(f"Inside and shifted{title}", header, tuple(rows)), words, sigmas]
+    grid = Grid(f"Inside and shifted{title}", header, tuple(rows))
+    return [grid, *([words] if words else []), sigmas]
 
 
 def _shift_grid(result: Beside) -> Grid:

@@ -16,10 +16,10 @@ from ordinate.evaluate.evaluation import BETTER, Declared, Interval, Wanted, cho
 from ordinate.inference import Estimate, Intervals
 from ordinate.inference.probabilities import (
     BLOCKS,
-    CALIBRATION,
     Perfect,
     estimate_probabilities,
     if_calibrated,
+    is_error,
 )
 from ordinate.inference.result import finite, nowhere
 from ordinate.metrics import Metric
@@ -47,6 +47,12 @@ LEGEND = (
     "calibrated' is what the calibration error of a perfectly calibrated system of this size is on "
     "average, and p how often it is as large as here."
 )
+DEPENDENT = (
+    "Errors of several events that are averaged have no p: the events of different levels depend "
+    "on each other."
+)
+NOT_GROUPED = "Intervals of probabilities take items for units, not the groups."
+APPROXIMATE = ("ace", "c_index")  # found in fine bins
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,7 @@ class Worth:
     estimate: Estimate
     perfect: Perfect | None = None  # of calibration errors
     base_rate: float = math.nan  # the same probabilities for every item: the shares of gold
+    error_bound: float | None = None  # how far from its exact value it is at most, where known
 
     def __float__(self) -> float:
         return self.estimate.value
@@ -72,6 +79,8 @@ class Worth:
             "direction": self.metric.direction,
             "base_rate": finite(self.base_rate),
             "if_calibrated": None if self.perfect is None else self.perfect.to_dict(),
+            "approximate": self.metric.name in APPROXIMATE,
+            "error_bound": self.error_bound,
         }
 
 
@@ -242,18 +251,20 @@ class Calibration:
         return Grid("Probabilities", header, rows, left=2)
 
     def _sentences(self) -> list[str]:
-        lines = [LEGEND]
+        lines, errors = [LEGEND], [worth.perfect for worth in self.metrics.values()]
+        if any(perfect is not None and math.isnan(perfect.p) for perfect in errors):
+            lines.append(DEPENDENT)
         scores = self.summary.scores
         if scores is not None and scores.clipped:
             lines.append(
                 f"{int(scores.clipped):,} items had next to no probability at their gold level; "
                 "the log loss takes it for 2.2e-16."
             )
-        if "c_index" in self.metrics:
-            _, tied, pairs = ordered_pairs(self.summary)
-            bound = float(tied / pairs / 2) if pairs else 0.0
-            lines.append(f"c_index is at most {bound:.2g} away from its exact value.")
-        return lines
+        return lines + [
+            f"{name} is at most {worth.error_bound:.2g} away from its exact value."
+            for name, worth in self.metrics.items()
+            if worth.error_bound is not None
+        ]
 
     def _bins(self) -> Grid:
         rows = tuple(
@@ -309,13 +320,20 @@ def parts_of(metrics: list[Metric], bins: int) -> Parts:
 
 
 def _worth(metric: Metric, blocks: Reliability, table: Reliability, how: Intervals | None) -> Worth:
-    error = metric.family == CALIBRATION and metric.direction == "minimize"
     if how is None:
         estimate = nowhere(float(metric(table)), "no interval was asked for")
     else:
         estimate = estimate_probabilities(metric, blocks, how)
-    perfect = if_calibrated(metric, table, how) if error and how is not None else None
-    return Worth(metric, estimate, perfect, _base_rate(metric, table))
+    perfect = if_calibrated(metric, table, how) if how is not None and is_error(metric) else None
+    return Worth(metric, estimate, perfect, _base_rate(metric, table), _error_bound(metric, table))
+
+
+def _error_bound(metric: Metric, table: Reliability) -> float | None:
+    """Return how far from its exact value a metric is at most: pairs in one bin count half."""
+    if metric.name != "c_index":
+        return None
+    _, tied, pairs = ordered_pairs(table)
+    return float(tied / pairs / 2) if pairs else 0.0
 
 
 def _base_rate(metric: Metric, table: Reliability) -> float:
@@ -342,7 +360,7 @@ def _row(name: str, worth: Worth, how: Intervals | None) -> tuple[Cell, ...]:
         *(() if how is None else (between(found.low, found.high),)),
         None if math.isnan(worth.base_rate) else worth.base_rate,
         None if perfect is None else perfect.mean,
-        None if perfect is None else f"{perfect.p:.4f}",
+        None if perfect is None or math.isnan(perfect.p) else f"{perfect.p:.4f}",
     )
 
 

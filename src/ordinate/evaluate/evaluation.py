@@ -21,7 +21,7 @@ from ordinate.metrics.catalogue import is_known
 from ordinate.report import Document, html, render
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
-from ordinate.summary.probabilities import most_probable, probability_array
+from ordinate.summary.probabilities import most_probable
 from ordinate.summary.tabulate import Missing
 
 if TYPE_CHECKING:
@@ -252,15 +252,23 @@ class Evaluation:
             for group, part in parts
             for name, score in part.metrics.items()
         ]
-        further = self.probabilities.rows() if self.probabilities else []
-        empty = dict.fromkeys(rows[0] if rows else ())
-        return rows + [empty | {key: row[key] for key in empty if key in row} for row in further]
+        return aligned(rows + (self.probabilities.rows() if self.probabilities else []))
 
     def document(self) -> Document:
         """Return the report for people."""
         from ordinate.evaluate.describe import describe  # noqa: PLC0415 - describe shows results
 
         return describe(self)
+
+
+def aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records of several kinds with the same columns.
+
+    >>> aligned([{"metric": "mae", "chance": 1.5}, {"metric": "brier", "p": 0.1}])[1]
+    {'metric': 'brier', 'chance': None, 'p': 0.1}
+    """
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return [columns | row for row in rows]
 
 
 def named(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
@@ -312,15 +320,22 @@ def evaluate(
     of_labels, of_probabilities = by_kind(metrics)
     calibration = None
     if probabilities is not None:
-        if columns is not None or renormalize:
-            probabilities = probability_array(
-                declared, probabilities, columns, renormalize=renormalize
-            )
+        columns = None if columns is None else list(columns)
         calibration = _judged(
-            declared, gold, probabilities, of_probabilities, weights, missing, how, bins
+            gold,
+            probabilities,
+            grouped=groups is not None,
+            scale=declared,
+            metrics=of_probabilities,
+            columns=columns,
+            weights=weights,
+            missing="drop" if missing == "drop" else "error",
+            renormalize=renormalize,
+            bins=bins,
+            interval=how,
         )
         if predicted is None:
-            predicted = most_probable(declared, probabilities)
+            predicted = most_probable(declared, probabilities, columns)
     elif predicted is None or needs_probabilities(of_probabilities):
         what = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {what}: pass probabilities=….")
@@ -339,28 +354,14 @@ def evaluate(
     return replace(result, probabilities=calibration)
 
 
-def _judged(
-    scale: Scale,
-    gold: Any,
-    probabilities: Any,
-    metrics: Wanted,
-    weights: Any,
-    missing: Missing,
-    how: Intervals | None,
-    bins: int,
-) -> "Calibration":
-    from ordinate.evaluate.calibration import Calibration  # noqa: PLC0415 - not everybody has them
-
-    return Calibration.of(
-        gold,
-        probabilities,
-        scale=scale,
-        metrics=metrics,
-        weights=weights,
-        missing="drop" if missing == "drop" else "error",
-        bins=bins,
-        interval=how,
+def _judged(gold: Any, probabilities: Any, *, grouped: bool, **options: Any) -> "Calibration":
+    from ordinate.evaluate.calibration import (  # noqa: PLC0415 - not everybody has them
+        NOT_GROUPED,
+        Calibration,
     )
+
+    found = Calibration.of(gold, probabilities, **options)
+    return replace(found, notes=(NOT_GROUPED,)) if grouped and found.interval else found
 
 
 def score(

@@ -5,10 +5,11 @@ import math
 from ordinate.evaluate.boards import ALL, LEADER, Board, Pair
 from ordinate.evaluate.compare import Comparison, PairTests
 from ordinate.evaluate.describe import by_method, with_limits
-from ordinate.evaluate.evaluation import BETTER
+from ordinate.evaluate.evaluation import BETTER, Origin
 from ordinate.inference.groups import VERY_FEW
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, between, shown
+from ordinate.summary import Panel
 
 BESIDE = 3  # metrics in one grid
 MOST_FILES = 12  # named
@@ -42,9 +43,9 @@ def _title(result: Comparison) -> str:
     return f"{len(panel.systems)} systems, {items} on {panel.scale}"
 
 
-def _source(result: Comparison) -> str:
-    origin, panel = result.origin, result.panel
-    parts = [f"Gold: {origin.gold}."]
+def read_from(origin: Origin, panel: Panel, gold: str) -> list[str]:
+    """Return sentences on the files, the gold levels, and what became of missing labels."""
+    parts = [gold]
     if origin.files:
         more = len(origin.files) - MOST_FILES
         named = ", ".join(origin.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
@@ -53,6 +54,12 @@ def _source(result: Comparison) -> str:
         parts.append(f"Dropped for a missing label in any column: {panel.dropped:,} items.")
     if (panel.rows == len(panel.scale)).any():
         parts.append("Missing predictions count as the worst answer.")
+    return parts
+
+
+def _source(result: Comparison) -> str:
+    origin, panel = result.origin, result.panel
+    parts = read_from(origin, panel, f"Gold: {origin.gold}.")
     if panel.group_values:
         count = len(panel.group_values)
         few = "; so few that limits are unsure" if count < VERY_FEW else ""

@@ -1,7 +1,7 @@
 """Residuals: where predictions of a quantity are off: by prediction, by feature, row by row."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -207,12 +207,13 @@ def residuals(
     largest: int = 10,
     interval: Interval = 0.95,
     names: Iterable[Any] | None = None,
+    rows: Any = None,
 ) -> Residuals:
     """Look at the errors: by prediction, by feature, and at the largest.
 
     `features` are columns by name. Numbers are cut into `bins` buckets of about equal counts, in
     which equal values stay together; other columns go by their levels. `names` are those of the
-    items, for the list of the `largest` errors.
+    items, for the list of the `largest` errors; `rows` are their row numbers, from 1 on if None.
     """
     for option, least, given in (("bins", 1, bins), ("largest", 0, largest)):
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < least:
@@ -232,7 +233,7 @@ def residuals(
         buckets,
         _trend(p, p - y, by_prediction.codes, how),
         tuple(found),
-        _largest(y, p, int(largest), names),
+        _largest(y, p, int(largest), names, rows),
         unit,
         how,
     )
@@ -407,17 +408,21 @@ def _trend(p: Floats, e: Floats, codes: Array, how: Intervals | None) -> Estimat
     return Estimate(value, *bounded(value, error, (-1.0, 1.0), quantile(how.level)), "fisher")
 
 
-def _largest(y: Floats, p: Floats, count: int, names: Iterable[Any] | None) -> tuple[Miss, ...]:
-    called = None if names is None else list(names)
+def _largest(
+    y: Floats, p: Floats, count: int, names: Iterable[Any] | None, numbered: Any
+) -> tuple[Miss, ...]:
+    called = names if names is None or isinstance(names, Sequence) else list(names)
     if called is not None:
         same_length(len(y), len(called), "targets", "names")
+    if numbered is not None:
+        same_length(len(y), len(numbered), "targets", "row numbers")
     e = p - y
     rows = np.argsort(-np.abs(e), kind="stable")[:count]
     total = float(e @ e)
     shares = e[rows] ** 2 / total if total else np.full(len(rows), math.nan)
     return tuple(
         Miss(
-            int(row) + 1,
+            int(row) + 1 if numbered is None else int(numbered[row]),
             None if called is None else str(called[row]),
             float(y[row]),
             float(p[row]),
@@ -445,9 +450,10 @@ def _percent(share: float) -> str:
 def _whole(result: Residuals) -> str:
     reach = limits(result.bias)
     bias = _with_unit(number(result.bias.value), result.unit) + (f" ({reach})" if reach else "")
+    count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
     return (
         "An error is prediction less target: above 0 the prediction is too high. Over all "
-        f"{result.table.n:,} values the bias is {bias}, the rmse "
+        f"{count} the bias is {bias}, the rmse "
         f"{_with_unit(number(result.rmse), result.unit)}."
     )
 

@@ -19,7 +19,7 @@ from ordinate.inference.distributions import student
 from ordinate.inference.groups import FEW, VERY_FEW
 from ordinate.inference.multiple import holm
 from ordinate.inference.result import finite, nowhere
-from ordinate.inference.values import BASIS, count_of, estimate_values, gradient
+from ordinate.inference.values import BASIS, count_of, covered, estimate_values, gradient
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINES
 from ordinate.report import Document, Grid, html, render
@@ -35,6 +35,7 @@ MOST_PAIRS = 30  # in one grid; JSON has all
 MOST_SHOWN = 5  # rows named in an error
 EDGE = 0.01  # the share of items below, and above, the middle of a column
 DEFAULT_METRICS = ("rmse", "mae", "r2")
+NOT_ASKED = "no interval was asked for"
 WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
 
 
@@ -89,6 +90,7 @@ class ValueComparison:
     level: float
     unit: str | None = None
     groups: int | None = None
+    limited: bool = True  # whether there are limits
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason."""
@@ -99,7 +101,7 @@ class ValueComparison:
             "n": self.n,
             "weight": self.weight,
             "unit": self.unit,
-            "interval": self.level,
+            "interval": self.level if self.limited else None,
             "groups": self.groups,
             "directions": {metric.expression: metric.direction for metric in self.wanted},
             "models": {
@@ -166,12 +168,13 @@ def compare_values(
     weights: Any = None,
     groups: Any = None,
     *,
-    interval: float = 0.95,
+    interval: float | None = 0.95,
 ) -> ValueComparison:
     """Compare models that predict a quantity for the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
-    together. Whole weights are counts of items.
+    together. Whole weights are counts of items. `interval` is the level of the limits and of the
+    verdicts; None leaves the limits out, and verdicts are those of 0.95.
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
@@ -181,7 +184,9 @@ def compare_values(
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")
     wanted = chosen(metrics or DEFAULT_METRICS, Moments)
-    return _Contest(targets, named, weights, groups, wanted, Intervals(interval)).result(unit)
+    how = Intervals() if interval is None else Intervals(interval)
+    contest = _Contest(targets, named, weights, groups, wanted, how)
+    return contest.result(unit, limited=interval is not None)
 
 
 # --- the difference of two models, item by item --------------------------------------------------
@@ -229,14 +234,21 @@ class _Contest:
         except BadValues as reason:
             raise BadValues(f"Model {brief(name)}: {reason}") from None
 
-    def result(self, unit: str | None) -> ValueComparison:
+    def result(self, unit: str | None, *, limited: bool = True) -> ValueComparison:
         """Return all metrics of all models, and all differences."""
         models = {name: self._estimates(name) for name in self.tables}
+        if not limited:
+            models = {
+                name: {metric: _bare(one) for metric, one in found.items()}
+                for name, found in models.items()
+            }
         differences: list[Difference] = []
         conclusions = {}
         for metric in self.metrics:
             found = {name: models[name][metric.expression] for name in models}
             pairs = self._pairs(metric, found)
+            if not limited:
+                pairs = [replace(pair, estimate=_bare(pair.estimate)) for pair in pairs]
             differences += pairs
             conclusions[metric.expression] = _concluded(metric, found, pairs, unit)
         return ValueComparison(
@@ -249,6 +261,7 @@ class _Contest:
             self.how.level,
             unit,
             None if self.groups is None else self.units,
+            limited,
         )
 
     def _estimates(self, name: str) -> dict[str, Estimate]:
@@ -312,7 +325,7 @@ class _Contest:
 
     def _influence(self, metric: Metric, name: str) -> Floats | None:
         """Return what each item adds to a metric [n], None for a metric without a derivative."""
-        if metric.family == BASELINES or not metric.smooth:
+        if metric.family == BASELINES or not covered(metric, self.tables[name]):
             return None
         table, y = self.tables[name], self.y[self.there]
         e = self.predictions[name][self.there] - y
@@ -355,6 +368,11 @@ class _Contest:
         if p > 1.0 - self.how.level:
             return "undecided"
         return "different" if metric.direction == "zero" else "better"
+
+
+def _bare(found: Estimate) -> Estimate:
+    """Return an estimate without the limits that nobody asked for."""
+    return found if found.method is None else nowhere(found.value, NOT_ASKED)
 
 
 def _refuse_strays(groups: Groups, there: NDArray[np.bool_]) -> None:
@@ -429,7 +447,7 @@ def _and(names: list[str]) -> str:
 
 def _models_grids(result: ValueComparison) -> list[Grid]:
     """Return the metrics of every model, as many beside each other as fit on a page."""
-    title = f"Metrics with {100 * result.level:g} % intervals"
+    title = f"Metrics with {100 * result.level:g} % intervals" if result.limited else "Metrics"
     grids = []
     for start in range(0, len(result.wanted), BESIDE):
         part = result.wanted[start : start + BESIDE]
@@ -457,7 +475,7 @@ def _surety(result: ValueComparison) -> list[str]:
     lines = [f"Intervals by {_and(methods)}."] if methods else []
     without: dict[tuple[str, str], list[str]] = {}
     for (metric, name), one in found.items():
-        if one.method is None:
+        if one.method is None and one.note != NOT_ASKED:
             without.setdefault((metric, one.note or ""), []).append(name)
     lines += [
         f"No interval for {metric} of {_and(names)}: {why}."
@@ -473,14 +491,15 @@ def _surety(result: ValueComparison) -> list[str]:
 
 
 def _differences_grid(result: ValueComparison) -> list[Grid]:
-    header = ("metric", "first", "second", "difference", f"{100 * result.level:g} % interval")
+    level = (f"{100 * result.level:g} % interval",) if result.limited else ()
+    header = ("metric", "first", "second", "difference", *level)
     rows = tuple(
         (
             one.metric,
             one.first,
             one.second,
             number(one.estimate.value),
-            limits(one.estimate),
+            *((limits(one.estimate),) if result.limited else ()),
             _p(one.p),
             _p(one.p_adjusted),
             one.verdict,
@@ -496,8 +515,9 @@ def _how_to_read(result: ValueComparison) -> str:
     count = len(result.models) * (len(result.models) - 1) // 2
     if count == 1:
         return "Each metric is tested on its own."
+    alone = "Limits hold for each pair alone. " if result.limited else ""
     return (
-        f"Limits hold for each pair alone. Adjusted p-values (Holm) hold for the {count:,} pairs "
+        f"{alone}Adjusted p-values (Holm) hold for the {count:,} pairs "
         "within a metric, and they decide."
     )
 

@@ -8,8 +8,10 @@ from ordinate.evaluate.evaluation import BETTER
 from ordinate.evaluate.values import Values
 from ordinate.inference import Estimate
 from ordinate.inference.groups import VERY_FEW
+from ordinate.metrics import Metric, find
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, shown
+from ordinate.summary.bounds import Bounds
 
 SHARES = {
     "r2": "R² = 1 - RMSE²/σ²: the share of the variance that is explained",
@@ -32,7 +34,8 @@ def describe(result: Values) -> Document:
     blocks: list[str | Grid] = [_source(result), _metrics(result), *_surety(result)]
     blocks += [*_shares(result), _sigmas(result), _baselines(result), *_normalized(result)]
     blocks += [*_predictive(result), *_groups(result), *result.sections]
-    return Document(f"{result.table.n:,} values{unit}", tuple(blocks))
+    count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
+    return Document(f"{count}{unit}", tuple(blocks))
 
 
 def _source(result: Values) -> str:
@@ -40,8 +43,15 @@ def _source(result: Values) -> str:
     parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
+    if origin.joined:
+        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
+        parts.append(
+            f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
+            "predictions unknown to the targets and left out."
+        )
     if table.dropped:
-        parts.append(f"Dropped for a missing value: {table.dropped:,} items.")
+        items = f"{table.dropped:,} item{'' if table.dropped == 1 else 's'}"
+        parts.append(f"Dropped for a missing value: {items}.")
     return " ".join([*parts, *origin.notes])
 
 
@@ -96,28 +106,32 @@ def _surety(result: Values) -> list[str]:
         if found.method is not None:
             methods.setdefault(METHODS[found.method], []).append(name)
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
-    lines += [
-        f"No interval for {name}: {found.note}."
-        for name, found in result.metrics.items()
-        if found.method is None
-    ]
+    lines += _without(result.metrics)
     if result.groups is not None:
         few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
-        lines.append(f"Items come in {result.groups:,} groups, taken as units.{few}")
+        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
+        lines.append(f"Items come in {count}, taken as units.{few}")
     return [" ".join(lines)]
+
+
+def _without(found: dict[str, Estimate]) -> list[str]:
+    """Say why there are no limits, where there are none."""
+    return [
+        f"No interval for {name}: {one.note}." for name, one in found.items() if one.method is None
+    ]
 
 
 def _shares(result: Values) -> list[Grid]:
     rows = tuple(
-        (name, number(result.metrics[name].value), words)
+        (name, words, number(result.metrics[name].value))
         for name, words in SHARES.items()
         if name in result.metrics
     )
-    return (
-        [Grid("Four shares that are not the same", ("metric", "value", "what it is"), rows)]
-        if rows
-        else []
-    )
+    if not rows:
+        return []
+    counts = {2: "Two shares", 3: "Three shares", 4: "Four shares"}
+    title = f"{counts[len(rows)]} that are not the same" if len(rows) > 1 else "A share"
+    return [Grid(title, ("metric", "what it is", "value"), rows, left=2)]
 
 
 def _sigmas(result: Values) -> str:
@@ -136,14 +150,14 @@ def _baselines(result: Values) -> Grid:
     rows = tuple(
         (
             baseline.name,
+            baseline.note,
             None if baseline.constant is None else number(baseline.constant),
             number(baseline.rmse),
             number(baseline.mae),
-            baseline.note,
         )
         for baseline in result.baselines
     )
-    return Grid("Baselines", ("always", "prediction", "rmse", "mae", "note"), rows)
+    return Grid("Baselines", ("always", "note", "prediction", "rmse", "mae"), rows, left=2)
 
 
 def _normalized(result: Values) -> list[Grid]:
@@ -155,13 +169,36 @@ def _normalized(result: Values) -> list[Grid]:
     return [Grid("On both scales", header, rows)] if rows else []
 
 
-def _predictive(result: Values) -> list[Grid]:
-    rows = tuple(
-        (name, number(found.value), limits(found)) for name, found in result.predictive.items()
-    )
-    level = 95 if result.interval is None else 100 * result.interval.level
-    header = ("metric", "value", f"{level:g} % interval")
-    return [Grid("Predictive intervals", header, rows)] if rows else []
+def _predictive(result: Values) -> list[str | Grid]:
+    """Return how often predictive intervals hold their targets, and how wide they are."""
+    found = {find(name, Bounds): one for name, one in result.predictive.items()}
+    if not found:
+        return []
+    level = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+    rows: list[tuple[Cell, ...]] = []
+    for metric, one in found.items():
+        reach = () if result.interval is None else (limits(one),)
+        unit = (predictive_unit(metric, result.unit),) if result.unit else ()
+        rows.append((metric.expression, BETTER[metric.direction], number(one.value), *reach, *unit))
+    header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
+    grid = Grid("Predictive intervals", header, tuple(rows), left=2)
+    lines = [] if result.interval is None else _without(result.predictive)
+    return [grid, " ".join([*_nominal(found), *lines])]
+
+
+def predictive_unit(metric: Metric, unit: str | None) -> str | None:
+    """Return the unit of a metric of predictive intervals; a share has none."""
+    return None if metric.share else unit
+
+
+def _nominal(found: dict[Metric, Estimate]) -> list[str]:
+    """Say how often the intervals should hold the target, beside how often they do."""
+    alphas = [metric.settings["alpha"] for metric in found if "alpha" in metric.settings]
+    held = [one.value for metric, one in found.items() if metric.share]
+    if not alphas or not held:
+        return []
+    should, does = f"{100 * (1 - alphas[0]):.4g} %", f"{100 * held[0]:.1f} %"
+    return [f"The intervals should hold {should} of the targets, and hold {does}."]
 
 
 def _groups(result: Values) -> list[Grid]:
@@ -173,6 +210,11 @@ def _groups(result: Values) -> list[Grid]:
     rows: list[tuple[Cell, ...]] = [
         (name, cell(found), *(cell(part.metrics[name]) for _, part in groups))
         for name, found in result.metrics.items()
+    ]
+    rows += [
+        (name, cell(found), *(cell(part.predictive[name]) for _, part in groups))
+        for name, found in result.predictive.items()
+        if all(name in part.predictive for _, part in groups)
     ]
     return [Grid("Groups", header, (counts, *rows))]
 

@@ -12,11 +12,13 @@ from ordinate.evaluate.evaluation import (
     Interval,
     Origin,
     Wanted,
+    aligned,
     chosen,
     intervals,
     named,
 )
 from ordinate.inference import Estimate, Intervals
+from ordinate.inference.predictive import bounds_estimate, grouped_bounds_estimate
 from ordinate.inference.result import finite, nowhere
 from ordinate.inference.values import (
     estimate_values,
@@ -27,6 +29,7 @@ from ordinate.inference.values import (
 from ordinate.metrics import Metric, find
 from ordinate.report import Document, html, render
 from ordinate.scale.encode import Groups, factorise
+from ordinate.summary.bounds import Bounds
 from ordinate.summary.moments import LARGE, MIDDLE, TRAIN, Moments, numbers, weights_of
 from ordinate.summary.normalization import Normalization
 from ordinate.summary.tabulate import same_length
@@ -89,6 +92,7 @@ class Values:
     predictive: dict[str, Estimate] = field(default_factory=dict)  # of lower and upper bounds
     sections: tuple[Any, ...] = ()  # further parts of the report: grids and sentences
     further: dict[str, Any] = field(default_factory=dict)  # and of the JSON, by name
+    further_rows: tuple[dict[str, Any], ...] = ()  # and of the CSV
 
     @classmethod
     def from_table(
@@ -202,8 +206,9 @@ class Values:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric, of the whole and then of each subgroup."""
-        return [
+        rows: list[dict[str, Any]] = [
             {
+                "part": "metrics",
                 "group": group,
                 "metric": m.expression,
                 "value": part.metrics[m.expression].value,
@@ -216,6 +221,16 @@ class Values:
             for group, part in [("", self), *self.named_groups()]
             for m in part.wanted
         ]
+        rows += [
+            {"part": "baselines", "metric": name, "model": baseline.name, "value": value}
+            for baseline in self.baselines
+            for name, value in (("rmse", baseline.rmse), ("mae", baseline.mae))
+        ]
+        rows += [
+            {"part": "normalized", "metric": name, "value": value}
+            for name, value in self.normalized().items()
+        ]
+        return aligned([*rows, *self.further_rows])
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -242,6 +257,9 @@ def evaluate_values(
     normalized: bool = False,
     groups: Any = None,
     order: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    alpha: float = 0.1,
     interval: Interval = 0.95,
     poisson: bool = False,
 ) -> Values:
@@ -249,8 +267,9 @@ def evaluate_values(
 
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
-    for the baseline that predicts the previous value. `poisson` draws items again instead of the
-    delta method.
+    for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
+    predictive intervals that leave out `alpha`. `poisson` draws items again instead of the delta
+    method.
     """
     y, p = numbers(targets, "targets"), numbers(predictions, "predictions")
     if normalized:
@@ -260,7 +279,9 @@ def evaluate_values(
     if poisson and groups is not None:
         raise BadOption("Poisson draws take items one by one. Leave out poisson=… or groups=….")
     same_length(len(y), len(p), "targets", "predictions")
-    items = _Items(y, p, weights_of(weights, len(y)), None if groups is None else factorise(groups))
+    weighing = weights_of(weights, len(y))
+    counted = weighing is None or bool((weighing == np.floor(weighing)).all())
+    items = _Items(y, p, weighing, None if groups is None else factorise(groups), counted)
     constants = _constants(y, items.weights, normalization)
 
     def evaluated(some: _Items, previous: Moments | None = None) -> Values:
@@ -273,7 +294,31 @@ def evaluate_values(
 
     whole = evaluated(items, None if order is None else _previous(items, order))
     parts = {} if by is None else items.split(factorise(by, "by"))
-    return replace(whole, by={name: evaluated(part) for name, part in parts.items()})
+    bounds = None
+    if lower is not None or upper is not None:
+        low, high = numbers(lower, "lower bounds"), numbers(upper, "upper bounds")
+        if normalized and normalization is not None:
+            low, high = normalization.denormalize(low), normalization.denormalize(high)
+        bounds = Bounds.of(y, low, high, items.weights, items.groups, predictions=p)
+    return replace(
+        whole,
+        by={name: evaluated(part) for name, part in parts.items()},
+        predictive={} if bounds is None else predictive(bounds, alpha, whole.interval),
+    )
+
+
+def predictive(bounds: Bounds, alpha: float, how: Intervals | None) -> dict[str, Estimate]:
+    """Return what predictive intervals are worth that should leave out a share alpha.
+
+    A batch of bounds is one for each group of items that belong together.
+    """
+    asked = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
+    if how is None:
+        table = bounds.pooled if bounds.shape else bounds
+        values = {name: float(find(name, Bounds)(table)) for name in asked}
+        return {name: nowhere(x, "no interval was asked for") for name, x in values.items()}
+    estimate = grouped_bounds_estimate if bounds.shape else bounds_estimate
+    return {name: estimate(name, bounds, how.level) for name in asked}
 
 
 @dataclass(frozen=True)
@@ -284,6 +329,7 @@ class _Items:
     p: Any
     weights: Any
     groups: Groups | None
+    counted: bool = True  # whether the weights of all items are counts
 
     @property
     def rows(self) -> Any:
@@ -292,7 +338,8 @@ class _Items:
 
     def table(self, constants: dict[str, float]) -> Moments:
         """Return the summary of all items."""
-        return Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
+        found = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
+        return replace(found, counted=self.counted)
 
     def batch(self) -> Moments | None:
         """Return what each group has; medians need the summary of all items only."""
@@ -302,7 +349,8 @@ class _Items:
             alone = self.rows[self.groups.codes[self.rows] == self.groups.values.index(None)]
             if len(alone):
                 raise MissingLabels(f"Row {alone[0] + 1} has no group. Leave out what has none.")
-        return Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
+        found = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
+        return replace(found, counted=self.counted)
 
     def split(self, by: Groups) -> "dict[Hashable, _Items]":
         """Return the items of each subgroup that has some."""
@@ -318,13 +366,11 @@ class _Items:
         if self.groups is not None:
             kept, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in kept], codes.reshape(-1))
-        return _Items(self.y[rows], self.p[rows], weights, groups)
+        return _Items(self.y[rows], self.p[rows], weights, groups, self.counted)
 
     def exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""
-        if self.weights is not None:
-            return {}
-        return {"median_absolute_error": float(np.median(np.abs(self.p - self.y)))}
+        return {"median_absolute_error": _median(np.abs(self.p - self.y), self.weights)}
 
     def redrawn(self, result: Values) -> Values:
         """Return the result with limits from Poisson draws."""
@@ -348,9 +394,19 @@ def _constants(y: Any, weights: Any, normalization: Normalization | None) -> dic
     gaps = there - there[0]  # exactly 0 where all are equal
     weighing = None if weights is None else weights[weights > 0]
     constants = {MIDDLE: float(there[0] + np.average(gaps, weights=weighing))}
-    if weights is None:
-        constants[MEDIAN] = float(np.median(there))
+    constants[MEDIAN] = _median(there, weighing)
     return constants if normalization is None else {TRAIN: normalization.mean} | constants
+
+
+def _median(values: Any, weights: Any) -> float:
+    """Return the median; between two values that share the middle it is their mean."""
+    if weights is None:
+        return float(np.median(values))
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) / weights.sum()
+    first, last = np.searchsorted(below, [0.5 - 1e-12, 0.5 + 1e-12])
+    inorder = values[order]
+    return float(inorder[first] + inorder[min(last, len(values) - 1)]) / 2.0
 
 
 def _previous(items: _Items, order: Any) -> Moments | None:
@@ -358,6 +414,10 @@ def _previous(items: _Items, order: Any) -> Moments | None:
     times = np.asarray(order)
     if times.ndim != 1 or len(times) != len(items.y):
         raise BadOption(f"{times.size} times for {len(items.y)} targets: each item needs one.")
+    if times.dtype.kind in "USO" and any(isinstance(time, str) for time in times.tolist()):
+        raise BadOption(
+            "The times are texts, whose order is that of a dictionary: pass numbers or dates."
+        )
     there = items.rows
     try:
         missing = there[np.not_equal(times[there], times[there]).astype(bool)]  # nan, and no time

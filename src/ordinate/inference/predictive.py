@@ -7,10 +7,13 @@ import numpy as np
 
 from ordinate.errors import BadInput
 from ordinate.inference.delta import limits, quantile
+from ordinate.inference.distributions import student
+from ordinate.inference.groups import FEW
 from ordinate.inference.result import Estimate, nowhere
 from ordinate.inference.small import mean_limits, wilson
 from ordinate.metrics import Metric, find
 from ordinate.metrics.predictive import (
+    ALIKE,
     central_coverage,
     interval_coverage,
     standard_error,
@@ -47,6 +50,34 @@ def bounds_estimate(metric: Metric | str, table: Bounds, level: float = 0.95) ->
         n = value * (1.0 - value) * total**2 / float(z @ table.squared @ z)
     low, high = wilson(value * n, n, level)
     return Estimate(value, float(low), float(high), "wilson")
+
+
+def grouped_bounds_estimate(metric: Metric | str, groups: Bounds, level: float = 0.95) -> Estimate:
+    """Return a metric of intervals whose items come in groups, one summary of the batch for each.
+
+    The groups are the units: each adds its weight times how far its mean score lies from that of
+    all. Fewer than 30 of them have Student's t.
+
+    >>> y, low, high = [1.0, 2.0, 5.0, 7.0], [0.0, 1.0, 2.0, 6.5], [2.0, 3.0, 4.0, 8.5]
+    >>> found = grouped_bounds_estimate(
+    ...     "interval_coverage", Bounds.of(y, low, high, groups=["a", "b", "b", "c"])
+    ... )
+    >>> found.value, found.method
+    (0.75, 't')
+    """
+    asked, there = find(metric, Bounds), groups[groups.total > 0]
+    value, count = float(asked(groups.pooled)), len(there.items)
+    reason = NO_ITEMS if math.isnan(value) else ENDLESS if math.isinf(value) else None
+    reason = reason or ("there is one group only" if count < 2 else None)
+    if reason is not None:
+        return nowhere(value, reason)
+    pulls = np.asarray(there.total * (asked(there) - value))
+    error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) / float(there.total.sum())
+    if error <= ALIKE * abs(value) or value in asked.bounds:
+        return nowhere(value, "all groups are alike")
+    few = count < FEW
+    reach = student(level, count - 1) if few else quantile(level)
+    return Estimate(value, *limits(value, error, asked.bounds, reach), "t" if few else "delta")
 
 
 def ensemble_estimate(metric: Metric | str, table: Ensemble, level: float = 0.95) -> Estimate:

@@ -29,7 +29,10 @@ UNSURE = "near 0 it has no valid interval: compare it with its value under perfe
 
 @dataclass(frozen=True)
 class Perfect:
-    """A calibration error if every event happened as often as its probability says."""
+    """A calibration error if every event happened as often as its probability says.
+
+    `high` and `p` are nan where the error is of several events, which depend on each other.
+    """
 
     mean: float
     high: float  # below which it stays with the level of the intervals
@@ -40,13 +43,18 @@ class Perfect:
         return {"mean": finite(self.mean), "high": finite(self.high), "p": finite(self.p)}
 
 
+def is_error(metric: Metric) -> bool:
+    """Tell whether a metric is a calibration error, which has no valid interval near 0."""
+    return metric.family == CALIBRATION and metric.direction == "minimize"
+
+
 def estimate_probabilities(metric: Metric, blocks: Reliability, how: Intervals) -> Estimate:
     """Return a metric of the pooled blocks with its interval, or why there is none."""
     table = blocks.pooled
     value = float(metric(table))
     if not math.isfinite(value):
         return nowhere(value, metric.undefined_when or "it is infinite")
-    if metric.family == CALIBRATION and metric.direction == "minimize":
+    if is_error(metric):
         return nowhere(value, UNSURE)
     if _is_plain_mean(metric, table):
         return _limited(metric, value, _score_error(metric, table, value), how, "delta")
@@ -106,6 +114,8 @@ def _spread(values: Array) -> float:
 def difference(metric: Metric, first: Reliability, second: Reliability, how: Intervals) -> Estimate:
     """Return the second less the first: blocks hold the same items, and are left out together."""
     value = float(metric(second.pooled)) - float(metric(first.pooled))
+    if is_error(metric):
+        return nowhere(value, UNSURE)
     error = _spread(np.asarray(metric(_left_out(second))) - np.asarray(metric(_left_out(first))))
     if not (math.isfinite(value) and math.isfinite(error)):
         return nowhere(value, "it is undefined")
@@ -117,8 +127,9 @@ def if_calibrated(metric: Metric, table: Reliability, how: Intervals) -> Perfect
     """Draw what happened again from the probabilities, and return the metric of it.
 
     The events of a bin are drawn as those of items of equal weight and of the bin's mean
-    probability, and then spread as those of its own items would be; the events of different levels
-    are drawn apart from each other.
+    probability, and then spread as those of its own items would be. The events of different levels
+    are drawn apart from each other, which the mean of their errors does not mind; how it is
+    distributed depends on how they hang together, so that several events have a mean only.
     """
     rng = np.random.default_rng(how.seed)
     (key,) = metric.reads.bins
@@ -128,6 +139,8 @@ def if_calibrated(metric: Metric, table: Reliability, how: Intervals) -> Perfect
     step = max(1, CELLS // bins.f.size)
     parts = [min(step, how.draws - start) for start in range(0, how.draws, step)]
     values = np.concatenate([metric(_with(table, key, _drawn(bins, k, rng), k)) for k in parts])
+    if bins.f.shape[-2] > 1:
+        return Perfect(float(values.mean()), math.nan, math.nan)
     reached = (values >= float(metric(table)) - 1e-12).sum()
     return Perfect(
         float(values.mean()),

@@ -75,11 +75,31 @@ def _why_none(metric: Metric, table: Moments, value: float) -> str | None:
         return why_undefined(metric)
     if metric.family == BASELINES:
         return "it is a baseline"
-    if not metric.smooth:
+    if not covered(metric, table):
         return "no method covers it"
     if count_of(table) < 2:
         return "there is one item only"
     return "it is at its bound" if value in metric.bounds else None
+
+
+def covered(metric: Metric, table: Moments) -> bool:
+    """Tell whether the delta method knows all that a metric depends on: means and moments.
+
+    It knows the mean absolute error, too, but nothing else that is made of sizes of errors.
+    """
+    if not metric.smooth:
+        return False
+    if metric.name == "mae" or metric.function.__module__ == regression.__name__:
+        return True
+    other = replace(
+        table,
+        absolute=table.absolute * 1.5,
+        largest=table.largest * 1.5,
+        spread={name: part * 1.5 for name, part in table.spread.items()},
+        histogram=None,
+    )
+    with np.errstate(all="ignore"):
+        return bool(np.isclose(metric(table), metric(other), rtol=1e-12, atol=0.0))
 
 
 def why_undefined(metric: Metric) -> str:

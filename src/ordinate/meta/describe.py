@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ordinate.evaluate.leaderboard import read_from
 from ordinate.inference import Estimate
 from ordinate.meta.judged import Judged, Judgement
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, between, shown
 
 FEW = 10  # systems or test cases
-MOST_FILES = 12  # named
 MOST_BESIDE = 8  # systems whose table fits on a page; JSON has all
 MOST_SYSTEMS = 30  # in one grid
 
@@ -104,15 +104,8 @@ def _undefined(result: Judgement) -> list[str]:
 
 def _source(result: Judgement) -> str:
     origin, panel = result.origin, result.panel
-    parts = [f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."]
-    if origin.files:
-        more = len(origin.files) - MOST_FILES
-        named = ", ".join(origin.files[:MOST_FILES]) + (f" and {more} more" if more > 0 else "")
-        parts.insert(0, f"Read from {named}.")
-    if panel.dropped:
-        parts.append(f"Dropped for a missing label in any column: {panel.dropped:,} items.")
-    if (panel.rows == len(panel.scale)).any():
-        parts.append("Missing predictions count as the worst answer.")
+    gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
+    parts = read_from(origin, panel, gold)
     return " ".join(parts)
 
 

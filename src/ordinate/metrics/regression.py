@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
 from ordinate.summary.moments import MIDDLE, TRAIN, Moments, size_of
@@ -60,6 +61,21 @@ def mae(table: Moments) -> Value:
 def median_absolute_error(table: Moments) -> Value:
     """Half of the errors are smaller: from a histogram, half a per cent from the exact value."""
     return percentile(table, 0.5)
+
+
+@metric(
+    family="errors",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\min \{ x : P(|e| \le x) \ge s \}",
+    undefined_when="no histogram of the errors was made",
+    smooth=False,
+)
+def error_percentile(table: Moments, *, share: float = 0.9) -> Value:
+    """The size that so large a share of the errors does not exceed, from a histogram."""
+    if not 0.0 < share < 1.0:
+        raise BadOption(f"share={share!r} is not a number between 0 and 1.")
+    return percentile(table, share)
 
 
 @metric(
@@ -225,6 +241,6 @@ def percentile(table: Moments, share: float) -> Value:
     below = ratio(weights.cumsum(axis=-1), weights.sum(axis=-1)[..., None])
     first, last = below >= share - TIE, below > share + TIE
     last[..., -1] = True
-    sizes = np.array([size_of(k) for k in places])
+    sizes = table.step * np.array([size_of(k) for k in places])
     found = (sizes[np.argmax(first, axis=-1)] + sizes[np.argmax(last, axis=-1)]) / 2.0
     return np.where(table.total > 0, found, np.nan)[()]

@@ -178,6 +178,17 @@ class Bounds(ItemSums):
             points=predictions is not None,
         )
 
+    def scaled(self, by: float) -> "Bounds":
+        """Return the summary of values that are all multiplied by a number above 0.
+
+        >>> table = Bounds.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+        >>> table.scaled(10.0).mean("width"), table.scaled(10.0).mean("covered")
+        (np.float64(18.333333333333332), np.float64(0.6666666666666666))
+        """
+        size = np.array([1.0, *(1.0 if name == "covered" else by for name in self.names)])
+        both = size[:, None] * size
+        return replace(self, plain=self.plain * both, squared=self.squared * both)
+
 
 def _scored(
     y: Floats, lower: Floats, upper: Floats, points: Floats | None, rows: Array

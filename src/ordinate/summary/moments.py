@@ -20,9 +20,9 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 ORDER = 4  # of the highest moments
 ORDERS = (2, ORDER)
-ROWS = 20_000  # which are looked at together: they fit into the cache
+ROWS = 40_000  # which are looked at together: they fit into the cache
 SPAN = 25 * ROWS  # rows whose sums are taken about the same point
-FIRST = 4_096  # of them, whose mean it is
+SOME = 2_000  # of them, whose mean it is, about
 NEAR = {2: 10.0, ORDER: 1.0}  # deviations: a point this near to the mean costs no digits that count
 LARGE = 1e70  # values this large, or this small beside 1, cannot be squared twice
 TRAIN = "train_mean"  # the constant prediction that training data suggest
@@ -112,6 +112,7 @@ class Moments:
     counted: bool = True  # whether every weight is a whole number
     dropped: int = 0
     order: int = ORDER  # of the highest moments that were summed; what is above it says nothing
+    step: float = 1.0  # the unit in which the sizes of the histogram are
     has_unanswered = False
 
     @classmethod
@@ -169,7 +170,8 @@ class Moments:
             return NotImplemented
         if dict(self.constants) != dict(other.constants):
             raise OrdinateError("Summaries with other constant predictions cannot be added.")
-        if (self.histogram is None, self.order) != (other.histogram is None, other.order):
+        mine, theirs = ((x.histogram is None, x.order, x.step) for x in (self, other))
+        if mine != theirs:
             raise OrdinateError("Summaries with other parts cannot be added.")
         return Moments(
             self.items + other.items,
@@ -185,6 +187,7 @@ class Moments:
             self.counted and other.counted,
             self.dropped + other.dropped,
             self.order,
+            self.step,
         )
 
     def __getitem__(self, index: Any) -> "Moments":
@@ -212,10 +215,6 @@ class Moments:
         if not (np.isfinite(factor) and np.isfinite(shift) and factor > 0):
             raise BadOption(f"Values are scaled by a number above 0 and moved, not by {factor}.")
         powers = factor ** (_LEVELS[:, None] + _LEVELS)
-        rooms = round(np.log(factor) / np.log(GROWTH))  # which may add to the histogram's error
-        bins = self.histogram and {
-            k if k == ZERO else k + rooms: part for k, part in self.histogram.items()
-        }
         return replace(
             self,
             plain=self.plain.scaled(factor, shift, powers),
@@ -226,7 +225,7 @@ class Moments:
             squares=self.squares * factor**2,
             constants={name: value * factor + shift for name, value in self.constants.items()},
             spread={name: part * factor for name, part in self.spread.items()},
-            histogram=bins,
+            step=self.step * factor,
         )
 
     @property
@@ -258,6 +257,7 @@ class Moments:
             "counted": self.counted,
             "dropped": self.dropped,
             "order": self.order,
+            "step": self.step,
         }
 
     @classmethod
@@ -278,6 +278,7 @@ class Moments:
             data["counted"],
             data["dropped"],
             data["order"],
+            data["step"],
         )
 
 
@@ -391,11 +392,11 @@ class _Part:
                 self._add(slice(start, start + ROWS))
 
     def _point(self) -> tuple[float, float]:
-        """Return a point near the means: of the first rows, or of all if they weigh differently."""
+        """Return a point near the means: of some rows, or of all if they weigh differently."""
         if self.weight is not None:
             return _middle(self.y, self.weight), _middle(self.p - self.y, self.weight)
-        first = slice(0, FIRST)
-        y, e = self.y[first], self.p[first] - self.y[first]
+        some = slice(None, None, 1 + len(self.y) // SOME)
+        y, e = self.y[some], self.p[some] - self.y[some]
         return _near(y, NEAR[self.order]), _near(e, NEAR[self.order])
 
     def _add(self, where: slice) -> None:
@@ -405,7 +406,7 @@ class _Part:
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
         if self.weight is None:
-            absolute = float(size @ self.room[0, : len(y)])
+            absolute = float(size.sum())
             squares = self._second(y, e) if self.order == 2 else self._fourth(y, e)
             self.sums += absolute, absolute, squares
             return
@@ -614,4 +615,5 @@ def stacked(parts: list[Moments]) -> Moments:
         all(part.counted for part in parts),
         sum(part.dropped for part in parts),
         first.order,
+        first.step,
     )

@@ -1,5 +1,7 @@
 """Predicted probabilities: from arrays and frames to columns in the order of the scale."""
 
+import inspect
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from itertools import pairwise
@@ -24,21 +26,28 @@ def probability_array(
     columns: Iterable[Any] | None = None,
     *,
     renormalize: bool = False,
+    there: NDArray[np.bool] | None = None,
 ) -> Floats:
     """Return checked probabilities [N, K], one column for each level, in the order of the scale.
 
     The columns of an array are in the order of the scale unless `columns` names them, such as
-    `columns=model.classes_`. Those of a frame are found by their names.
+    `columns=model.classes_`. Those of a frame are found by their names. With `there`, only the rows
+    that are there are checked and returned.
 
     >>> scale = Scale.of("low,mid,high")
     >>> probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
     [[0.3, 0.5, 0.2]]
     """
     found = arranged(scale, probabilities, columns)
+    numbers = np.arange(len(found))
+    if there is not None:
+        same_rows(there, found)
+        found, numbers = found[there], numbers[there]
     checked = np.empty(found.shape)
     for start in range(0, len(found), ROWS):
-        part = np.ascontiguousarray(found[start : start + ROWS].T, dtype=float)
-        checked[start : start + ROWS] = checked_columns(part, start, renormalize=renormalize).T
+        some = slice(start, start + ROWS)
+        part = np.ascontiguousarray(found[some].T, dtype=float)
+        checked[some] = checked_columns(part, numbers[some], renormalize=renormalize).T
     return checked
 
 
@@ -66,6 +75,29 @@ def arranged(
         return values
     order = places(scale, names)
     return values if order == list(range(len(scale))) else values[:, order]
+
+
+def warn_of_order(scale: Scale, probabilities: Any) -> None:
+    """Warn if columns have no names and sorting the labels gives another order than the scale."""
+    labels: list[Any] = list(scale.labels)
+    if not all(isinstance(label, Real) for label in labels):
+        labels = [text_of(label) for label in labels]
+    if labels == sorted(labels) or _names(probabilities) is not None:
+        return
+    warnings.warn(
+        f"Columns without names were taken in the order of the scale, {scale}; scikit-learn sorts "
+        "labels: pass columns=model.classes_ if they are in its order, or columns=scale.labels to "
+        "say that they are not.",
+        stacklevel=_levels_up(),
+    )
+
+
+def _levels_up() -> int:
+    """Return how far the first line outside Ordinate is from the caller of this function."""
+    frame, level = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def most_probable(

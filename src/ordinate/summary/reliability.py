@@ -11,7 +11,7 @@ from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.summary.confusion import Confusion
 from ordinate.summary.counting import checked
-from ordinate.summary.probabilities import ROWS, arranged, checked_columns, row_named, same_rows
+from ordinate.summary.probabilities import arranged, checked_columns, row_named, same_rows
 from ordinate.summary.tabulate import DROP, SHOWN, checked_weights, positions_of, same_length
 
 Array = NDArray[Any]
@@ -21,6 +21,7 @@ EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, l
 FINE = 1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
 NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
 SCORES = ("brier", "log_loss", "rps_sum")
+ROWS = 1 << 15  # rows that are counted together: few calls, and what they make stays in caches
 
 
 @dataclass(frozen=True)
@@ -300,8 +301,8 @@ class Counter:
         self.scores = [np.zeros((many, 3)), np.zeros((many, 3)), np.zeros((many, 3, 3))]
         self.confidence = np.zeros((many, size))
         self.tails = np.zeros((3, many))
-        self.table = np.zeros((many, size, size))
-        self.ranking = np.zeros((many, size, FINE))
+        self.table = np.zeros((many, size, size)) if parts.table else None
+        self.ranking = np.zeros((many, size, FINE)) if parts.ranking else None
 
     def add(
         self,
@@ -362,11 +363,11 @@ class Counter:
                 sums[:, :, event] += _binned(tally, f, o, count)
         if self.parts.scores:
             self._count_scores(tally, gold, columns)
-        if self.parts.table:
+        if self.table is not None:
             for k, column in enumerate(columns):
                 self.table[:, :, k] += tally.of(column, gold, size)
-        if self.parts.ranking:
-            self._count_ranking(tally, gold, columns)
+        if self.ranking is not None:
+            self.ranking += self._ranking(tally, gold, columns)
 
     def _count_scores(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
         here = gold * len(gold) + np.arange(len(gold))
@@ -388,11 +389,11 @@ class Counter:
             excess[able] = np.log(EPS) - np.log(few[able])
             self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
 
-    def _count_ranking(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+    def _ranking(self, tally: "_Tally", gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
         place = (at @ columns * FINE + NUDGE).astype(np.intp)
         cell = gold * FINE + np.clip(place, 0, FINE - 1)
-        self.ranking += tally.of(1.0, cell, len(at) * FINE).reshape(self.ranking.shape)
+        return tally.of(1.0, cell, len(at) * FINE).reshape(-1, len(at), FINE)
 
     def refuse_nothing(self) -> None:
         """Say why no item was counted, if none was."""
@@ -415,8 +416,8 @@ class Counter:
             self.confidence,
             {key: Bins(*sums) for key, sums in self.bins.items()},
             Scores(once, twice, products, *self.tails) if parts.scores else None,
-            self.table if parts.table else None,
-            self.ranking if parts.ranking else None,
+            self.table,
+            self.ranking,
             self.dropped,
         )
         return found if self.blocks is not None else found.map(lambda array: array[0])
@@ -441,14 +442,18 @@ def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
     """
     edges = np.linspace(0.0, 1.0, count + 1)
     edges[0], edges[-1] = -np.inf, np.inf
-    nearest = (values * count + 0.5).astype(np.intp)
+    scaled = values * count
+    scaled += 0.5
+    nearest = scaled.astype(np.intp)
     nearest -= values <= edges.take(nearest)  # the bin below or above the nearest edge
     return nearest
 
 
 def _binned(tally: "_Tally", f: Floats, o: Array, count: int) -> Floats:
     """Return items, Σw, Σw², Σwf, Σwo, Σwf² and Σwfo [7, blocks, bins]."""
-    place = 2 * bin_of(f, count) + o
+    place = bin_of(f, count)
+    place *= 2
+    place += o
     sums, squares = (tally.of(x, place, 2 * count) for x in (f, f * f))
     parts = np.stack([*tally.sums(place, 2 * count), sums, squares]).reshape(5, -1, count, 2)
     items, weights, weights2, f1, f2 = parts.sum(axis=-1)
@@ -501,18 +506,25 @@ class _Tally:
         once = scores if self.weight is None else scores * self.weight
         twice = once if self.weight is None else once * self.weight
         if self.block is None:
-            products = np.array([[a @ b for b in once] for a in once])  # quicker than a matrix
+            products = _symmetric(once, lambda a, b: a @ b)  # quicker than those of a matrix
             return once.sum(axis=1)[None], twice.sum(axis=1)[None], products[None]
         plain = _Tally.chosen(self, np.arange(self.size))
         plain.weight = None
         first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
-        pairs = [[plain.of(a * b) for b in once] for a in once]
-        return first, second, np.moveaxis(np.array(pairs), -1, 0)
+        products = _symmetric(once, lambda a, b: plain.of(a * b))
+        return first, second, np.moveaxis(products, -1, 0)
 
     def _at(self, index: Array | None, count: int) -> Array:
         if index is None:
             return np.zeros(self.size, np.intp) if self.block is None else self.block
         return index if self.block is None else self.block * count + index
+
+
+def _symmetric(rows: Floats, product: Callable[[Floats, Floats], Any]) -> Array:
+    """Return the products of all pairs of rows, each found once."""
+    size = range(len(rows))
+    found = {(i, j): product(rows[i], rows[j]) for i in size for j in size[i:]}
+    return np.array([[found[min(i, j), max(i, j)] for j in size] for i in size])
 
 
 def _empty(rows: Array) -> NDArray[np.bool_]:
