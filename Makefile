@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-lowest lint bench coverage properties docs clean
@@ -43,13 +44,13 @@ lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/lint-imports
 
 test: lint ## lint, types, import rules and all quick tests
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered -q
+	$(BIN)/python $(PYTEST) --cov --cov-report=term:skip-covered
 
 test-all: lint ## the same with the slow tests
-	$(BIN)/python -m pytest -m 'slow or not slow' -q
+	$(BIN)/python $(PYTEST) -m 'slow or not slow'
 
 test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported versions
-	$(VENV)-lowest/bin/python -m pytest -q
+	$(VENV)-lowest/bin/python $(PYTEST)
 
 bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
 	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/benchmarks.md
