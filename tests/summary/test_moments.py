@@ -573,7 +573,7 @@ def test_infinities_of_both_signs_are_named_too():
         "12",
         [object(), object()],
     ],
-    ids=repr,
+    ids=lambda column: type(column).__name__,
 )
 def test_what_is_no_number_is_refused(column):
     with pytest.raises(BadValues, match="targets must be numbers"):
