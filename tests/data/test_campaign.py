@@ -268,6 +268,7 @@ def text_of(rows: tuple[str, ...], delimiter: str = "\t", end: str = "\n") -> st
         ("run.tsv.gz", gzip.compress(text_of(RUN, end="\r\n").encode())),
         ("run.csv.gz", gzip.compress(("\ufeff" + text_of(("topic id value", *RUN), ",")).encode())),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_every_format_gives_the_same_panel(name, data):
     tsv("gold.tsv", *GOLD)
