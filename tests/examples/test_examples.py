@@ -4,8 +4,10 @@ import contextlib
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
+from collections import Counter
 from importlib.resources import files
 
 import pytest
@@ -80,3 +82,17 @@ def test_the_path_of_an_example_can_be_asked_for(arguments):
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout == f"{path('cefr')}\n"
+
+
+def test_the_texts_are_many_for_each_level_and_all_different():
+    rows = _rows("texts")
+    levels = Counter(row["level"] for row in rows)
+    assert levels == dict.fromkeys(PRESETS["cefr"], 42)
+    assert len({row["id"] for row in rows}) == len({row["text"] for row in rows}) == len(rows)
+    sentences = [re.split(r"(?<=[.!?])\"?\s+(?=[A-Z\"'])", row["text"]) for row in rows]
+    assert all(2 <= len(parts) <= 6 for parts in sentences)
+    every = [part for parts in sentences for part in parts if len(part.split()) > 3]
+    assert len(set(every)) == len(every)
+    topics = Counter((row["topic"], row["level"]) for row in rows)
+    assert len({topic for topic, _ in topics}) >= 20
+    assert all(len({topics[topic, level] for level in levels}) == 1 for topic, _ in topics)

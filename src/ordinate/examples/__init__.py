@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ordinate.errors import BadInput
 
-NAMES = {"cefr": "cefr_levels.csv", "systems": "cefr_systems.csv"}
+NAMES = {"cefr": "cefr_levels.csv", "systems": "cefr_systems.csv", "texts": "cefr_texts.csv"}
 
 
 def path(name: str) -> Path:
