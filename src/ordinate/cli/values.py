@@ -12,7 +12,7 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.data.rows import ValueItems
     from ordinate.data.values import CountedValues, ValueColumns
-    from ordinate.evaluate import Evaluation
+    from ordinate.evaluate import Evaluation, Origin
     from ordinate.evaluate.values import Values
     from ordinate.inference import Estimate, Intervals
     from ordinate.metrics import Metric
@@ -27,6 +27,7 @@ ONLY_VALUES = (
     *("target", "unit", "train_mean", "train_std", "normalized", "lower", "upper", "alpha"),
     *("order", "residuals", "against", "shifted"),
 )
+FROM_HISTOGRAM = {"median_absolute_error", "error_percentile"}
 POISSON = "poisson"  # the one method of intervals that people may ask for
 ALPHA = 0.1
 OF_ITEMS = ("residuals", "against", "bins")  # options that look at single items
@@ -275,7 +276,6 @@ class _Run:
         return sum_files(files, columns, constants=constants, missing=missing, watch=watch)
 
     def _result(self, found: "CountedValues") -> "Values":
-        from ordinate.evaluate import Origin
         from ordinate.evaluate.values import Values
 
         return Values.from_table(
@@ -287,8 +287,17 @@ class _Run:
             groups=None if found.groups is None else self._turned(found.groups),
             previous=None if found.previous is None else self._turned(found.previous),
             interval=self.how,
-            origin=Origin(found.target, found.predicted, found.files, found.joined, found.notes),
+            origin=self._origin(found),
         )
+
+    def _origin(self, found: "CountedValues") -> "Origin":
+        from ordinate.evaluate import Origin
+
+        rough = [m.name for m in self.metrics if m.name in FROM_HISTOGRAM]
+        named = " and ".join(dict.fromkeys(rough))
+        note = f"Of files, {named} is at most half a per cent from the exact value."
+        notes = (*found.notes, note) if rough else found.notes
+        return Origin(found.target, found.predicted, found.files, found.joined, notes)
 
     def _turned(self, table: Any) -> Any:
         """Return a summary in the unit of the targets."""
