@@ -22,11 +22,8 @@ if TYPE_CHECKING:
         evaluate,
         score,
     )
-    from ordinate.evaluate.calibration import (
-        Calibration,
-        calibration_report,
-        cefr_calibration_report,
-    )
+    from ordinate.evaluate.calibration import Calibration
+    from ordinate.evaluate.calibration_report import calibration_report, cefr_calibration_report
     from ordinate.evaluate.compare import Comparison, compare
     from ordinate.evaluate.power import Plan, power
     from ordinate.evaluate.recalibration import Recalibrated
@@ -54,8 +51,8 @@ _HOMES = {
     "Recalibrated": ("ordinate.evaluate.recalibration", "Recalibrated"),
     "Scale": ("ordinate.scale", "Scale"),
     "Values": ("ordinate.evaluate.values", "Values"),
-    "calibration_report": ("ordinate.evaluate.calibration", "calibration_report"),
-    "cefr_calibration_report": ("ordinate.evaluate.calibration", "cefr_calibration_report"),
+    "calibration_report": ("ordinate.evaluate.calibration_report", "calibration_report"),
+    "cefr_calibration_report": ("ordinate.evaluate.calibration_report", "cefr_calibration_report"),
     "cefr_classification_report": ("ordinate.evaluate", "cefr_classification_report"),
     "classification_report": ("ordinate.evaluate", "classification_report"),
     "compare": ("ordinate.evaluate.compare", "compare"),

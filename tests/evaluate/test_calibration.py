@@ -14,13 +14,8 @@ import pytest
 import naive_probabilities as naive
 from naive_probabilities import sample
 from ordinate.errors import BadOption, BadProbabilities, MissingLabels, OrdinateError, UnknownMetric
-from ordinate.evaluate.calibration import (
-    DEFAULT_METRICS,
-    NOT_GROUPED,
-    Calibration,
-    calibration_report,
-    cefr_calibration_report,
-)
+from ordinate.evaluate.calibration import DEFAULT_METRICS, NOT_GROUPED, Calibration
+from ordinate.evaluate.calibration_report import calibration_report, cefr_calibration_report
 from ordinate.evaluate.evaluation import evaluate
 from ordinate.inference import Intervals
 from ordinate.metrics import all_metrics

@@ -25,7 +25,8 @@ from ordinate.errors import (
 from ordinate.metrics import find
 from ordinate.scale.encode import Groups, factorise
 from ordinate.summary import moments
-from ordinate.summary.moments import Central, Counter, Moments, numbers, size_of, sizes
+from ordinate.summary.columns import numbers
+from ordinate.summary.moments import Central, Counter, Moments, size_of, sizes
 
 ORDERS = [(a, b) for a in range(5) for b in range(5 - a) if a + b >= 2]
 RNG = np.random.default_rng(4)

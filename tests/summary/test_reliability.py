@@ -23,7 +23,8 @@ from ordinate.errors import (
 )
 from ordinate.scale import Scale
 from ordinate.summary import reliability
-from ordinate.summary.reliability import Parts, Reliability, bin_of
+from ordinate.summary.reliability import Parts, Reliability
+from ordinate.summary.tally import bin_of
 from strategies import scale_of
 
 EVENTS = ("top", "levels", "cumulative")

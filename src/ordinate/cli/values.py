@@ -322,24 +322,11 @@ class _Run:
 
     def _predictive(self, table: "Bounds") -> "dict[str, Estimate]":
         """Return the metrics of predictive intervals, of items or of groups of them."""
-        from ordinate.inference.predictive import bounds_estimate, grouped_bounds_estimate
-        from ordinate.inference.result import nowhere
-        from ordinate.metrics import find
-        from ordinate.summary.bounds import Bounds
+        from ordinate.evaluate.values import predictive
 
-        alpha = alpha_of(self.options)
-        asked = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
-        metrics = {m.expression: m for m in (*(find(x, Bounds) for x in asked), *self.bounds)}
         if self.options.normalized and self.training is not None:
             table = table.scaled(self.training.std)
-        estimate = grouped_bounds_estimate if table.shape else bounds_estimate
-        if self.level is not None:
-            return {name: estimate(m, table, self.level) for name, m in metrics.items()}
-        whole = table.pooled if table.shape else table
-        return {
-            name: nowhere(float(m(whole)), "no interval was asked for")
-            for name, m in metrics.items()
-        }
+        return predictive(table, alpha_of(self.options), self.how, self.bounds)
 
     # --- parts -------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Recalibration: probabilities that mean what they say, learned from items that were held out."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
 from numbers import Real
 from typing import Any, NamedTuple, Self
@@ -39,7 +40,7 @@ class HeldOut(NamedTuple):
     size: float  # how many items the weights stand for
 
 
-class Recalibration(Estimator):
+class Recalibration(Estimator, ABC):
     """What all ways to recalibrate share: fit on items that no model was fitted on.
 
     `fit` takes probabilities [N, K] and gold labels. `predict_proba` and `transform` (the same)
@@ -108,11 +109,13 @@ class Recalibration(Estimator):
         """The labels of the scale, in its order: those of the columns of `predict_proba`."""
         return labels_of(self.scale_)
 
+    @abstractmethod
     def _learn(self, held: HeldOut) -> None:
-        raise NotImplementedError
+        """Learn from held-out items."""
 
+    @abstractmethod
     def _changed(self, probabilities: Floats) -> Floats:
-        raise NotImplementedError
+        """Return probabilities as they should have been."""
 
 
 def _held_out(

@@ -13,7 +13,7 @@ from ordinate.decide.estimator import Estimator
 from ordinate.decide.items import groups_of, several
 from ordinate.errors import BadInput, NoItems
 from ordinate.summary.bounds import Bounds, require
-from ordinate.summary.moments import numbers
+from ordinate.summary.columns import numbers
 from ordinate.summary.tabulate import same_length
 
 Floats = NDArray[np.float64]

@@ -17,7 +17,8 @@ from ordinate.inference import Estimate
 from ordinate.inference.result import finite
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
-from ordinate.summary.moments import Moments, numbers
+from ordinate.summary.columns import numbers
+from ordinate.summary.moments import Moments
 
 Floats = NDArray[np.float64]
 EDGE = 0.01  # the share of items below, and above, the middle of a column

@@ -1,7 +1,7 @@
 """Calibration: what predicted probabilities are worth, as a result and as a text report."""
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import printable
 from ordinate.evaluate.baselines import json_label
-from ordinate.evaluate.classification import RULE
 from ordinate.evaluate.evaluation import BETTER, Declared, Interval, Wanted, chosen, intervals
 from ordinate.inference import Estimate, Intervals
 from ordinate.inference.probabilities import (
@@ -27,8 +25,7 @@ from ordinate.metrics.calibration import ordered_pairs
 from ordinate.metrics.proper import SIGNS, TERMS, decomposition
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell, between
-from ordinate.report.text import width_of
-from ordinate.scale import PRESETS, Scale, resolve
+from ordinate.scale import resolve
 from ordinate.summary.reliability import Parts, Reliability
 
 DEFAULT_METRICS = (
@@ -269,7 +266,7 @@ class Calibration:
     def _bins(self) -> Grid:
         rows = tuple(
             (
-                _range(row, self.bins),
+                range_of(row, self.bins),
                 row["count"],
                 *(_or_nothing(row[key]) for key in ("accuracy", "confidence", "gap")),
             )
@@ -368,7 +365,8 @@ def _over(part: float, whole: float) -> float:
     return float(part / whole) if whole else math.nan
 
 
-def _range(row: dict[str, Any], bins: int) -> str:
+def range_of(row: dict[str, Any], bins: int) -> str:
+    """Return the range of a bin as people read it."""
     digits = 2 if bins <= 100 else 3
     return f"({row['low']:.{digits}f}, {row['high']:.{digits}f}]"
 
@@ -379,82 +377,3 @@ def _or_nothing(value: Cell) -> Cell:
 
 def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {key: finite(x) if isinstance(x, float) else x for key, x in row.items()}
-
-
-# --- the text report -----------------------------------------------------------------------------
-
-
-def calibration_report(
-    y_true: Any,
-    y_pred_proba: Any,
-    labels: Sequence[Hashable] | str | Scale | None = None,
-    target_names: Sequence[str] | None = None,
-    n_bins: int = 10,
-    digits: int = 2,
-) -> str:
-    """Return the text report of probabilities on any scale; `labels` is the scale, lowest first."""
-    title = "CALIBRATION REPORT (Soft Probabilities)"
-    return _report(title, y_true, y_pred_proba, labels, target_names, n_bins, digits)
-
-
-def cefr_calibration_report(
-    y_true: Any,
-    y_pred_proba: Any,
-    labels: Sequence[Hashable] | str | Scale | None = None,
-    target_names: Sequence[str] | None = None,
-    n_bins: int = 10,
-    digits: int = 2,
-) -> str:
-    """Return the text report of probabilities on the CEFR levels A1 to C2."""
-    declared = PRESETS["cefr"] if labels is None else labels
-    title = "CEFR CALIBRATION REPORT (Soft Probabilities)"
-    return _report(title, y_true, y_pred_proba, declared, target_names, n_bins, digits)
-
-
-def _report(
-    title: str,
-    y_true: Any,
-    y_pred_proba: Any,
-    labels: Sequence[Hashable] | str | Scale | None,
-    names: Sequence[str] | None,
-    n_bins: int,
-    digits: int,
-) -> str:
-    scale = resolve(labels, y_true, y_true)
-    scale = Scale(scale.labels, positions=scale.at, names=scale.names if names is None else names)
-    result = Calibration.of(
-        y_true, y_pred_proba, scale=scale, metrics=["ece"], bins=n_bins, interval=None
-    )
-    (ece,) = result.metrics.values()
-    blocks = [
-        [RULE, title, RULE],
-        [f"Expected Calibration Error (ECE): {ece.value:.{digits}f}"],
-        ["Confidence Bins:", *_bin_lines(result, digits)],
-        ["Per-Class Calibration:", *_level_lines(result, digits)],
-    ]
-    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
-
-
-def _bin_lines(result: Calibration, digits: int) -> list[str]:
-    head = f"{'Range':<20} {'Count':>10} {'Accuracy':>12} {'Confidence':>12} {'Gap':>12}"
-    lines = [head, "-" * 80]
-    for row in result.bin_rows():
-        cells = (_number(row[key], digits) for key in ("accuracy", "confidence", "gap"))
-        span = f"{_range(row, result.bins):<20} {row['count']:>10} "
-        lines.append(span + " ".join(f"{cell:>12}" for cell in cells))
-    return lines
-
-
-def _level_lines(result: Calibration, digits: int) -> list[str]:
-    shown = [printable(row["name"]) for row in result.level_rows()]
-    width = max(11, *map(width_of, shown))
-    lines = [f"{'Class':<{width}} {'Avg Prob':>12} {'Accuracy':>12} {'Count':>10}", "-" * 80]
-    for name, row in zip(shown, result.level_rows(), strict=True):
-        cells = (_number(row[key], digits) for key in ("average_probability", "accuracy"))
-        start = name + " " * (width - width_of(name))
-        lines.append(start + "".join(f" {cell:>12}" for cell in cells) + f" {row['count']:>10}")
-    return lines
-
-
-def _number(value: float, digits: int) -> str:
-    return "n/a" if math.isnan(value) else f"{value:.{digits}f}"

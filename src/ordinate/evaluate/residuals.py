@@ -21,7 +21,8 @@ from ordinate.metrics import find
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
 from ordinate.scale.encode import Groups, carried_labels, factorise
-from ordinate.summary.moments import Moments, numbers
+from ordinate.summary.columns import numbers
+from ordinate.summary.moments import Moments
 from ordinate.summary.tabulate import same_length
 
 Array = NDArray[Any]

@@ -24,7 +24,8 @@ from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINES
 from ordinate.report import Document, Grid, html, render
 from ordinate.scale.encode import Groups, factorise
-from ordinate.summary.moments import Moments, numbers
+from ordinate.summary.columns import numbers
+from ordinate.summary.moments import Moments
 from ordinate.summary.tabulate import checked_weights, same_length
 
 Array = NDArray[Any]

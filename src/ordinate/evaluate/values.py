@@ -1,7 +1,7 @@
 """Values: what predictions of a quantity are worth, in its own unit."""
 
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,7 +30,8 @@ from ordinate.metrics import Metric, find
 from ordinate.report import Document, html, render
 from ordinate.scale.encode import Groups, factorise
 from ordinate.summary.bounds import Bounds
-from ordinate.summary.moments import LARGE, MIDDLE, TRAIN, Moments, numbers, weights_of
+from ordinate.summary.columns import numbers, weights_of
+from ordinate.summary.moments import LARGE, MIDDLE, TRAIN, Moments
 from ordinate.summary.normalization import Normalization
 from ordinate.summary.tabulate import same_length
 
@@ -307,18 +308,21 @@ def evaluate_values(
     )
 
 
-def predictive(bounds: Bounds, alpha: float, how: Intervals | None) -> dict[str, Estimate]:
+def predictive(
+    bounds: Bounds, alpha: float, how: Intervals | None, further: Sequence[Metric] = ()
+) -> dict[str, Estimate]:
     """Return what predictive intervals are worth that should leave out a share alpha.
 
     A batch of bounds is one for each group of items that belong together.
     """
     asked = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
+    metrics = {m.expression: m for m in (*(find(name, Bounds) for name in asked), *further)}
     if how is None:
         table = bounds.pooled if bounds.shape else bounds
-        values = {name: float(find(name, Bounds)(table)) for name in asked}
+        values = {name: float(m(table)) for name, m in metrics.items()}
         return {name: nowhere(x, "no interval was asked for") for name, x in values.items()}
     estimate = grouped_bounds_estimate if bounds.shape else bounds_estimate
-    return {name: estimate(name, bounds, how.level) for name in asked}
+    return {name: estimate(m, bounds, how.level) for name, m in metrics.items()}
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary.reliability import FINE, Bins, Events, Parts, Reliability
+from ordinate.summary.reliability import FINE, Bins, Parts, Reliability
+from ordinate.summary.tally import Events
 
 Array = NDArray[Any]
 

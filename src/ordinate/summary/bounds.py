@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadValues, NoItems, OrdinateError
 from ordinate.scale.encode import Groups, factorise
+from ordinate.summary.columns import numbers
 from ordinate.summary.counting import checked
-from ordinate.summary.moments import ROWS, numbers
+from ordinate.summary.moments import ROWS
 from ordinate.summary.tabulate import Weights, checked_weights, same_length
 
 Array = NDArray[Any]

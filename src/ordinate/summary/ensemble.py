@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues
 from ordinate.summary.bounds import ItemSums, Piece, Tally, grouped, pieces, require
-from ordinate.summary.moments import numbers
+from ordinate.summary.columns import numbers
 from ordinate.summary.tabulate import checked_weights, same_length
 
 Array = NDArray[Any]

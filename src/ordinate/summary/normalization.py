@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption
-from ordinate.summary.moments import numbers
+from ordinate.summary.columns import numbers
 
 
 @dataclass(frozen=True)

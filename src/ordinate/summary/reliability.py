@@ -13,10 +13,10 @@ from ordinate.summary.confusion import Confusion
 from ordinate.summary.counting import checked
 from ordinate.summary.probabilities import arranged, checked_columns, row_named, same_rows
 from ordinate.summary.tabulate import DROP, SHOWN, checked_weights, positions_of, same_length
+from ordinate.summary.tally import Events, Tally, binned, events_of, first_best, summed_up
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-Events = Literal["top", "levels", "cumulative"]
 EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, like scikit-learn
 FINE = 1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
 NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
@@ -328,7 +328,7 @@ class Counter:
             return
         columns = np.ascontiguousarray(rows.T, dtype=float)
         columns = checked_columns(columns, numbers, renormalize=self.renormalize, place=self.place)
-        tally = _Tally(self.blocks, numbers, weight)
+        tally = Tally(self.blocks, numbers, weight)
         self._count(tally, truth.astype(np.intp), columns)
 
     def _kept(
@@ -350,17 +350,17 @@ class Counter:
         self.dropped += int(absent.sum())
         return ~absent if there is None else there & ~absent
 
-    def _count(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+    def _count(self, tally: Tally, gold: Array, columns: Floats) -> None:
         size, best = len(self.scale), columns.max(axis=0)
-        answer = _first_best(columns, best)
+        answer = first_best(columns, best)
         self.items += tally.items()
         cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
         self.confidence += tally.of(best, answer, size)
-        events = {kind: _events(kind, gold, columns, best, answer) for kind, _ in self.parts.bins}
+        events = {kind: events_of(kind, gold, columns, best, answer) for kind, _ in self.parts.bins}
         for (kind, count), sums in self.bins.items():
             for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
-                sums[:, :, event] += _binned(tally, f, o, count)
+                sums[:, :, event] += binned(tally, f, o, count)
         if self.parts.scores:
             self._count_scores(tally, gold, columns)
         if self.table is not None:
@@ -369,7 +369,7 @@ class Counter:
         if self.ranking is not None:
             self.ranking += self._ranking(tally, gold, columns)
 
-    def _count_scores(self, tally: "_Tally", gold: Array, columns: Floats) -> None:
+    def _count_scores(self, tally: Tally, gold: Array, columns: Floats) -> None:
         here = gold * len(gold) + np.arange(len(gold))
         given = columns.ravel().take(here)
         scores = np.empty((3, len(gold)))
@@ -377,7 +377,7 @@ class Counter:
         gaps.ravel()[here] = given - 1.0
         scores[0] = np.einsum("kn,kn->n", gaps, gaps)
         scores[1] = -np.log(np.clip(given, EPS, 1.0 - EPS))
-        gaps = _summed_up(gaps)[:-1]  # of the events "gold is at most level k"
+        gaps = summed_up(gaps)[:-1]  # of the events "gold is at most level k"
         scores[2] = np.einsum("kn,kn->n", gaps, gaps)
         for total, part in zip(self.scores, tally.moments(scores), strict=True):
             total += part  # noqa: PLW2901 - in place
@@ -389,7 +389,7 @@ class Counter:
             excess[able] = np.log(EPS) - np.log(few[able])
             self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
 
-    def _ranking(self, tally: "_Tally", gold: Array, columns: Floats) -> Array:
+    def _ranking(self, tally: Tally, gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
         place = (at @ columns * FINE + NUDGE).astype(np.intp)
         cell = gold * FINE + np.clip(place, 0, FINE - 1)
@@ -423,141 +423,12 @@ class Counter:
         return found if self.blocks is not None else found.map(lambda array: array[0])
 
 
-def _events(
-    kind: Events, gold: Array, columns: Floats, best: Floats, answer: Array
-) -> tuple[list[Floats], list[Array]]:
-    """Return the probability of each event of a kind, and whether it happened."""
-    if kind == "top":
-        return [best], [answer == gold]
-    if kind == "levels":
-        return [*columns], [gold == k for k in range(len(columns))]
-    below = _summed_up(columns.copy())[:-1]
-    return [*below], [gold <= k for k in range(len(below))]
-
-
-def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
-    """Return the bin (lo, hi] of each value among equal ones from 0 to 1; 0 is in the first.
-
-    It is `searchsorted(linspace(0, 1, count + 1), values, side="left") - 1`, clipped, and faster.
-    """
-    edges = np.linspace(0.0, 1.0, count + 1)
-    edges[0], edges[-1] = -np.inf, np.inf
-    scaled = values * count
-    scaled += 0.5
-    nearest = scaled.astype(np.intp)
-    nearest -= values <= edges.take(nearest)  # the bin below or above the nearest edge
-    return nearest
-
-
-def _binned(tally: "_Tally", f: Floats, o: Array, count: int) -> Floats:
-    """Return items, Σw, Σw², Σwf, Σwo, Σwf² and Σwfo [7, blocks, bins]."""
-    place = bin_of(f, count)
-    place *= 2
-    place += o
-    sums, squares = (tally.of(x, place, 2 * count) for x in (f, f * f))
-    parts = np.stack([*tally.sums(place, 2 * count), sums, squares]).reshape(5, -1, count, 2)
-    items, weights, weights2, f1, f2 = parts.sum(axis=-1)
-    happened = parts[..., 1]
-    return np.stack([items, weights, weights2, f1, happened[1], f2, happened[3]])
-
-
-class _Tally:
-    """Sums over items by block and by some index, weighted where items have weights."""
-
-    def __init__(self, blocks: int | None, numbers: Array, weight: Floats | None) -> None:
-        self.many = blocks or 1
-        self.block = None if blocks is None else _block_of(numbers, blocks)
-        self.weight, self.size = weight, len(numbers)
-
-    def chosen(self, places: Array) -> "_Tally":
-        """Return the tally of some of the items."""
-        part = object.__new__(_Tally)
-        part.many, part.size = self.many, len(places)
-        part.block = None if self.block is None else self.block[places]
-        part.weight = None if self.weight is None else self.weight[places]
-        return part
-
-    def items(self) -> Array:
-        """Return the number of items of each block."""
-        if self.block is None:
-            return np.array([self.size])
-        return np.bincount(self.block, minlength=self.many)
-
-    def of(self, values: "Array | float", index: Array | None = None, count: int = 1) -> Array:
-        """Return Σw x by block and index [blocks, count], or by block alone."""
-        if isinstance(values, float):
-            values = np.full(self.size, values)
-        amount = values if self.weight is None else values * self.weight
-        found = np.bincount(self._at(index, count), amount, minlength=self.many * count)
-        return found if index is None else found.reshape(self.many, count)
-
-    def sums(self, index: Array, count: int) -> Array:
-        """Return items, weights and squared weights [3, blocks, count]."""
-        at, most = self._at(index, count), self.many * count
-        items = np.bincount(at, minlength=most)
-        parts = [items, items, items]
-        if self.weight is not None:
-            parts[1] = np.bincount(at, self.weight, minlength=most)
-            parts[2] = np.bincount(at, self.weight**2, minlength=most)
-        return np.reshape(parts, (3, self.many, count))
-
-    def moments(self, scores: Floats) -> tuple[Array, Array, Array]:
-        """Return Σw s, Σw² s and Σw² s sᵀ of scores [S, n], by block."""
-        once = scores if self.weight is None else scores * self.weight
-        twice = once if self.weight is None else once * self.weight
-        if self.block is None:
-            products = _symmetric(once, lambda a, b: a @ b)  # quicker than those of a matrix
-            return once.sum(axis=1)[None], twice.sum(axis=1)[None], products[None]
-        plain = _Tally.chosen(self, np.arange(self.size))
-        plain.weight = None
-        first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
-        products = _symmetric(once, lambda a, b: plain.of(a * b))
-        return first, second, np.moveaxis(products, -1, 0)
-
-    def _at(self, index: Array | None, count: int) -> Array:
-        if index is None:
-            return np.zeros(self.size, np.intp) if self.block is None else self.block
-        return index if self.block is None else self.block * count + index
-
-
-def _symmetric(rows: Floats, product: Callable[[Floats, Floats], Any]) -> Array:
-    """Return the products of all pairs of rows, each found once."""
-    size = range(len(rows))
-    found = {(i, j): product(rows[i], rows[j]) for i in size for j in size[i:]}
-    return np.array([[found[min(i, j), max(i, j)] for j in size] for i in size])
-
-
 def _empty(rows: Array) -> NDArray[np.bool_]:
     """Tell which rows have no number at all."""
     found = np.isnan(rows[:, 0])
     if found.any():
         found[found] = np.isnan(rows[found]).all(axis=1)
     return found
-
-
-def _summed_up(columns: Floats) -> Floats:
-    """Sum up over the levels, in place; row by row, which is far quicker than `cumsum`."""
-    for k in range(1, len(columns)):
-        columns[k] += columns[k - 1]
-    return columns
-
-
-def _first_best(columns: Floats, best: Floats) -> NDArray[np.intp]:
-    """Return the most probable level, the lowest of equal ones."""
-    later = columns[0] != best
-    answer = later.astype(np.int16)
-    for column in columns[1:-1]:
-        later &= column != best
-        answer += later
-    return answer.astype(np.intp)
-
-
-def _block_of(numbers: Array, blocks: int) -> Array:
-    """Return the block of each row: a hash of its number, in which near rows are far apart."""
-    mixed = numbers.astype(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return ((mixed ^ (mixed >> np.uint64(31))) % np.uint64(blocks)).astype(np.int64)
 
 
 def _both(mine: Any, theirs: Any) -> Any:
