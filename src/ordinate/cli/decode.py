@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import FORMATS, Help, add_draws, add_own, delimiter, names
+from ordinate.cli.options import FORMATS, Help, add_draws, add_own, add_text, delimiter, names
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def add_to(commands: Any) -> None:
     )
     add("--renormalize", action="store_true", help="accept rows that sum to 0.99 to 1.01")
     add("--id", metavar="COL", help="column that names the rows (default: their number)")
-    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
-    add("--encoding", help="of text files (default: utf-8)")
+    add_text(parser)
     add_draws(parser)
     add("--format", choices=FORMATS, default="text", help="how to write the report")
     add("-o", "--output", metavar="OUT", help="where to write the levels, as CSV")

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import Help, add_output, add_own, counted, delimiter, reported
+from ordinate.cli.options import Help, add_output, add_own, add_text, counted, delimiter, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -118,8 +118,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         choices=("error", "drop", "worst"),
         help="what becomes of missing labels (default: error; with --lenient, drop)",
     )
-    add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
-    add("--encoding", help="of text files (default: utf-8)")
+    add_text(parser)
 
 
 def run(options: argparse.Namespace) -> int:

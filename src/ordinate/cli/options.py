@@ -52,6 +52,12 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="what becomes of missing labels (default: error)",
     )
+    add_text(parser)
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how text files are written."""
+    add = parser.add_argument
     add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
     add("--encoding", help="of text files (default: utf-8)")
 
