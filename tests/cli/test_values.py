@@ -456,3 +456,11 @@ def test_one_value_is_one_value(here):
     text = run(*ASKED, "--metrics", "rmse,rmse_share").out
     assert text.startswith("1 value\n")
     assert "A share" in text
+
+
+def test_a_limit_on_another_metric_of_intervals_is_judged():
+    bounds = ("--lower", "lo", "--upper", "hi")
+    assert run(*ASKED, *bounds, "--fail-under", "weighted_interval_score=1e6").code == 0
+    ran = run(*ASKED, *bounds, "--fail-under", "weighted_interval_score=0.001")
+    assert ran.code == 3
+    assert "weighted_interval_score(alpha=0.1) is" in ran.err
