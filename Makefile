@@ -18,11 +18,11 @@ define install
 endef
 
 $(VENV)/.base: pyproject.toml constraints.txt
-	$(call install,$(VENV),-c constraints.txt -e .,.base)
+	$(call install,$(VENV),-c constraints.txt -e ".[tune]",.base)
 
 $(VENV)/.test: pyproject.toml constraints.txt
 	$(call install,$(VENV),-c constraints.txt -e '.[test]',.test)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt netcal
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt netcal xgboost
 
 $(VENV)-bench/.bench: pyproject.toml constraints.txt
 	$(call install,$(VENV)-bench,-c constraints.txt -e '.[bench]',.bench)

@@ -63,6 +63,14 @@ class BadOutput(OrdinateError):
     """A result that cannot be written where it should go."""
 
 
+class BadStore(OrdinateError):
+    """A stored artefact that is not what its manifest says, or not safe to open."""
+
+
+class Busy(OrdinateError):
+    """A folder that another process is working in."""
+
+
 class MissingExtra(OrdinateError):
     """A part of Ordinate that is not installed."""
 

@@ -9,19 +9,30 @@ from typing import NoReturn
 
 from ordinate import __version__
 from ordinate.cli import (
+    check,
     compare,
     decode,
     evaluate,
+    features,
+    init,
     meta,
     metrics,
     options,
     power,
+    predict,
     properties,
+    rank,
     study,
+    tune,
 )
 from ordinate.errors import OrdinateError, printable
 
 BAD_INPUT, INTERRUPTED = 2, 130
+COMMANDS = (
+    *(evaluate, compare, power, decode),
+    *(init, check, features, tune, predict, rank),
+    *(metrics, properties, meta, study),
+)
 
 
 class Parser(argparse.ArgumentParser):
@@ -36,13 +47,13 @@ def parser() -> Parser:
     """Return the parser of all commands."""
     top = Parser(
         prog="ordinate",
-        description="Evaluate and compare models whose outcomes are ordered.",
+        description="Evaluate, compare and tune models whose outcomes are ordered.",
         epilog="ordinate COMMAND --help explains a command, with examples.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"ordinate {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in (evaluate, compare, power, decode, metrics, properties, meta, study):
+    for command in COMMANDS:
         command.add_to(commands)
     return top
 

@@ -1,0 +1,1 @@
+"""Long work: experiment folders, studies, locks, manifests, safe model files."""

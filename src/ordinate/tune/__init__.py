@@ -1,0 +1,1 @@
+"""Building classifiers: features, weights, models, screening, search, prediction."""
