@@ -1,8 +1,59 @@
-"""`ordinate check`."""
+"""`ordinate check`: an experiment folder in, what is missing or odd out."""
 
-from typing import Any
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.options import Help, add_output, reported
+
+if TYPE_CHECKING:
+    from ordinate.runs.checked import Checked
+
+EXAMPLES = """examples:
+  ordinate check -e study
+  ordinate check -e study --label-column grade --scale 1..6
+  ordinate check -e study --features-base-dir study/features --group-column writer
+  ordinate check -e study --format json -o found.json
+
+an experiment folder holds:
+  ml-training-data/*.csv             levels, and texts and ids where there are some
+  ml-test-data/*.csv                 the same; levels may be missing
+  features/SET/DATA/                 features of the file DATA.csv, in one of these forms:
+    *.parquet                          a column of ids, the others are features
+    *.npz with feature_names.csv       scipy.sparse.save_npz; ids.csv where there are ids
+    *.csv with feature_names.csv       features_dense.csv, with a header line
+  models/ predictions/ results/      what Ordinate makes
+
+exit codes: 0 nothing is wrong (there may be warnings), 1 internal error, 2 errors were found
+"""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    del commands
+    parser = commands.add_parser(
+        "check",
+        help="say what is missing or odd in an experiment folder",
+        description="Read an experiment folder and say what is missing or odd, and where: columns, "
+        "labels off the scale, rare levels, empty texts, test items that are in the training data, "
+        "feature rows that do not match, saved models that were changed. Nothing is written.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    add_experiment(parser)
+    add_output(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check, report, and fail where there is an error."""
+    from ordinate.runs.check import check
+
+    found: list[Checked] = []
+
+    def result() -> "Checked":
+        found.append(check(opened(options), options.scale))
+        return found[0]
+
+    reported(options, [], result)
+    return 2 if found[0].errors else 0

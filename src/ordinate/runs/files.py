@@ -1,0 +1,164 @@
+"""Files that arrive whole or not at all, paths that stay inside, and what contents are called."""
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ordinate.errors import BadInput, BadOutput, brief
+
+TEMPORARY = ".ordinate-"  # how temporary names begin
+CHUNK = 1 << 20  # bytes read at once
+
+
+# --- writing -------------------------------------------------------------------------------------
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give an empty temporary file beside the path; it takes the path's place when all went well.
+
+    What was there before stays until the new file is safely on the disk.
+    """
+    temporary = _beside(path)
+    try:
+        with _writing(path):
+            temporary.touch(exist_ok=False)
+        yield temporary
+        with _writing(path):
+            _sync(temporary)
+            temporary.replace(path)
+            _sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside the path; it gets the path's name when all went well."""
+    _unused(path)
+    temporary = _beside(path)
+    try:
+        with _writing(path):
+            temporary.mkdir()
+        yield temporary
+        with _writing(path):
+            for folder, _, names in os.walk(temporary, topdown=False):
+                for name in names:
+                    _sync(Path(folder, name))
+                _sync(Path(folder))
+            _unused(path)  # a rename would silently take the place of an empty folder
+            temporary.rename(path)
+            _sync(path.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(text.encode())  # the same bytes on every machine
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain values as JSON, whole or not at all; nan is no JSON: turn it into None first."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def sweep(root: Path) -> int:
+    """Remove what killed runs left under a folder, and return how many; only under its lock."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        left = [name for name in (*folders, *names) if name.startswith(TEMPORARY)]
+        found += [Path(folder, name) for name in left]
+        folders[:] = [name for name in folders if name not in left]
+    for path in found:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return len(found)
+
+
+def _beside(path: Path) -> Path:
+    """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{path.suffix}")
+
+
+def _unused(path: Path) -> None:
+    if path.exists() or path.is_symlink():
+        raise BadOutput(f"{path} exists already. Remove it, or choose another name.")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise BadOutput(f"{brief(str(path))} cannot be written: {reason}.") from None
+
+
+def _sync(path: Path) -> None:
+    """Wait until the disk has it: a file's contents, or the names in a folder."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# --- names ---------------------------------------------------------------------------------------
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's bytes, however large it is."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def digest(value: Any, length: int = 12) -> str:
+    """Return a short name for plain values, the same whatever the order of keys.
+
+    >>> digest({"folds": 5, "seed": 0}) == digest({"seed": 0, "folds": 5})
+    True
+    >>> len(digest(["a", 1, None]))
+    12
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def inside(root: Path, *parts: str) -> Path:
+    """Return a path under a folder, links followed, and refuse whatever leaves the folder.
+
+    >>> inside(Path("/data/study"), "models", "best").as_posix()
+    '/data/study/models/best'
+    """
+    for part in parts:
+        if not part or part == "." or "\0" in part or Path(part).is_absolute():
+            raise BadInput(f"{brief(part)} is no name of a file or folder inside {root}.")
+    try:
+        home = root.resolve()
+        path = home.joinpath(*parts).resolve()
+    except (OSError, RuntimeError, ValueError) as problem:
+        # a loop of links, or a name that the file system cannot hold
+        reason = getattr(problem, "strerror", None) or "it is no path"
+        raise BadInput(f"{brief('/'.join(parts))} cannot be opened: {reason}.") from None
+    if not path.is_relative_to(home) or (parts and path == home):
+        raise BadInput(
+            f"{brief('/'.join(parts))} leaves the folder {root}, and nothing outside it is used. "
+            "Name a file or folder inside."
+        )
+    return path
