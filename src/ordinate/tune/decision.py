@@ -1,0 +1,264 @@
+"""Decisions: from what a model answers to levels, probabilities and sets of levels.
+
+Everything in a decision is learned from out-of-fold answers, and then frozen as a few numbers.
+Answers are probabilities [N, K] in the order of the scale, or scores [N] that rise with the levels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.decide import CutPoints, Decoder, LevelSets, OrdinalSets, VectorScaling
+from ordinate.decide.conformal import joining_scores
+from ordinate.decide.costs import answers as decoded
+from ordinate.decide.decode import labels_of
+from ordinate.decide.items import score_column
+from ordinate.decide.priors import undone
+from ordinate.errors import BadOption, BadProbabilities, NotApplicable
+from ordinate.metrics import Metric
+from ordinate.scale import Scale
+from ordinate.summary import Confusion
+from ordinate.tune.odds import Odds
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+Way = Literal["decoded", "argmax", "average"]
+Decode = Literal["metric", "argmax", "average"]
+
+WAYS: tuple[Way, ...] = get_args(Way)
+ALPHA = 0.1  # the share of new items whose level a set may lack
+EQUAL = 12  # decimals to which two distances are compared
+INSTEAD = "The most probable level is taken instead."
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a decision is made of, before anything is learned.
+
+    `decode` says what the way 'decoded' means: the levels that the metric rewards most, or simply
+    one of the other two ways. Answers are `recalibrated` by vector scaling where class weights
+    cannot be undone, or where they are no probabilities.
+    """
+
+    scale: Scale
+    metric: Metric
+    decode: Decode = "metric"
+    scores: bool = False  # whether answers are one number for each item
+    recalibrated: bool = False
+
+    def __post_init__(self) -> None:
+        if self.decode not in get_args(Decode):
+            known = ", ".join(get_args(Decode))
+            raise BadOption(f"decode={self.decode!r} is not one of {known}.")
+        if self.metric.summary is not Confusion:
+            raise BadOption(
+                f"{self.metric.name} is no metric of levels, and tuning chooses models by levels."
+            )
+        if self.metric.required:
+            missing = ", ".join(self.metric.required)
+            name = self.metric.name
+            raise BadOption(f"{name} needs {missing}: write {name}({missing}=…).")
+
+    @classmethod
+    def of(
+        cls, kind: str, scale: Scale, metric: Metric, *, weighted: bool, decode: Decode = "metric"
+    ) -> "Plan":
+        """Return the plan for a kind of model, fitted with class weights or without."""
+        from ordinate.tune.models import KINDS  # noqa: PLC0415 - it may load much
+
+        known = KINDS[kind]
+        scores = known.gives == "scores"
+        changed = not known.calibrated or (weighted and not known.likelihood)
+        return cls(scale, metric, decode, scores, recalibrated=changed and not scores)
+
+    def fit(self, answers: Any, gold: Positions, class_weights: Floats | None = None) -> "Decision":
+        """Learn from out-of-fold answers, in which class weights are undone already.
+
+        `class_weights` are those of the model whose answers the decision will be asked about; they
+        are undone first, so pass them for likelihood kinds only.
+        """
+        weights = None if class_weights is None else np.array(class_weights, float)
+        plain = Decision(self.scale, self.decode)
+        if self.scores:
+            plain = replace(plain, odds=Odds.fit(score_column(answers), gold, len(self.scale)))
+        elif self.recalibrated:
+            plain = replace(plain, scaling=_scaling(self.scale, _rows(self.scale, answers), gold))
+        probabilities = plain.probabilities(answers)
+        sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
+        sets.fit(probabilities, labels_of(self.scale)[gold])
+        found = replace(plain, threshold=float(sets.thresholds_[0, 0]), notes=sets.notes_)
+        return replace(self._decoded(found, answers, probabilities, gold), class_weights=weights)
+
+    def _decoded(
+        self, found: "Decision", answers: Any, probabilities: Floats, gold: Positions
+    ) -> "Decision":
+        """Add what leads to the levels that the metric rewards, or say why nothing does."""
+        if self.decode != "metric":
+            return found
+        labels = labels_of(self.scale)[gold]
+        try:
+            if self.scores:
+                cuts = CutPoints(self.metric, scale=self.scale).fit(score_column(answers), labels)
+                return replace(found, cuts=cuts.cuts_)
+            decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
+            decoder.fit(probabilities, labels)
+            return replace(found, gain=decoder.gain_, notes=(*found.notes, *decoder.notes_))
+        except (BadOption, NotApplicable) as reason:
+            return replace(found, decode="argmax", notes=(*found.notes, f"{reason} {INSTEAD}"))
+
+
+class Scaling(NamedTuple):
+    """What vector scaling has learned: a slope and an offset for each level."""
+
+    slopes: Floats
+    offsets: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """From a model's answers to levels, probabilities and sets, as learned out of fold.
+
+    Each part that is None is left out. `decode` is 'argmax' where the metric could not be decoded;
+    `notes` say why.
+    """
+
+    scale: Scale
+    decode: Decode
+    class_weights: Floats | None = None  # [K], to be undone
+    scaling: Scaling | None = None
+    odds: Odds | None = None  # from scores to probabilities
+    gain: Floats | None = None  # [K, K]: what an answer is worth, rows gold
+    cuts: Floats | None = None  # [K - 1], of scores
+    threshold: float = np.inf  # of sets
+    notes: tuple[str, ...] = ()
+
+    def levels(self, answers: Any, way: Way = "decoded") -> Positions:
+        """Return the position of the level of each item.
+
+        'argmax' is the most probable level, the lowest of equals; 'average' the level nearest to
+        the average of the positions, the lower of two.
+        """
+        if way not in WAYS:
+            raise BadOption(f"way={way!r} is not one of {', '.join(WAYS)}.")
+        chosen = self.decode if way == "decoded" else way
+        if chosen == "metric" and self.cuts is not None:
+            return np.searchsorted(self.cuts, score_column(answers)).astype(np.intp)
+        probabilities = self.probabilities(answers)
+        if chosen == "metric" and self.gain is not None:
+            return decoded(probabilities, self.gain)
+        return _nearest(self.scale, probabilities) if chosen == "average" else _most(probabilities)
+
+    def probabilities(self, answers: Any) -> Floats:
+        """Return the probability of each level [N, K]; each row sums to 1."""
+        if self.odds is not None:
+            return self.odds.probabilities(score_column(answers))
+        rows = undone(_rows(self.scale, answers), self.class_weights)
+        if self.scaling is None:
+            return rows
+        scaling = VectorScaling(self.scale, columns=self.scale.labels)
+        scaling.scale_, scaling.columns_ = self.scale, self.scale.labels
+        scaling.slopes_, scaling.offsets_ = self.scaling
+        return scaling.predict_proba(rows)
+
+    def sets(self, answers: Any) -> LevelSets:
+        """Return a set of neighbouring levels for each item, for a promise of 1 - ALPHA."""
+        joined = joining_scores(self.probabilities(answers)) <= self.threshold
+        low = joined.argmax(axis=1)
+        high = len(self.scale) - 1 - joined[:, ::-1].argmax(axis=1)
+        return LevelSets(self.scale, low, high)
+
+    # --- plain values --------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same decision."""
+        return {
+            "scale": list(self.scale.labels),
+            "positions": list(self.scale.at),
+            "names": list(self.scale.names),
+            "decode": self.decode,
+            "class_weights": _plain(self.class_weights),
+            "scaling": None if self.scaling is None else list(map(_plain, self.scaling)),
+            "odds": None if self.odds is None else self.odds.to_dict(),
+            "gain": _plain(self.gain),
+            "cuts": _plain(self.cuts),
+            "threshold": _plain(np.array(self.threshold)),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Decision":
+        """Return the decision that `to_dict` described."""
+        scaling, odds = data["scaling"], data["odds"]
+        return cls(
+            scale=Scale(data["scale"], positions=data["positions"], names=data["names"]),
+            decode=data["decode"],
+            class_weights=_array(data["class_weights"]),
+            scaling=None if scaling is None else Scaling(*(np.array(x, float) for x in scaling)),
+            odds=None if odds is None else Odds.from_dict(odds),
+            gain=_array(data["gain"]),
+            cuts=_array(data["cuts"]),
+            threshold=float(data["threshold"]),
+            notes=tuple(data["notes"]),
+        )
+
+
+def rough_levels(answers: Floats, size: int) -> Positions:
+    """Return levels without a decision, good enough to give a trial up early."""
+    if answers.ndim == 2:
+        return _most(answers)
+    return np.clip(np.rint(answers), 0, size - 1).astype(np.intp)
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _rows(scale: Scale, answers: Any) -> Floats:
+    """Return rows that sum to 1 as exactly as they can: single precision sums to 1 only nearly."""
+    rows = np.asarray(answers, float)
+    if rows.ndim != 2 or rows.shape[1] != len(scale):
+        raise BadProbabilities(
+            f"Answers of the shape {rows.shape} are no probabilities of the {len(scale)} levels "
+            f"{scale}: each level needs a column."
+        )
+    total = rows.sum(axis=1, keepdims=True)
+    bad = ~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (total[:, 0] > 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise BadProbabilities(
+            f"The model answers with {rows[row].tolist()} (item {row + 1}), which are no "
+            "probabilities."
+        )
+    return rows / total
+
+
+def _scaling(scale: Scale, rows: Floats, gold: Positions) -> Scaling:
+    found = VectorScaling(scale, columns=scale.labels).fit(rows, labels_of(scale)[gold])
+    return Scaling(found.slopes_, found.offsets_)
+
+
+def _most(probabilities: Floats) -> Positions:
+    return probabilities.argmax(axis=1) if len(probabilities) else np.empty(0, np.intp)
+
+
+def _nearest(scale: Scale, probabilities: Floats) -> Positions:
+    average = probabilities @ scale.positions
+    distances = np.abs(average[:, None] - scale.positions).round(EQUAL)
+    return distances.argmin(axis=1)
+
+
+def _plain(numbers: Floats | None) -> Any:
+    """Return numbers as JSON knows them: the infinities as texts."""
+    return None if numbers is None else _spelled(numbers.tolist())
+
+
+def _spelled(value: float | Sequence[Any]) -> Any:
+    if isinstance(value, list):
+        return [_spelled(part) for part in value]
+    return value if np.isfinite(value) else str(value)
+
+
+def _array(numbers: Any) -> Floats | None:
+    return None if numbers is None else np.array(numbers, float)

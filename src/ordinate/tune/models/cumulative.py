@@ -1,0 +1,141 @@
+"""Cumulative logits: losses of ordered thresholds on one latent score, with their gradients.
+
+The latent score η = x·β rises with the level; P(level ≤ k) = σ(θ_k - η) with θ_1 < … < θ_{P-1}.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Levels = NDArray[np.intp]
+Loss = Callable[[Floats, Floats, Levels, Floats], tuple[float, Floats, Floats]]
+
+FLAT = 1e-9  # largest part of a gradient at which a fit has arrived
+SETTLED = 1e-15  # relative gain of a step below which the next ones gain nothing
+WIDEST = 30.0  # |log gap| of neighbouring thresholds: e^30 apart is infinitely far
+
+
+def proportional_odds(
+    scores: Floats, cuts: Floats, codes: Levels, weights: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return minus the log likelihood of the levels, and its slopes in scores and cuts.
+
+    For a < b, σ(b) - σ(a) = σ(b) σ(-a) (1 - e^{a-b}): no difference of nearly equal numbers is
+    taken, and the last factor does not depend on the score.
+    """
+    upper = np.append(cuts, np.inf)[codes] - scores
+    lower = np.insert(cuts, 0, -np.inf)[codes] - scores
+    gaps = np.diff(cuts)
+    inner = _sums(codes, weights, len(cuts) + 1)[1:-1]  # of levels between two cuts
+    value = weights @ (_softplus(-upper) + _softplus(lower)) - inner @ np.log(-np.expm1(-gaps))
+    below, above = weights * sigmoid(-upper), weights * sigmoid(lower)
+    per_cut = _sums(codes, above, len(cuts) + 1)[1:] - _sums(codes, below, len(cuts) + 1)[:-1]
+    with np.errstate(over="ignore"):  # infinitely far apart: the slope is 0
+        pull = inner / np.expm1(gaps)
+    per_cut[1:] -= pull
+    per_cut[:-1] += pull
+    return float(value), below - above, per_cut
+
+
+def all_threshold(
+    scores: Floats, cuts: Floats, codes: Levels, weights: Floats
+) -> tuple[float, Floats, Floats]:
+    """Return the log losses of all events "above this cut", summed, and its slopes."""
+    sides = np.where(codes[:, None] > np.arange(len(cuts)), 1.0, -1.0)
+    margins = sides * (scores[:, None] - cuts)
+    slopes = -weights[:, None] * sides * sigmoid(-margins)
+    return float(weights @ _softplus(-margins).sum(axis=1)), slopes.sum(1), -slopes.sum(0)
+
+
+LOSSES: dict[str, Loss] = {"proportional_odds": proportional_odds, "all_threshold": all_threshold}
+
+
+def objective(
+    point: Floats, matrix: Any, codes: Levels, weights: Floats, penalty: float, loss: Loss
+) -> tuple[float, Floats]:
+    """Return the mean loss with its ridge penalty, and the gradient, at (β, θ_1, log gaps)."""
+    width = matrix.shape[1]
+    coefficients, cuts = point[:width], ordered(point[width:])
+    value, by_score, by_cut = loss(matrix @ coefficients, cuts, codes, weights)
+    total = weights.sum()
+    gradient = np.empty_like(point)
+    gradient[:width] = matrix.T @ by_score + penalty * coefficients
+    later = np.cumsum(by_cut[::-1])[::-1]  # a gap moves all cuts that follow it
+    gradient[width:] = later
+    gradient[width + 1 :] *= np.diff(cuts)
+    value += 0.5 * penalty * float(coefficients @ coefficients)
+    return value / total, gradient / total
+
+
+def ordered(parts: Floats) -> Floats:
+    """Return rising cuts from the lowest one and the logs of the gaps."""
+    return np.cumsum(np.concatenate([parts[:1], np.exp(np.clip(parts[1:], -WIDEST, WIDEST))]))
+
+
+def minimised(
+    matrix: Any,
+    codes: Levels,
+    weights: Floats,
+    *,
+    penalty: float,
+    loss: Loss = proportional_odds,
+    steps: int = 1000,
+) -> tuple[Floats, Floats, int]:
+    """Return the coefficients, the cuts and the number of steps; warn if steps run out."""
+    from scipy.optimize import minimize  # noqa: PLC0415 - fitting alone needs it
+    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - the same
+
+    width = matrix.shape[1]
+    found = minimize(
+        objective,
+        np.concatenate([np.zeros(width), _start(codes, weights)]),
+        args=(matrix, codes, weights, penalty, loss),
+        jac=True,
+        method="L-BFGS-B",
+        options={
+            "maxiter": steps,
+            "maxfun": 2 * steps,
+            "gtol": FLAT,
+            "ftol": SETTLED,
+            "maxcor": 20,
+        },
+    )
+    if found.status == 1:
+        warnings.warn(
+            f"The fit has not arrived after {steps} steps. Scale the features, raise the penalty "
+            "or allow more steps.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return found.x[:width], ordered(found.x[width:]), int(found.nit)
+
+
+def levels_between(higher: Floats) -> Floats:
+    """Return the probability of each level from those [N, P - 1] to lie above each cut."""
+    first, last = np.ones((len(higher), 1)), np.zeros((len(higher), 1))
+    return np.maximum(-np.diff(np.hstack([first, higher, last]), axis=1), 0.0)
+
+
+def _start(codes: Levels, weights: Floats) -> Floats:
+    """Return the cuts of a model without features: the logits of the cumulative shares."""
+    shares = np.cumsum(np.bincount(codes, weights))[:-1] / weights.sum()
+    cuts = np.log(shares) - np.log1p(-shares)
+    return np.concatenate([cuts[:1], np.log(np.diff(cuts))])
+
+
+def _sums(codes: Levels, values: Floats, count: int) -> Floats:
+    """Return the sum of the values of each level."""
+    return np.bincount(codes, values, count).astype(float)
+
+
+def _softplus(x: Floats) -> Floats:
+    return np.logaddexp(0.0, x)
+
+
+def sigmoid(x: Floats) -> Floats:
+    """Return 1 / (1 + e^-x), without overflow."""
+    return np.exp(-np.logaddexp(0.0, -x))

@@ -1,0 +1,270 @@
+"""Decisions: from answers to levels, probabilities and sets, frozen as plain numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ordinate.decide import CutPoints, Decoder, OrdinalSets, VectorScaling, evaluate_sets
+from ordinate.errors import BadInput, BadOption, BadProbabilities
+from ordinate.metrics import find, summary_of
+from ordinate.scale import Scale
+from ordinate.tune.decision import WAYS, Decision, Plan, rough_levels
+from ordinate.tune.odds import Odds
+
+SCALE = Scale.of("low,mid,high,top")  # an order that is not that of sorted labels
+WIDE = Scale(SCALE.labels, positions=[0, 1, 2, 10])
+WEIGHTS = np.array([0.5, 1.0, 2.0, 4.0])
+
+
+def made(seed=0, n=400):
+    """Return scores, probabilities that mean what they say, and levels drawn from them."""
+    rng = np.random.default_rng(seed)
+    scores = 2.0 * rng.normal(size=n)
+    below = 1.0 / (1.0 + np.exp(-(np.array([-2.0, 0.5, 3.0]) - scores[:, None])))
+    rows = np.diff(below, axis=1, prepend=0.0, append=1.0)
+    gold = (rng.random(n)[:, None] > below).sum(axis=1)
+    return scores, rows, gold
+
+
+SCORES, ROWS, GOLD = made()
+LABELS = np.array(SCALE.labels)[GOLD]
+SHARES = np.bincount(GOLD) / len(GOLD)
+
+
+def weighted(rows):
+    """Return what a likelihood fit with WEIGHTS would have answered."""
+    return rows * WEIGHTS / (rows * WEIGHTS).sum(axis=1, keepdims=True)
+
+
+CASES = {
+    "probabilities": (Plan(SCALE, find("quadratic_kappa")), ROWS, None),
+    "undone": (Plan(SCALE, find("cem_ord")), ROWS, WEIGHTS),
+    "recalibrated": (Plan(SCALE, find("f1_macro"), recalibrated=True), weighted(ROWS), None),
+    "scores": (Plan(WIDE, find("mae"), scores=True), SCORES, None),
+    "argmax": (Plan(SCALE, find("mae"), decode="argmax"), ROWS, None),
+    "average": (Plan(WIDE, find("mae"), decode="average"), ROWS, None),
+    "undecodable": (Plan(SCALE, find("kendall_tau_b")), ROWS, None),
+    "one level": (Plan(SCALE, find("quadratic_kappa"), scores=True), np.zeros(400), None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_plain_values_bring_back_the_same_decision(case):
+    plan, answers, weights = CASES[case]
+    gold = np.ones(400, np.intp) if case == "one level" else GOLD
+    decision = plan.fit(answers, gold, weights)
+    told = json.dumps(decision.to_dict(), allow_nan=False)
+    again = Decision.from_dict(json.loads(told))
+    asked = weighted(answers) if weights is not None else answers
+    for way in WAYS:
+        assert np.array_equal(decision.levels(asked, way), again.levels(asked, way))
+    assert np.array_equal(decision.probabilities(asked), again.probabilities(asked))
+    first, second = decision.sets(asked), again.sets(asked)
+    assert np.array_equal(first.members, second.members)
+    assert json.dumps(again.to_dict(), allow_nan=False) == told
+    assert again.scale == plan.scale
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["quadratic_kappa", "cem_ord", "mae", "f1_macro"])
+def test_decoded_levels_are_those_of_a_decoder_for_the_metric(metric):
+    decision = Plan(WIDE, find(metric)).fit(ROWS, GOLD)
+    decoder = Decoder(metric, WIDE, columns=WIDE.labels).fit(ROWS, LABELS)
+    assert np.array_equal(decision.levels(ROWS), decoder.predict_positions(ROWS))
+    assert decision.decode == "metric"
+
+
+def test_scores_are_cut_where_the_metric_is_best():
+    decision = Plan(SCALE, find("macro_mae"), scores=True).fit(SCORES, GOLD)
+    cuts = CutPoints("macro_mae", scale=SCALE).fit(SCORES, LABELS)
+    assert np.array_equal(np.array(SCALE.labels)[decision.levels(SCORES)], cuts.predict(SCORES))
+
+
+def test_argmax_takes_the_lowest_of_equals():
+    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    rows = [[0.1, 0.4, 0.4, 0.1], [0.25, 0.25, 0.25, 0.25], [0.0, 0.0, 0.0, 1.0]]
+    assert decision.levels(rows, "argmax").tolist() == [1, 0, 3]
+
+
+def test_the_average_goes_to_the_nearest_level_by_its_position():
+    rows = [[0.5, 0.0, 0.0, 0.5], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]]
+    even = Plan(SCALE, find("mae")).fit(ROWS, GOLD).levels(rows, "average")
+    wide = Plan(WIDE, find("mae")).fit(ROWS, GOLD).levels(rows, "average")
+    assert even.tolist() == [1, 0, 2]  # 1.5 and 0.5 go to the lower of two
+    assert wide.tolist() == [2, 0, 2]  # 5.0 is nearer to 2 than to 10
+
+
+@pytest.mark.parametrize("decode", ["argmax", "average"])
+def test_decoded_means_another_way_where_that_is_asked_for(decode):
+    decision = Plan(SCALE, find("quadratic_kappa"), decode=decode).fit(ROWS, GOLD)
+    assert np.array_equal(decision.levels(ROWS), decision.levels(ROWS, decode))
+    assert decision.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("metric", "rows", "gold", "said"),
+    [
+        ("kendall_tau_b", ROWS, GOLD, "neither a sum"),
+        ("bias", ROWS, GOLD, "best at 0"),
+        ("quadratic_kappa", ROWS, np.ones(400, np.intp), "one level only"),
+        ("quadratic_kappa", np.tile(SHARES, (400, 1)), GOLD, "no better than chance"),
+    ],
+    ids=["no way", "zero is best", "one level", "chance"],
+)
+def test_what_cannot_be_decoded_becomes_argmax_with_a_note(metric, rows, gold, said):
+    decision = Plan(SCALE, find(metric)).fit(rows, gold)
+    assert decision.decode == "argmax"
+    assert any(said in note and "most probable" in note for note in decision.notes)
+    assert np.array_equal(decision.levels(rows), rows.argmax(axis=1))
+
+
+def test_rough_levels_need_no_decision():
+    assert rough_levels(np.array([[0.2, 0.8], [0.6, 0.4]]), 2).tolist() == [1, 0]
+    assert rough_levels(np.array([-3.0, 0.4, 0.6, 9.0]), 3).tolist() == [0, 0, 1, 2]
+
+
+# --- probabilities -------------------------------------------------------------------------------
+
+
+def test_class_weights_of_the_model_asked_about_are_undone():
+    decision = Plan(SCALE, find("quadratic_kappa")).fit(ROWS, GOLD, WEIGHTS)
+    plain = Plan(SCALE, find("quadratic_kappa")).fit(ROWS, GOLD)
+    assert np.allclose(decision.probabilities(weighted(ROWS)), ROWS, atol=1e-12)
+    assert np.array_equal(decision.levels(weighted(ROWS)), plain.levels(ROWS))
+
+
+def test_certain_answers_stay_certain_when_weights_are_undone():
+    decision = Plan(SCALE, find("quadratic_kappa")).fit(np.eye(4)[GOLD], GOLD, WEIGHTS)
+    sure = np.eye(4)
+    assert np.array_equal(decision.probabilities(sure), sure)
+    assert decision.levels(sure).tolist() == [0, 1, 2, 3]
+
+
+def test_recalibration_brings_weighted_answers_back():
+    plan = Plan(SCALE, find("mae"), recalibrated=True)
+    found = plan.fit(weighted(ROWS), GOLD).probabilities(weighted(ROWS))
+    scaling = VectorScaling(SCALE, columns=SCALE.labels).fit(weighted(ROWS), LABELS)
+    assert np.allclose(found, scaling.predict_proba(weighted(ROWS)), atol=1e-9)
+    assert np.abs(found - ROWS).mean() < 0.3 * np.abs(weighted(ROWS) - ROWS).mean()
+
+
+def test_scores_become_probabilities_by_proportional_odds():
+    found = Plan(SCALE, find("mae"), scores=True).fit(SCORES, GOLD).probabilities(SCORES)
+    assert np.abs(found - ROWS).mean() < 0.03  # the odds that the levels were drawn with
+    assert np.allclose(found.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e6, 1e300])
+def test_probabilities_do_not_depend_on_the_unit_of_the_scores(factor):
+    usual = Odds.fit(SCORES, GOLD, 4).probabilities(SCORES)
+    other = Odds.fit(SCORES * factor, GOLD, 4).probabilities(SCORES * factor)
+    assert np.allclose(usual, other, atol=1e-6)
+
+
+def test_scores_far_beyond_all_others_are_certain():
+    found = Odds.fit(SCORES * 1e-3, GOLD, 4).probabilities(np.array([-1e308, 1e308]))
+    assert np.array_equal(found, [[1, 0, 0, 0], [0, 0, 0, 1]])
+
+
+def test_equal_scores_give_the_shares_of_the_levels():
+    found = Odds.fit(np.full(400, 3.5), GOLD, 4).probabilities(np.array([3.5, -1e308, 1e308]))
+    assert np.allclose(found, SHARES, atol=1e-4)
+
+
+def test_levels_never_seen_get_no_probability_from_scores():
+    gold = np.where(GOLD == 1, 0, GOLD)
+    found = Odds.fit(SCORES, gold, 5).probabilities(SCORES)
+    assert (found[:, [1, 4]] == 0).all()
+    assert (found[:, [0, 2, 3]] > 0).all()
+
+
+def test_gold_of_one_level_is_certain_of_it():
+    decision = Plan(SCALE, find("mae"), scores=True).fit(SCORES, np.full(400, 2))
+    assert np.array_equal(decision.probabilities(SCORES[:3]), [[0, 0, 1, 0]] * 3)
+    assert set(decision.levels(SCORES)) == {2}
+
+
+def test_single_precision_rows_are_taken():
+    decision = Plan(SCALE, find("quadratic_kappa")).fit(ROWS.astype(np.float32), GOLD)
+    assert np.allclose(decision.probabilities(ROWS.astype(np.float32)).sum(axis=1), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[0.2, 0.8]], "each level needs a column"),
+        ([[0.0, 0.0, 0.0, 0.0]], "item 1"),
+        ([[0.2, 0.8, np.nan, 0.0]], "item 1"),
+        ([[0.5, 0.5, 0.0, 0.0], [-0.2, 1.2, 0.0, 0.0]], "item 2"),
+        ([0.1, 0.2], "each level needs a column"),
+    ],
+    ids=["columns", "nothing", "nan", "negative", "scores"],
+)
+def test_what_are_no_probabilities_is_refused(rows, said):
+    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    with pytest.raises(BadProbabilities, match=said):
+        decision.levels(rows)
+
+
+def test_scores_that_are_not_finite_are_refused():
+    with pytest.raises(BadInput, match="row 1"):
+        Plan(SCALE, find("mae"), scores=True).fit(np.where(SCORES[0] == SCORES, np.inf, 0), GOLD)
+
+
+# --- sets ----------------------------------------------------------------------------------------
+
+
+def test_sets_are_those_of_ordinal_sets():
+    found = Plan(SCALE, find("mae")).fit(ROWS, GOLD).sets(ROWS)
+    sets = OrdinalSets(0.1, scale=SCALE, columns=SCALE.labels).fit(ROWS, LABELS).predict(ROWS)
+    assert np.array_equal(found.members, sets.members)
+
+
+def test_sets_hold_new_items_about_as_often_as_promised():
+    scores, _, gold = made(seed=1, n=2000)
+    sets = Plan(SCALE, find("mae"), scores=True).fit(SCORES, GOLD).sets(scores)
+    assert evaluate_sets(sets, np.array(SCALE.labels)[gold]).coverage.value > 0.87
+
+
+def test_too_few_items_put_every_level_into_each_set():
+    decision = Plan(SCALE, find("mae")).fit(ROWS[:8], GOLD[:8])
+    assert decision.sets(ROWS).sizes.tolist() == [4] * len(ROWS)
+    assert any("needs 9 items" in note for note in decision.notes)
+
+
+# --- plans ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "weights", "scores", "recalibrated"),
+    [
+        ("logistic", False, False, False),
+        ("logistic", True, False, False),
+        ("forest", False, False, False),
+        ("forest", True, False, True),
+        ("svm", False, False, True),
+        ("svm", True, False, True),
+        ("regression", True, True, False),
+    ],
+)
+def test_a_plan_knows_what_a_kind_of_model_needs(kind, weights, scores, recalibrated):
+    plan = Plan.of(kind, SCALE, find("mae"), weighted=weights)
+    assert (plan.scores, plan.recalibrated) == (scores, recalibrated)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda: Plan(SCALE, find("log_loss", summary_of("probabilities"))), "no metric of levels"),
+        (lambda: Plan(SCALE, find("expected_cost")), r"write expected_cost\(matrix=…\)"),
+        (lambda: Plan(SCALE, find("mae"), decode="best"), "not one of metric, argmax, average"),
+        (lambda: Plan(SCALE, find("mae")).fit(ROWS, GOLD).levels(ROWS, "best"), "way='best'"),
+    ],
+    ids=["probabilities", "option", "decode", "way"],
+)
+def test_what_cannot_be_planned_is_refused(made, said):
+    with pytest.raises(BadOption, match=said):
+        made()

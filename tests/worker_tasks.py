@@ -1,0 +1,47 @@
+"""Functions that workers run in tests; they stand in a module that other processes find."""
+
+import os
+import time
+
+from ordinate.errors import BadOption
+
+
+def threads_of(_kept, _task):
+    import sklearn.linear_model  # noqa: F401 - so that there are libraries with threads
+    from threadpoolctl import threadpool_info
+
+    from ordinate.tune.workers import one_thread
+
+    with one_thread():
+        return [each["num_threads"] for each in threadpool_info()]
+
+
+def only_even(_kept, task):
+    if task % 2:
+        raise BadOption(f"{task} is odd.")
+    return task
+
+
+def divided(_kept, task):
+    return 1 / task
+
+
+def unsendable(_kept, _task):
+    return lambda: None
+
+
+def leave(_kept, code):
+    os._exit(code)
+
+
+def say(_kept, word):
+    print(word)  # noqa: T201 - what it tests
+    return word
+
+
+def pid(_kept, _task):
+    return os.getpid()
+
+
+def sleep(_kept, seconds):
+    time.sleep(seconds)
