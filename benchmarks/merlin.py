@@ -35,6 +35,7 @@ from ordinate.tune.bench import Bench
 from ordinate.tune.choice import Choice, choose
 from ordinate.tune.decision import Plan
 from ordinate.tune.features import make
+from ordinate.tune.features.lexical import Lexical
 from ordinate.tune.features.tfidf import Tfidf
 from ordinate.tune.finalists import Contender
 from ordinate.tune.settings import Settings
@@ -136,30 +137,18 @@ def _decoded(bench: Bench, choice: Choice, matrices: dict[str, Any]) -> dict[str
 
 
 def laid_out(essays: Essays, train: Array, test: Array, folder: Path) -> Experiment:
-    """Lay out an experiment: two sets of TF-IDF, and the length of the texts."""
+    """Lay out an experiment: two sets of TF-IDF, and lexical features."""
     for stem, rows, where in (("train", train, "ml-training-data"), ("test", test, "ml-test-data")):
         _write(
             folder / where / f"{stem}.csv",
             ["id", "level", "text"],
             [[essays.ids[k], essays.labels[k], essays.texts[k]] for k in rows],
         )
-        lengths = [[np.log1p(len(essays.texts[k])), _words(essays.texts[k])] for k in rows]
-        _write(
-            folder / "features" / "length" / stem / "features_dense.csv",
-            ["id", "log_letters", "log_words"],
-            [
-                [essays.ids[k], *map(repr, map(float, x))]
-                for k, x in zip(rows, lengths, strict=True)
-            ],
-        )
     experiment = Experiment.open(folder)
     make(experiment, Tfidf("word"))
-    make(experiment, Tfidf("char_wb", ngrams=(2, 5)))
+    make(experiment, Tfidf("char_wb", ngrams=(2, 5)), "tfidf-char")
+    make(experiment, Lexical("de"), "lexical")
     return Experiment.open(folder)
-
-
-def _words(text: str) -> float:
-    return float(np.log1p(len(text.split())))
 
 
 def _write(path: Path, header: list[str], rows: list[list[str]]) -> None:
@@ -251,9 +240,9 @@ def page(essays: Essays, runs: list[Run]) -> str:
 METHOD = (
     "`python benchmarks/merlin.py FILE --write docs/merlin.md` writes this page. The design was "
     "fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified folds. On "
-    "each training part alone, two feature sets are made by `ordinate features` (TF-IDF of words, "
-    "1..2, and of letters within words, 2..5) beside a third with the logarithms of the numbers of "
-    "letters and words. All three are screened, then searched with logistic regression and the "
+    "each training part alone, three feature sets are made by `ordinate features`: TF-IDF of words "
+    "(1..2), TF-IDF of letters within words (2..5), and lexical features (lengths, word "
+    "frequencies, type-token ratios, readability). All three are screened, then searched with logistic regression and the "
     "ordinal threshold model, {trials} trials each, for `cem_ord`, with {folds} folds inside the "
     "training part; the soft vote of the best is a candidate, too. The winner is refitted, and "
     "decoded for each metric separately on its out-of-fold answers. It is compared with logistic "

@@ -1,8 +1,125 @@
-"""`ordinate init`."""
+"""`ordinate init`: an experiment folder to begin with, laid out with the texts of the package."""
 
-from typing import Any
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import Help
+from ordinate.errors import BadOutput, brief, printable
+
+if TYPE_CHECKING:
+    from ordinate.tune.features import Made
+
+EXAMPLES = """examples:
+  ordinate init first
+  ordinate check -e first
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+README = "README.txt"  # written last: without it, a folder is not finished
+TRAINING, TEST = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
+SETS = ("tfidf-word", "tfidf-char")
+LEFT = (".ordinate-", ".making-", ".lock")  # what a killed run leaves begins so
+EXPLAINED = """An experiment folder of Ordinate.
+
+ml-training-data/  labelled texts to learn from: CSV files with id, level and text
+ml-test-data/      labelled texts to test on, never used to choose anything
+features/          feature sets, a folder for each, with a folder for each data file in it
+models/, predictions/, results/, ho_multifeat_results/ are made by ordinate tune and predict.
+
+The texts are those that ship with Ordinate: short English texts on everyday and other topics,
+written for it, 42 for each CEFR level; no learner wrote them. Each third text of a level is in
+the test file. Replace them with your own, and make features again:
+
+  ordinate check -e .
+  ordinate features tfidf -e .
+  ordinate features tfidf -e . --analyzer char
+  ordinate features list -e .
+  ordinate tune -e .
+"""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    del commands
+    parser = commands.add_parser(
+        "init",
+        help="lay out an experiment folder with example texts",
+        description="Lay out an experiment folder with the texts that ship with Ordinate, split "
+        "into training and test data, and with TF-IDF feature sets of words and letters. A killed "
+        "run is taken up by the same command; a folder with anything else in it is refused.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Lay out the folder, and say what is in it."""
+    from ordinate.examples import split_texts
+    from ordinate.runs.files import write_text
+
+    root = Path(options.folder)
+    texts = dict(zip((TRAINING, TEST), split_texts(), strict=True))
+    _refuse_used(root, texts)
+    for name, text in texts.items():
+        write_text(root / name, text)
+    made = _features(root)
+    write_text(root / README, EXPLAINED)
+    sys.stdout.write(_said(options.folder, made))
+    return 0
+
+
+def _features(root: Path) -> "list[Made]":
+    from ordinate.cli.progress import ticking
+    from ordinate.runs.experiment import Experiment
+    from ordinate.tune.features import make
+    from ordinate.tune.features.tfidf import Tfidf
+
+    experiment = Experiment.open(root)
+    with ticking("making features") as tick:
+        return [make(experiment, one, tick=tick) for one in (Tfidf(), Tfidf(analyzer="char"))]
+
+
+def _refuse_used(root: Path, texts: dict[str, str]) -> None:
+    """Refuse a folder that holds anything but what an unfinished run of this command left."""
+    try:
+        if root.exists() and not root.is_dir():
+            raise BadOutput(f"{brief(str(root))} is a file. Name a new or empty folder.")
+        found = sorted(root.rglob("*"))
+        foreign = [path for path in found if not _ours(path, root, texts)]
+    except (OSError, ValueError) as problem:
+        if isinstance(problem, BadOutput):
+            raise
+        reason = getattr(problem, "strerror", None) or "it is no path"
+        raise BadOutput(f"{brief(str(root))} cannot be used: {reason}.") from None
+    if foreign:
+        shown = brief(str(foreign[0].relative_to(root)))
+        raise BadOutput(
+            f"{brief(str(root))} is not empty: it holds {shown}. Nothing was written. Name a new "
+            "or empty folder."
+        )
+
+
+def _ours(path: Path, root: Path, texts: dict[str, str]) -> bool:
+    place = path.relative_to(root)
+    if any(part.startswith(LEFT) for part in place.parts):
+        return True
+    if place.parts[0] == "features":
+        return path.is_dir() if len(place.parts) == 1 else place.parts[1] in SETS
+    if path.is_dir():
+        return any(Path(name).parent == place for name in texts)
+    text = texts.get(place.as_posix())
+    return text is not None and path.read_bytes() == text.encode()
+
+
+def _said(folder: str, made: "list[Made]") -> str:
+    rows = {one.dataset: one.rows for one in made[0].datasets}
+    sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
+    where = printable(folder)
+    return (
+        f"{where} is laid out: {rows['texts']} training texts, {rows['texts_test']} test texts, "
+        f"feature sets {sets}.\nNext: ordinate check -e {where}, ordinate tune -e {where}\n"
+    )

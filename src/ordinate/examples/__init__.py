@@ -1,11 +1,15 @@
 """Small data sets that ship with the package. Each has its provenance beside it."""
 
+import csv
+import io
+from collections import Counter
 from importlib.resources import files
 from pathlib import Path
 
 from ordinate.errors import BadInput
 
 NAMES = {"cefr": "cefr_levels.csv", "systems": "cefr_systems.csv", "texts": "cefr_texts.csv"}
+TEST_EVERY = 3  # of the texts of a level, each third one is for the test
 
 
 def path(name: str) -> Path:
@@ -17,3 +21,26 @@ def path(name: str) -> Path:
     if name not in NAMES:
         raise BadInput(f"There is no example {name!r}. There are: {', '.join(NAMES)}.")
     return Path(str(files(__package__))) / NAMES[name]
+
+
+def split_texts() -> tuple[str, str]:
+    """Return the texts as two CSV files, for training and test: 2 to 1 at every level, always so.
+
+    >>> training, test = split_texts()
+    >>> training.splitlines()[0]
+    'id,level,topic,text'
+    """
+    with path("texts").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    level, seen = header.index("level"), Counter[str]()
+    parts: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for row in rows:
+        seen[row[level]] += 1
+        parts[seen[row[level]] % TEST_EVERY == 0].append(row)
+    return _csv(header, parts[0]), _csv(header, parts[1])
+
+
+def _csv(header: list[str], rows: list[list[str]]) -> str:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows([header, *rows])
+    return out.getvalue()

@@ -60,8 +60,11 @@ def _check_block(block: str, *, width: int, number: int) -> None:
 def check_boosted(model: Any) -> None:
     """Refuse the JSON of an XGBoost model whose trees are none."""
     learner = model["learner"]
-    width = int(learner["learner_model_param"]["num_feature"])
-    trees = learner["gradient_booster"]["model"]["trees"]
+    facts, forest = learner["learner_model_param"], learner["gradient_booster"]["model"]
+    width, trees = int(facts["num_feature"]), forest["trees"]
+    groups, classes = forest["tree_info"], max(1, int(facts["num_class"]))
+    if len(groups) != len(trees) or not all(0 <= group < classes for group in groups):
+        raise BadStore("its trees are of classes that it does not have")
     for number, tree in enumerate(trees):
         left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
         splits, inner = np.array(tree["split_indices"]), left != -1

@@ -21,7 +21,7 @@ PICKLES = {".pkl", ".pickle", ".joblib", ".dill"}
 PICKLED = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day of zip files: a model's bytes tell no time
-AGAIN = "It is not opened. Make the model again, or restore the folder."
+AGAIN = "It is not used. Make the model again, or restore the folder."
 
 # What skops may build, and how. It knows other ways, which call functions that the file names.
 BUILT: dict[str, frozenset[str]] = {

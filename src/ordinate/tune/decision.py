@@ -11,7 +11,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.decide import CutPoints, Decoder, LevelSets, OrdinalSets, VectorScaling
+from ordinate.decide import (
+    CutPoints,
+    Decoder,
+    LevelSets,
+    OrdinalSets,
+    TemperatureScaling,
+    VectorScaling,
+)
 from ordinate.decide.conformal import joining_scores
 from ordinate.decide.costs import answers as decoded
 from ordinate.decide.decode import labels_of
@@ -27,6 +34,7 @@ Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 Way = Literal["decoded", "argmax", "average"]
 Decode = Literal["metric", "argmax", "average"]
+Recalibrated = Literal["temperature", "vector"]
 
 WAYS: tuple[Way, ...] = get_args(Way)
 ALPHA = 0.1  # the share of new items whose level a set may lack
@@ -39,15 +47,17 @@ class Plan:
     """What a decision is made of, before anything is learned.
 
     `decode` says what the way 'decoded' means: the levels that the metric rewards most, or simply
-    one of the other two ways. Answers are `recalibrated` by vector scaling where class weights
-    cannot be undone, or where they are no probabilities.
+    one of the other two ways. Probabilities are `recalibrated`: a model that was held back by a
+    strong penalty is less sure than it could be, and decoding would take that for doubt. One
+    temperature does that; where class weights cannot be undone, or answers are no probabilities,
+    each level has a slope and an offset.
     """
 
     scale: Scale
     metric: Metric
     decode: Decode = "metric"
     scores: bool = False  # whether answers are one number for each item
-    recalibrated: bool = False
+    recalibrated: Recalibrated = "temperature"
 
     def __post_init__(self) -> None:
         if self.decode not in get_args(Decode):
@@ -70,9 +80,9 @@ class Plan:
         from ordinate.tune.models import KINDS  # noqa: PLC0415 - it may load much
 
         known = KINDS[kind]
-        scores = known.gives == "scores"
         changed = not known.calibrated or (weighted and not known.likelihood)
-        return cls(scale, metric, decode, scores, recalibrated=changed and not scores)
+        recalibrated: Recalibrated = "vector" if changed else "temperature"
+        return cls(scale, metric, decode, known.gives == "scores", recalibrated)
 
     def fit(self, answers: Any, gold: Positions, class_weights: Floats | None = None) -> "Decision":
         """Learn from out-of-fold answers, in which class weights are undone already.
@@ -84,8 +94,9 @@ class Plan:
         plain = Decision(self.scale, self.decode)
         if self.scores:
             plain = replace(plain, odds=Odds.fit(score_column(answers), gold, len(self.scale)))
-        elif self.recalibrated:
-            plain = replace(plain, scaling=_scaling(self.scale, _rows(self.scale, answers), gold))
+        else:
+            rows = _rows(self.scale, answers)
+            plain = replace(plain, scaling=_scaling(self.scale, rows, gold, self.recalibrated))
         probabilities = plain.probabilities(answers)
         sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
         sets.fit(probabilities, labels_of(self.scale)[gold])
@@ -111,7 +122,7 @@ class Plan:
 
 
 class Scaling(NamedTuple):
-    """What vector scaling has learned: a slope and an offset for each level."""
+    """What recalibration has learned: a slope and an offset for each level."""
 
     slopes: Floats
     offsets: Floats
@@ -234,9 +245,13 @@ def _rows(scale: Scale, answers: Any) -> Floats:
     return rows / total
 
 
-def _scaling(scale: Scale, rows: Floats, gold: Positions) -> Scaling:
-    found = VectorScaling(scale, columns=scale.labels).fit(rows, labels_of(scale)[gold])
-    return Scaling(found.slopes_, found.offsets_)
+def _scaling(scale: Scale, rows: Floats, gold: Positions, way: Recalibrated) -> Scaling:
+    labels, columns = labels_of(scale)[gold], scale.labels
+    if way == "vector":
+        found = VectorScaling(scale, columns=columns).fit(rows, labels)
+        return Scaling(found.slopes_, found.offsets_)
+    slope = 1.0 / TemperatureScaling(scale, columns=columns).fit(rows, labels).temperature_
+    return Scaling(np.full(len(scale), slope), np.zeros(len(scale)))
 
 
 def _most(probabilities: Floats) -> Positions:

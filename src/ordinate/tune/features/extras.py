@@ -1,0 +1,17 @@
+"""Libraries that only some makers need, imported when one of them is used."""
+
+from importlib import import_module
+from typing import Any
+
+from ordinate.errors import MissingExtra
+
+
+def library(name: str, what: str) -> Any:
+    """Import a library that `what` takes, or say how to install it."""
+    try:
+        return import_module(name)
+    except ImportError as problem:
+        raise MissingExtra(
+            f"{what} take {name}, which cannot be imported ({problem}): "
+            "pip install 'ordinate[features]'"
+        ) from None

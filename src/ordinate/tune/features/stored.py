@@ -1,0 +1,102 @@
+"""New texts: the features that a stored maker gives them, with nothing learned anew."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ordinate.errors import BadInput, BadStore, brief
+from ordinate.runs.experiment import Experiment
+from ordinate.runs.files import inside
+from ordinate.runs.manifest import NAME as MANIFEST
+from ordinate.runs.manifest import Manifest
+from ordinate.tune.features.maker import Fitted, Items, Maker, maker_of
+from ordinate.tune.features.making import MAKER, written
+from ordinate.tune.features.store import check_rows, stack
+
+Column = Callable[[str], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class StoredMaker:
+    """The fitted maker of a feature set."""
+
+    set: str
+    maker: Maker
+    fitted: Fitted
+    manifest: Manifest
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.fitted.names
+
+    def rows(
+        self,
+        texts: Sequence[str],
+        ids: Sequence[str] | None = None,
+        column: Column | None = None,
+    ) -> Any:
+        """Return the features of new texts; `column` gives their further columns by name."""
+        items = self._items(texts, ids, column)
+        size, parts = self.maker.batch, []
+        for start in range(0, max(1, items.n), size):
+            some = items.some(start, min(start + size, items.n))
+            parts.append(self.fitted.rows(some))
+            check_rows(parts[-1], some.n, self.names)
+        return stack(parts)
+
+    def odd(
+        self,
+        texts: Sequence[str],
+        ids: Sequence[str] | None = None,
+        column: Column | None = None,
+    ) -> dict[str, int]:
+        """Count empty texts, and what else is odd about the rows."""
+        items = self._items(texts, ids, column)
+        return {"empty_texts": sum(not text for text in items.texts), **self.fitted.odd(items)}
+
+    def _items(
+        self, texts: Sequence[str], ids: Sequence[str] | None, column: Column | None
+    ) -> Items:
+        if self.maker.columns and column is None:
+            raise BadInput(
+                f"The feature set {self.set!r} is made with the column "
+                f"{brief(self.maker.columns[0])}, which the new texts lack."
+            )
+        further = {} if column is None else {c: tuple(column(c)) for c in self.maker.columns}
+        names = None if ids is None else tuple(ids)
+        return Items(len(texts), written(tuple(texts)), names, further)
+
+
+def stored_maker(experiment: Experiment, set_name: str) -> StoredMaker:
+    """Open the fitted maker of a feature set, verified before anything of it is read."""
+    folder = inside(experiment.features_dir, set_name, MAKER)
+    if not (folder / MANIFEST).exists():
+        raise BadInput(
+            f"The feature set {set_name!r} has no maker in {folder}: it was not made by `ordinate "
+            "features`, so no features of new texts can be made. Make them as the others were "
+            "made, and pass them with --features."
+        )
+    manifest = Manifest.read(folder)
+    manifest.verify(folder)
+    if manifest.kind != "maker" or not {"maker", "parameters"} <= set(manifest.config):
+        raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
+    maker = maker_of(manifest.config["maker"], manifest.config["parameters"], experiment)
+    return StoredMaker(set_name, maker, maker.load(folder), manifest)
+
+
+def set_features_for(
+    experiment: Experiment,
+    set_name: str,
+    texts: Sequence[str],
+    ids: Sequence[str] | None = None,
+    *,
+    column: Column | None = None,
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the features of new texts and their names, as the set's own maker gives them.
+
+    `column` gives the further columns of the new texts by name, which grouped sets need:
+    `Dataset.extra` is such a function.
+    """
+    stored = stored_maker(experiment, set_name)
+    return stored.rows(texts, ids, column), stored.names

@@ -1,0 +1,135 @@
+"""`ordinate features`: sets from the command line are those of Python, errors one message."""
+
+import json
+import re
+import shlex
+
+import pytest
+
+from command import run
+from feature_texts import rows_of, write
+from ordinate.cli.features import EXAMPLES
+from ordinate.runs.experiment import Experiment
+from ordinate.runs.manifest import Manifest
+from ordinate.tune.features import make
+from ordinate.tune.features.tfidf import Tfidf
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "DIR"
+    write(folder / "ml-training-data" / "train.csv", rows_of(0, 12, ("home", "work")))
+    write(folder / "ml-test-data" / "test.csv", rows_of(20, 4, ("home", "sea")))
+    return folder
+
+
+def done(*arguments):
+    ran = run("features", *arguments)
+    assert (ran.code, ran.err) == (0, "")
+    return ran.out
+
+
+@pytest.mark.parametrize("line", re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE))
+def test_every_example_runs(line):
+    assert "eature set" in done(*shlex.split(line)[2:])
+
+
+@pytest.mark.parametrize(
+    ("options", "maker"),
+    [
+        ((), Tfidf()),
+        (
+            ("--analyzer", "char", "--ngrams", "2", "--min-df", "1", "--max-df", "0.9"),
+            Tfidf(analyzer="char", ngrams=(2, 2), min_df=1, max_df=0.9),
+        ),
+        (
+            ("--max-features", "all", "--linear", "--keep-case", "--group-by", "topic"),
+            Tfidf(max_features=None, sublinear=False, lowercase=False, group_by="topic"),
+        ),
+    ],
+    ids=["defaults", "char", "grouped"],
+)
+def test_a_set_is_that_of_python(root, options, maker):
+    found = json.loads(done("tfidf", "-e", root, *options, "--format", "json"))
+    assert found["was_there"] is False
+    assert make(Experiment.open(root), maker).was_there
+    assert (
+        found["command"]
+        == f"ordinate features tfidf -e {root} {shlex.join(maker.arguments)}".strip()
+    )
+
+
+def test_the_recorded_command_makes_the_set_again(root):
+    done("tfidf", "-e", root, "--ngrams", "1..1", "--name", "plain")
+    command = Manifest.read(root / "features" / "plain" / "_maker").command
+    assert "nothing to do" in done(*shlex.split(command)[2:])
+
+
+def test_an_identical_request_says_so(root):
+    done("tfidf", "-e", root)
+    assert "It was there already, made by the same request: nothing to do." in done(
+        "tfidf", "-e", root
+    )
+
+
+def test_odd_rows_are_told(root):
+    out = done("tfidf", "-e", root, "--group-by", "topic")
+    assert "test: 2 of 4 rows are of groups that the training data lack." in out
+
+
+def test_sets_are_listed_with_how_they_were_made(root):
+    assert "0 feature sets" in done("list", "-e", root)
+    done("tfidf", "-e", root, "--analyzer", "char_wb")
+    found = json.loads(done("list", "-e", root, "--format", "json"))
+    assert {(one["set"], one["dataset"]) for one in found["sets"]} == {
+        *(("tfidf-char-wb", "train"), ("tfidf-char-wb", "test")),
+    }
+    assert found["sets"][0]["made_by"] == f"ordinate features tfidf -e {root} --analyzer char_wb"
+
+
+def test_sets_may_lie_elsewhere(root, tmp_path):
+    (tmp_path / "sets").mkdir()
+    done("tfidf", "-e", root, "--features-base-dir", tmp_path / "sets")
+    assert sorted(path.name for path in (tmp_path / "sets").iterdir()) == ["tfidf-word"]
+    assert not (root / "features").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--ngrams", "x"), "--ngrams takes a whole number"),
+        (("--ngrams", "3..1"), "N-grams run from 1"),
+        (("--min-df", "many"), "--min-df takes a number"),
+        (("--max-features", "few"), "--max-features takes a whole number"),
+        (("--group-by", "nope"), "no column 'nope'"),
+        (("--group-by", "level"), "is the column of the levels"),
+        (("--name", "../out"), "cannot name a feature set"),
+        (("--batch", "0"), "1 row or more"),
+        (("--text-column", "nope"), "no column 'nope'"),
+        (("--min-df", "1000"), "No n-gram of the 12 training texts"),
+        (("--analyzer", "letters"), "invalid choice"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else "".join(value),
+)
+def test_bad_input_has_one_message_and_leaves_nothing(root, options, message):
+    ran = run("features", "tfidf", "-e", root, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert Experiment.open(root).feature_sets == []
+
+
+def test_a_changed_request_under_the_same_name_is_refused(root):
+    done("tfidf", "-e", root, "--name", "mine")
+    ran = run("features", "tfidf", "-e", root, "--name", "mine", "--min-df", "3")
+    assert ran.code == 2
+    assert "min_df was 2 and is 3 now" in ran.err
+    other = re.search(r"--name (\S+)$", ran.err.strip())[1]
+    assert other in done("tfidf", "-e", root, "--name", other, "--min-df", "3")
+
+
+def test_a_folder_that_is_not_there_is_an_error():
+    ran = run("features", "tfidf", "-e", "nowhere")
+    assert ran.code == 2
+    assert "'nowhere' is not there" in ran.err
