@@ -29,6 +29,7 @@ from ordinate import Scale
 from ordinate.evaluate.boards import Board, Boards, Comparing, settled
 from ordinate.metrics import find
 from ordinate.runs.experiment import Experiment
+from ordinate.runs.workers import Workers
 from ordinate.scale.encode import Groups
 from ordinate.summary import Panel
 from ordinate.tune.bench import Bench
@@ -40,7 +41,6 @@ from ordinate.tune.features.tfidf import Tfidf
 from ordinate.tune.finalists import Contender
 from ordinate.tune.settings import Settings
 from ordinate.tune.training import Training
-from ordinate.tune.workers import Workers
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]
@@ -242,10 +242,11 @@ METHOD = (
     "fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified folds. On "
     "each training part alone, three feature sets are made by `ordinate features`: TF-IDF of words "
     "(1..2), TF-IDF of letters within words (2..5), and lexical features (lengths, word "
-    "frequencies, type-token ratios, readability). All three are screened, then searched with logistic regression and the "
-    "ordinal threshold model, {trials} trials each, for `cem_ord`, with {folds} folds inside the "
-    "training part; the soft vote of the best is a candidate, too. The winner is refitted, and "
-    "decoded for each metric separately on its out-of-fold answers. It is compared with logistic "
+    "frequencies, type-token ratios, readability). All three are screened, then searched with "
+    "logistic regression and the ordinal threshold model, {trials} trials each, for `cem_ord`, "
+    "with {folds} folds inside the training part; the soft vote of the best is a candidate, too. "
+    "The winner is refitted, and decoded for each metric separately on its out-of-fold answers. It "
+    "is compared with logistic "
     "regression with its defaults on scikit-learn's default TF-IDF of words, on TF-IDF of letters "
     "within words (2..5), and on the logarithm of the number of letters alone, each by argmax."
 )

@@ -10,7 +10,7 @@ def threads_of(_kept, _task):
     import sklearn.linear_model  # noqa: F401 - so that there are libraries with threads
     from threadpoolctl import threadpool_info
 
-    from ordinate.tune.workers import one_thread
+    from ordinate.runs.workers import one_thread
 
     with one_thread():
         return [each["num_threads"] for each in threadpool_info()]

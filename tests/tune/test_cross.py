@@ -8,6 +8,7 @@ import pytest
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import Intervals, estimate
 from ordinate.metrics import find
+from ordinate.runs.workers import Workers
 from ordinate.scale import Scale
 from ordinate.tune.cross import (
     Candidate,
@@ -27,7 +28,6 @@ from ordinate.tune.cross import (
 )
 from ordinate.tune.decision import WAYS, Plan
 from ordinate.tune.weights import class_weights
-from ordinate.tune.workers import Workers
 
 SCALE = Scale.of("A1,A2,B1,B2")
 

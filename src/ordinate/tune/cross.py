@@ -13,11 +13,11 @@ from ordinate.decide.items import groups_of
 from ordinate.decide.priors import undone
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.metrics import Metric
+from ordinate.runs.workers import Workers
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
 from ordinate.tune.decision import WAYS, Decision, Floats, Plan, Positions, Way
 from ordinate.tune.weights import class_weights
-from ordinate.tune.workers import Workers
 
 # --- folds ---------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1"
 )
 # Started by a command of its own, a worker needs neither the script nor the state of its parent.
-COMMAND = "import sys; sys.path[:] = sys.argv[1:]; from ordinate.tune.workers import serve; serve()"
+COMMAND = "import sys; sys.path[:] = sys.argv[1:]; from ordinate.runs.workers import serve; serve()"
 PATIENCE = 5.0  # seconds that a worker has to end when it is told to
 
 
@@ -283,10 +283,10 @@ def _tried(function: Function, kept: Mapping[str, Any], task: Any) -> Outcome:
 def one_thread() -> Iterator[None]:
     """Let the numerical libraries that are loaded by now use one thread, as sums depend on it."""
     try:
-        import threadpoolctl  # type: ignore[import-untyped] # noqa: PLC0415 - untyped, scikit-learn's
+        import threadpoolctl  # noqa: PLC0415 - comes with scikit-learn
     except ImportError:
         raise MissingExtra(
-            "Tuning needs scikit-learn, which is not installed: pip install 'ordinate[tune]'"
+            "This needs scikit-learn, which is not installed: pip install 'ordinate[tune]'"
         ) from None
     with threadpoolctl.threadpool_limits(1):
         yield

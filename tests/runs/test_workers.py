@@ -13,8 +13,8 @@ import pytest
 
 import worker_tasks
 from ordinate.errors import BadOption, OrdinateError
+from ordinate.runs.workers import Workers
 from ordinate.tune.cross import Candidate, Data, fit_fold, fold_tasks, folds
-from ordinate.tune.workers import Workers
 
 KINDS = ("logistic", "lightgbm", "threshold")
 
@@ -128,7 +128,7 @@ def test_workers_end_by_themselves_when_their_coordinator_is_killed():
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import worker_tasks as own\n"
-        "from ordinate.tune.workers import Workers\n"
+        "from ordinate.runs.workers import Workers\n"
         "workers = Workers(2)\n"
         "workers.map(own.pid, [0, 1])\n"
         "print(*(each._process.pid for each in workers._processes), flush=True)\n"
@@ -149,7 +149,7 @@ def test_an_interrupt_ends_the_work_and_the_workers_at_once():
         "import signal, sys; sys.path.insert(0, sys.argv[1])\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import worker_tasks as own\n"
-        "from ordinate.tune.workers import Workers\n"
+        "from ordinate.runs.workers import Workers\n"
         "try:\n"
         "    with Workers(2) as workers:\n"
         "        workers.map(own.pid, [0, 1])\n"
@@ -172,7 +172,7 @@ def test_a_plain_script_without_a_guard_can_use_them(tmp_path):
     script = tmp_path / "plain.py"
     script.write_text(
         "import operator\n"
-        "from ordinate.tune.workers import Workers\n"
+        "from ordinate.runs.workers import Workers\n"
         "with Workers(2) as workers:\n"
         "    workers.keep('a', 5)\n"
         "    print(workers.map(operator.getitem, ['a', 'a']))\n",
