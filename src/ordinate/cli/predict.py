@@ -1,8 +1,150 @@
-"""`ordinate predict`."""
+"""`ordinate predict`: a saved model and data in, levels with probabilities and sets out."""
 
-from typing import Any
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.options import FORMATS, Help
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.runs.experiment import Experiment
+    from ordinate.tune.predict import Tuned
+    from ordinate.tune.predicting import Sought
+
+EXAMPLES = """examples:
+  ordinate predict -e study
+  ordinate predict -e study --model tfidf_word-logistic --data new.csv -o levels.csv
+  ordinate predict -e study --data study/ml-test-data/test.csv -o test.parquet --force
+  ordinate predict -e study --features new/tfidf_word -o levels.csv
+
+columns: id (or row), level (decoded as the model was tuned), argmax, average (rounded), p_LEVEL for
+each level of the full scale, set_low and set_high
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    del commands
+    parser = commands.add_parser(
+        "predict",
+        help="predict levels with a saved model",
+        description="Predict levels with a model that `ordinate tune` saved: for new texts, whose "
+        "features the stored makers make, for a folder of features, or without either for all "
+        "test sets of the experiment, into predictions/MODEL/DATA.csv.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    add_experiment(parser)
+    add = parser.add_argument
+    add(
+        "--model",
+        metavar="NAME",
+        help="saved model, or how its name alone begins (default: the winner of the latest run)",
+    )
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument(
+        "--data", metavar="FILE", help="file of texts, or a data file of the experiment"
+    )
+    either.add_argument(
+        "--features",
+        metavar="DIR",
+        help="folder of features for one data set, of the model's own set",
+    )
+    add(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="where to write the predictions: .csv or .parquet (default: predictions in the "
+        "experiment for its own data, else standard output)",
+    )
+    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add("--force", action="store_true", help="overwrite existing outputs")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Predict, write, and say what was written."""
+    from ordinate.report import render
+    from ordinate.tune.predict import load_tuned
+    from ordinate.tune.predictions import checked_suffix
+
+    if options.output is not None:
+        checked_suffix(options.output)
+    experiment = opened(options)
+    model = load_tuned(experiment, options.model)
+    _same_scale(options, model)
+    stems = _stems(options, experiment)
+    if stems and options.output is None:
+        from ordinate.tune.predicting import predict_into
+
+        result = predict_into(experiment, model, stems, force=options.force)
+        sys.stdout.write(render(result, options.format))
+        return 0
+    _write(options, experiment, model, stems)
+    return 0
+
+
+def _same_scale(options: argparse.Namespace, model: "Tuned") -> None:
+    from ordinate.scale import Scale
+
+    if options.scale is not None and Scale.of(options.scale) != model.scale:
+        raise BadOption(
+            f"The model {model.name} predicts on the scale {model.scale}, and not on --scale "
+            f"{options.scale}."
+        )
+
+
+def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
+    """Return the data sets of the experiment that are asked for; none where others are."""
+    from pathlib import Path
+
+    from ordinate.tune.contests import chosen_tests
+
+    if options.features is not None:
+        return []
+    if options.data is None:
+        stems = chosen_tests(experiment)
+        if options.output is not None and len(stems) > 1:
+            raise BadOption(
+                f"-o takes the predictions of one data set, and there are {len(stems)}: "
+                f"{', '.join(stems)}. Name one with --data, or leave -o out."
+            )
+        return stems
+    given = Path(options.data).resolve()
+    return [stem for stem, (_, own) in experiment.files.items() if own.resolve() == given]
+
+
+def _write(
+    options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
+) -> None:
+    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.report import flat, render
+    from ordinate.tune.predicting import Predicting, predicted
+
+    keep_apart([options.data], [options.output])
+    with replacing(options.output, force=options.force) as out:
+        sought = _sought(options, experiment, model, stems)
+        found = predicted(model, sought, options.output)
+        result = Predicting(model, (found,))
+        if out is None:
+            sys.stdout.write(flat.render(found.predictions.rows()))
+            sys.stderr.write(render(result, options.format))
+        else:
+            found.predictions.write(out)
+            sys.stdout.write(render(result, options.format))
+
+
+def _sought(
+    options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
+) -> "Sought":
+    from ordinate.tune.predicting import of_data, of_experiment, of_features
+
+    if stems:
+        return of_experiment(experiment, model, stems[0])
+    if options.features is not None:
+        return of_features(model, options.features, options.id_column)
+    return of_data(experiment, model, options.data)

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from ordinate.errors import printable
+
 PATIENCE, EVERY = 2.0, 0.2  # seconds
 WIDTH = 40
 
 
 def watch(connection: Any) -> AbstractContextManager[None]:
     """Show how far the queries of a connection are, while they run."""
-    return _showing("counting", lambda: max(0.0, connection.query_progress()) / 100.0)
+    return _showing(lambda: ("counting", max(0.0, connection.query_progress()) / 100.0, ""))
 
 
 @contextmanager
@@ -23,17 +25,29 @@ def ticking(word: str) -> Iterator[Callable[[float], None]]:
     def tick(share: float) -> None:
         done[0] = share
 
-    with _showing(word, lambda: done[0]):
+    with _showing(lambda: (word, done[0], "")):
         yield tick
 
 
 @contextmanager
-def _showing(word: str, share: Callable[[], float]) -> Iterator[None]:
+def telling() -> Iterator[Callable[[str, float, str], None]]:
+    """Give a function that is told the stage, its share that is done, and what to say beside it."""
+    told = [("", 0.0, "")]
+
+    def tell(stage: str, share: float, beside: str = "") -> None:
+        told[0] = (stage, share, beside)
+
+    with _showing(lambda: told[0]):
+        yield tell
+
+
+@contextmanager
+def _showing(told: Callable[[], tuple[str, float, str]]) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
     done = threading.Event()
-    shower = threading.Thread(target=_show, args=(word, share, done), daemon=True)
+    shower = threading.Thread(target=_show, args=(told, done), daemon=True)
     shower.start()
     try:
         yield
@@ -42,13 +56,25 @@ def _showing(word: str, share: Callable[[], float]) -> Iterator[None]:
         shower.join()
 
 
-def _show(word: str, share: Callable[[], float], done: threading.Event) -> None:
+def _show(told: Callable[[], tuple[str, float, str]], done: threading.Event) -> None:
     if done.wait(PATIENCE):
         return
+    widest = 0
     while not done.wait(EVERY):
-        part = share()
-        filled = "#" * round(WIDTH * part)
-        sys.stderr.write(f"\r{word} [{filled:<{WIDTH}}] {part:4.0%}")
+        line = _line(*told())
+        widest = max(widest, len(line))
+        sys.stderr.write(f"\r{line:<{widest}}")  # what a longer line left is overwritten
         sys.stderr.flush()
-    sys.stderr.write("\r" + " " * (len(word) + WIDTH + 8) + "\r")
+    sys.stderr.write("\r" + " " * widest + "\r")
     sys.stderr.flush()
+
+
+def _line(word: str, share: float, beside: str) -> str:
+    """Return one line of progress.
+
+    >>> _line("searching", 0.5, "best cem_ord 0.612").replace("#" * 20, "##")
+    'searching [##                    ]  50%  best cem_ord 0.612'
+    """
+    filled = "#" * round(WIDTH * share)
+    line = f"{word} [{filled:<{WIDTH}}] {share:4.0%}"
+    return printable(f"{line}  {beside}" if beside else line)

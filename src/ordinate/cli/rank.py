@@ -1,8 +1,132 @@
-"""`ordinate rank`."""
+"""`ordinate rank`: all saved models, and what others predicted, in leaderboards."""
 
-from typing import Any
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.options import Help, add_draws, add_output, add_own, reported
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.evaluate.boards import Comparing
+    from ordinate.metrics import Metric
+    from ordinate.tune.ranking import Ranking
+
+EXAMPLES = """examples:
+  ordinate rank -e study --by cem_ord
+  ordinate rank -e study --by quadratic_kappa --external gpt.json --missing drop
+  ordinate rank -e study --by mae --test essays --external 'runs/*.csv' --predicted answer
+  ordinate rank -e study --by cem_ord --format latex -o table.tex
+
+external files join by id: CSV, TSV, JSONL or Parquet with a column of levels or columns p_LEVEL of
+probabilities; JSON {id: level} or {id: {level: p}}. Of probabilities the most probable level counts.
+Items that a file leaves unanswered count as the worst answer, so that leaving out hard items gains
+nothing; --missing drop takes an unanswered item out for all systems, --missing error refuses it.
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""  # noqa: E501 - as wide as the longest line of examples
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    del commands
+    parser = commands.add_parser(
+        "rank",
+        help="rank saved models and external predictions",
+        description="Rank all saved models of an experiment, and predictions of others, on every "
+        "test set: values with intervals, limits of ranks, paired tests of all differences, "
+        "constants and chance beside.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    add_experiment(parser)
+    add = parser.add_argument
+    add("--by", metavar="METRIC", required=True, help="name or expression of the metric")
+    add(
+        "--test",
+        metavar="STEM",
+        action="append",
+        default=[],
+        help="test set, by the name of its file without suffix (default: all); may be repeated",
+    )
+    add(
+        "--model",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="saved model, or how its name alone begins (default: all); may be repeated",
+    )
+    add(
+        "--external",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="file of predictions by id, or a pattern; may be repeated",
+    )
+    add("--predicted", metavar="COL", help="column of the levels in external files")
+    add(
+        "--renormalize",
+        action="store_true",
+        help="accept external probabilities that sum to 0.99 to 1.01 instead of 1",
+    )
+    add(
+        "--missing",
+        choices=("error", "drop", "worst"),
+        default="worst",
+        help="what becomes of items that a system leaves unanswered (default: worst)",
+    )
+    add_draws(parser)
+    add_output(parser)
+    add_own(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Rank, and write the report."""
+    reported(options, options.external, lambda: _ranking(options))
+    return 0
+
+
+def _ranking(options: argparse.Namespace) -> "Ranking":
+    from ordinate.cli.progress import ticking
+    from ordinate.data.answers import AnswerColumns
+    from ordinate.scale import Scale
+    from ordinate.tune.contests import Entering, chosen_tests, one_scale
+    from ordinate.tune.external import read_externals
+    from ordinate.tune.predict import load_all, model_names
+    from ordinate.tune.ranking import Ranking
+
+    metric, how = _metric(options.by), _how(options)
+    experiment = opened(options)
+    stems = chosen_tests(experiment, options.test)
+    others = options.external and not options.model and not model_names(experiment)
+    models = [] if others else load_all(experiment, options.model)
+    declared = None if options.scale is None else Scale.of(options.scale)
+    scale = one_scale(models, declared) or experiment.scale()
+    columns = AnswerColumns(options.id_column, options.predicted)
+    externals = read_externals(options.external, scale, columns, renormalize=options.renormalize)
+    entering = Entering(experiment, scale, models, externals)
+    contests = entering.contests(stems)
+    with ticking("ranking") as tick:
+        return Ranking.of(
+            contests, metric, how, missing=options.missing, notes=entering.notes, tick=tick
+        )
+
+
+def _metric(wanted: str) -> "Metric":
+    from ordinate.metrics import find, split_expressions
+
+    if len(split_expressions(wanted)) != 1:
+        raise BadOption(
+            f"--by takes one metric, not {wanted!r}. `ordinate evaluate -e` shows many."
+        )
+    return find(wanted)
+
+
+def _how(options: argparse.Namespace) -> "Comparing":
+    """Return how to compare, checked before anything is read."""
+    from ordinate.evaluate.boards import Comparing
+
+    how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
+    _ = how.intervals  # refuses a level, draws and a seed that make no sense
+    return how

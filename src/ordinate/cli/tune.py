@@ -1,8 +1,213 @@
-"""`ordinate tune`."""
+"""`ordinate tune`: from labelled data and feature sets to the best model for a metric."""
 
-from typing import Any
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.options import FORMATS, Help, add_output, add_own, load, names, reported
+from ordinate.errors import BadOption
+
+if TYPE_CHECKING:
+    from ordinate.tune.settings import Settings
+
+EXAMPLES = """examples:
+  ordinate tune -e study --metric quadratic_kappa
+  ordinate tune -e study --metric ordinal_mse --top-k 5 --weight-strategy inverse --weight-alpha 0.7
+  ordinate tune -e study --models logistic,svm,lightgbm,vote --stage2-trials 50 --jobs 4
+  ordinate tune -e study --feature-pattern 'tfidf-*' --nested --dry-run
+  ordinate tune -e study --config study/results/cem_ord-0123456789ab/config.toml
+
+A run that was killed goes on where it stopped when the same command is given again.
+
+exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
+"""
+
+# Flags of a run, by what a configuration file may set them to. Those of the report are not kept.
+RUN: dict[str, type] = {
+    "experiment": str,
+    "features_base_dir": str,
+    "label_column": str,
+    "text_column": str,
+    "id_column": str,
+    "group_column": str,
+    "scale": str,
+    "delimiter": str,
+    "encoding": str,
+    "metric": str,
+    "top_k": int,
+    "weight_strategy": str,
+    "weight_alpha": float,
+    "weight_metric": bool,
+    "models": list,
+    "decode": str,
+    "folds": int,
+    "early_discard_threshold": float,
+    "early_discard_percentile": float,
+    "feature_pattern": str,
+    "stage2_trials": int,
+    "timeout": float,
+    "jobs": int,
+    "seed": int,
+    "nested": bool,
+    "train": list,
+    "load": list,
+}
+REPORT: dict[str, type] = {"dry_run": bool, "format": str, "output": str, "force": bool}
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    del commands
+    parser = commands.add_parser(
+        "tune",
+        help="find the best model for a metric, from labelled data and feature sets",
+        description="Screen feature sets with a cheap model, search models on the best of them, "
+        "and save the one that does best by cross-validation for any metric of labels. Test data "
+        "choose nothing: the winner is tested on them once.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    add_experiment(parser, required=False)
+    _add_judging(parser)
+    _add_search(parser)
+    add = parser.add_argument
+    add("--config", metavar="FILE", help="TOML file with any of these flags, such as top-k = 5")
+    add(
+        "--dry-run", action="store_true", default=None, help="say what would be done; write nothing"
+    )
+    add_output(parser)
+    add_own(parser)
+    parser.set_defaults(run=run, format=None, force=None)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    """Add what says how models are fitted and judged; defaults are those of `Settings`."""
+    add = parser.add_argument
+    add("--metric", help="name or expression of one metric of labels (default: cem_ord)")
+    add(
+        "--decode",
+        choices=("metric", "argmax", "average"),
+        help="how probabilities become levels: as the metric rewards, the most probable one, or "
+        "the rounded average (default: metric)",
+    )
+    add("--folds", metavar="K", type=int, help="of cross-validation (default: 5)")
+    add(
+        "--weight-strategy",
+        choices=("equal", "inverse", "inverse_sqrt"),
+        help="weights of levels in fitting (default: equal)",
+    )
+    add(
+        "--weight-alpha",
+        metavar="A",
+        type=float,
+        help="from 0, equal weights, to 1, the strategy alone (default: 1)",
+    )
+    add(
+        "--weight-metric",
+        action=argparse.BooleanOptionalAction,
+        help="weigh items in the metric, too (default: no)",
+    )
+    add("--train", metavar="NAME", action="append", help="training data to use; may be repeated")
+    add("--seed", type=int, help="of folds, models and search (default: 0)")
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    """Add what says how much is searched."""
+    add = parser.add_argument
+    add("--feature-pattern", metavar="GLOB", help="feature sets to use, such as 'tfidf-*'")
+    add("--top-k", metavar="K", type=int, help="feature sets that are searched (default: 5)")
+    add(
+        "--early-discard-threshold",
+        metavar="VALUE",
+        type=float,
+        help="discard sets that screening finds worse than this",
+    )
+    add(
+        "--early-discard-percentile",
+        metavar="P",
+        type=float,
+        help="discard sets that are worse than this percentile of all",
+    )
+    add(
+        "--models",
+        metavar="A,B,…",
+        help="logistic, threshold, frank_hall, naive_bayes, svm, forest, lightgbm, xgboost, "
+        "regression, and vote, which averages the best of the others "
+        "(default: logistic,threshold,lightgbm)",
+    )
+    add(
+        "--stage2-trials",
+        metavar="N",
+        type=int,
+        help="of each feature set with each model (default: 20)",
+    )
+    add("--timeout", metavar="SECONDS", type=float, help="after which no trials are begun")
+    add("--jobs", metavar="N", type=int, help="processes; results do not depend on it (default: 1)")
+    add(
+        "--nested",
+        action=argparse.BooleanOptionalAction,
+        help="estimate without optimism, by repeating the whole choice in each fold (default: no)",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Tune, and write the report."""
+    asked = _asked(options)
+    settings = _settings(asked)
+    options.format, options.force = asked.get("format", "text"), asked.get("force", False)
+    options.output = asked.get("output")
+    reported(options, [options.config], lambda: _result(asked, settings))
+    return 0
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the flags of the command line and of the configuration file."""
+    from ordinate.cli.config import merged
+
+    given = vars(options) | {"load": options.load or None}
+    if options.models is not None:
+        given["models"] = list(names("--models", options.models))
+    asked = merged(given, options.config, RUN | REPORT)
+    if not options.load:
+        load(asked.get("load", ()))
+    if "experiment" not in asked:
+        raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
+    if (form := asked.get("format", "text")) not in FORMATS:
+        raise BadOption(f"--format takes {', '.join(FORMATS)}, not {form!r}.")
+    return asked
+
+
+def _settings(asked: dict[str, Any]) -> "Settings":
+    from dataclasses import fields
+
+    from ordinate.tune.settings import Settings
+
+    return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
+
+
+def _result(asked: dict[str, Any], settings: "Settings") -> Any:
+    from ordinate.cli.config import command, written
+    from ordinate.cli.progress import telling
+    from ordinate.tune.dry_run import dry_run
+    from ordinate.tune.tuning import tune
+
+    experiment = opened(argparse.Namespace(**dict.fromkeys(RUN) | asked))
+    scale = asked.get("scale")
+    if asked.get("dry_run"):
+        return dry_run(experiment, settings, scale=scale)
+    of_run = {name: asked[name] for name in RUN if name in asked}
+    resolved = of_run | settings.to_dict()
+    with telling() as tell:
+        return tune(
+            experiment,
+            settings,
+            scale=scale,
+            command=command("tune", of_run | _joined(of_run)),
+            config=written({name: resolved.get(name) for name in RUN}),
+            tell=tell,
+        )
+
+
+def _joined(asked: dict[str, Any]) -> dict[str, str]:
+    """Return what the command line takes as one word."""
+    return {"models": ",".join(asked["models"])} if "models" in asked else {}

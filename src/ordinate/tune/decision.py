@@ -50,7 +50,8 @@ class Plan:
     one of the other two ways. Probabilities are `recalibrated`: a model that was held back by a
     strong penalty is less sure than it could be, and decoding would take that for doubt. One
     temperature does that; where class weights cannot be undone, or answers are no probabilities,
-    each level has a slope and an offset.
+    each level has a slope and an offset. Scores become probabilities by their odds, and are `cut`
+    where the metric is best if that is wanted.
     """
 
     scale: Scale
@@ -58,6 +59,7 @@ class Plan:
     decode: Decode = "metric"
     scores: bool = False  # whether answers are one number for each item
     recalibrated: Recalibrated = "temperature"
+    cut: bool = False
 
     def __post_init__(self) -> None:
         if self.decode not in get_args(Decode):
@@ -82,7 +84,7 @@ class Plan:
         known = KINDS[kind]
         changed = not known.calibrated or (weighted and not known.likelihood)
         recalibrated: Recalibrated = "vector" if changed else "temperature"
-        return cls(scale, metric, decode, known.gives == "scores", recalibrated)
+        return cls(scale, metric, decode, known.gives == "scores", recalibrated, known.cut)
 
     def fit(self, answers: Any, gold: Positions, class_weights: Floats | None = None) -> "Decision":
         """Learn from out-of-fold answers, in which class weights are undone already.
@@ -111,7 +113,7 @@ class Plan:
             return found
         labels = labels_of(self.scale)[gold]
         try:
-            if self.scores:
+            if self.cut:
                 cuts = CutPoints(self.metric, scale=self.scale).fit(score_column(answers), labels)
                 return replace(found, cuts=cuts.cuts_)
             decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
@@ -216,11 +218,11 @@ class Decision:
         )
 
 
-def rough_levels(answers: Floats, size: int) -> Positions:
+def rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
     """Return levels without a decision, good enough to give a trial up early."""
     if answers.ndim == 2:
         return _most(answers)
-    return np.clip(np.rint(answers), 0, size - 1).astype(np.intp)
+    return _most(Odds.fit(answers, gold, size).probabilities(answers))
 
 
 # --- parts ---------------------------------------------------------------------------------------

@@ -197,6 +197,28 @@ def test_changed_training_data_are_noticed(root, path, rows, message):
         make(Experiment.open(root), MAKER, "words")
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        (
+            "ml-training-data/one.csv",
+            r"another name \(--name\), or remove .*words and make it again",
+        ),
+        ("ml-test-data/test.csv", r"Remove .*words/test, and make them again"),
+    ],
+    ids=["training", "test"],
+)
+def test_reading_features_of_changed_data_says_what_helps(root, path, advice):
+    made = make(Experiment.open(root), MAKER, "words")
+    write(root / path, rows_of(80, 9))
+    changed, stem = Experiment.open(root), path.rpartition("/")[2].removesuffix(".csv")
+    with pytest.raises(BadStore, match=rf"data changed since .*{advice}: ordinate features tfidf"):
+        changed.features("words", stem)
+    shutil.rmtree(made.path if stem == "one" else made.path / stem)
+    make(changed, MAKER, "words")  # as the error says
+    assert changed.features("words", stem).matrix.shape[0] == 9
+
+
 def test_changed_groups_are_noticed(root):
     maker = Tfidf(min_df=1, group_by="topic")
     make(Experiment.open(root), maker)

@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
+from language_models import tiny_model
 from makers import check_promises
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.runs.manifest import Manifest
@@ -12,8 +13,6 @@ from ordinate.tune.features import extras
 from ordinate.tune.features.maker import Items, default_name, maker_of
 from ordinate.tune.features.perplexity import NAMES, FittedPerplexity, Perplexity
 
-LINE = "the cat sat on the mat and the dog ran incomprehensibly"
-END = "<end>"
 TEXTS = ("the cat sat", "", "the dog ran and " * 9, "今天天气很好", "هذا بيت جميل", "\x00\x07", "x")
 
 
@@ -30,37 +29,7 @@ def _one_thread():
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return the folder of a tiny language model with random weights."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-    from transformers.utils import logging
-
-    found = tmp_path_factory.mktemp("models") / "tiny"
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=340,
-        special_tokens=[END],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([LINE] * 3, trainer)
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END)
-    config = GPT2Config(
-        vocab_size=len(fast),
-        n_positions=256,
-        n_embd=16,
-        n_layer=2,
-        n_head=2,
-        bos_token_id=0,
-        eos_token_id=0,
-        initializer_range=0.5,  # random weights of the usual size foresee everything alike
-    )
-    torch.manual_seed(0)
-    logging.disable_progress_bar()
-    GPT2LMHeadModel(config).save_pretrained(found)
-    fast.save_pretrained(found)
-    return found
+    return tiny_model(tmp_path_factory.mktemp("models") / "tiny")
 
 
 @pytest.fixture

@@ -71,8 +71,10 @@ def test_a_level_never_seen_has_probability_zero(name):
     if KINDS[name].gives == "probabilities":
         assert (given[:, [0, 2, 5]] == 0).all()
         assert (given[:, [1, 3, 4]].sum(axis=1)) == pytest.approx(1.0)
-    else:
+    elif name == "regression":
         assert given.mean() == pytest.approx(gold.mean(), abs=0.1)
+    else:
+        assert np.corrcoef(given, gold)[0, 1] > 0.5
 
 
 def test_two_levels_are_enough(name):

@@ -11,7 +11,7 @@ from ordinate.runs.experiment import Experiment
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest
 from ordinate.tune.features.made import SCHEMA, MadeFor
-from ordinate.tune.features.making import MAKER, request_of, unfinished
+from ordinate.tune.features.making import MAKER, changed_parts, request_of, unfinished
 from ordinate.tune.features.store import stored_numbers
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
@@ -76,7 +76,7 @@ def listed(experiment: Experiment) -> Listing:
     """Look at all feature sets of an experiment; nothing is made or mended."""
     sets, notes = [], []
     for name in experiment.feature_sets:
-        notes += _fitted_on(experiment, name)
+        notes += _fitted_on(experiment, name) or _made_of(experiment, name)
         stems = experiment.stems_of(name)
         sets += [_listed(experiment, name, stem) for stem in stems]
         if lacking := [stem for stem in experiment.files if stem not in stems]:
@@ -101,10 +101,23 @@ def _fitted_on(experiment: Experiment, name: str) -> list[str]:
     except OrdinateError as problem:
         return [str(problem)]
     changed = sorted(stem for stem in {*stored, *now} if stored.get(stem) != now.get(stem))
-    if not changed:
-        return []
-    which = ", ".join(changed)
-    return [f"{name} was fitted on other training data than there are now ({which})."]
+    if changed:
+        which = ", ".join(changed)
+        return [f"{name} was fitted on other training data than there are now ({which})."]
+    return []
+
+
+def _made_of(experiment: Experiment, name: str) -> list[str]:
+    """Say whether the parts of a set, or a table that was brought, are still the same.
+
+    Models of others are not looked at: they may be very large.
+    """
+    folder = experiment.features_dir / name / MAKER
+    try:
+        found = changed_parts(experiment, folder) if (folder / MANIFEST).exists() else []
+    except OrdinateError as problem:
+        return [f"{name} cannot be made again: {problem}"]
+    return [f"{name} was made of other parts than there are now: {'; '.join(found)}."] * bool(found)
 
 
 def _listed(experiment: Experiment, name: str, stem: str) -> Listed:

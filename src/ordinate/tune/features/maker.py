@@ -20,6 +20,8 @@ MAKERS = {  # by name: the class in the module of that name
     "lexical": "Lexical",
     "embeddings": "Embeddings",
     "perplexity": "Perplexity",
+    "concat": "Concat",
+    "external": "External",
 }
 NAME = re.compile(r"\w[\w.+-]*")
 LONGEST = 100  # letters of a name
@@ -83,7 +85,7 @@ class Maker(ABC):
     kind: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]] = ()  # whose versions are recorded
     batch: ClassVar[int] = 512  # rows that are made, and kept, at once
-    reads_texts: ClassVar[bool] = True
+    reads_texts: ClassVar[bool] = True  # else they are only counted, where there are some
 
     @property
     @abstractmethod
@@ -115,6 +117,11 @@ class Maker(ABC):
         """Return fingerprints of what it reads besides the data, by name."""
         return {}
 
+    def besides(self, stem: str) -> dict[str, str]:
+        """Return fingerprints of what it reads for one data set besides the data, by name."""
+        del stem
+        return {}
+
     @classmethod
     @abstractmethod
     def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
@@ -136,7 +143,7 @@ def maker_of(kind: str, parameters: dict[str, Any], experiment: "Experiment") ->
     found: type[Maker] = getattr(import_module(f"{__package__}.{kind}"), MAKERS[kind])
     try:
         return found.of(parameters, experiment)
-    except TypeError:
+    except (TypeError, KeyError):
         raise BadStore(f"These are no parameters of {kind}: {brief(parameters)}.") from None
 
 

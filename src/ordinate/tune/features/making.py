@@ -24,6 +24,7 @@ from ordinate.tune.features.maker import (
     Tick,
     checked_name,
     default_name,
+    maker_of,
 )
 from ordinate.tune.features.store import (
     Batches,
@@ -84,7 +85,7 @@ def items_of(data: Dataset, maker: Maker) -> Items:
             f"{brief(data.columns.label)} is the column of the levels: features made of it would "
             "give the answers away. Name another column."
         )
-    texts = data.needed_texts() if maker.reads_texts else ()
+    texts = data.needed_texts() if maker.reads_texts else data.texts or ()
     columns = {name: tuple(data.extra(name)) for name in maker.columns}  # noqa: S610 - no Django
     return Items(data.n, written(texts), data.ids, columns, data.name)
 
@@ -125,12 +126,12 @@ class _Making:
     @cached_property
     def request(self) -> Request:
         data = {stem: self._fingerprint(stem) for stem in self.experiment.training}
-        columns = {
-            f"column {column!r} of {stem}": print_
+        besides = {
+            f"{what} of {stem}": print_
             for stem in data
-            for column, print_ in self._column_prints(stem).items()
+            for what, print_ in self._besides(stem).items()
         }
-        return Request(self.maker.kind, self.maker.parameters, data, self.maker.sources() | columns)
+        return Request(self.maker.kind, self.maker.parameters, data, self.maker.sources() | besides)
 
     @cached_property
     def work(self) -> Path:
@@ -141,9 +142,11 @@ class _Making:
     def _fingerprint(self, stem: str) -> str:
         return self.experiment.dataset(stem).fingerprint
 
-    def _column_prints(self, stem: str) -> dict[str, str]:
-        columns = self.datasets[stem].columns
-        return {name: digest(list(column)) for name, column in columns.items()}
+    def _besides(self, stem: str) -> dict[str, str]:
+        """Return fingerprints of what the rows of a data set are made of besides ids and texts."""
+        columns = self.datasets[stem].columns.items()
+        prints = {f"column {name!r}": digest(list(column)) for name, column in columns}
+        return prints | self.maker.besides(stem)
 
     # --- the way -----------------------------------------------------------------------------
 
@@ -179,13 +182,18 @@ class _Making:
         folder = self.folder / stem
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-        same = manifest.data.get(stem) == self._fingerprint(stem)
-        if not same or manifest.config.get("columns") != self._column_prints(stem):
-            raise BadOutput(
-                f"{self.experiment.dataset(stem).path} has changed since its features in {folder} "
-                f"were made, and nothing is overwritten. Remove {folder} to have them made again, "
-                f"or choose another name: --name {self._other}"
-            )
+        changed = str(self.experiment.dataset(stem).path)
+        if manifest.data.get(stem) == self._fingerprint(stem):
+            known, now = manifest.config.get("besides", {}), self._besides(stem)
+            what = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
+            if not what:
+                return
+            changed = f"{', '.join(what)} of {changed}"
+        raise BadOutput(
+            f"{changed} has changed since its features in {folder} were made, and nothing is "
+            f"overwritten. Remove {folder} to have them made again, or choose another name: "
+            f"--name {self._other}"
+        )
 
     def _refuse(self, differences: list[str]) -> None:
         if differences:
@@ -229,7 +237,7 @@ class _Making:
         self.tick(1.0)
 
     def _batches(self, stem: str) -> Batches:
-        of = digest([stem, self._fingerprint(stem), self._column_prints(stem)])
+        of = digest([stem, self._fingerprint(stem), self._besides(stem)])
         return Batches(self.work / of, self.datasets[stem].n)
 
     def _publish(self, fitted: Fitted, stems: list[str], *, there: bool) -> None:
@@ -260,7 +268,7 @@ class _Making:
                 "zero_rows": zero_rows(matrix),
                 **fitted.odd(items),
             },
-            "columns": self._column_prints(stem),
+            "besides": self._besides(stem),
         }
         self._describe(folder, "features", config, {stem: self._fingerprint(stem)})
 
@@ -301,6 +309,17 @@ def _pooled(parts: list[Items]) -> Items:
 
 def _chained(parts: Any) -> Iterator[Any]:
     return (one for part in parts for one in part)
+
+
+def changed_parts(experiment: Experiment, folder: Path) -> list[str]:
+    """Say what has changed of the sets or tables that the set of a stored maker was made of."""
+    stored = Manifest.read(folder)
+    asked = request_of(stored)
+    maker = maker_of(asked.kind, asked.parameters, experiment)
+    if maker.reads_texts:
+        return []
+    now = _Making(experiment, maker, stored.name, stored.command, lambda _: None)
+    return now.request.differences(asked)
 
 
 def unfinished(experiment: Experiment) -> list[Path]:

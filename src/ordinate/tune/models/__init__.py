@@ -32,7 +32,7 @@ def create(name: str, params: dict[str, Any] | None = None, *, size: int, seed: 
     """Return a model that has learned nothing yet; parameters not given have their defaults.
 
     >>> import numpy as np
-    >>> model = create("threshold", {"penalty": 0.1}, size=4)
+    >>> model = create("logistic", {"C": 100.0}, size=4)
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> fitted = model.fit(features, np.array([0, 0, 1, 1, 3, 3]))
     >>> fitted.answers(features).argmax(axis=1).tolist()

@@ -34,7 +34,8 @@ class Kind:
 
     `space` asks an Optuna trial for every parameter and returns them; `defaults` is one point of
     it. `likelihood` says that class weights can be undone by division; `calibrated` that its
-    probabilities need no recalibration where there are no weights.
+    probabilities are the model's own, and no guess. Scores become levels by their odds, or are
+    `cut` where the metric is best.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Kind:
     gives: Gives = "probabilities"
     likelihood: bool = False
     calibrated: bool = True
+    cut: bool = False
     library: str = "sklearn"
 
     def check(self) -> None:

@@ -20,7 +20,7 @@ def _logistic(params: Params, seed: int) -> Estimated:
 def _threshold(params: Params, _seed: int) -> Estimated:
     from ordinate.tune.models.threshold import OrdinalThreshold  # noqa: PLC0415 - heavy
 
-    return Estimated(OrdinalThreshold(**params, max_iter=STEPS))
+    return Estimated(OrdinalThreshold(**params, max_iter=STEPS), answer=_latent)
 
 
 def _frank_hall(params: Params, _seed: int) -> Estimated:
@@ -52,6 +52,12 @@ def _softmaxed(fitted: Any, matrix: Any) -> Floats:
     if values.ndim == 1:  # of two levels, the value of the higher one
         values = np.column_stack([-values, values])
     return softmax(values, axis=1)
+
+
+def _latent(fitted: Any, matrix: Any) -> Floats:
+    """Return latent scores: with many features, cuts that fit training items fit no others."""
+    scaled = fitted[:-1].transform(matrix) if len(fitted) > 1 else matrix
+    return fitted[-1].latent(scaled)
 
 
 def _predicted(fitted: Any, matrix: Any) -> NDArray[Any]:
@@ -99,7 +105,7 @@ THRESHOLD = Kind(
     _threshold,
     _threshold_space,
     {"penalty": 1.0, "loss": "proportional_odds"},
-    likelihood=True,
+    gives="scores",
 )
 FRANK_HALL = Kind(
     "frank_hall",
@@ -124,4 +130,5 @@ REGRESSION = Kind(
     _ridge_space,
     {"alpha": 1.0},
     gives="scores",
+    cut=True,
 )

@@ -173,7 +173,7 @@ def _tidy(matrix: Any, *, sparse: bool) -> Any:
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Keep sums in one order: threads would add in another, and change last digits."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped] # noqa: PLC0415 - scikit-learn's
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
 
     with threadpool_limits(1):
         yield

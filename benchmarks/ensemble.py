@@ -1,0 +1,295 @@
+"""What a batched ensemble costs: 16 members at once beside 16 single runs, ratios in one run.
+
+    python benchmarks/ensemble.py --write docs/ensemble-benchmark.md     a minute, if nobody else works
+    python benchmarks/ensemble.py --quick                                a smoke test
+
+One thread. Members and single runs have the same seeds, so that their errors are compared in pairs.
+A loop as people write it, with modules and an optimiser of PyTorch, shows what a run costs there.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")  # read when torch is imported
+
+import argparse
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from ordinate.surrogate.ensemble import Ensemble, seeds_of
+from ordinate.surrogate.network import Network
+from ordinate.surrogate.trainer import Training
+from writing import Table, Target, log, markdown, processor, wrapped
+
+Floats = NDArray[np.float64]
+MEMBERS, ROUNDS, EPOCHS, ROWS = 16, 2, 12, 5_625
+WIDTH, DEPTH, BATCH, RATE = 64, 2, 32, 2e-3
+NOISE, SEED = 1.0, 20_240_601
+FASTER = 4.0  # times, which 16 members together should be at least
+
+
+class Parts(NamedTuple):
+    """Features and targets for training, validation and test: 80, 10 and 10 %."""
+
+    train: tuple[Floats, Floats]
+    validation: tuple[Floats, Floats]
+    test: tuple[Floats, Floats]
+
+
+class Cost(NamedTuple):
+    """Seconds on the clock and of the processor."""
+
+    clock: float
+    processor: float
+
+    def __add__(self, other: Any) -> "Cost":
+        return Cost(self.clock + other.clock, self.processor + other.processor)
+
+
+class Round(NamedTuple):
+    """What one round took, and the test RMSE of every member in both ways."""
+
+    batched: Cost
+    single: Cost  # all 16 runs
+    plain: Cost  # one run
+    together: Floats
+    alone: Floats
+    written: float  # RMSE of the loop as people write it
+
+
+def data() -> Parts:
+    """Return rows of Friedman's function of four features in [0, 1], with noise."""
+    rng = np.random.default_rng(SEED)
+    x = rng.random((ROWS, 4))
+    y = 10 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20 * (x[:, 2] - 0.5) ** 2 + 10 * x[:, 3]
+    y += rng.normal(0.0, NOISE, ROWS)
+    first, second = int(0.8 * ROWS), int(0.9 * ROWS)
+    cut = (slice(0, first), slice(first, second), slice(second, None))
+    return Parts(*((x[rows], y[rows]) for rows in cut))
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, Cost]:
+    """Return what a call returns, and what it took."""
+    clock, used = time.perf_counter(), time.process_time()
+    found = call()
+    return found, Cost(time.perf_counter() - clock, time.process_time() - used)
+
+
+def trained(parts: Parts, seeds: list[int], epochs: int) -> Ensemble:
+    """Train a network for each seed; nobody stops early, so that all ways do the same work."""
+    return Ensemble.fit(
+        parts.train,
+        parts.validation,
+        network=Network(4, width=WIDTH, depth=DEPTH),
+        training=Training(epochs=epochs, batch=BATCH, lr=RATE, patience=epochs),
+        seeds=seeds,
+    )
+
+
+def errors(found: Ensemble, parts: Parts) -> Floats:
+    """Return the test RMSE of each member."""
+    x, y = parts.test
+    return np.sqrt(np.square(found.members(x) - y).mean(axis=1))
+
+
+def one_round(parts: Parts, seed: int, members: int, epochs: int) -> Round:
+    """Train members together and one by one."""
+    seeds, single, alone = seeds_of(seed, members), Cost(0.0, 0.0), []
+    ensemble, batched = timed(lambda: trained(parts, seeds, epochs))
+    for each in seeds:
+        found, cost = timed(lambda each=each: trained(parts, [each], epochs))
+        single += cost
+        alone.append(float(errors(found, parts)[0]))
+    written, plain = timed(lambda: by_hand(parts, seed, epochs))
+    return Round(batched, single, plain, errors(ensemble, parts), np.array(alone), written)
+
+
+# --- as people write it --------------------------------------------------------------------------
+
+
+class Block(nn.Module):
+    """A residual block, as a module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up, self.down = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Add what two layers make to what flows by."""
+        return x + self.down(nn.functional.silu(self.up(x)))
+
+
+def by_hand(parts: Parts, seed: int, epochs: int) -> float:
+    """Train the same network with modules and an optimiser of PyTorch; return its test RMSE."""
+    torch.manual_seed(seed)
+    means, stds = (f(parts.train[0], axis=0) for f in (np.mean, np.std))
+    middle, spread = parts.train[1].mean(), parts.train[1].std()
+    x, check, test = (torch.tensor((part[0] - means) / stds).float() for part in parts)
+    y, wanted, _ = (torch.tensor((part[1] - middle) / spread).float() for part in parts)
+    model = nn.Sequential(
+        nn.Linear(4, WIDTH), *(Block() for _ in range(DEPTH)), nn.Linear(WIDTH, 1)
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=1e-4)
+    steps = epochs * -(-len(y) // BATCH)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    best, kept = float("inf"), model.state_dict()
+    for _ in range(epochs):
+        for rows in torch.split(torch.randperm(len(y)), BATCH):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x[rows]).squeeze(-1), y[rows]).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+        with torch.no_grad():
+            error = float(nn.functional.mse_loss(model(check).squeeze(-1), wanted))
+        if error < best:
+            best, kept = error, {name: part.clone() for name, part in model.state_dict().items()}
+    model.load_state_dict(kept)
+    with torch.no_grad():
+        answers = model(test).squeeze(-1).double().numpy() * spread + middle
+    return float(np.sqrt(np.mean((answers - parts.test[1]) ** 2)))
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def interval(differences: Floats) -> tuple[float, float, float]:
+    """Return the mean of differences and its 95 % interval by Student's t."""
+    from scipy.stats import t  # noqa: PLC0415 - only where it is used
+
+    mean, n = float(differences.mean()), len(differences)
+    half = float(t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+    return mean, mean - half, mean + half
+
+
+def welch(first: Floats, second: Floats) -> tuple[float, float, float]:
+    """Return the difference of two means and its 95 % interval by Welch, as if not in pairs."""
+    from scipy.stats import ttest_ind  # noqa: PLC0415 - only where it is used
+
+    found = ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
+    return float(first.mean() - second.mean()), float(found.low), float(found.high)
+
+
+def ratios(rounds: list[Round], part: str) -> list[float]:
+    """Return how many times faster members are together, round by round."""
+    return [getattr(each.single, part) / getattr(each.batched, part) for each in rounds]
+
+
+def targets(rounds: list[Round], members: int) -> list[Target]:
+    """Return what should be reached."""
+    reason = "the processor spends its time on products, not between them"
+    names = {"clock": "on the clock", "processor": "in time of the processor"}
+    return [
+        Target(
+            f"all members together beside {members} single runs, {name}",
+            FASTER,
+            statistics.median(ratios(rounds, part)),
+            reason,
+            at_least=True,
+        )
+        for part, name in names.items()
+    ]
+
+
+def times(rounds: list[Round], members: int) -> Table:
+    """Return what every round took."""
+    return [
+        [
+            str(number),
+            f"{each.batched.clock:.1f}",
+            f"{each.single.clock:.1f}",
+            f"{each.single.clock / each.batched.clock:.2f}",
+            f"{each.batched.processor:.1f}",
+            f"{each.single.processor:.1f}",
+            f"{each.single.processor / each.batched.processor:.2f}",
+            f"{members * each.plain.processor:.1f}",
+        ]
+        for number, each in enumerate(rounds)
+    ]
+
+
+def results(rounds: list[Round]) -> list[str]:
+    """Return the test errors of both ways, and how they differ."""
+    together, alone = (
+        np.concatenate([getattr(r, x) for r in rounds]) for x in ("together", "alone")
+    )
+    rows = [
+        [name, f"{x.mean():.4f}", f"{x.std(ddof=1):.4f}", f"{x.min():.4f}", f"{x.max():.4f}"]
+        for name, x in (("members together", together), ("single runs", alone))
+    ]
+    shown = "{:+.5f} (95 % interval {:+.5f} to {:+.5f})"
+    written = np.mean([each.written for each in rounds])
+    text = (
+        f"Together minus single, in {len(together)} pairs of the same seed: "
+        f"{shown.format(*interval(together - alone))}. As if they were not pairs (Welch): "
+        f"{shown.format(*welch(together, alone))}. The noise alone has an RMSE of {NOISE:g}. The "
+        f"loop as people write it: {written:.4f}, the mean of {len(rounds)} runs."
+    )
+    return [markdown(["way", "mean test RMSE", "spread", "lowest", "highest"], rows), wrapped(text)]
+
+
+def page(rounds: list[Round], members: int, epochs: int) -> str:
+    """Return the whole page in Markdown."""
+    method = (
+        "`python benchmarks/ensemble.py --write docs/ensemble-benchmark.md` writes this page. "
+        f"{members} networks (inlet, {DEPTH} residual blocks of width {WIDTH}, outlet) learn "
+        f"Friedman's function of four features with noise: {ROWS:,} rows, of which 80 % train, "
+        f"10 % validate and 10 % test; {epochs} epochs in batches of {BATCH}, one thread. They are "
+        "trained as one batch, then one by one by the same code with one member and the same "
+        f"seeds: {len(rounds)} rounds of other seeds. Nobody stops early, so that all do the same "
+        "work; of each network the weights of the lowest validation RMSE are tested. A single run "
+        "is no straw man: the last column is what as many runs of a loop with modules, AdamW and "
+        "gradient clipping of PyTorch would take, from one of them in each round. Wider networks "
+        "and larger batches gain less: there the products themselves take the time."
+    )
+    used = ", ".join(f"{name} {version(name)}" for name in ("ordinate", "numpy", "torch"))
+    head = ["round", "together, s", f"{members} runs, s", "ratio"]
+    head += ["together, CPU s", f"{members} runs, CPU s", "ratio", "as people write it, CPU s"]
+    parts = [
+        "# What a batched ensemble costs",
+        wrapped(method),
+        wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
+        "## Targets",
+        markdown(
+            ["what", "target", "measured", "", "why"],
+            [target.row() for target in targets(rounds, members)],
+        ),
+        "## Times",
+        wrapped("On the clock of a machine that others use, too, and of the processor."),
+        markdown(head, times(rounds, members)),
+        "## Results",
+        *results(rounds),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    """Run everything, print the page, and write it where asked to."""
+    parser = argparse.ArgumentParser(description="Measure what a batched ensemble costs.")
+    parser.add_argument("--quick", action="store_true", help="one round of four members")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    options = parser.parse_args()
+    count, members, epochs = (1, 4, 2) if options.quick else (ROUNDS, MEMBERS, EPOCHS)
+    torch.set_num_threads(1)
+    parts, rounds = data(), []
+    trained(parts, [0], 1)  # what is done once only
+    for seed in range(count):
+        rounds.append(one_round(parts, seed, members, epochs))
+        log(f"round {seed}: {ratios(rounds, 'clock')[-1]:.2f} times faster")
+    text = page(rounds, members, epochs)
+    print(text)
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

