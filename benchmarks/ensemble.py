@@ -1,6 +1,6 @@
 """What a batched ensemble costs: 16 members at once beside 16 single runs, ratios in one run.
 
-    python benchmarks/ensemble.py --write docs/ensemble-benchmark.md     a minute, if nobody else works
+    python benchmarks/ensemble.py --write docs/ensemble-benchmark.md     about a minute
     python benchmarks/ensemble.py --quick                                a smoke test
 
 One thread. Members and single runs have the same seeds, so that their errors are compared in pairs.
@@ -27,7 +27,7 @@ from torch import nn
 
 from ordinate.surrogate.ensemble import Ensemble, seeds_of
 from ordinate.surrogate.network import Network
-from ordinate.surrogate.trainer import Training
+from ordinate.surrogate.training import Training
 from writing import Table, Target, log, markdown, processor, wrapped
 
 Floats = NDArray[np.float64]

@@ -96,3 +96,51 @@ def test_the_texts_are_many_for_each_level_and_all_different():
     topics = Counter((row["topic"], row["level"]) for row in rows)
     assert len({topic for topic, _ in topics}) >= 20
     assert all(len({topics[topic, level] for level in levels}) == 1 for topic, _ in topics)
+
+
+# --- densities -----------------------------------------------------------------------------------
+
+
+def test_the_densities_are_those_that_the_generator_makes():
+    from ordinate.examples.densities import densities
+
+    assert path("densities").read_text(encoding="utf-8") == densities()
+    assert "600 rows" in PROVENANCE
+    assert densities(5, seed=1) != densities(5, seed=0)
+
+
+def test_a_density_fulfils_the_equation_of_state():
+    from ordinate.examples.densities import ALKANES, GAS, density
+
+    for substance in ALKANES:
+        for temperature, pressure in [(250.0, 0.2), (450.0, 3.0), (600.0, 50.0)]:
+            v = substance.molar_mass * 1e-3 / density(substance, temperature, pressure)
+            tc, pc = substance.critical_temperature, substance.critical_pressure * 1e6
+            w = substance.acentric
+            kappa = 0.37464 + 1.54226 * w - 0.26992 * w * w
+            a = 0.45724 * (GAS * tc) ** 2 / pc * (1 + kappa * (1 - (temperature / tc) ** 0.5)) ** 2
+            b = 0.07780 * GAS * tc / pc
+            found = GAS * temperature / (v - b) - a / (v * v + 2 * b * v - b * b)
+            assert found * 1e-6 == pytest.approx(pressure, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "boils"), [("propane", 231.0), ("butane", 272.7), ("hexane", 341.9), ("decane", 447.3)]
+)
+def test_substances_boil_where_they_do(name, boils):
+    from ordinate.examples.densities import ALKANES, density
+
+    (substance,) = [each for each in ALKANES if each.name == name]
+    assert density(substance, boils - 4, 0.101325) > 400
+    assert density(substance, boils + 4, 0.101325) < 10
+
+
+def test_the_densities_have_gas_and_liquid_of_every_substance_but_no_order():
+    rows = _rows("densities")
+    by_name = Counter(row["substance"] for row in rows)
+    assert len(by_name) == 10
+    assert min(by_name.values()) >= 30
+    found = [float(row["density"]) for row in rows]
+    assert found != sorted(found)
+    assert 0.2 < sum(value < 100 for value in found) / len(found) < 0.6
+    assert 0 < min(found) < max(found) < 800

@@ -8,7 +8,12 @@ from pathlib import Path
 
 from ordinate.errors import BadInput
 
-NAMES = {"cefr": "cefr_levels.csv", "systems": "cefr_systems.csv", "texts": "cefr_texts.csv"}
+NAMES = {
+    "cefr": "cefr_levels.csv",
+    "systems": "cefr_systems.csv",
+    "texts": "cefr_texts.csv",
+    "densities": "densities.csv",
+}
 TEST_EVERY = 3  # of the texts of a level, each third one is for the test
 
 

@@ -79,9 +79,19 @@ def _manifest(folder: Path, data: Dataset) -> Manifest | None:
         raise BadStore(
             f"The data changed since the features in {folder} were made: {data.path} has the "
             f"fingerprint {data.fingerprint[:12]}, the features are of {made_of[:12]}. Ids and "
-            f"texts count, so other columns of them do, too. Make them again: {manifest.command}"
+            f"texts count, so other columns of them do, too. {_again(folder, data, manifest)}"
         )
     return manifest
+
+
+def _again(folder: Path, data: Dataset, manifest: Manifest) -> str:
+    """Say how to have features again: nothing is overwritten, and makers learn from training."""
+    if data.role == "test":
+        return f"Remove {folder}, and make them again: {manifest.command}"
+    return (
+        "What was learned from other training data has to be learned again: make a set of another "
+        f"name (--name), or remove {folder.parent} and make it again: {manifest.command}"
+    )
 
 
 # --- matching -------------------------------------------------------------------------------------

@@ -36,8 +36,9 @@ def check_lightgbm(text: str) -> None:
 def _check_outputs(facts: dict[str, str], trees: int) -> None:
     """Refuse an objective that would write more probabilities than there is room for."""
     count, step = int(facts["num_class"]), int(facts["num_tree_per_iteration"])
-    wanted = f"multiclass num_class:{count}" if count > 1 else "binary sigmoid:1"
-    if facts["objective"] != wanted or step != count or trees % step:
+    single = ("binary sigmoid:1", "regression")
+    known = (f"multiclass num_class:{count}",) if count > 1 else single
+    if facts["objective"] not in known or step != count or trees % step:
         raise BadStore(f"its objective {facts['objective']!r} does not fit {count} classes")
 
 

@@ -31,6 +31,8 @@ BUILT: dict[str, frozenset[str]] = {
     "NdArrayNode": frozenset({"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64"}),
     "ObjectNode": frozenset(
         {
+            "ordinate.surrogate.models.expansion.KernelExpansion",
+            "ordinate.surrogate.models.trees.BoostedTrees",
             "ordinate.tune.models.frank_hall.FrankHall",
             "ordinate.tune.models.threshold.OrdinalThreshold",
             "sklearn.ensemble._forest.RandomForestClassifier",
@@ -41,6 +43,7 @@ BUILT: dict[str, frozenset[str]] = {
             "sklearn.pipeline.Pipeline",
             "sklearn.preprocessing._data.MinMaxScaler",
             "sklearn.preprocessing._data.StandardScaler",
+            "sklearn.preprocessing._polynomial.PolynomialFeatures",
             "sklearn.svm._classes.LinearSVC",
             "sklearn.tree._classes.DecisionTreeClassifier",
         }

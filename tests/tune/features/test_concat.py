@@ -42,7 +42,7 @@ def concat(experiment, *names):
 
 @pytest.mark.parametrize("names", [("words", "mine"), ("mine", "words", "grouped")])
 def test_the_columns_are_those_of_the_parts_in_order(parts, names):
-    made = make(parts, concat(parts, *names))
+    made = make(parts, concat(parts, *names), batch=3)
     assert made.name == "+".join(names)
     for stem in STEMS:
         own = [parts.features(name, stem) for name in names]

@@ -89,11 +89,12 @@ def minimised(
     from scipy.optimize import minimize  # noqa: PLC0415 - fitting alone needs it
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - the same
 
-    width = matrix.shape[1]
+    features, restored = narrowed(matrix)
+    width = features.shape[1]
     found = minimize(
         objective,
         np.concatenate([np.zeros(width), _start(codes, weights)]),
-        args=(matrix, codes, weights, penalty, loss),
+        args=(features, codes, weights, penalty, loss),
         jac=True,
         method="L-BFGS-B",
         options={
@@ -111,7 +112,25 @@ def minimised(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return found.x[:width], ordered(found.x[width:]), int(found.nit)
+    return restored(found.x[:width]), ordered(found.x[width:]), int(found.nit)
+
+
+def narrowed(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
+    """Return features with no more columns than rows, and the way back to all coefficients.
+
+    A ridge penalty keeps coefficients to sums of rows. So where there are more features than rows,
+    X = U S V' may be fitted as U S, with coefficients of the same length: those of X are V times
+    them. U and S come from the small matrix X X'.
+    """
+    rows, columns = matrix.shape
+    if columns <= rows:
+        return matrix, lambda coefficients: coefficients
+    products = matrix @ matrix.T
+    dense = products if isinstance(products, np.ndarray) else products.toarray()
+    squares, vectors = np.linalg.eigh(dense)
+    kept = squares > max(squares[-1], 0.0) * rows * np.finfo(float).eps
+    roots, vectors = np.sqrt(squares[kept]), vectors[:, kept]
+    return vectors * roots, lambda found: matrix.T @ (vectors @ (found / roots))
 
 
 def levels_between(higher: Floats) -> Floats:
