@@ -36,7 +36,7 @@ def support_vectors(x: Floats, y: Floats, new: Floats, _known: int, _seed: int) 
     """scikit-learn's defaults but for the cost of errors, and for which of them cost nothing."""
     from sklearn import svm  # noqa: PLC0415 - heavy
 
-    return svm.SVR(C=10.0, epsilon=0.02).fit(x, y).predict(new)
+    return np.asarray(svm.SVR(C=10.0, epsilon=0.02).fit(x, y).predict(new))
 
 
 def network(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
@@ -44,14 +44,15 @@ def network(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats
     from sklearn.neural_network import MLPRegressor  # noqa: PLC0415 - heavy
 
     model = MLPRegressor(hidden_layer_sizes=(100, 100), max_iter=1_000, random_state=seed)
-    return model.fit(x, y).predict(new)
+    return np.asarray(model.fit(x, y).predict(new))
 
 
 def histogram_boosting(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
     """scikit-learn's defaults."""
     from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
 
-    return HistGradientBoostingRegressor(random_state=seed).fit(x, y).predict(new)
+    model = HistGradientBoostingRegressor(random_state=seed)
+    return np.asarray(model.fit(x, y).predict(new))
 
 
 def lightgbm(x: Floats, y: Floats, new: Floats, known: int, seed: int) -> Floats:
@@ -62,7 +63,8 @@ def lightgbm(x: Floats, y: Floats, new: Floats, known: int, seed: int) -> Floats
     first = LGBMRegressor(n_estimators=ROUNDS, **settings)
     stop = early_stopping(PATIENCE, verbose=False)
     first.fit(x[:known], y[:known], eval_set=[(x[known:], y[known:])], callbacks=[stop])
-    return LGBMRegressor(n_estimators=first.best_iteration_, **settings).fit(x, y).predict(new)
+    model = LGBMRegressor(n_estimators=first.best_iteration_, **settings)
+    return np.asarray(model.fit(x, y).predict(new))
 
 
 Fit = Callable[[Floats, Floats, Floats, int, int], Floats]

@@ -50,3 +50,9 @@ def test_items_keep_their_rows_and_files_when_some_are_left_out(tmp_path, monkey
     assert kept.row.tolist() == [1, 3, 1, 2]
     assert kept.places[1:] == ["a.csv:3", "b.csv:1", "b.csv:2"]
     assert both.some(np.ones(5, bool)) is both
+
+
+def test_a_row_may_hold_a_text_of_megabytes(tmp_path):
+    path, long = tmp_path / "long.csv", "词" * 700_000
+    path.write_text(f'id,text\na,"{long}"\nb,short\n', encoding="utf-8")
+    assert read_columns([str(path)], [], labels=["text"]).labels["text"].tolist() == [long, "short"]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -34,6 +34,7 @@ SUFFIXES = {
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 HEAD = 1 << 16  # bytes looked at before a file is read
 LINES = 5  # of a text file, by which its delimiter is recognised
+LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}
 T = TypeVar("T")
 
@@ -211,7 +212,8 @@ class Reader:
         sql = (
             f"read_csv({literal(str(path))}, auto_detect=false, header=true, nullstr='', "
             f"delim={literal(columns.delimiter)}, quote='\"', escape='\"', "
-            f"compression='{packing}', columns={{{types}}})"
+            f"compression='{packing}', max_line_size={LONGEST_LINE}, "
+            f"buffer_size={2 * LONGEST_LINE}, columns={{{types}}})"
         )
         return Source(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
 
@@ -252,7 +254,9 @@ def delimiter_of(lines: list[str]) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
     def columns(letter: str) -> tuple[int, int]:
-        sizes = [len(row) for row in csv.reader(lines, delimiter=letter) if row]
+        sizes = []
+        with suppress(csv.Error):  # of a field that is longer than the module takes: a long text
+            sizes += (len(row) for row in csv.reader(lines, delimiter=letter) if row)
         same = len(set(sizes)) == 1 and sizes[0] > 1
         return sizes[0] if same else 0, sizes[0] if sizes else 0
 
