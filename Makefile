@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+DEMO   := build/demo
 PYTEST := -m pytest -q -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -31,11 +32,25 @@ $(VENV)-bench/.bench: pyproject.toml constraints.txt
 $(VENV)-lowest/.test: pyproject.toml constraints-lowest.txt
 	$(call install,$(VENV)-lowest,-c constraints-lowest.txt -e '.[test]',.test)
 
-demo: $(VENV)/.base ## evaluate and compare the shipped examples of CEFR levels
+demo: $(VENV)/.base ## evaluate, compare, tune and predict on the shipped examples
 	$(BIN)/ordinate evaluate "$$($(BIN)/python -m ordinate.examples cefr)" --gold gold --predicted predicted
 	@echo
 	$(BIN)/ordinate compare "$$($(BIN)/python -m ordinate.examples systems)" --gold gold \
 		--systems tfidf,forest,transformer,ensemble --metrics cem_ord
+	@echo
+	@rm -rf $(DEMO)
+	$(BIN)/ordinate init $(DEMO)
+	@echo
+	$(BIN)/ordinate tune -e $(DEMO) --metric cem_ord --stage2-trials 4 --jobs 2
+	@echo
+	$(BIN)/ordinate predict -e $(DEMO)
+	@echo
+	$(BIN)/ordinate evaluate -e $(DEMO)
+	@echo
+	$(BIN)/ordinate rank -e $(DEMO) --by cem_ord
+	@echo
+	$(BIN)/ordinate surrogate tune "$$($(BIN)/python -m ordinate.examples densities)" --target density \
+		--unit kg/m³ --preset minimal -o $(DEMO)/densities
 
 lint: $(VENV)/.test ## style, types and import rules
 	$(BIN)/ruff check .

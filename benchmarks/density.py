@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 SEEDS = [0, 1, 2, 3, 4]
 SECONDS, PROCESSES = 180.0, 2  # of searching, for each split
 SETTINGS = Settings(jobs=PROCESSES, timeout=SECONDS)
-QUICK = Settings(preset="minimal", trials=1, folds=2, jobs=PROCESSES, timeout=20.0)
+QUICK = Settings(preset="minimal", trials=1, folds=2, jobs=PROCESSES, timeout=60.0)
 QUICK_ROWS = 800
 SHIFTS = [("SigH", "high"), ("target", "high")]  # what is kept apart: a tenth of the rows
 TARGET = "density"

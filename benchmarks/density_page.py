@@ -192,13 +192,9 @@ INTERVALS = (
 
 
 def shown(one: Estimate, digits: int = 2, *, sign: str = "") -> str:
-    """Return a value with its limits."""
-    return " ".join(
-        [
-            f"{one.value:{sign}.{digits}f}",
-            f"({one.low:{sign}.{digits}f} to {one.high:{sign}.{digits}f})",
-        ]
-    )
+    """Return a value with its limits, where it has any."""
+    value, low, high = (f"{x:{sign}.{digits}f}" for x in (one.value, one.low, one.high))
+    return value if np.isnan(one.low) else f"{value} ({low} to {high})"
 
 
 def _digits(metric: str) -> int:

@@ -20,7 +20,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 README = "README.txt"  # written last: without it, a folder is not finished
 TRAINING, TEST = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
 SETS = ("tfidf-word", "tfidf-char")
-LEFT = (".ordinate-", ".making-", ".lock")  # what a killed run leaves begins so
+LEFT = (".ordinate-", ".ordinate.", ".making-", ".lock")  # what a killed run leaves begins so
 EXPLAINED = """An experiment folder of Ordinate.
 
 ml-training-data/  labelled texts to learn from: CSV files with id, level and text

@@ -2,12 +2,12 @@
 
 import glob
 import os
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ordinate.errors import BadOption, BadOutput, brief
+from ordinate.runs import files
 
 
 @contextmanager
@@ -19,19 +19,8 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
     if wanted is None:
         yield None
         return
-    path = _target(wanted, force=force)
-    try:
-        handle, name = tempfile.mkstemp(path.suffix, ".ordinate-", path.parent)
-    except OSError as problem:
-        raise BadOutput(f"{brief(wanted)} cannot be written: {problem.strerror}.") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with files.replacing(_target(wanted, force=force), prefix=files.UNLOCKED) as temporary:
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def keep_apart(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
@@ -69,9 +58,3 @@ def _target(wanted: str, *, force: bool) -> Path:
     if there and not force:
         raise BadOutput(f"{wanted} exists already. Pass --force to overwrite it.")
     return path
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -141,7 +141,13 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         type=int,
         help="of each feature set with each model (default: 20)",
     )
-    add("--timeout", metavar="SECONDS", type=float, help="after which no trials are begun")
+    add(
+        "--timeout",
+        metavar="SECONDS",
+        type=float,
+        help="of the whole run, after which a study gets no further batch of four trials; every "
+        "study gets its first one",
+    )
     add("--jobs", metavar="N", type=int, help="processes; results do not depend on it (default: 1)")
     add(
         "--nested",

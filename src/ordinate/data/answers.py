@@ -15,7 +15,8 @@ from ordinate.data.sources import Reader, Source, open_sources, read
 from ordinate.errors import BadInput, brief
 
 Given = tuple[str | None, Any]  # an id, and a label or probabilities by level
-IDS = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id", "row")
+IDS = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id")
+ROW = "row"  # its number, where items have no ids
 ANSWERS = (*USUAL["predicted"], "answer", "level")
 LEVELS = (*ANSWERS, "label", "cefr_level", "cefr_label", "cefr")
 PREFIX = "p_"  # before a level, in the names of columns of probabilities
@@ -83,7 +84,7 @@ class _Reading:
     def _table(self, source: Source) -> tuple[list[Given], str | None]:
         """Return ids and answers of a file with columns; its answers go before probabilities."""
         named = self.columns.id if self.columns.id in source.columns else None
-        by = self._column(source, named, IDS, "the ids of the items", "--id-column")
+        by = self._column(source, named, (*IDS, ROW), "the ids of the items", "--id-column")
         spread = [name for name in source.columns if name.startswith(PREFIX)]
         # Beside probabilities, a column called label is rather the gold one.
         if self.columns.level is None and spread and not _usual(source, ANSWERS):

@@ -254,7 +254,7 @@ def delimiter_of(lines: list[str]) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
     def columns(letter: str) -> tuple[int, int]:
-        sizes = []
+        sizes: list[int] = []
         with suppress(csv.Error):  # of a field that is longer than the module takes: a long text
             sizes += (len(row) for row in csv.reader(lines, delimiter=letter) if row)
         same = len(set(sizes)) == 1 and sizes[0] > 1

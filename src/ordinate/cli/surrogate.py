@@ -1,0 +1,449 @@
+"""`ordinate surrogate`: from a table of numbers to a tuned regression model in real units."""
+
+import argparse
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ordinate.cli.options import FORMATS, Help, add_output, add_text, delimiter, names, reported
+from ordinate.errors import BadInput, BadOption
+
+if TYPE_CHECKING:
+    from ordinate.surrogate.data import Table
+    from ordinate.surrogate.settings import Settings
+
+ROOT = "surrogate_results"
+CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
+
+EXAMPLES = f"""examples:
+  ordinate surrogate tune densities.csv --target density --unit kg/m³
+  ordinate surrogate tune densities.csv --target density --model lightgbm,svr --trials 20 --jobs 2
+  ordinate surrogate tune densities.csv --target density --timeout 180 --shift pressure -o results
+  ordinate surrogate train densities.csv --target density --model gp -o gp
+  ordinate surrogate ensemble densities.csv --target density --model gp,svr,lightgbm -o three
+  ordinate surrogate predict results new.csv -o predictions.csv
+  ordinate surrogate analyze results --format json
+  ordinate surrogate compare results gp three
+
+ordinate surrogate COMMAND --help explains a command.
+
+{CODES}"""
+
+# Flags of a run, by what a configuration file may set them to. Those of the report are not kept.
+RUN: dict[str, type] = {
+    "data": str,
+    "target": str,
+    "unit": str,
+    "features": list,
+    "group": str,
+    "delimiter": str,
+    "encoding": str,
+    "model": list,
+    "preset": str,
+    "trials": int,
+    "folds": int,
+    "epochs": int,
+    "blend": str,
+    "lattice": str,
+    "alpha": float,
+    "shift": str,
+    "shift_share": float,
+    "shift_end": str,
+    "timeout": float,
+    "jobs": int,
+    "seed": int,
+    "params": str,
+    "params_of": str,
+    "members": int,
+    "output": str,
+}
+LISTS = ("features", "model")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command and its sub-commands to the parser."""
+    parser = commands.add_parser(
+        "surrogate",
+        help="find the best regression model for a table of numbers",
+        description="Tune, train, blend and ask models that predict a quantity from numbers, with "
+        "errors and intervals in its unit.",
+        epilog=EXAMPLES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    several = parser.add_subparsers(dest="surrogate", metavar="COMMAND", required=True)
+    _add_tune(several)
+    _add_train(several)
+    _add_ensemble(several)
+    _add_predict(several)
+    _add_analyze(several)
+    _add_compare(several)
+
+
+def _parser(commands: Any, name: str, what: str, description: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=description,
+        epilog=CODES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    return parser
+
+
+# --- runs ----------------------------------------------------------------------------------------
+
+
+def _add_tune(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "tune",
+        "search models, blend the best of each kind, test the winner",
+        "Search models of several kinds, blend the best of each, and save them. Choices are made "
+        "by rows that are held out of the fits; the rows of the test choose nothing. A run that "
+        "was killed goes on where it stopped when the same command is given again.",
+    )
+    _add_data(parser)
+    add = parser.add_argument
+    add(
+        "--model",
+        metavar="A,B,…",
+        help="auto, or some of mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge "
+        "(default: auto, as the preset says)",
+    )
+    add(
+        "--preset",
+        choices=("minimal", "balanced", "thorough"),
+        help="how much is tried (default: balanced)",
+    )
+    add("--trials", metavar="N", type=int, help="of each kind of model")
+    add(
+        "--blend",
+        choices=("auto", "always", "never"),
+        help="blend the best of each kind: if that is better on held-out rows, always, or never "
+        "(default: auto)",
+    )
+    add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
+    _add_judging(parser)
+    parser.set_defaults(run=run_tune)
+
+
+def _add_train(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "train",
+        "fit one model with given parameters, and test it",
+        "Fit one kind of model with its defaults, with parameters of your own, or with those that "
+        "a search found, and test it.",
+    )
+    _add_data(parser)
+    add = parser.add_argument
+    add("--model", metavar="KIND", help="kind of model (default: that of --params-of)")
+    add("--params", metavar="JSON", help="""parameters, such as '{"degree": 3}'""")
+    add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
+    _add_judging(parser)
+    parser.set_defaults(run=run_train)
+
+
+def _add_ensemble(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "ensemble",
+        "fit several kinds of models, and blend them",
+        "Fit several kinds of models with their defaults or with the parameters that a search "
+        "found, and blend them with weights learned on held-out rows.",
+    )
+    _add_data(parser)
+    add = parser.add_argument
+    add("--model", metavar="A,B,…", help="kinds of models (default: those of --params-of)")
+    add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
+    add("--members", metavar="N", type=int, help="networks that mlp trains as one batch")
+    _add_judging(parser)
+    parser.set_defaults(run=run_ensemble)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("data", nargs="?", metavar="DATA", help="CSV or Parquet, a row for each item")
+    add("--target", metavar="COL", help="column of the quantity to predict")
+    add("--unit", help="of the target, such as kg/m³")
+    add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
+    add("--group", metavar="COL", help="column of rows that belong together, and stay together")
+    add_text(parser)
+
+
+def _add_judging(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add(
+        "--folds",
+        metavar="K",
+        type=int,
+        help="in which rows are held out in turn, to choose by; 0: choose by the validation rows "
+        "(default: as the preset says)",
+    )
+    add("--epochs", metavar="N", type=int, help="of networks, at most")
+    add(
+        "--lattice",
+        choices=("auto", "always", "never"),
+        help="tell models which rows have only values that repeat, as on a lattice: if that is "
+        "better on held-out rows, always, or never (default: auto)",
+    )
+    add("--alpha", type=float, help="share of targets outside their intervals (default: 0.1)")
+    add(
+        "--shift",
+        metavar="COL",
+        help="keep the extreme region of a column (target: of the target) apart, as a second test",
+    )
+    add("--shift-share", metavar="SHARE", type=float, help="of rows in it (default: 0.1)")
+    add("--shift-end", choices=("high", "low"), help="at which end it lies (default: high)")
+    add("--jobs", metavar="N", type=int, help="processes; results do not depend on it (default: 1)")
+    add("--seed", type=int, help="of splits, models and search (default: 0)")
+    add("--config", metavar="FILE", help="TOML file with any of these flags, such as folds = 5")
+    add("-o", "--output", metavar="DIR", help=f"results folder (default: ./{ROOT})")
+    add("--format", choices=FORMATS, default="text", help="how to write the report")
+
+
+def run_tune(options: argparse.Namespace) -> int:
+    """Search, and print the report."""
+    asked = _asked(options)
+    return _ran("tune", options, asked, _settings(asked))
+
+
+def run_train(options: argparse.Namespace) -> int:
+    """Fit one model, and print the report."""
+    asked = _asked(options)
+    found = _tuned(asked)
+    kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
+    if len(kinds) != 1:
+        known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
+        raise BadOption(f"Which kind of model? Name one with --model.{known}")
+    params = _params(asked.get("params"), found.get(kinds[0], {})) | _epochs(kinds[0], asked)
+    settings = _settings(
+        asked | {"model": kinds}, trials=1, blend="never", fixed={kinds[0]: params}
+    )
+    return _ran("train", options, asked, settings)
+
+
+def run_ensemble(options: argparse.Namespace) -> int:
+    """Fit several kinds of models, blend them, and print the report."""
+    asked = _asked(options)
+    found = _tuned(asked)
+    kinds = asked.get("model") or list(found)
+    if len(kinds) < 2:
+        raise BadOption("Which kinds of models? Name two or more with --model, such as gp,svr.")
+    fixed = {kind: found.get(kind, {}) | _epochs(kind, asked) for kind in kinds}
+    if "members" in asked:
+        if "mlp" not in fixed:
+            raise BadOption("--members is for networks: name mlp in --model, too.")
+        fixed["mlp"]["members"] = asked["members"]
+    settings = _settings(asked | {"model": kinds}, trials=1, blend="always", fixed=fixed)
+    return _ran("ensemble", options, asked, settings)
+
+
+def _asked(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the flags of the command line and of the configuration file."""
+    from ordinate.cli.config import merged
+
+    given = dict(vars(options))
+    for name in LISTS:
+        if given.get(name) is not None:
+            given[name] = list(names(f"--{name}", given[name]))
+    asked = merged(given, options.config, RUN)
+    for name, how in (("data", "Name its file: DATA"), ("target", "Name its column: --target COL")):
+        if name not in asked:
+            raise BadOption(f"Which {name}? {how}.")
+    return asked
+
+
+def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
+    from dataclasses import fields
+
+    from ordinate.surrogate.settings import Settings
+
+    known = {one.name for one in fields(Settings) if one.init}
+    return Settings(**{name: x for name, x in asked.items() if name in known} | further)
+
+
+def _epochs(kind: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the limit on epochs that was asked for, for kinds that have epochs."""
+    return {"epochs": asked["epochs"]} if kind == "mlp" and "epochs" in asked else {}
+
+
+def _params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
+    import json
+
+    if text is None:
+        return tuned
+    try:
+        found = json.loads(text)
+    except ValueError as problem:
+        raise BadOption(f"--params takes a JSON object, and that is none: {problem}") from None
+    if not isinstance(found, dict):
+        raise BadOption(f"--params takes a JSON object, not {text!r}.")
+    return tuned | found
+
+
+def _tuned(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the parameters that a search found, whole, by kind of model."""
+    from pathlib import Path
+
+    from ordinate.surrogate.kept import latest
+
+    if "params_of" not in asked:
+        return {}
+    studies = latest(Path(asked["params_of"]))["studies"]
+    return {one["model"]: one["best"]["params"] for one in studies if one["best"]}
+
+
+def _ran(
+    name: str, options: argparse.Namespace, asked: dict[str, Any], settings: "Settings"
+) -> int:
+    from ordinate.cli.config import written
+    from ordinate.cli.progress import telling
+    from ordinate.report import render
+    from ordinate.surrogate.tuning import tune
+
+    table = _table(asked)
+    plain = settings.to_dict()
+    plain["model"] = [plain["model"]] if isinstance(plain["model"], str) else plain["model"]
+    resolved = asked | {key: x for key, x in plain.items() if key in RUN}
+    with telling() as tell:
+        result = tune(
+            table,
+            asked.get("output", ROOT),
+            settings,
+            unit=asked.get("unit"),
+            command=_command(name, asked),
+            config=written({key: resolved.get(key) for key in RUN}),
+            tell=tell,
+        )
+    sys.stdout.write(render(result, options.format))
+    return 0
+
+
+def _command(name: str, asked: dict[str, Any]) -> str:
+    """Return the command line that says the same."""
+    from ordinate.cli.config import command
+
+    joined = {key: ",".join(asked[key]) for key in LISTS if key in asked}
+    rest = {key: x for key, x in (asked | joined).items() if key != "data"}
+    flags = command(name, rest).removeprefix(f"ordinate {name}")
+    return f"ordinate surrogate {name} {shlex.quote(asked['data'])}{flags}"
+
+
+def _table(asked: dict[str, Any]) -> "Table":
+    from ordinate.surrogate.data import read_table
+
+    return read_table(
+        asked["data"],
+        asked["target"],
+        features=asked.get("features"),
+        group=asked.get("group"),
+        delimiter=delimiter(asked.get("delimiter")),
+        encoding=asked.get("encoding"),
+    )
+
+
+# --- what was found ------------------------------------------------------------------------------
+
+
+def _add_predict(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "predict",
+        "predict new rows with a saved surrogate",
+        "Predict new rows with their intervals. Columns: row, prediction, lower, upper and, where "
+        "members of an ensemble lie apart, spread.",
+    )
+    add = parser.add_argument
+    add("results", metavar="DIR", help="results folder of a search")
+    add("data", metavar="DATA", help="CSV or Parquet with the columns that were learned from")
+    add(
+        "--name",
+        metavar="NAME",
+        help="saved surrogate, or how its name alone begins (default: the latest winner)",
+    )
+    add("--alpha", type=float, help="share of targets outside their intervals (default: as tuned)")
+    add_text(parser)
+    add("-o", "--output", metavar="OUT", help=".csv or .parquet (default: CSV, standard output)")
+    add("--force", action="store_true", help="overwrite existing outputs")
+    parser.set_defaults(run=run_predict)
+
+
+def run_predict(options: argparse.Namespace) -> int:
+    """Predict, and write the predictions."""
+    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.report import flat
+    from ordinate.surrogate.predict import check_suffix
+
+    if options.output is not None:
+        check_suffix(options.output)
+    keep_apart([options.data], [options.output])
+    with replacing(options.output, force=options.force) as out:
+        found = _predictions(options)
+        if out is None:
+            sys.stdout.write(flat.render(found.rows()))
+        else:
+            found.write(out)
+    for note in found.notes:
+        sys.stderr.write(f"{note}\n")
+    return 0
+
+
+def _predictions(options: argparse.Namespace) -> Any:
+    from ordinate.decide.conformal import check_alpha
+    from ordinate.surrogate.data import read_features
+    from ordinate.surrogate.predict import load_surrogate
+
+    if options.alpha is not None:
+        check_alpha(options.alpha)
+    surrogate = load_surrogate(options.results, options.name)
+    separator = delimiter(options.delimiter)
+    features = read_features(
+        options.data, surrogate.features, delimiter=separator, encoding=options.encoding
+    )
+    return surrogate.predict(features, options.alpha)
+
+
+def _add_analyze(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "analyze",
+        "show what a search found",
+        "Show the measures of a search with their intervals, which parameters mattered, and how "
+        "fits went (learning curves as data: --format json or csv).",
+    )
+    parser.add_argument("results", metavar="DIR", nargs="?", default=ROOT, help="results folder")
+    add_output(parser)
+    parser.set_defaults(run=run_analyze)
+
+
+def run_analyze(options: argparse.Namespace) -> int:
+    """Analyse, and write the report."""
+    from ordinate.surrogate.analyze import analyze
+
+    reported(options, [], lambda: analyze(options.results))
+    return 0
+
+
+def _add_compare(commands: Any) -> None:
+    parser = _parser(
+        commands,
+        "compare",
+        "compare the winners of several searches, or the finalists of one",
+        "Compare surrogates on the same test rows: differences of RMSE, MAE and R² with intervals.",
+    )
+    parser.add_argument("results", metavar="DIR", nargs="+", help="results folders")
+    add_output(parser)
+    parser.set_defaults(run=run_compare)
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Compare, and write the report."""
+    from ordinate.surrogate.analyze import compare
+
+    if len(set(options.results)) < len(options.results):
+        raise BadInput("The same results folder is named twice.")
+    reported(options, [], lambda: compare(options.results))
+    return 0

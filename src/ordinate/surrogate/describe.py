@@ -1,0 +1,149 @@
+"""A search for a surrogate in words and grids."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ordinate.evaluate.value_grids import limits, number
+from ordinate.inference.result import Estimate
+from ordinate.report import Document, Grid
+from ordinate.report.document import Cell
+from ordinate.surrogate.results import STATES, Finalist, HeldOut, Searched, Tuning
+
+FLATTERED = (
+    "Intervals take rows as independent, and the model as given. The best of many is flattered by "
+    "the rows that chose it: go by the test."
+)
+
+
+def describe(result: Tuning) -> Document:
+    """Return the report: the data, the search, the winner, its tests, and what to keep in mind."""
+    blocks: list[str | Grid] = [_source(result), *result.source.notes, _search(result)]
+    blocks += [*_parameters(result), _winner(result), summary_grid(result.summary())]
+    for test in result.tests:
+        blocks += _test(result, test)
+    blocks += [FLATTERED, _fitted(result), *result.notes]
+    unit = f" in {result.source.unit}" if result.source.unit else ""
+    title = f"Surrogate of {result.source.target}{unit} from {result.source.n:,} rows"
+    return Document(title, tuple(blocks))
+
+
+def _source(result: Tuning) -> str:
+    source, asked = result.source, result.settings
+    read = f"Read from {source.path}. " if source.path else ""
+    rows = ", ".join(f"{count:,} {name}" for name, count in source.sizes.items())
+    groups = "" if source.groups is None else f" in {source.groups:,} groups, kept whole"
+    judged = "Judged by the validation rows"
+    if asked.folds:
+        rows_in = "training rows" if source.apart else "training and validation rows"
+        judged = f"Judged in {asked.folds} folds of the {rows_in}"
+    return (
+        f"{read}Features: {', '.join(source.features)}. Split: {source.split}: {rows}{groups}. "
+        f"{judged}, seed {asked.seed}."
+    )
+
+
+def _search(result: Tuning) -> Grid:
+    unit = f" ({result.source.unit})" if result.source.unit else ""
+    header = ("model", f"rmse{unit}", "95 % interval", f"mae{unit}", "r2", *STATES)
+    rows = [_searched(one) for one in result.searched]
+    if result.blend:
+        rows.append(("blend", *_judged(result.blend), None, None, None))
+    title = "Search: the best trial of each kind, by rows that were held out"
+    return Grid(title, header, tuple(rows))
+
+
+def _searched(one: Searched) -> tuple[Cell, ...]:
+    complete, *others = map(one.count, STATES)
+    return (one.kind, *_judged(one.best), f"{complete} of {one.wanted}", *others)
+
+
+def _judged(one: Finalist | None) -> tuple[Cell, ...]:
+    if one is None:
+        return ("none", None, None, None)
+    found = one.judged.metrics
+    mae, r2 = number(found["mae"].value), number(found["r2"].value)
+    return (number(one.rmse.value), limits(one.rmse), mae, r2)
+
+
+def _parameters(result: Tuning) -> list[str]:
+    return [f"{one.name}: {_spelled(_params(result, one))}." for one in result.finalists]
+
+
+def _params(result: Tuning, one: Finalist) -> Mapping[str, Any]:
+    kinds = {each.name: each.kind for each in result.finalists}
+    members = zip(one.members, one.weights, strict=True)
+    return {kinds[name]: weight for name, weight in members} if one.members else one.params
+
+
+def _spelled(params: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in params.items()
+    )
+
+
+def _winner(result: Tuning) -> str:
+    won, unit = result.winner, f" {result.source.unit}" if result.source.unit else ""
+    reach = limits(won.rmse)
+    interval = f" ({reach})" if reach else ""
+    return f"The winner is {won.name}: RMSE {number(won.rmse.value)}{unit}{interval}, held out."
+
+
+def summary_grid(rows: list[dict[str, Any]]) -> Grid:
+    """Return measures with their intervals, from plain values."""
+    cells = tuple(
+        (row["measure"], number(_float(row["value"])), _limits(row), row["unit"]) for row in rows
+    )
+    return Grid("Summary", ("measure", "value", "95 % interval", "unit"), cells)
+
+
+def _limits(row: Mapping[str, Any]) -> Cell:
+    if row["low"] is None or row["high"] is None:
+        return row["note"]
+    return limits(Estimate(row["value"], row["low"], row["high"], row["method"]))
+
+
+def _float(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
+    """Return the winner beside the other finalists, on rows that chose none of them."""
+    promised = 100 * (1 - result.settings.alpha)
+    held = 100 * test.values.predictive["interval_coverage"].value
+    told = (
+        f"{test.name}, {test.what}: {promised:g} % intervals of the winner hold {held:.1f} % of "
+        f"{test.values.table.n:,} targets."
+    )
+    if test.comparison is None:
+        return [told]
+    kinds = {one.name: one.kind for one in result.finalists}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            kinds[name],
+            *(number(found[metric].value) for metric in ("rmse", "mae", "r2")),
+            "winner" if name == result.winner.name else None,
+        )
+        for name, found in test.comparison.models.items()
+    )
+    title = f"{test.name.capitalize()}: all finalists, when the choice was made"
+    return [told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
+
+
+def _fitted(result: Tuning) -> str:
+    if result.source.apart:
+        return (
+            "Saved models were fitted on all training rows. Their intervals are calibrated on the "
+            "validation rows, which have been used for nothing else: they hold what they promise, "
+            "for rows from where these come from."
+        )
+    if result.settings.folds:
+        return (
+            "Saved models were fitted on training and validation rows, which are too few to keep "
+            "some apart for the intervals. These are calibrated on rows that were held out in "
+            "turn, of fits on fewer rows: take them as approximate."
+        )
+    return (
+        "Saved models were fitted on training rows; their intervals are calibrated on validation "
+        "rows, by which models were chosen, too."
+    )

@@ -1,0 +1,103 @@
+"""One fit: what a worker is given, and what it answers for rows that the fit has not seen."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadValues
+from ordinate.surrogate.inputs import Inputs
+from ordinate.surrogate.models import Model, create_model, kind_of, load_model
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops early
+STEPS = {"rounds", "epochs"}  # parameters of kinds that learn step by step
+DATA = "data"  # under which name workers keep the table
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Features of all rows, and targets of those that may be learned from; others have none."""
+
+    features: Floats
+    targets: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model to be fitted: on which rows, and when to stop by which; and whom to answer."""
+
+    kind: str
+    params: Mapping[str, Any]
+    seed: int
+    rows: Rows
+    stop: Rows  # for early stopping; kinds that do not stop early learn from them, too
+    asked: tuple[Rows, ...] = ()
+    lattice: bool = False  # whether a model is told which rows lie on the lattice
+    folder: str | None = None  # where to save the model
+    flipped: bool = False  # whether rows are asked as if they came from the other source
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Predictions in the unit of the target, one array for each that was asked, and spreads."""
+
+    predictions: tuple[Floats, ...]
+    spreads: tuple[Floats, ...] | None  # inside models that are ensembles
+    notes: tuple[str, ...] = ()
+    curve: Curve = field(default_factory=list)
+    inputs: dict[str, Any] = field(default_factory=dict)
+
+
+def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
+    """Fit a model and answer; the normalisation is that of the rows that it learns from."""
+    data: Data = kept[DATA]
+    early = stops_early(task.kind)
+    rows = task.rows if early else np.concatenate([task.rows, task.stop])
+    inputs = Inputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
+    model = create_model(task.kind, dict(task.params), seed=task.seed)
+    model.fit(*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
+    real = inputs.scaled.target.denormalize_errors
+    curve = [(step, float(real(x))) for step, x in model.curve]
+    if task.folder is not None:
+        folder = Path(task.folder)
+        folder.mkdir()
+        model.save(folder)
+        model = load_model(folder)  # what is asked is what was saved
+    asking = replace(inputs, flipped=task.flipped)
+    found = [answered(model, asking, data.features[some]) for some in task.asked]
+    for predictions, _ in found:
+        if not np.isfinite(predictions).all():
+            raise BadValues(f"{task.kind} predicts values that are not finite.")
+    spreads = tuple(spread for _, spread in found if spread is not None)
+    return Answers(
+        tuple(predictions for predictions, _ in found),
+        spreads if len(spreads) == len(found) and found else None,
+        model.notes,
+        curve,
+        inputs.to_dict(),
+    )
+
+
+def stops_early(kind: str) -> bool:
+    """Tell whether a kind learns step by step, and needs rows by which to stop."""
+    return not STEPS.isdisjoint(kind_of(kind).defaults)
+
+
+def answered(model: Model, inputs: Inputs, features: Floats) -> tuple[Floats, Floats | None]:
+    """Return predictions in the unit of the target and, of ensembles, their spread."""
+    x, target = inputs.of(features), inputs.scaled.target
+    predictions = np.asarray(target.denormalize(model.predict(x)), float)
+    inside: Callable[[Floats], Floats] | None = getattr(model, "spread", None)
+    if inside is None:
+        return predictions, None
+    return predictions, np.asarray(target.denormalize_errors(inside(x)), float)
+
+
+def _given(inputs: Inputs, data: Data, rows: Rows) -> tuple[Floats, Floats]:
+    targets = inputs.scaled.target.normalize(data.targets[rows])
+    return inputs.of(data.features[rows]), np.asarray(targets, float)

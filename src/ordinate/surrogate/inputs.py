@@ -1,0 +1,88 @@
+"""Inputs: what a model is given of a row, as the training rows define it.
+
+Rows often come from two sources, such as a lattice of round values and points between them, and
+the sources may differ in more than their inputs. Whether all values of a row are among those that
+repeat in training tells them apart, and can be one more input.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadStore
+from ordinate.surrogate.data import Scaled
+
+Floats = NDArray[np.float64]
+OFTEN = 5  # a value that occurs more often in training repeats
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The values of each feature that repeat in training.
+
+    >>> x = np.array([[1.0, 2.0]] * 6 + [[0.3, 2.0], [1.0, 0.7]])
+    >>> Lattice.fit(x).holds(x).tolist()
+    [True, True, True, True, True, True, False, False]
+    """
+
+    values: tuple[Floats, ...]  # by feature, sorted
+
+    @classmethod
+    def fit(cls, features: Floats) -> Self:
+        """Find the values that repeat."""
+        found = []
+        for column in features.T:
+            values, counts = np.unique(column, return_counts=True)
+            found.append(values[counts > OFTEN])
+        return cls(tuple(found))
+
+    def holds(self, features: Any) -> NDArray[np.bool_]:
+        """Tell of each row whether all its values repeat."""
+        x = np.asarray(features, float)
+        on = [np.isin(column, values) for column, values in zip(x.T, self.values, strict=True)]
+        return np.all(on, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Normalised features, and whether a row lies on the lattice, if that is an input."""
+
+    scaled: Scaled
+    lattice: Lattice | None = None
+    flipped: bool = False  # as if rows on the lattice lay beside it, and the others on it
+
+    @classmethod
+    def fit(cls, features: Floats, targets: Floats, *, lattice: bool) -> Self:
+        """Learn both from the rows of a fit alone."""
+        return cls(Scaled.fit(features, targets), Lattice.fit(features) if lattice else None)
+
+    def of(self, features: Any) -> Floats:
+        """Return what a model is given."""
+        x = self.scaled.features(features)
+        if self.lattice is None:
+            return x
+        on = np.where(self.lattice.holds(features) != self.flipped, 1.0, -1.0)
+        return np.column_stack([x, on])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        lattice = None if self.lattice is None else [one.tolist() for one in self.lattice.values]
+        return {"scaled": self.scaled.to_dict(), "lattice": lattice}
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the inputs of a stored surrogate."""
+        scaled = Scaled.from_dict(stored.get("scaled") or {})
+        values = stored.get("lattice")
+        if values is None:
+            return cls(scaled)
+        try:
+            lattice = Lattice(tuple(np.array(column, float).reshape(-1) for column in values))
+        except (TypeError, ValueError):
+            lattice = Lattice(())
+        if len(lattice.values) != len(scaled.means):
+            raise BadStore("What is stored is no lattice of the features: train again.")
+        return cls(scaled, lattice)

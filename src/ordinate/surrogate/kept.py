@@ -1,0 +1,35 @@
+"""The files of a results folder: where a run writes, and how they are read again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ordinate.errors import BadInput, BadStore, brief
+
+RUNS = "runs"
+RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
+CONFIG, TESTED = "config.toml", "test_predictions.json"
+
+
+def latest(root: Path) -> dict[str, Any]:
+    """Return the results of the latest run."""
+    return read(root, RESULTS)
+
+
+def read(root: Path, name: str) -> dict[str, Any]:
+    """Return one of the files of the latest run."""
+    path = root / name
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise BadInput(
+            f"{root} has no {name}: no search was finished there. Make one with: "
+            f"ordinate surrogate tune DATA --target COLUMN -o {root}"
+        ) from None
+    except OSError as problem:
+        raise BadInput(f"{path} cannot be read: {problem.strerror}.") from None
+    except (ValueError, RecursionError) as problem:
+        raise BadStore(f"{path} is no JSON: {brief(str(problem))}") from None
+    if not isinstance(found, dict) or found.get("task") != "surrogate":
+        raise BadStore(f"{path} was not written by ordinate surrogate.")
+    return found

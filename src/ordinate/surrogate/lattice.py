@@ -1,0 +1,99 @@
+"""Whether rows on a lattice differ from the others, as rows that were held out tell."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ordinate.evaluate.value_grids import number
+from ordinate.metrics import find
+from ordinate.summary.moments import Moments
+from ordinate.surrogate.bench import Bench, Candidate
+from ordinate.surrogate.fitting import Fit, Floats, fit
+from ordinate.surrogate.inputs import Lattice
+from ordinate.surrogate.models import kind_of
+from ordinate.surrogate.splits import Split
+
+JUDGE = "kernel_ridge"  # smooth, and quick: it cannot tell a lattice by itself, as trees can
+SHARES = (0.05, 0.95)  # of rows on the lattice: with fewer on either side there is nothing to tell
+MOST = 2_000  # rows on which it is judged
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of a lattice: the share of rows on it, and what telling it is worth."""
+
+    share: float
+    used: bool
+    told: float = float("nan")  # RMSE of a smooth model that is told
+    untold: float = float("nan")
+    gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
+
+    def note(self, unit: str | None) -> str:
+        """Say what was found, and what was done."""
+        of = f" {unit}" if unit else ""
+        head = f"{self.share:.0%} of the rows lie on a lattice: each of their values repeats."
+        if np.isnan(self.told):
+            return f"{head} Models are told which, as was asked."
+        side = "lower" if self.gap < 0 else "higher"
+        judged = (
+            f"On it the target is {side} by {number(abs(self.gap))}{of} at the same inputs "
+            f"(median), and a smooth model that is told has RMSE {number(self.told)} instead of "
+            f"{number(self.untold)}{of} on held-out rows."
+        )
+        done = (
+            "So models are told which rows these are: it says where rows come from, and is no law."
+            if self.used
+            else "Models are not told."
+        )
+        return f"{head} {judged} {done}"
+
+
+def look(bench: Bench) -> Found | None:
+    """Return what the rows that are not for the test show of a lattice, if there is one."""
+    asked, rows = bench.settings.lattice, bench.known
+    if asked == "never":
+        return None
+    features = bench.table.features[rows]
+    share = float(Lattice.fit(features).holds(features).mean())
+    if asked == "always":
+        return Found(share, used=True)
+    if not SHARES[0] <= share <= SHARES[1]:
+        return None
+    return _judged(bench, share)
+
+
+def _judged(bench: Bench, share: float) -> Found:
+    """Fit a smooth model that is told, and one that is not, on the same parts.
+
+    The one that is told also says what it would predict for each row on the other side.
+    """
+    small = replace(bench, split=_fewer(bench), made={})
+    aware = replace(small, lattice=True)
+    candidate = Candidate(JUDGE, dict(kind_of(JUDGE).defaults))
+    fits = [small.tasks(candidate), aware.tasks(candidate)]
+    fits.append([replace(task, flipped=True) for task in fits[1]])
+    untold, told, other = (_answers(bench, tasks) for tasks in fits)
+    features = small.table.features
+    on = Lattice.fit(features[small.known]).holds(features[small.held])
+    gap = float(np.median(np.where(on, told - other, other - told)))
+    knowing, unknowing = (_rmse(small.targets, predictions) for predictions in (told, untold))
+    return Found(share, knowing < unknowing, knowing, unknowing, gap)
+
+
+def _rmse(targets: Floats, predictions: Floats) -> float:
+    return float(find("rmse", Moments)(Moments.of(targets, predictions)))
+
+
+def _fewer(bench: Bench) -> Split:
+    """Return the split with no more rows than a judgement needs; rows apart stay apart."""
+    split, room = bench.split, min(1.0, MOST / len(bench.known))
+    train = split.train[: max(2, int(room * len(split.train)))]
+    validation = split.validation
+    if not bench.apart:
+        validation = validation[: max(min(2, len(validation)), int(room * len(validation)))]
+    return replace(split, train=train, validation=validation, test=split.test[:0])
+
+
+def _answers(bench: Bench, tasks: list[Fit]) -> Floats:
+    found = bench.workers.map(fit, tasks)
+    return np.concatenate([one.predictions[0] for one in found])

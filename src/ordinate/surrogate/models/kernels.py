@@ -1,0 +1,159 @@
+"""Kernel models: Gaussian process, kernel ridge and support vectors, all kept as expansions."""
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ordinate.surrogate.models.expansion import KernelExpansion, kernel
+from ordinate.surrogate.models.model import Floats, Model, Tick
+
+EXACT = 5000  # rows: an exact solution for more takes minutes and gigabytes
+VECTORS = 10_000  # rows for support vectors
+TINY = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
+SMOOTH = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
+
+
+class Expanded(Model):
+    """A model whose fitted form is an expansion over rows seen in training."""
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return fitted.predict(x)
+
+    def _sound(self, fitted: Any) -> bool:
+        return isinstance(fitted, KernelExpansion) and fitted.sound(self.width)
+
+
+class GaussianProcess(Expanded):
+    """Mean of a Gaussian process; length scales and noise maximise the marginal likelihood.
+
+    They are found on `rows` training rows drawn at random, for the time grows with their cube. The
+    prediction then uses all rows, up to 5,000.
+    """
+
+    name: ClassVar = "gp"
+    title: ClassVar = "Gaussian process"
+    defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Shape of the kernel, rows for the likelihood, and where the noise starts."""
+        return {
+            "kernel": trial.suggest_categorical("kernel", ["matern52", "matern32", "rbf"]),
+            "rows": trial.suggest_int("rows", 300, 1200, log=True),
+            "noise": trial.suggest_float("noise", 1e-3, 0.1, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        rng = np.random.default_rng(self.seed)
+        offset = float(y.mean())
+        few = _drawn(len(y), min(int(self.params["rows"]), 2000), rng)
+        height, lengths, noise = self._likely(x[few], y[few] - offset)
+        kept = _drawn(len(y), EXACT, rng)
+        _tell(len(y), EXACT)
+        weights = _solved(self.params["kernel"], x[kept], y[kept] - offset, lengths, noise / height)
+        return KernelExpansion(self.params["kernel"], x[kept], weights, lengths, offset)
+
+    def _likely(self, x: Floats, y: Floats) -> tuple[float, Floats, float]:
+        """Return height, length scales and noise of the largest marginal likelihood."""
+        from sklearn.gaussian_process import (  # noqa: PLC0415 - heavy, and optional
+            GaussianProcessRegressor,
+            kernels,
+        )
+
+        ones, bounds = np.ones(x.shape[1]), (0.05, 100.0)
+        if (name := self.params["kernel"]) == "rbf":
+            shape = kernels.RBF(ones, bounds)
+        else:
+            shape = kernels.Matern(ones, bounds, nu=SMOOTH[name])
+        height = kernels.ConstantKernel(1.0, (1e-2, 1e3))
+        noise = kernels.WhiteKernel(float(self.params["noise"]), (1e-6, 1.0))
+        process = GaussianProcessRegressor(height * shape + noise, alpha=TINY, random_state=0)
+        found = process.fit(x, y).kernel_
+        lengths = np.broadcast_to(np.asarray(found.k1.k2.length_scale, float), x.shape[1]).copy()
+        return float(found.k1.k1.constant_value), lengths, float(found.k2.noise_level)
+
+
+class KernelRidge(Expanded):
+    """Ridge regression on kernels of one width for all features."""
+
+    name: ClassVar = "kernel_ridge"
+    title: ClassVar = "Kernel ridge"
+    library: ClassVar = "scipy"
+    defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Shape and width of the kernel, and the penalty."""
+        shapes = ["matern52", "matern32", "rbf", "laplace"]
+        return {
+            "kernel": trial.suggest_categorical("kernel", shapes),
+            "width": trial.suggest_float("width", 0.3, 30.0, log=True),
+            "penalty": trial.suggest_float("penalty", 1e-6, 1.0, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        shape, offset = self.params["kernel"], float(y.mean())
+        lengths = np.full(x.shape[1], float(self.params["width"]))
+        kept = _drawn(len(y), EXACT, np.random.default_rng(self.seed))
+        _tell(len(y), EXACT)
+        penalty = float(self.params["penalty"])
+        weights = _solved(shape, x[kept], y[kept] - offset, lengths, penalty)
+        return KernelExpansion(shape, x[kept], weights, lengths, offset)
+
+
+class SupportVectors(Expanded):
+    """Support vector regression with a Gaussian kernel: errors below epsilon cost nothing."""
+
+    name: ClassVar = "svr"
+    title: ClassVar = "Support vector regression"
+    defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Width of the kernel, cost of errors, and what counts as none."""
+        return {
+            "width": trial.suggest_float("width", 0.3, 10.0, log=True),
+            "cost": trial.suggest_float("cost", 0.3, 300.0, log=True),
+            "epsilon": trial.suggest_float("epsilon", 0.003, 0.3, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
+
+        width = float(self.params["width"])
+        kept = _drawn(len(y), VECTORS, np.random.default_rng(self.seed))
+        _tell(len(y), VECTORS)
+        cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
+        machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
+        machine.fit(x[kept], y[kept])
+        return KernelExpansion(
+            "rbf",
+            machine.support_vectors_.copy(),
+            machine.dual_coef_[0].copy(),
+            np.full(x.shape[1], width),
+            float(machine.intercept_[0]),
+        )
+
+
+def _drawn(n: int, most: int, rng: np.random.Generator) -> Any:
+    """Return all rows, or as many as there may be, drawn at random."""
+    return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _tell(n: int, most: int) -> None:
+    if n > most:
+        warnings.warn(
+            f"Of {n:,} training rows {most:,} were used, drawn at random: more take too long.",
+            stacklevel=2,
+        )
+
+
+def _solved(shape: str, x: Floats, y: Floats, lengths: Floats, penalty: float) -> Floats:
+    """Return the weights that solve (kernel + penalty) w = y."""
+    from scipy.linalg import cho_factor, cho_solve  # noqa: PLC0415 - heavy, and optional
+
+    matrix = kernel(shape, x, x, lengths)
+    matrix[np.diag_indices_from(matrix)] += penalty + TINY
+    factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+    return np.asarray(cho_solve(factor, y, check_finite=False))

@@ -1,0 +1,75 @@
+"""Values far from all others: reported, never dropped."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.surrogate.data import Table
+
+FAR = 6.0  # robust standard deviations from the median
+SHOWN = 5  # rows that are named
+NORMAL = 1.482602218505602  # σ of a normal distribution over its median absolute deviation
+NORMAL_MEAN = 1.2533141373155001  # σ over its mean absolute deviation
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """The far values of a column: how many, and the farthest, rows from 1 as in the file."""
+
+    column: str
+    count: int
+    rows: tuple[int, ...]
+    values: tuple[float, ...]
+    distances: tuple[float, ...]  # in robust standard deviations
+
+    @property
+    def note(self) -> str:
+        """What a report says of them."""
+        shown = ", ".join(
+            f"row {row} ({value:.6g}, {z:+.1f} σ)"
+            for row, value, z in zip(self.rows, self.values, self.distances, strict=True)
+        )
+        more = f" and {self.count - len(self.rows):,} more" if self.count > len(self.rows) else ""
+        values = "value lies" if self.count == 1 else "values lie"
+        return f"{self.count:,} {values} far from the others in {self.column!r}: {shown}{more}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in vars(self).items()}
+
+
+def outliers(table: Table, far: float = FAR) -> list[Outliers]:
+    """Return the columns with values far from their median, the target first.
+
+    >>> from ordinate.surrogate.data import make_table
+    >>> table = make_table([[float(k)] for k in range(30)], [*range(29), 900.0])
+    >>> outliers(table)[0].note
+    "1 value lies far from the others in 'target': row 30 (900, +79.6 σ)."
+    """
+    found = (_far(name, table.column(name), far) for name in (table.target_name, *table.names))
+    return [each for each in found if each is not None]
+
+
+def _far(name: str, column: NDArray[np.float64], far: float) -> Outliers | None:
+    z = robust_z(column)
+    rows = np.flatnonzero(np.abs(z) > far)
+    if not len(rows):
+        return None
+    worst = rows[np.argsort(-np.abs(z[rows]), kind="stable")][:SHOWN]
+    shown = (tuple((worst + 1).tolist()), tuple(column[worst].tolist()), tuple(z[worst].tolist()))
+    return Outliers(name, len(rows), *shown)
+
+
+def robust_z(column: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return distances from the median in robust standard deviations.
+
+    Where more than half of the values are equal, the mean absolute deviation takes the place of
+    the median one.
+    """
+    gaps = column - np.median(column)
+    scale = NORMAL * np.median(np.abs(gaps))
+    if scale == 0:
+        scale = NORMAL_MEAN * np.abs(gaps).mean()
+    return gaps / scale if scale > 0 else np.zeros(len(column))

@@ -1,0 +1,165 @@
+"""Saved surrogates: read with care, and asked for predictions with their intervals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ordinate.data.engine import connect
+from ordinate.data.sources import literal
+from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
+from ordinate.report import flat
+from ordinate.runs.files import inside
+from ordinate.runs.manifest import Manifest
+from ordinate.surrogate.fitting import Floats, answered
+from ordinate.surrogate.inputs import Inputs
+from ordinate.surrogate.kept import latest
+from ordinate.surrogate.models import Model, load_model
+from ordinate.surrogate.store import BLEND, KIND, MODEL, MODELS
+from ordinate.surrogate.uncertainty import Calibration, spread_of
+
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions with their intervals, row by row; `spread` is how far members lie apart."""
+
+    values: Floats
+    lower: Floats
+    upper: Floats
+    spread: Floats | None
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a file of predictions."""
+        found = {"row": np.arange(1, len(self) + 1), "prediction": self.values}
+        found |= {"lower": self.lower, "upper": self.upper}
+        return found if self.spread is None else found | {"spread": self.spread}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each row."""
+        columns = {name: column.tolist() for name, column in self.columns().items()}
+        return [
+            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        ]
+
+    def write(self, path: Path) -> None:
+        """Write CSV or Parquet, by the suffix of the path."""
+        check_suffix(str(path))
+        if path.suffix.lower() in CSV:
+            path.write_bytes(flat.render(self.rows()).encode())  # the same bytes on every machine
+            return
+        with connect() as connection:
+            connection.register("predictions", self.columns())
+            target = literal(str(path))
+            connection.execute(f"COPY predictions TO {target} (FORMAT parquet)")
+
+
+def check_suffix(path: str) -> None:
+    """Refuse a file that is neither CSV nor Parquet, before any work is done."""
+    if Path(path).suffix.lower() not in (*CSV, *PARQUET):
+        raise BadOption(f"Predictions are written as .csv or .parquet, not as {brief(path)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """A saved surrogate: a model, or a blend of several, with what calibrates its intervals."""
+
+    name: str
+    config: Mapping[str, Any]
+    calibration: Calibration
+    models: tuple[tuple[Model, Inputs], ...]
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns that it needs, in their order."""
+        return tuple(self.config["features"])
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its predictions."""
+        return self.config["unit"]
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each model."""
+        return np.asarray(self.config.get("weights", [1.0]), float)
+
+    def predict(self, features: Any, alpha: float | None = None) -> Predictions:
+        """Predict rows of features [N, d] in the order of the names.
+
+        The intervals leave out a share alpha of new targets, if rows come from where those of the
+        training data came from.
+        """
+        x = np.asarray(features, float)
+        if x.ndim != 2 or x.shape[1] != len(self.features):
+            raise BadInput(
+                f"{self.name} takes rows of {len(self.features)} features "
+                f"({', '.join(self.features)}), not an array of the shape {x.shape}."
+            )
+        level = float(self.config["alpha"]) if alpha is None else alpha
+        values, spread = self._answered(x)
+        band = self.calibration.intervals(values, spread, alpha=level)
+        return Predictions(values, band.lower, band.upper, spread, level, band.notes)
+
+    def _answered(self, x: Floats) -> tuple[Floats, Floats | None]:
+        found = [answered(model, inputs, x) for model, inputs in self.models]
+        if "weights" not in self.config:
+            return found[0]
+        table = np.column_stack([values for values, _ in found])
+        own = [np.zeros(len(x)) if spread is None else spread for _, spread in found]
+        spread = spread_of(table, self.weights, np.column_stack(own))
+        return table @ self.weights, spread
+
+
+def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
+    """Return a saved surrogate by its name or how its name alone begins; else the latest winner."""
+    home = Path(root)
+    called = _found(home, latest(home)["winner"] if name is None else name)
+    config, calibration, folder = _opened(home, called)
+    members = config["members"] if config["model"] == BLEND else [called]
+    models = []
+    for member in members:
+        own, _, folder = (config, None, folder) if member == called else _opened(home, member)
+        models.append((load_model(folder / MODEL), Inputs.from_dict(own["inputs"])))
+    return Surrogate(called, config, calibration, tuple(models))
+
+
+def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
+    """Return what a folder says of itself, once it is what its manifest lists."""
+    folder = inside(root, MODELS, name)
+    manifest = Manifest.read(folder)
+    if manifest.kind != KIND:
+        raise BadStore(f"{folder} holds a {brief(manifest.kind)}, and no surrogate.")
+    manifest.verify(folder)
+    config = manifest.config
+    needed = ["model", "features", "target", "unit", "alpha"]
+    needed += ["members", "weights"] if config.get("model") == BLEND else ["inputs", "params"]
+    if lacking := [key for key in needed if key not in config]:
+        raise BadStore(f"The manifest of {folder} does not say: {', '.join(lacking)}.")
+    return config, Calibration.load(folder), folder
+
+
+def _found(root: Path, wanted: str) -> str:
+    """Return the one name that begins so."""
+    folder = root / MODELS
+    names = sorted(path.parent.name for path in folder.glob("[!.]*/manifest.json"))
+    if not names:
+        raise BadInput(f"{root} holds no surrogate. Make one with: ordinate surrogate tune")
+    if wanted in names:
+        return wanted
+    fitting = [name for name in names if name.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise BadOption(f"Several surrogates begin with {brief(wanted)}: {', '.join(fitting)}.")
+    near = suggest(wanted, names)
+    raise BadOption(f"There is no surrogate {brief(wanted)}.{near} There are: {', '.join(names)}.")

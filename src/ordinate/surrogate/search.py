@@ -1,0 +1,269 @@
+"""The search: the defaults of every kind of model first, then trials of each in turn."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import OrdinateError
+from ordinate.metrics import find
+from ordinate.report.document import shown
+from ordinate.runs.files import digest, inside
+from ordinate.runs.study import Asked, Batch, Study
+from ordinate.runs.trials import Trial
+from ordinate.summary.moments import Moments
+from ordinate.summary.normalization import Normalization
+from ordinate.surrogate.bench import Bench, Candidate, Made
+from ordinate.surrogate.fitting import Answers, Fit, Floats, fit
+from ordinate.surrogate.models import kind_of
+
+STAGE = "searching"
+STUDIES = "studies.db"
+CAUTION = 1.25  # a trial may take so much longer than those before
+MORE_ROWS = 1.5  # a fit on all rows takes so much longer than one on all parts but one
+
+
+@dataclass(frozen=True)
+class Explored:
+    """One kind of model, and the trials that were made of it."""
+
+    kind: str
+    trials: tuple[Trial, ...]
+    best: Trial | None
+
+
+@dataclass
+class _Live:
+    """A trial that is being made: its fits, and the answers of the parts that are done."""
+
+    asked: Asked
+    candidate: Candidate
+    tasks: list[Fit]
+    answers: list[Answers] = field(default_factory=list)
+
+
+class Clock:
+    """Tells how many trials there is time for, going by those of the kind so far.
+
+    The last fits of the best trials need their time, too, which is set aside.
+    """
+
+    def __init__(self, seconds: float | None, parts: int = 1, jobs: int = 1) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._parts, self._jobs = parts, jobs
+        self._took: dict[str, float] = {}  # seconds of a trial, by kind
+
+    def affords(self, kind: str, wanted: int) -> int:
+        """Return how many of the wanted trials there is time for; nobody knows the first one's."""
+        if self._end is None:
+            return wanted
+        left = self._end - time.monotonic() - self._last_fits()
+        took = self._took.get(kind)
+        return min(
+            wanted, int(left > 0.0) if took is None else max(0, int(left / (CAUTION * took)))
+        )
+
+    def note(self, kind: str, seconds: float) -> None:
+        """Take how long a trial took."""
+        self._took[kind] = seconds
+
+    def _last_fits(self) -> float:
+        fits = [took / self._parts for took in self._took.values()]
+        return MORE_ROWS * max(sum(fits), self._jobs * max(fits, default=0.0))
+
+
+def search(bench: Bench, clock: Clock) -> tuple[list[Explored], bool]:
+    """Make the trials of every kind, and say whether all of them were made.
+
+    The defaults of each kind come first; then kinds take turns, a batch each, so that a timeout
+    leaves none of them behind.
+    """
+    asked = bench.settings
+    studies = {kind: _study(bench, kind) for kind in asked.kinds}
+    for kind, study in studies.items():
+        first = not any(one.trials for one in studies.values())  # is made, so there is a model
+        _turn(bench, kind, study, clock, 1, forced=first)
+        _tell(bench, studies)
+    left = [kind for kind, study in studies.items() if study.trials]
+    while left:
+        left = [kind for kind in left if _next(bench, kind, studies[kind], clock)]
+        _tell(bench, studies)
+    found = [_explored(bench, kind, study) for kind, study in studies.items()]
+    return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
+
+
+def _study(bench: Bench, kind: str) -> Study:
+    fixed = bench.settings.fixed.get(kind)
+    further: dict[str, Any] = {"kind": kind, "epochs": _epochs(bench, kind)}
+    if fixed is not None:
+        further["params"] = digest(fixed)
+    return Study.open(
+        inside(bench.root, STUDIES),
+        f"{kind}/{bench.code(further)}",
+        direction="minimize",
+        seed=bench.settings.seed,
+    )
+
+
+def _epochs(bench: Bench, kind: str) -> dict[str, Any]:
+    """Return the limit on epochs, for kinds that have epochs."""
+    return {"epochs": bench.settings.epochs} if "epochs" in kind_of(kind).defaults else {}
+
+
+def _explored(bench: Bench, kind: str, study: Study) -> Explored:
+    """Return the trials that were asked for; earlier runs may have made more."""
+    trials = tuple(study.trials[: bench.settings.wanted(kind)])
+    complete = [trial for trial in trials if trial.value is not None]
+    best = min(complete, key=lambda trial: round(trial.value or 0.0, 12), default=None)
+    return Explored(kind, trials, best)
+
+
+def _tell(bench: Bench, studies: dict[str, Study]) -> None:
+    found = {kind: study.trials for kind, study in studies.items()}
+    wanted = sum(bench.settings.wanted(kind) for kind in studies)
+    done = sum(min(len(made), bench.settings.wanted(kind)) for kind, made in found.items())
+    values = [trial.value for made in found.values() for trial in made if trial.value is not None]
+    unit = f" {bench.unit}" if bench.unit else ""
+    best = f"best RMSE {shown(min(values))}{unit}" if values else ""
+    bench.tell(STAGE, done / wanted, best)
+
+
+# --- one batch -----------------------------------------------------------------------------------
+
+
+def _next(bench: Bench, kind: str, study: Study, clock: Clock) -> bool:
+    """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
+    begun = len(study.trials) // study.batch
+    return _turn(bench, kind, study, clock, (begun + 1) * study.batch)
+
+
+def _turn(
+    bench: Bench, kind: str, study: Study, clock: Clock, end: int, *, forced: bool = False
+) -> bool:
+    """Make the trials of a kind up to a number, or as many as there is time for."""
+    done = len(study.trials)
+    count = min(end, bench.settings.wanted(kind)) - done
+    if count > 0 and not forced:
+        count = clock.affords(kind, count)
+    if count < 1:
+        return False
+    started = time.monotonic()
+    for batch in _batches(bench, study, kind, done + count):
+        _make(bench, kind, batch)
+    clock.note(kind, (time.monotonic() - started) / count)
+    return True
+
+
+def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batch]:
+    known, epochs = kind_of(kind), _epochs(bench, kind)
+    fixed = bench.settings.fixed.get(kind)
+
+    def space(trial: Any) -> dict[str, Any]:
+        return dict(fixed) if fixed is not None else known.space(trial) | epochs
+
+    defaults = [] if fixed is not None else [dict(known.defaults)]
+    return study.batches(space, total, defaults=defaults)
+
+
+def _make(bench: Bench, kind: str, batch: Batch) -> None:
+    live = []
+    for asked in batch.asked:
+        candidate = Candidate(kind, asked.params)
+        live.append(_Live(asked, candidate, bench.tasks(candidate)))
+    done = 0
+    while live and done < len(bench.parts):
+        # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
+        ahead = max(1, bench.workers.jobs // len(live))
+        parts = range(done, min(done + ahead, len(bench.parts)))
+        live = _after_parts(bench, batch, parts, live)
+        done = parts.stop
+    for trial in live:
+        _finish(bench, batch, trial)
+    batch.close()
+
+
+def _after_parts(bench: Bench, batch: Batch, parts: range, live: list[_Live]) -> list[_Live]:
+    """Fit some parts of all trials side by side, and return those that are worth the next one."""
+    tasks = [trial.tasks[part] for trial in live for part in parts]
+    found = iter(bench.workers.attempt(fit, tasks))
+    fitted = [(trial, [next(found) for _ in parts]) for trial in live]
+    return [trial for trial, answers in fitted if _goes_on(bench, batch, trial, answers)]
+
+
+def _goes_on(
+    bench: Bench, batch: Batch, trial: _Live, found: Sequence[Answers | OrdinateError]
+) -> bool:
+    """Take the answers of some parts in order, and say whether the trial is worth going on."""
+    for answers in found:
+        if isinstance(answers, OrdinateError):
+            batch.finish(trial.asked.number, None, failed=str(answers))
+            return False
+        trial.answers.append(answers)
+        done = len(trial.answers)
+        if done < len(bench.parts):
+            so_far = bench.rmse(_held(trial.answers))
+            if batch.report(trial.asked.number, done, so_far):
+                batch.finish(trial.asked.number, None)
+                return False
+    return True
+
+
+def _held(answers: Sequence[Answers]) -> Floats:
+    return np.concatenate([one.predictions[0] for one in answers])
+
+
+def _finish(bench: Bench, batch: Batch, trial: _Live) -> None:
+    """Take the RMSE of all held-out rows, and note what the test says, which decides nothing."""
+    made = joined(bench, trial.candidate, trial.answers)
+    bench.remember(trial.candidate, made)
+    attributes = _of_held(bench, made.predictions) | _of_test(bench, trial.answers)
+    curves = [one.curve for one in trial.answers if one.curve]
+    if curves:
+        attributes["curves"] = curves
+    batch.finish(trial.asked.number, made.value, attributes=attributes)
+
+
+def joined(bench: Bench, candidate: Candidate, answers: Sequence[Answers]) -> Made:
+    """Return what a candidate predicts for all held-out rows, and what that is worth."""
+    predictions = _held(answers)
+    inside = [one.spreads[0] for one in answers if one.spreads is not None]
+    spread = np.concatenate(inside) if len(inside) == len(answers) else None
+    return Made(bench.rmse(predictions), candidate.params, predictions, spread)
+
+
+def _of_held(bench: Bench, predictions: Floats) -> dict[str, Any]:
+    table, training = bench.moments(predictions), _training(bench)
+    rmse, mae, r2 = (float(find(name, Moments)(table)) for name in ("rmse", "mae", "r2"))
+    return {
+        "validation_rmse": training.normalize_errors(rmse),
+        "validation_rmse_denorm": rmse,
+        "validation_mae_denorm": mae,
+        "validation_r2_score": _number(r2),
+    }
+
+
+def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
+    """Return what the average of the models of all parts is worth on the test rows."""
+    rows = bench.split.test
+    if not len(rows):
+        return {}
+    average = np.mean([one.predictions[1] for one in answers], axis=0)
+    table = Moments.of(bench.table.target[rows], average)
+    rmse, mae, r2 = (float(find(name, Moments)(table)) for name in ("rmse", "mae", "r2"))
+    return {
+        "test_rmse": _training(bench).normalize_errors(rmse),
+        "test_rmse_denorm": rmse,
+        "mae_denorm": mae,
+        "r2_score": _number(r2),
+        "r2_pct": _number(100.0 * r2),
+    }
+
+
+def _training(bench: Bench) -> Normalization:
+    return Normalization.fit(bench.table.target[bench.split.train])
+
+
+def _number(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -1,0 +1,216 @@
+"""Which rows are for training, validation and test: the same for every trial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadOption, NoItems
+from ordinate.surrogate.data import Table
+
+Rows = NDArray[np.intp]
+End = Literal["high", "low"]
+SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
+PARTS = ("training", "validation", "test")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of a table by what they are for; no row is in two parts.
+
+    Rows come in shuffled order, for files are often sorted by the target.
+    """
+
+    train: Rows = field(repr=False)
+    validation: Rows = field(repr=False)
+    test: Rows = field(repr=False)
+    name: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows each part has."""
+        return {part: len(rows) for part, rows in self.parts.items()}
+
+    @property
+    def parts(self) -> dict[str, Rows]:
+        """The rows by the name of their part."""
+        return dict(zip(PARTS, (self.train, self.validation, self.test), strict=True))
+
+    @property
+    def known(self) -> Rows:
+        """All rows but those for the test."""
+        return np.concatenate([self.train, self.validation])
+
+
+def usual(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split of whole groups where the table has them, and of single rows otherwise."""
+    return (random if table.groups is None else grouped)(table, seed, shares)
+
+
+def random(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split of shuffled rows.
+
+    >>> from ordinate.surrogate.data import make_table
+    >>> table = make_table([[float(k)] for k in range(50)], range(50))
+    >>> random(table, seed=0).sizes
+    {'training': 40, 'validation': 5, 'test': 5}
+    """
+    _check_shares(shares)
+    order = np.random.default_rng(seed).permutation(len(table))
+    train, validation, test = _cut(order, shares)
+    notes = []
+    if table.groups is not None:
+        notes.append("Rows were split one by one: groups stand on both sides of the split.")
+    return Split(train, validation, test, f"random (seed {seed})", tuple(notes))
+
+
+def grouped(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split in which every group is in one part as a whole."""
+    _check_shares(shares)
+    codes, count = _codes(table)
+    wanted = sum(share > 0 for share in shares)
+    if count < wanted:
+        raise NoItems(f"There are {count} groups, and {wanted} parts: each needs one at least.")
+    rng = np.random.default_rng(seed)
+    part = _fill(np.bincount(codes, minlength=count), np.asarray(shares, float), rng)
+    order = rng.permutation(len(table))
+    train, validation, test = (order[part[codes[order]] == k] for k in range(3))
+    found = np.array([len(train), len(validation), len(test)]) / len(table)
+    notes = []
+    if np.abs(found - _normed(shares)).max() > 0.05:
+        told = ", ".join(f"{x:.0%} {name}" for x, name in zip(found, PARTS, strict=True))
+        notes.append(f"Groups are of unequal size: {told}.")
+    return Split(train, validation, test, f"grouped (seed {seed})", tuple(notes))
+
+
+def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[Split]:
+    """Return k splits, in each of which another fold is for validation.
+
+    With `of` its training and validation rows are folded and its test rows stay what they are;
+    without it no row is for the test. Groups stay whole where the table has them.
+    """
+    order = np.arange(len(table)) if of is None else np.sort(of.known)
+    test = np.zeros(0, np.intp) if of is None else of.test
+    rng = np.random.default_rng(seed)
+    if table.groups is None:
+        units, codes = len(order), np.arange(len(order))
+        fold = rng.permutation(np.arange(units) % max(k, 1))
+    else:
+        _, codes = np.unique(_codes(table)[0][order], return_inverse=True)
+        units = int(codes.max(initial=-1)) + 1
+        fold = _fill(np.bincount(codes, minlength=units), np.full(max(k, 1), 1.0), rng)
+    if not 2 <= k <= units:
+        what = "rows" if table.groups is None else "groups"
+        raise BadOption(f"Folds must be from 2 to {units}, as many as there are {what}: not {k}.")
+    mixed = rng.permutation(len(order))
+    of_row, order = fold[codes][mixed], order[mixed]
+    return [
+        Split(order[of_row != j], order[of_row == j], test, f"fold {j + 1} of {k} (seed {seed})")
+        for j in range(k)
+    ]
+
+
+def shifted(
+    table: Table, by: str, *, share: float = 0.1, end: End = "high", seed: int = 0
+) -> Split:
+    """Return a split whose test rows are the extreme region of a feature, or of the target.
+
+    The others are split at random, as `usual` does, 8 to 1 for training and validation.
+    """
+    if not 0 < share < 1:
+        raise BadOption(f"The share of shifted rows must be between 0 and 1, not {share}.")
+    if end not in {"high", "low"}:
+        raise BadOption(f"A region is at the 'high' or the 'low' end, not {end!r}.")
+    values = table.column(by) if end == "high" else -table.column(by)
+    wanted = max(1, round(share * len(table)))
+    cut = np.sort(values)[len(table) - wanted]
+    outside = values >= cut  # all rows that are equal at the border are on one side of it
+    if outside.mean() > max(0.5, share):
+        raise BadInput(
+            f"{outside.mean():.0%} of the rows have the same extreme value of {by!r}: no region of "
+            f"{share:.0%} can be cut off. Shift by another column."
+        )
+    rng = np.random.default_rng(seed)
+    inside = np.flatnonzero(~outside)
+    rest = _subset(table, inside)
+    halves = usual(rest, seed, (SHARES[0], SHARES[1], 0.0))
+    bound = cut if end == "high" else -cut
+    sign = "≥" if end == "high" else "≤"
+    return Split(
+        inside[halves.train],
+        inside[halves.validation],
+        rng.permutation(np.flatnonzero(outside)),
+        f"shifted ({by} {sign} {bound:.6g}, seed {seed})",
+        (*halves.notes, *_straddling(table, outside)),
+    )
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _check_shares(shares: Sequence[float]) -> None:
+    sound = len(shares) == 3 and all(np.isfinite(x) and x >= 0 for x in shares) and shares[0] > 0
+    if not sound:
+        raise BadOption(
+            f"Shares are three numbers, for training (above 0), validation and test: not {shares}."
+        )
+
+
+def _normed(shares: Sequence[float]) -> NDArray[np.float64]:
+    given = np.asarray(shares, float)
+    return given / given.sum()
+
+
+def _cut(order: Rows, shares: Sequence[float]) -> tuple[Rows, Rows, Rows]:
+    """Return parts of these shares; one that is wanted at all has a row at least."""
+    _, validation, test = (
+        max(1, int(share * len(order) + 0.5)) if share else 0 for share in _normed(shares)
+    )
+    if validation + test >= len(order):
+        raise NoItems(f"{len(order)} rows are too few for these shares: none is left for training.")
+    return order[validation + test :], order[:validation], order[validation : validation + test]
+
+
+def _codes(table: Table) -> tuple[Rows, int]:
+    if table.groups is None:
+        raise BadOption("The table has no groups: name their column when it is read.")
+    names, codes = np.unique(table.groups.astype(str), return_inverse=True)
+    return codes.astype(np.intp), len(names)
+
+
+def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
+    """Return a part for each group: each goes where most rows are missing.
+
+    Parts of equal size take large groups first. Others take them as they come, for else the small
+    groups would always be those of the test.
+    """
+    wanted = shares / shares.sum() * sizes.sum()
+    order = rng.permutation(len(sizes))
+    if np.ptp(shares) == 0:
+        order = order[np.argsort(-sizes[order], kind="stable")]
+    part = np.zeros(len(sizes), np.intp)
+    have = np.zeros(len(shares))
+    open_parts = [k for k, share in enumerate(shares) if share > 0]
+    empty = set(open_parts)
+    for done, group in enumerate(order):
+        # The last groups go to parts that have none yet.
+        among = sorted(empty) if len(order) - done <= len(empty) else open_parts
+        part[group] = max(among, key=lambda k: wanted[k] - have[k])
+        have[part[group]] += sizes[group]
+        empty.discard(int(part[group]))
+    return part
+
+
+def _subset(table: Table, rows: Rows) -> Table:
+    groups = None if table.groups is None else table.groups[rows]
+    return Table(table.features[rows], table.names, table.target[rows], table.target_name, groups)
+
+
+def _straddling(table: Table, outside: NDArray[Any]) -> list[str]:
+    if table.groups is None:
+        return []
+    both = len(set(table.groups[outside]) & set(table.groups[~outside]))
+    return [f"{both:,} groups stand on both sides of the shift."] if both else []

@@ -1,0 +1,155 @@
+"""Surrogates on disk: what they are called, what is written beside them, what is found again."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ordinate.errors import BadStore
+from ordinate.runs import files
+from ordinate.runs.files import digest, replacing_folder
+from ordinate.runs.manifest import Manifest
+from ordinate.surrogate.bench import Bench, Candidate, Made
+from ordinate.surrogate.fitting import Answers, Fit, fit
+from ordinate.surrogate.models import kind_of
+from ordinate.surrogate.uncertainty import HELD, Calibration, inside, narrowest, spread_of
+
+if TYPE_CHECKING:
+    from ordinate.surrogate.choice import Blended, Contender
+
+MODELS, MODEL = "models", "model"
+KIND, BLEND = "surrogate", "blend"
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def kept_made(bench: Bench, candidate: Candidate) -> Made | None:
+    """Return what a surrogate that an earlier run saved predicted for held-out rows."""
+    folder = _folder(bench, bench.name_of(candidate))
+    if not _is_kept(folder):
+        return None
+    found = Calibration.load(folder, HELD)
+    if not np.array_equal(found.targets, bench.targets):
+        raise BadStore(f"{folder} was calibrated on other rows. Remove it, and it is made again.")
+    return Made(bench.rmse(found.predictions), candidate.params, found.predictions, found.spread)
+
+
+def save_contenders(
+    bench: Bench, some: "Sequence[Contender]", *, run: str, command: str
+) -> list[str]:
+    """Fit each one a last time and save it, unless that was done before; return their names."""
+    names = [bench.name_of(one.candidate) for one in some]
+    missing = [
+        (name, one)
+        for name, one in zip(names, some, strict=True)
+        if not _is_kept(_folder(bench, name))
+    ]
+    with ExitStack() as folders:
+        opened = [
+            folders.enter_context(replacing_folder(_folder(bench, name))) for name, _ in missing
+        ]
+        tasks = [
+            bench.final(one.candidate, str(folder / MODEL))
+            for folder, (_, one) in zip(opened, missing, strict=True)
+        ]
+        found: list[Answers] = bench.workers.map(fit, tasks)
+        for folder, (name, one), task, answers in zip(opened, missing, tasks, found, strict=True):
+            one.held.save(folder, HELD)
+            calibration = _calibrated(bench, one, answers)
+            _seal(bench, folder, name, calibration, _about(one, task, answers), run, command)
+    return names
+
+
+def _calibrated(bench: Bench, one: "Contender", answers: Answers) -> Calibration:
+    """Return the rows that calibrate: those apart, or else those held out."""
+    if not bench.apart:
+        return one.held
+    spread = None if answers.spreads is None else answers.spreads[0]
+    targets = bench.table.target[bench.split.validation]
+    floor = narrowest(one.held, bench.settings.alpha)
+    return Calibration(targets, answers.predictions[0], spread, floor)
+
+
+def save_blend(bench: Bench, one: "Blended", *, run: str, command: str) -> str:
+    """Save a blend, whose members are saved already; return its name."""
+    members = [bench.name_of(member.candidate) for member in one.members]
+    name = f"{BLEND}-{digest(members)}"
+    if not _is_kept(_folder(bench, name)):
+        config = {"model": BLEND, "members": members, "weights": one.blend.weights.tolist()}
+        config["rmse"] = one.value
+        with replacing_folder(_folder(bench, name)) as folder:
+            _seal(bench, folder, name, _blended(bench, one, members), config, run, command)
+    return name
+
+
+def _blended(bench: Bench, one: "Blended", names: Sequence[str]) -> Calibration:
+    """Return the rows that calibrate a blend, from those of its members."""
+    if not bench.apart:
+        return one.held
+    members = [Calibration.load(_folder(bench, name)) for name in names]
+    weights = one.blend.weights
+    table = np.column_stack([member.predictions for member in members])
+    spread = spread_of(table, weights, inside(members))
+    floor = narrowest(one.held, bench.settings.alpha)
+    return Calibration(members[0].targets, table @ weights, spread, floor)
+
+
+def _about(one: "Contender", task: Fit, answers: Answers) -> dict[str, Any]:
+    return {
+        "model": one.candidate.kind,
+        "params": one.candidate.params,
+        "inputs": answers.inputs,
+        "rows": len(task.rows) + len(task.stop),
+        "rmse": one.value,
+        "notes": list(answers.notes),
+        "curve": answers.curve,
+    }
+
+
+def _folder(bench: Bench, name: str) -> Path:
+    return files.inside(bench.root, MODELS, name)
+
+
+def _is_kept(folder: Path) -> bool:
+    """Tell whether a surrogate is there, whole; one that was tampered with is an error."""
+    if not folder.exists():
+        return False
+    try:
+        Manifest.read(folder).verify(folder)
+    except BadStore as problem:
+        raise BadStore(f"{problem} Remove the folder, and it is made again.") from None
+    return True
+
+
+def _seal(
+    bench: Bench,
+    folder: Path,
+    name: str,
+    calibration: Calibration,
+    config: dict[str, Any],
+    run: str,
+    command: str,
+) -> None:
+    """Write the calibration, and last of all the manifest."""
+    calibration.save(folder)
+    kind = config["model"]
+    library = "numpy" if kind == BLEND else kind_of(kind).library
+    about = {
+        "features": list(bench.table.names),
+        "target": bench.table.target_name,
+        "unit": bench.unit,
+        "alpha": bench.settings.alpha,
+        "folds": bench.settings.folds,
+        "run": run,
+    }
+    Manifest.of(
+        folder,
+        KIND,
+        name,
+        config=config | about,
+        data={bench.table.path or "table": bench.table.fingerprint},
+        seed=bench.settings.seed,
+        command=command,
+        libraries=list(dict.fromkeys(["scikit-learn", DISTRIBUTIONS.get(library, library)])),
+    ).write(folder)

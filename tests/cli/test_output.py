@@ -1,0 +1,56 @@
+"""Outputs of commands: whole on the disk before they get their name, and swept away by nobody."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from command import run
+from experiments import lay_out
+from ordinate.cli.output import replacing
+from ordinate.errors import BadOutput
+from ordinate.runs.files import sweep
+
+
+def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
+    seen = []
+
+    def synced(handle):
+        named = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        seen.append((named.suffix, (tmp_path / "out.md").exists()))
+
+    monkeypatch.setattr(os, "fsync", synced)
+    with replacing(str(tmp_path / "out.md"), force=False) as out:
+        out.write_text("whole")
+    assert seen == [(".md", False), ("", True)]  # the file, and then the folder with its name
+
+
+def test_a_sweep_takes_no_output_that_is_being_written(tmp_path):
+    with replacing(str(tmp_path / "out.md"), force=False) as out:
+        out.write_text("whole")
+        assert sweep(tmp_path) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out.md"]
+
+
+def test_an_output_is_as_readable_as_any_new_file(tmp_path):
+    with replacing(str(tmp_path / "out.md"), force=False) as out:
+        out.write_text("whole")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "out.md").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_an_error_leaves_nothing(tmp_path):
+    with (
+        pytest.raises(BadOutput, match="no more"),
+        replacing(str(tmp_path / "out.md"), force=False),
+    ):
+        raise BadOutput("no more")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_of_tuning_does_not_sweep_its_own_report_away(tmp_path):
+    root = lay_out(tmp_path / "study", sets=("strong",))
+    options = ("--models", "logistic", "--stage2-trials", "1", "--folds", "3")
+    ran = run("tune", "-e", str(root), *options, "-o", str(root / "report.txt"))
+    assert (ran.code, ran.err) == (0, ran.err)
+    assert "logistic" in (root / "report.txt").read_text()

@@ -1,0 +1,301 @@
+"""Every kind of model but the network: one interface, the same result for the same seed."""
+
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import optuna
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVR
+
+from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
+from ordinate.surrogate.models import KINDS, available, create_model, kernels, kind_of
+from ordinate.surrogate.models.expansion import kernel
+from ordinate.surrogate.models.model import one_thread, rmse
+from ordinate.surrogate.models.trees import BoostedTrees
+
+NAMES = [name for name in KINDS if name != "mlp"]  # networks have tests of their own
+QUICK = {"lightgbm": {"rounds": 200, "learning_rate": 0.1}, "hist_boosting": {"rounds": 100}}
+BOOSTED = ["lightgbm", "hist_boosting"]
+
+
+def data(n=240, width=3, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, width))
+    y = np.sin(1.5 * x[:, 0]) + (x[:, 1] * x[:, -1] * 0.3 if width > 1 else 0)
+    return x, (y - y.mean()) / y.std() + rng.normal(0, 0.05, n)
+
+
+def parts(**options):
+    x, y = data(**options)
+    cut = len(y) // 6
+    return x[2 * cut :], y[2 * cut :], x[:cut], y[:cut], x[cut : 2 * cut], y[cut : 2 * cut]
+
+
+def fitted(name, seed=0, **params):
+    x, y, x_val, y_val, *_ = parts()
+    return create_model(name, QUICK.get(name, {}) | params, seed=seed).fit(x, y, x_val, y_val)
+
+
+# --- all kinds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_learns_what_can_be_learned(name):
+    *_, x, y = parts()
+    predicted = fitted(name).predict(x)
+    assert predicted.shape == (40,)
+    assert predicted.dtype == np.float64
+    assert rmse(y, predicted) < 0.7 * y.std()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_predictions_to_the_last_digit(name):
+    x = data(seed=1)[0]
+    assert fitted(name, 3).predict(x).tolist() == fitted(name, 3).predict(x).tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("width", [1, 2])
+def test_twenty_rows_and_one_feature_are_enough(name, width):
+    x, y, x_val, y_val, x_test, _ = parts(n=20, width=width)
+    model = create_model(name, QUICK.get(name)).fit(x, y, x_val, y_val)
+    assert np.isfinite(model.predict(x_test)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_constant_feature_and_equal_rows_do_no_harm(name):
+    x, y = data(60)
+    x[:, 1] = 0.0
+    x[30:] = x[:30]
+    assert np.isfinite(create_model(name, QUICK.get(name)).fit(x, y).predict(x)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_defaults_are_a_point_of_the_space_and_the_space_has_every_parameter(name):
+    kind = kind_of(name)
+    asked = kind.space(optuna.trial.FixedTrial(dict(kind.defaults)))
+    assert asked == dict(kind.defaults)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_trial_draws_can_be_fitted(name):
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
+    x, y = data(80)
+    for _ in range(3):
+        params = kind_of(name).space(study.ask())
+        model = create_model(name, params | QUICK.get(name, {})).fit(x, y)
+        assert np.isfinite(model.predict(x)).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_rows_have_no_predictions(name):
+    assert fitted(name).predict(np.empty((0, 3))).shape == (0,)
+
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def test_an_unknown_model_names_the_nearest():
+    with pytest.raises(BadOption, match=r"no model 'lightgmb'.*Did you mean 'lightgbm'"):
+        create_model("lightgmb")
+
+
+def test_an_unknown_parameter_names_the_nearest():
+    with pytest.raises(BadOption, match=r"svr has no parameter 'costs'.*Did you mean 'cost'"):
+        create_model("svr", {"costs": 1.0})
+
+
+def test_a_model_that_was_not_fitted_says_so(tmp_path):
+    with pytest.raises(NotFitted, match="call fit first"):
+        create_model("svr").predict(np.ones((1, 2)))
+    with pytest.raises(NotFitted, match="cannot be saved"):
+        create_model("svr").save(tmp_path)
+
+
+def test_rows_of_another_width_are_refused():
+    with pytest.raises(BadInput, match=r"fitted to 3 features.*\(5, 2\)"):
+        fitted("poly_ridge").predict(np.ones((5, 2)))
+    x, y = data()
+    with pytest.raises(BadInput, match=r"fitted to 3 features.*\(5, 2\)"):
+        create_model("svr").fit(x, y, np.ones((5, 2)), np.ones(5))
+
+
+def test_training_rows_without_targets_are_refused():
+    with pytest.raises(BadInput, match=r"training rows are features.*\(5, 2\) and \(4,\)"):
+        create_model("svr").fit(np.ones((5, 2)), np.ones(4))
+    with pytest.raises(NoItems, match="no training rows"):
+        create_model("svr").fit(np.ones((0, 2)), np.ones(0))
+
+
+@pytest.mark.parametrize(("name", "library"), [("lightgbm", "lightgbm"), ("gp", "sklearn")])
+def test_a_missing_library_names_the_extra(monkeypatch, name, library):
+    from ordinate.surrogate.models import model
+
+    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == library else True)
+    with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
+        create_model(name)
+
+
+def test_without_torch_the_others_are_available(monkeypatch):
+    from ordinate.surrogate import models
+
+    monkeypatch.setattr(models, "find_spec", lambda wanted: None if wanted == "torch" else True)
+    assert set(available()) == set(NAMES)
+
+
+def test_the_list_of_kinds_imports_no_heavy_library():
+    code = (
+        "import sys, ordinate.surrogate.models as m, ordinate.surrogate.splits;"
+        "heavy = {'torch', 'sklearn', 'lightgbm', 'scipy', 'optuna', 'skops'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "[]"
+
+
+# --- boosting ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_boosting_stops_early_and_predicts_with_the_best_rounds(name):
+    x, y, x_val, y_val, *_ = parts()
+    rng = np.random.default_rng(5)
+    noisy = y + rng.normal(0, 1.5, len(y))  # learning this by heart makes validation worse
+    params = {"rounds": 400, "patience": 20, "learning_rate": 0.3}
+    model = create_model(name, params).fit(x, noisy, x_val, y_val)
+    assert 1 <= model.steps < 380
+    if name == "lightgbm":
+        assert model.fitted.num_trees() == model.steps
+    short = create_model(name, params | {"rounds": model.steps}).fit(x, noisy)
+    assert np.allclose(short.predict(x_val), model.predict(x_val), rtol=0, atol=1e-12)
+    for others in (model.steps + 20, max(1, model.steps - 5)):
+        other = create_model(name, params | {"rounds": others}).fit(x, noisy)
+        assert rmse(y_val, model.predict(x_val)) <= rmse(y_val, other.predict(x_val))
+
+
+@pytest.mark.parametrize("name", BOOSTED)
+def test_without_validation_rows_all_rounds_are_made(name):
+    x, y = data()
+    assert create_model(name, {"rounds": 37}).fit(x, y).steps == 37
+
+
+def test_lightgbm_reports_validation_errors_and_stops_when_told():
+    x, y, x_val, y_val, *_ = parts()
+    seen = []
+
+    def tick(step, value):
+        seen.append((step, value))
+        return step >= 30
+
+    model = create_model("lightgbm").fit(x, y, x_val, y_val, tick=tick)
+    assert [step for step, _ in seen] == [10, 20, 30]
+    assert (model.stopped, model.curve) == (True, seen)
+    assert model.steps <= 30
+    short = create_model("lightgbm", {"rounds": 20}).fit(x, y)
+    assert seen[1][1] == pytest.approx(
+        rmse(y_val, short.predict(x_val)), rel=1e-6
+    )  # targets are float32 in it
+    again = model.fit(x, y, x_val, y_val)
+    assert again.stopped is False
+
+
+def test_trees_of_histogram_boosting_predict_as_the_library_does():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    x, y = data(300)
+    with one_thread():
+        library = HistGradientBoostingRegressor(max_iter=30).fit(x, y)
+        new = np.vstack([data(seed=4)[0], np.full((1, 3), 1e9), np.full((1, 3), -1e9)])
+        expected = library.predict(new)
+    trees = BoostedTrees.of_histogram(library)
+    assert np.allclose(trees.predict(new), expected, rtol=0, atol=1e-12)
+    assert len(trees.first(7).roots) == 7
+    assert trees.sound(3)
+    assert trees.first(7).sound(3)
+
+
+def test_a_target_that_cannot_be_split_is_predicted_by_its_mean():
+    x, y = np.zeros((20, 1)), np.arange(20.0)
+    for name in BOOSTED:
+        assert create_model(name, {"rounds": 5}).fit(x, y).predict(x) == pytest.approx(9.5)
+
+
+# --- kernels -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "peer"),
+    [("rbf", RBF), ("matern32", partial(Matern, nu=1.5)), ("matern52", partial(Matern, nu=2.5))],
+    ids=["rbf", "matern32", "matern52"],
+)
+def test_kernels_are_those_of_the_library(name, peer):
+    (a, _), (b, _), lengths = data(20), data(30, seed=2), np.array([0.5, 2.0, 7.0])
+    assert np.allclose(kernel(name, a, b, lengths), peer(lengths)(a, b), rtol=1e-12)
+
+
+def test_kernel_ridge_predicts_as_the_library_does():
+    (x, y), new = data(), data(seed=3)[0]
+    own = create_model("kernel_ridge", {"kernel": "rbf", "width": 2.0, "penalty": 0.1}).fit(x, y)
+    peer = KernelRidge(kernel="rbf", gamma=1 / 8, alpha=0.1).fit(x, y - y.mean())
+    assert np.allclose(own.predict(new), peer.predict(new) + y.mean(), atol=1e-8)
+
+
+def test_support_vectors_predict_as_the_library_does():
+    (x, y), new = data(), data(seed=3)[0]
+    own = create_model("svr", {"width": 2.0, "cost": 5.0, "epsilon": 0.1}).fit(x, y)
+    peer = SVR(gamma=1 / 8, C=5.0, epsilon=0.1).fit(x, y)
+    assert np.allclose(own.predict(new), peer.predict(new), atol=1e-10)
+    assert len(own.fitted.centres) < len(x)
+
+
+def test_a_gaussian_process_predicts_as_the_library_does():
+    (x, y), new = data(120), data(seed=3)[0]
+    own = create_model("gp", {"kernel": "rbf"}).fit(x, y)
+    height, lengths, noise = own._likely(x, y - own.fitted.offset)
+    shape = ConstantKernel(height, "fixed") * RBF(lengths, "fixed")
+    peer = GaussianProcessRegressor(shape, alpha=noise, optimizer=None).fit(x, y - y.mean())
+    assert np.allclose(own.predict(new), peer.predict(new) + y.mean(), atol=1e-6)
+    assert own.fitted.lengths[2] > own.fitted.lengths[0]  # the first feature matters most
+
+
+@pytest.mark.parametrize("name", ["gp", "kernel_ridge", "svr"])
+def test_too_many_rows_are_drawn_from_and_noted(monkeypatch, name):
+    monkeypatch.setattr(kernels, "EXACT", 100)
+    monkeypatch.setattr(kernels, "VECTORS", 100)
+    x, y = data()
+    model = create_model(name).fit(x, y)
+    assert len(model.fitted.centres) <= 100
+    assert any("Of 240 training rows 100 were used" in note for note in model.notes)
+
+
+def test_prediction_in_blocks_changes_nothing(monkeypatch):
+    from ordinate.surrogate.models import expansion, trees
+
+    x = data(seed=3)[0]
+    models = [fitted("kernel_ridge"), fitted("hist_boosting")]
+    whole = [model.predict(x) for model in models]
+    for module in (expansion, trees):
+        monkeypatch.setattr(module, "BLOCK", 7)
+    for model, before in zip(models, whole, strict=True):
+        assert np.allclose(model.predict(x), before, rtol=1e-12)
+
+
+# --- polynomials ---------------------------------------------------------------------------------
+
+
+def test_a_polynomial_of_the_right_degree_is_found():
+    x = np.random.default_rng(0).normal(size=(80, 2))
+    y = 1 + 2 * x[:, 0] - x[:, 0] * x[:, 1] ** 2
+    model = create_model("poly_ridge", {"degree": 3, "penalty": 1e-9}).fit(x, y)
+    assert np.allclose(model.predict(x), y, atol=1e-6)
+
+
+def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
+    x, y = np.random.default_rng(0).normal(size=(60, 60)), np.arange(60.0)
+    model = create_model("poly_ridge", {"degree": 4}).fit(x, y)
+    assert any("degree 2 was taken" in note for note in model.notes)

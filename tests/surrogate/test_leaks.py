@@ -1,0 +1,122 @@
+"""Leaks and outliers: found, counted and named."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ordinate.surrogate.data import make_table
+from ordinate.surrogate.leaks import duplicates
+from ordinate.surrogate.outliers import outliers, robust_z
+from ordinate.surrogate.splits import Split, random
+
+SPLIT = Split(np.arange(80), np.arange(80, 90), np.arange(90, 100), "by hand")
+
+
+def arrays(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(100, 3)), rng.normal(size=100)
+
+
+def test_a_split_of_different_rows_has_no_leak():
+    x, y = arrays()
+    found = duplicates(make_table(x, y), SPLIT)
+    assert len(found) == 0
+    assert found.notes == ()
+
+
+def test_a_planted_leak_is_found_and_named():
+    x, y = arrays()
+    x[[90, 95]], y[[90, 95]] = x[[7, 12]], y[[7, 12]]
+    found = duplicates(make_table(x, y), SPLIT)
+    assert found.rows("test").tolist() == [90, 95]
+    assert [(leak.row, leak.twin) for leak in found.leaks] == [(91, 8), (96, 13)]
+    assert {(leak.kind, leak.same_target) for leak in found.leaks} == {("exact", True)}
+    (note,) = found.notes
+    assert "2 of 10 test rows also stand in training" in note
+    assert "rows 91 (as 8), 96 (as 13)." in note
+    assert json.loads(json.dumps(found.to_dict()))["count"] == 2
+
+
+def test_a_leak_is_found_in_a_shuffled_split_too():
+    x, y = arrays()
+    split = random(make_table(x, y), seed=0)
+    x[split.test[0]] = x[split.train[5]]
+    found = duplicates(make_table(x, y), split)
+    assert found.rows("test").tolist() == [split.test[0]]
+    assert found.leaks[0].twin == split.train[5] + 1
+    assert not found.leaks[0].same_target
+
+
+@pytest.mark.parametrize(("change", "kind"), [(1e-15, "near"), (5e-13, "near"), (1e-10, None)])
+def test_rows_that_were_written_and_read_again_are_near(change, kind):
+    x, y = arrays()
+    x[91] = x[3] * (1 + change)
+    found = duplicates(make_table(x, y), SPLIT)
+    assert [leak.kind for leak in found.leaks] == ([kind] if kind else [])
+
+
+def test_one_equal_feature_is_no_leak():
+    x, y = arrays()
+    x[90:, :2] = x[:10, :2]
+    assert len(duplicates(make_table(x, y), SPLIT)) == 0
+
+
+def test_validation_is_compared_with_training_and_the_test_with_both():
+    x, y = arrays()
+    x[85], x[92], x[93] = x[1], x[88], x[94]  # the last one within the test: no leak
+    found = duplicates(make_table(x, y), SPLIT)
+    assert [(leak.part, leak.twin_part) for leak in found.leaks] == [
+        ("validation", "training"),
+        ("test", "validation"),
+    ]
+    assert len(found.notes) == 2
+
+
+def test_of_several_twins_the_one_with_the_same_target_is_named():
+    x, y = arrays()
+    x[[2, 5]] = x[90]
+    y[5] = y[90]
+    (leak,) = duplicates(make_table(x, y), SPLIT).leaks
+    assert (leak.twin, leak.same_target) == (6, True)
+
+
+def test_many_leaks_are_counted_and_few_named():
+    x, y = arrays()
+    x[90:] = x[:10]
+    (note,) = duplicates(make_table(x, y), SPLIT).notes
+    assert "10 of 10 test rows" in note
+    assert "and 5 more" in note
+
+
+# --- outliers ------------------------------------------------------------------------------------
+
+
+def test_outliers_of_target_and_features_are_reported_and_kept():
+    x, y = arrays()
+    y[3], x[[8, 9], 1] = 50.0, [-40.0, 60.0]
+    table = make_table(x, y, names=["a", "b", "c"])
+    target, feature = outliers(table)
+    assert (target.column, target.count, target.rows) == ("target", 1, (4,))
+    assert (feature.column, feature.count, feature.rows) == ("b", 2, (10, 9))
+    assert feature.distances[0] > 0 > feature.distances[1]
+    assert "row 10 (60, +" in feature.note
+    assert len(table) == 100
+    assert json.loads(json.dumps(feature.to_dict()))["rows"] == [10, 9]
+
+
+def test_normal_values_are_no_outliers():
+    assert outliers(make_table(*arrays())) == []
+
+
+def test_robust_distances_are_those_of_a_normal_distribution():
+    z = robust_z(np.random.default_rng(0).normal(10, 3, 100_000))
+    assert abs(z.std() - 1) < 0.02
+
+
+def test_a_column_with_mostly_equal_values_has_distances():
+    column = np.zeros(100)
+    column[:3] = [1.0, 1.0, 90.0]
+    assert np.isfinite(robust_z(column)).all()
+    assert robust_z(column)[2] > 6
+    assert robust_z(np.zeros(5)).tolist() == [0.0] * 5

@@ -1,0 +1,427 @@
+"""The search: every kind in turn, the same for any number of workers, and blind to the test."""
+
+import json
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ordinate.errors import BadInput, BadOption, Busy
+from ordinate.runs.lock import locked
+from ordinate.surrogate import search, tuning
+from ordinate.surrogate.data import make_table
+from ordinate.surrogate.search import Clock
+from ordinate.surrogate.settings import PRESETS, Settings
+from ordinate.surrogate.splits import random
+from ordinate.surrogate.tuning import tune
+from surrogates import columns, left_by, smooth
+
+QUICK = {"model": "poly_ridge,kernel_ridge", "trials": 3, "folds": 3}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    root = tmp_path_factory.mktemp("found")
+    return root, tune(smooth(), root, Settings(**QUICK), unit="kg")
+
+
+def test_the_law_is_found(found):
+    _, result = found
+    test = result.tests[0].values
+    assert test.metrics["rmse"].value < 0.25  # noise of 0.1, σ of 1
+    assert test.metrics["r2"].value > 0.9
+    assert test.unit == "kg"
+
+
+def test_the_blend_wins_unless_a_model_is_better_by_more_than_chance(found):
+    _, result = found
+    assert [one.kind for one in result.finalists] == ["poly_ridge", "kernel_ridge", "blend"]
+    assert result.winner.kind == "blend"
+
+
+def test_a_model_that_is_better_by_more_than_chance_wins():
+    from ordinate.surrogate.choice import Blended, Contender, _beats
+    from ordinate.surrogate.uncertainty import Calibration
+
+    y = np.linspace(0.0, 1.0, 200)
+    noise = np.random.default_rng(0).normal(0.0, 1.0, 200)
+
+    def against(size):
+        """Compare a model of noise 1 with a blend of a little more."""
+        blend = noise + np.random.default_rng(1).normal(0.0, size, 200)
+        bench = SimpleNamespace(settings=Settings(), targets=y, groups=None)
+        one, other = (Calibration(y, y + errors) for errors in (noise, blend))
+        values = [float(np.sqrt(np.mean(errors**2))) for errors in (noise, blend)]
+        return _beats(bench, Contender(None, values[0], one), Blended((), None, values[1], other))
+
+    assert against(1.0)
+    assert not against(0.05)
+
+
+def test_test_targets_choose_nothing(tmp_path):
+    """Parameters are given, for what is drawn depends on a hash of the whole table."""
+    rows = random(smooth(), 0).test
+    x, y = columns()
+    other = y.copy()
+    other[rows] = np.random.default_rng(1).permutation(1000.0 * y[rows])
+    fixed = {"poly_ridge": {"degree": 2}, "kernel_ridge": {}}
+    settings = Settings(model="poly_ridge,kernel_ridge", folds=3, fixed=fixed)
+    tables = [make_table(x, one, names=["a", "b", "c"], target_name="y") for one in (y, other)]
+    first, second = (
+        tune(table, tmp_path / name, settings) for table, name in zip(tables, "ab", strict=True)
+    )
+    for one, two in zip(first.searched, second.searched, strict=True):
+        assert one.trials[0].value == two.trials[0].value
+    assert first.winner.kind == second.winner.kind
+    assert first.blend.weights == second.blend.weights
+    assert np.array_equal(first.tests[0].upper, second.tests[0].upper)
+    assert first.tests[0].values.metrics["rmse"] != second.tests[0].values.metrics["rmse"]
+
+
+def test_workers_never_have_the_targets_of_rows_that_teach_nothing(tmp_path, monkeypatch):
+    seen = []
+    kept = tuning.Workers.keep
+
+    def spied(self, name, value):
+        seen.append(value.targets.copy())
+        kept(self, name, value)
+
+    monkeypatch.setattr(tuning.Workers, "keep", spied)
+    table = smooth(600)
+    tune(table, tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+    split = random(table, 0)
+    rows = [*split.test, *split.validation]
+    assert seen
+    assert all(np.isnan(targets[rows]).all() for targets in seen)
+
+
+def test_every_complete_trial_has_the_attributes_of_its_test(found):
+    _, result = found
+    names = {"test_rmse", "test_rmse_denorm", "mae_denorm", "r2_score", "r2_pct"}
+    training = result.tests[0].values.normalization
+    for one in result.searched:
+        for trial in one.trials:
+            told = trial.attributes
+            assert names <= set(told)
+            assert told["r2_pct"] == pytest.approx(100 * told["r2_score"])
+            assert told["test_rmse_denorm"] == pytest.approx(told["test_rmse"] * training.std)
+            assert told["validation_rmse_denorm"] == trial.value
+
+
+def test_the_same_again_makes_no_fit_and_changes_no_file(found, monkeypatch):
+    root, before = found
+    files = left_by(root)
+
+    def refused(*_):
+        raise AssertionError("a fit was made")
+
+    monkeypatch.setattr(search, "fit", refused)
+    after = tune(smooth(), root, Settings(**QUICK), unit="kg")
+    assert after.to_dict() == before.to_dict()
+    assert left_by(root) == files
+
+
+@pytest.mark.parametrize("jobs", [2])
+def test_more_processes_change_nothing(found, tmp_path, jobs):
+    root, _ = found
+    tune(smooth(), tmp_path, Settings(**QUICK, jobs=jobs), unit="kg")
+    assert left_by(tmp_path) == left_by(root)
+
+
+def test_more_trials_go_on_from_those_that_are_there(tmp_path, found):
+    settings = QUICK | {"trials": 1}
+    tune(smooth(), tmp_path, Settings(**settings), unit="kg")
+    after = tune(smooth(), tmp_path, Settings(**QUICK), unit="kg")
+    assert after.to_dict() == found[1].to_dict()
+
+
+def test_another_seed_is_another_search(found, tmp_path):
+    other = tune(smooth(), tmp_path, Settings(**QUICK, seed=1))
+    assert other.run != found[1].run
+    assert other.winner.rmse.value != found[1].winner.rmse.value
+
+
+def test_without_folds_the_validation_rows_decide(tmp_path):
+    result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=2, folds=0))
+    assert result.winner.judged.table.n == result.source.sizes["validation"]
+    assert "calibrated on validation rows" in " ".join(str(result).split())
+
+
+def apart(y, root):
+    """Search a table that is long enough for validation rows that are apart."""
+    x = columns(600)[0]
+    table = make_table(x, y, names=["a", "b", "c"], target_name="y")
+    fixed = {"poly_ridge": {"degree": 3}, "kernel_ridge": {}}
+    settings = Settings(model="poly_ridge,kernel_ridge", folds=2, fixed=fixed)
+    return table, tune(table, root, settings)
+
+
+def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
+    y = columns(600)[1]
+    table, first = apart(y, tmp_path / "a")
+    assert first.source.apart
+    assert first.winner.judged.table.n == first.source.sizes["training"]
+    rows = random(table, 0).validation
+    other = y.copy()
+    other[rows] += np.random.default_rng(0).normal(0.0, 50.0, len(rows))
+    _, second = apart(other, tmp_path / "b")
+    name, again = first.winner.name, second.winner.name
+    one, two = first.tests[0], second.tests[0]
+    assert np.array_equal(one.predictions[name], two.predictions[again])
+    assert (two.upper - two.lower > 10.0 * (one.upper - one.lower)).all()
+
+
+def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
+    from ordinate.surrogate.predict import load_surrogate
+
+    table, result = apart(columns(600)[1], tmp_path)
+    rows = random(table, 0).validation
+    for one in result.finalists:
+        surrogate = load_surrogate(tmp_path, one.name)
+        answers = surrogate.predict(table.features[rows])
+        assert np.array_equal(surrogate.calibration.targets, table.target[rows])
+        assert np.allclose(surrogate.calibration.predictions, answers.values, rtol=1e-12)
+    held = np.mean((answers.lower <= table.target[rows]) & (table.target[rows] <= answers.upper))
+    assert 0.9 <= held <= 0.92  # of 60 rows that calibrate, 55 are the 90 % of 61
+
+
+def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
+    table = smooth(groups=12)
+    bench = _bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
+    for part in bench.parts:
+        assert not set(table.groups[part.train]) & set(table.groups[part.validation])
+        rows, stop = bench._stopping(part.train, 0)
+        assert len(stop)
+        assert not set(table.groups[rows]) & set(table.groups[stop])
+
+
+def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
+    result = tune(smooth(groups=12), tmp_path, Settings(model="poly_ridge", trials=1, folds=3))
+    assert result.source.groups == 12
+    assert result.winner.judged.groups == 12 - result.tests[0].values.groups
+    assert result.winner.rmse.method == "t"
+
+
+def test_rows_for_stopping_are_never_held_out(tmp_path):
+    bench = _bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=4))
+    for task, part in zip(bench.tasks(_candidate()), bench.parts, strict=True):
+        learned = {*task.rows, *task.stop}
+        assert len(learned) == len(task.rows) + len(task.stop)
+        assert not learned & {*part.validation, *part.test}
+
+
+def test_a_region_beyond_a_shift_is_tested_apart_and_learned_by_nobody(tmp_path):
+    table = smooth()
+    settings = Settings(model="poly_ridge", trials=1, folds=2, shift="a", shift_share=0.2)
+    result = tune(table, tmp_path, settings)
+    inside, outside = result.tests
+    assert outside.name == "shifted"
+    beyond = table.column("a")[np.array(outside.rows) - 1]
+    assert beyond.min() > table.column("a")[np.array(inside.rows) - 1].max()
+    assert sum(result.source.sizes.values()) == len(table)
+    assert set(outside.values.predictive) == set(inside.values.predictive)
+
+
+def test_a_planted_leak_is_named(tmp_path):
+    x, y = columns()
+    split = random(smooth(), 0)
+    x[split.test[0]], y[split.test[0]] = x[split.train[0]], y[split.train[0]]
+    table = make_table(x, y, names=["a", "b", "c"], target_name="y")
+    result = tune(table, tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+    assert any(
+        "1 of 8 test rows also stand in training" in note and str(split.test[0] + 1) in note
+        for note in result.source.notes
+    )
+
+
+def test_given_parameters_are_taken_whole(tmp_path):
+    params = {"degree": 2, "penalty": 0.5}
+    settings = Settings(model="poly_ridge", folds=2, trials=9, fixed={"poly_ridge": params})
+    result = tune(smooth(), tmp_path, settings)
+    assert [trial.params for trial in result.searched[0].trials] == [params]
+
+
+def test_a_blend_is_made_always_never_or_if_it_is_better(tmp_path):
+    always = tune(smooth(), tmp_path / "a", Settings(**QUICK | {"trials": 1}, blend="always"))
+    assert always.winner.kind == "blend"
+    never = tune(smooth(), tmp_path / "b", Settings(**QUICK | {"trials": 1}, blend="never"))
+    assert never.blend is None
+
+
+def test_all_trials_failed_says_why(tmp_path, monkeypatch):
+    def failed(*_):
+        raise BadInput("the moon is full")
+
+    monkeypatch.setattr(search, "fit", failed)
+    with pytest.raises(BadInput, match=r"no surrogate\. poly_ridge: the moon is full"):
+        tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+
+
+def test_a_second_run_is_told_who_holds_the_folder(tmp_path):
+    with locked(tmp_path, "the first"), pytest.raises(Busy, match="the first"):
+        tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1))
+
+
+def test_results_are_json_without_nan(found):
+    root, _ = found
+    for name in ("results.json", "trials.json", "test_predictions.json"):
+        json.loads((root / name).read_text(), parse_constant=pytest.fail)
+
+
+# --- a lattice -----------------------------------------------------------------------------------
+
+
+def two_sources(gap: float):
+    """Rows on a lattice whose targets are lower by a gap, and rows between."""
+    rng = np.random.default_rng(0)
+    on = rng.integers(0, 4, (150, 2)) / 2.0
+    between = rng.uniform(0.0, 1.5, (150, 2))
+    x = np.vstack([on, between])
+    y = np.sin(2.0 * x[:, 0]) + x[:, 1] + rng.normal(0.0, 0.02, 300)
+    y[:150] -= gap
+    return make_table(x, y, names=["a", "b"], target_name="y")
+
+
+def test_models_are_told_of_a_lattice_on_which_targets_differ(tmp_path):
+    settings = {"model": "kernel_ridge", "trials": 1, "folds": 2}
+    told = tune(two_sources(1.0), tmp_path / "a", Settings(**settings))
+    untold = tune(two_sources(1.0), tmp_path / "b", Settings(**settings, lattice="never"))
+    assert told.winner.rmse.value < 0.5 * untold.winner.rmse.value
+    assert "49% of the rows lie on a lattice" in told.notes[0]
+    gap = float(re.search(r"lower by ([0-9.]+)", told.notes[0])[1])
+    assert abs(gap - 1.0) < 0.15
+    assert not untold.notes
+
+
+def test_nothing_is_told_where_there_is_no_lattice(tmp_path):
+    result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+    assert not result.notes
+
+
+# --- time ----------------------------------------------------------------------------------------
+
+
+class _Time:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
+    order = []
+    make = search._make
+
+    def logged(bench, kind, batch):
+        order.append((kind, [one.number for one in batch.asked]))
+        make(bench, kind, batch)
+
+    monkeypatch.setattr(search, "_make", logged)
+    tune(smooth(), tmp_path, Settings(**QUICK | {"trials": 6}))
+    assert order[:2] == [("poly_ridge", [0]), ("kernel_ridge", [0])]
+    assert order[2:] == [
+        ("poly_ridge", [1, 2, 3]),
+        ("kernel_ridge", [1, 2, 3]),
+        ("poly_ridge", [4, 5]),
+        ("kernel_ridge", [4, 5]),
+    ]
+
+
+def test_no_time_at_all_leaves_one_model_and_says_so(tmp_path):
+    result = tune(smooth(), tmp_path, Settings(**QUICK, timeout=0.0))
+    assert [len(one.trials) for one in result.searched] == [1, 0]
+    assert any("There was no time for kernel_ridge" in note for note in result.notes)
+    assert any("The timeout ended the search" in note for note in result.notes)
+
+
+def test_a_clock_affords_what_there_is_time_for(monkeypatch):
+    time = _Time()
+    monkeypatch.setattr(search, "time", time)
+    clock = Clock(100.0, parts=5, jobs=1)
+    assert clock.affords("slow", 4) == 1  # nobody knows how long it takes
+    clock.note("slow", 20.0)
+    time.now = 20.0
+    assert clock.affords("slow", 4) == 2  # 80 seconds less 6 for the last fit, with caution
+    time.now = 90.0
+    assert clock.affords("slow", 4) == 0
+    assert Clock(None, parts=5, jobs=1).affords("slow", 4) == 4
+
+
+# --- settings ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"model": "lightgmb"}, "Did you mean 'lightgbm'"),
+        ({"model": "auto,svr"}, "auto alone"),
+        ({"preset": "huge"}, "--preset takes minimal, balanced or thorough"),
+        ({"trials": 0}, "--trials takes a whole number of at least 1"),
+        ({"folds": 1}, "--folds takes 2 or more, or 0"),
+        ({"jobs": 0}, "--jobs takes"),
+        ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
+        ({"alpha": 1.0}, "alpha=1.0"),
+        ({"blend": "maybe"}, "--blend takes auto, always or never"),
+        ({"lattice": "maybe"}, "--lattice takes"),
+        ({"shift_share": 0.9}, "--shift-share takes a finite number of 0 to 0.5"),
+        ({"model": "svr", "blend": "always"}, "two kinds of models or more"),
+        ({"model": "svr", "fixed": {"gp": {}}}, "parameters of gp"),
+    ],
+)
+def test_settings_are_checked_before_any_work(wrong, said):
+    with pytest.raises(BadOption, match=said):
+        Settings(**wrong)
+
+
+def test_presets_can_be_said_otherwise():
+    assert Settings(preset="minimal").folds == PRESETS["minimal"].folds
+    assert Settings(preset="minimal", folds=7).folds == 7
+
+
+def test_auto_does_without_networks_where_torch_is_missing(monkeypatch, tmp_path):
+    from ordinate.surrogate import models
+
+    monkeypatch.setattr(models, "available", lambda: ("poly_ridge", "svr"))
+    asked = Settings(preset="minimal", folds=2)
+    assert asked.kinds == ("poly_ridge", "svr")
+    result = tune(smooth(40), tmp_path, asked)
+    assert any("Not installed, so not tried: hist_boosting" in note for note in result.notes)
+
+
+@pytest.mark.parametrize("n", [20])
+def test_twenty_rows_and_one_feature_give_a_sound_result(tmp_path, n):
+    x, y = columns(n)
+    table = make_table(x[:, :1], y, names=["a"], target_name="y")
+    result = tune(table, tmp_path, Settings(model="poly_ridge,lightgbm", trials=1, folds=2))
+    assert np.isfinite(result.winner.rmse.value)
+    assert any("20 rows" in note for note in result.source.notes)
+
+
+def test_a_network_is_searched_and_its_members_make_a_spread(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    settings = Settings(model="mlp", trials=1, folds=2, epochs=3)
+    result = tune(smooth(), tmp_path, settings)
+    assert result.winner.params["epochs"] == 3
+    widths = result.tests[0].upper - result.tests[0].lower
+    assert np.ptp(widths) > 0.0
+    assert result.searched[0].trials[0].attributes["curves"]
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _candidate():
+    from ordinate.surrogate.bench import Candidate
+
+    return Candidate("lightgbm", {})
+
+
+def _bench(table, root, settings):
+    from ordinate.runs.workers import Workers
+    from ordinate.surrogate.bench import Bench
+    from ordinate.surrogate.splits import usual
+
+    return Bench(root, table, usual(table, 0), settings, Workers(1))

@@ -1,0 +1,155 @@
+"""Saved surrogates: found again, asked, and refused when they are not what they were."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ordinate.errors import BadInput, BadOption, BadStore, OrdinateError
+from ordinate.runs.manifest import Manifest
+from ordinate.surrogate.inputs import Inputs, Lattice
+from ordinate.surrogate.predict import load_surrogate
+from ordinate.surrogate.settings import Settings
+from ordinate.surrogate.tuning import tune
+from surrogates import columns, smooth
+
+SETTINGS = {"model": "svr,kernel_ridge", "trials": 1, "folds": 2, "blend": "always"}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    root = tmp_path_factory.mktemp("saved")
+    return root, tune(smooth(), root, Settings(**SETTINGS), unit="kg")
+
+
+@pytest.fixture
+def fresh(tmp_path):
+    tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
+    (folder,) = (tmp_path / "models").iterdir()
+    return tmp_path, folder
+
+
+def test_the_winner_is_loaded_by_default_and_predicts_as_it_was_tested(found):
+    root, result = found
+    surrogate = load_surrogate(root)
+    assert surrogate.name == result.winner.name
+    assert surrogate.unit == "kg"
+    test = result.tests[0]
+    features = smooth().features[np.array(test.rows) - 1]
+    answers = surrogate.predict(features)
+    assert np.array_equal(answers.values, test.predictions[surrogate.name])
+    assert np.array_equal(answers.lower, test.lower)
+
+
+def test_a_blend_is_the_weighted_average_of_its_members(found):
+    root, result = found
+    x = columns(30, seed=9)[0]
+    members = [load_surrogate(root, name).predict(x).values for name in result.winner.members]
+    expected = np.column_stack(members) @ np.array(result.winner.weights)
+    answers = load_surrogate(root).predict(x)
+    assert np.allclose(answers.values, expected, rtol=0, atol=1e-12)
+    assert (answers.spread > 0).all()
+
+
+def test_a_smaller_alpha_makes_wider_intervals(found):
+    surrogate = load_surrogate(found[0])
+    x = columns(5, seed=9)[0]
+    narrow, wide = (surrogate.predict(x, alpha) for alpha in (0.5, 0.1))
+    assert ((wide.upper - wide.lower) > (narrow.upper - narrow.lower)).all()
+    assert surrogate.predict(x).alpha == 0.1
+
+
+def test_intervals_hold_new_targets_about_as_often_as_promised(tmp_path):
+    tune(smooth(300), tmp_path, Settings(model="poly_ridge", trials=1, folds=5))
+    x, y = columns(4000, seed=5)
+    answers = load_surrogate(tmp_path).predict(x)
+    held = np.mean((answers.lower <= y) & (y <= answers.upper))
+    assert 0.87 < held < 0.94
+
+
+def test_saved_parameters_are_whole(found):
+    root, result = found
+    for one in result.finalists[:2]:
+        config = Manifest.read(root / "models" / one.name).config
+        assert config["params"] == one.params
+        facts = json.loads((root / "models" / one.name / "model/model.json").read_text())
+        assert facts["params"].items() >= one.params.items()
+
+
+def test_a_name_may_be_how_it_begins(found):
+    root, result = found
+    assert load_surrogate(root, "svr").name == result.finalists[0].name
+    with pytest.raises(BadOption, match="There is no surrogate 'gp'"):
+        load_surrogate(root, "gp")
+    with pytest.raises(BadOption, match="Several surrogates begin with ''"):
+        load_surrogate(root, "")
+    with pytest.raises(OrdinateError, match="no surrogate"):
+        load_surrogate(root, "../models")
+
+
+def test_rows_of_another_width_are_refused(found):
+    with pytest.raises(BadInput, match=r"takes rows of 3 features \(a, b, c\)"):
+        load_surrogate(found[0]).predict([[1.0, 2.0]])
+
+
+def test_an_empty_folder_has_no_surrogate(tmp_path):
+    with pytest.raises(BadInput, match="no search was finished"):
+        load_surrogate(tmp_path)
+    with pytest.raises(BadInput, match="holds no surrogate"):
+        load_surrogate(tmp_path, "gp")
+
+
+@pytest.mark.parametrize("name", ["calibration.npz", "model/model.json"])
+def test_a_changed_file_is_never_opened(fresh, name):
+    root, folder = fresh
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(BadStore, match=r"is not what its manifest\.json lists"):
+        load_surrogate(root)
+    with pytest.raises(BadStore, match="Remove the folder, and it is made again"):
+        tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+
+
+def test_a_file_that_is_not_listed_is_refused(fresh):
+    root, folder = fresh
+    (folder / "model" / "evil.pkl").write_bytes(b"\x80\x04.")
+    with pytest.raises(BadStore, match=r"evil\.pkl"):
+        load_surrogate(root)
+
+
+def test_another_kind_of_artefact_is_no_surrogate(fresh):
+    root, folder = fresh
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "model"}))
+    with pytest.raises(BadStore, match="and no surrogate"):
+        load_surrogate(root)
+
+
+def test_nothing_that_is_saved_is_a_pickle(found):
+    root, _ = found
+    for path in root.rglob("*"):
+        assert path.suffix not in {".pkl", ".pickle", ".joblib", ".pt"}
+    with np.load(next(root.glob("models/*/calibration.npz")), allow_pickle=False) as stored:
+        assert set(stored.files) == {"targets", "predictions", "spread", "floor"}
+
+
+def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
+    x = np.array([[0.1, 2.0]] * 6 + [[0.3, 2.0], [0.7, 1 / 3]])
+    before = Inputs.fit(x, np.arange(8.0), lattice=True)
+    after = Inputs.from_dict(json.loads(json.dumps(before.to_dict())))
+    assert np.array_equal(before.of(x), after.of(x))
+    assert before.of(x)[:, 2].tolist() == [1.0] * 6 + [-1.0] * 2
+
+
+@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3])
+def test_a_stored_lattice_that_is_none_is_refused(lattice):
+    x = np.array([[0.1, 2.0], [0.3, 1.0]])
+    stored = Inputs.fit(x, np.arange(2.0), lattice=False).to_dict()
+    with pytest.raises(BadStore, match="no lattice of the features"):
+        Inputs.from_dict(stored | {"lattice": lattice})
+
+
+def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
+    train = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [2.0], [2.0]])
+    assert Lattice.fit(train).holds([[1.0], [2.0], [3.0]]).tolist() == [True, False, False]
