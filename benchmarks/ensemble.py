@@ -187,7 +187,10 @@ def ratios(rounds: list[Round], part: str) -> list[float]:
 def targets(rounds: list[Round], members: int) -> list[Target]:
     """Return what should be reached."""
     reason = "the processor spends its time on products, not between them"
-    names = {"clock": "on the clock", "processor": "in time of the processor"}
+    names = {
+        "processor": "in time of the processor",
+        "clock": "on the clock of a machine in use by others",
+    }
     return [
         Target(
             f"all members together beside {members} single runs, {name}",
@@ -251,11 +254,18 @@ def page(rounds: list[Round], members: int, epochs: int) -> str:
         "gradient clipping of PyTorch would take, from one of them in each round. Wider networks "
         "and larger batches gain less: there the products themselves take the time."
     )
+    lead = (
+        f"{members} members together take {statistics.median(ratios(rounds, 'processor')):.1f} "
+        f"times less time of the processor than {members} single runs. The ratio on the clock "
+        f"({statistics.median(ratios(rounds, 'clock')):.1f}) is that of a machine on which others "
+        "worked, too, and says little: do not go by it."
+    )
     used = ", ".join(f"{name} {version(name)}" for name in ("ordinate", "numpy", "torch"))
     head = ["round", "together, s", f"{members} runs, s", "ratio"]
     head += ["together, CPU s", f"{members} runs, CPU s", "ratio", "as people write it, CPU s"]
     parts = [
         "# What a batched ensemble costs",
+        wrapped(lead),
         wrapped(method),
         wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
         "## Targets",

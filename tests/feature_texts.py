@@ -27,6 +27,6 @@ def write(path, rows):
 def rows_of(start, n, topics=("home", "work: a", "")):
     levels = ("A1", "A2", "B1")
     return [
-        (f"t{k}", levels[k % 3], topics[k % len(topics)], text_of(k))
+        (f"t{k}", levels[k // 2 % 3], topics[k % len(topics)], text_of(k))
         for k in range(start, start + n)
     ]

@@ -76,6 +76,11 @@ def test_a_folder_with_anything_in_it_is_refused_and_left_alone(tmp_path, files)
     assert contents(tmp_path) == before
 
 
+def test_the_next_commands_can_be_pasted(tmp_path):
+    folder = tmp_path / "my first"
+    assert f"ordinate check -e '{folder}', ordinate tune -e '{folder}'" in run("init", folder).out
+
+
 def test_a_finished_folder_is_refused(tmp_path):
     run("init", tmp_path)
     ran = run("init", tmp_path)

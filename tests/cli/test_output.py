@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from command import run
-from experiments import lay_out
 from ordinate.cli.output import replacing
 from ordinate.errors import BadOutput
 from ordinate.runs.files import sweep
@@ -16,7 +14,7 @@ def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypat
     seen = []
 
     def synced(handle):
-        named = Path(os.readlink(f"/proc/self/fd/{handle}"))
+        named = Path(f"/proc/self/fd/{handle}").readlink()
         seen.append((named.suffix, (tmp_path / "out.md").exists()))
 
     monkeypatch.setattr(os, "fsync", synced)
@@ -46,11 +44,3 @@ def test_an_error_leaves_nothing(tmp_path):
     ):
         raise BadOutput("no more")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_run_of_tuning_does_not_sweep_its_own_report_away(tmp_path):
-    root = lay_out(tmp_path / "study", sets=("strong",))
-    options = ("--models", "logistic", "--stage2-trials", "1", "--folds", "3")
-    ran = run("tune", "-e", str(root), *options, "-o", str(root / "report.txt"))
-    assert (ran.code, ran.err) == (0, ran.err)
-    assert "logistic" in (root / "report.txt").read_text()

@@ -122,7 +122,7 @@ def test_new_texts_get_their_features_from_the_stored_maker():
     found = read(Path("new-levels.csv").read_text())
     assert [row["id"] for row in found] == ["n1", "n2", "n3"]
     assert [row["level"] for row in found[:2]] == ["A1", "C2"]
-    assert "1 empty texts" in ran.out
+    assert "1 of 3 texts is empty." in ran.out
     assert "features made by the stored makers" in ran.out
     own = predict("--model", name, "--data", "study/ml-test-data/test.csv", "-o", "own.csv")
     assert "matched by" in own.out

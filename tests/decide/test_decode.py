@@ -25,6 +25,7 @@ from ordinate.decide.priors import undone
 from ordinate.errors import (
     BadOption,
     BadProbabilities,
+    BadWeights,
     MissingLabels,
     NoItems,
     NotFitted,
@@ -95,6 +96,53 @@ def rows_of(levels, least=1, most=4):
     return st.lists(row.filter(any), min_size=least, max_size=most).map(
         lambda rows: np.array(rows, float) / np.sum(rows, axis=1, keepdims=True)
     )
+
+
+# --- weighted items ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["mae", "macro_mae", "cem_ord", "quadratic_kappa", "f1_macro"])
+def test_whole_weights_are_items_that_come_so_often(metric):
+    p, gold = simulated(200)
+    times = np.random.default_rng(1).integers(0, 4, 200)
+    labels, again = labels_of(SIX)[gold], np.repeat(np.arange(200), times)
+    weighted = Decoder(metric, SIX).fit(p, labels, times)
+    repeated = Decoder(metric, SIX).fit(p[again], labels[again])
+    assert np.allclose(weighted.gain_, repeated.gain_, rtol=1e-9, atol=1e-9)
+    assert np.allclose(weighted.shares_, repeated.shares_)
+    alike = Decoder(metric, SIX).fit(p, labels, np.full(200, 0.5))
+    assert np.allclose(alike.gain_, Decoder(metric, SIX).fit(p, labels).gain_, atol=1e-9)
+
+
+def test_weights_of_levels_make_other_answers_the_best():
+    p, gold = simulated(3000, seed=4)
+    weights = 1.0 / SHARES / 6.0
+    rows = p * weights / (p * weights).sum(axis=1, keepdims=True)
+    merits = []
+    for decoder, asked in (
+        (Decoder("quadratic_kappa", SIX).fit(rows, labels_of(SIX)[gold], weights[gold]), rows),
+        (Decoder("quadratic_kappa", SIX).fit(p, labels_of(SIX)[gold]), p),
+    ):
+        cells = np.zeros((6, 6))
+        np.add.at(cells, (gold, decoder.predict_positions(asked)), weights[gold])
+        merits.append(float(find("quadratic_kappa")(Confusion.from_counts(SIX, cells))))
+        assert decoder.notes_ == ()
+    assert merits[0] > merits[1] + 0.02
+
+
+@pytest.mark.parametrize(
+    ("weights", "error", "said"),
+    [
+        ([0.0, 0.0], NoItems, "all weights are 0"),
+        ([1.0, -1.0], BadWeights, "row 2"),
+        ([1.0, np.nan], BadWeights, "row 2"),
+        ([1.0], UnequalLengths, "weights"),
+    ],
+    ids=["none", "negative", "nan", "length"],
+)
+def test_weights_that_are_none_are_refused(weights, error, said):
+    with pytest.raises(error, match=said):
+        Decoder("macro_mae", THREE).fit(np.full((2, 3), 1 / 3), ["low", "mid"], weights)
 
 
 # --- exact where it says so ----------------------------------------------------------------------

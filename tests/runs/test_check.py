@@ -17,6 +17,7 @@ from ordinate.report import RENDERERS, render
 from ordinate.runs.check import check
 from ordinate.runs.dataset import DataColumns
 from ordinate.runs.experiment import Experiment
+from ordinate.runs.files import UNLOCKED
 from ordinate.runs.manifest import Manifest
 
 
@@ -242,3 +243,9 @@ def test_leftovers_of_killed_runs_are_a_note(root):
     (root / ".ordinate-2.json").touch()
     (line,) = told(found(root))
     assert line.startswith("note: .: 2 temporary files or folders")
+
+
+def test_what_a_killed_writer_of_an_output_left_is_a_note(root):
+    (root / f"{UNLOCKED}1.md").touch()
+    (line,) = told(found(root))
+    assert line.startswith(f"note: .: 1 temporary files ({UNLOCKED}*) of an output (-o)")

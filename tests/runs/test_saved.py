@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.tree import DecisionTreeClassifier
 from skops.io import dumps
 
 from ordinate.errors import BadStore, MissingExtra
@@ -66,6 +68,7 @@ def listed(folder):
 def test_a_loaded_model_answers_as_the_saved_one(tmp_path, name, params, form):
     model, (matrix, _) = fitted(name, form, **params), data(form)
     loaded = load(kept(model, tmp_path))
+    assert loaded.notes == model.notes
     assert loaded.answers(matrix).tolist() == model.answers(matrix).tolist()
     assert (loaded.kind, loaded.params, loaded.size) == (model.kind, model.params, 6)
     assert loaded.present.tolist() == [0, 1, 3, 4]
@@ -284,6 +287,165 @@ def test_a_forged_lightgbm_model_is_refused_before_the_library_sees_it(
         saved.load(tmp_path)
 
 
+def _lightgbm_parts(text):
+    """Return the header and the tree texts of a LightGBM model, and what stands after them."""
+    head, rest = text.split("\n\n", 1)
+    trees = []
+    for size in re.search("tree_sizes=(.*)", head)[1].split():
+        trees.append(rest[: int(size)])
+        rest = rest[int(size) :]
+    return head, trees, rest
+
+
+def _lightgbm_whole(head, trees, rest):
+    sizes = " ".join(str(len(tree)) for tree in trees)
+    head = re.sub("tree_sizes=.*", f"tree_sizes={sizes}", head)
+    return f"{head}\n\n{''.join(trees)}{rest}"
+
+
+def _endless(tree):
+    """Return a tree whose nodes all point to the root."""
+    return re.sub(
+        "(left|right)_child=(.*)",
+        lambda found: f"{found[1]}_child=" + " ".join("0" for _ in found[2].split()),
+        tree,
+    )
+
+
+def _lines(tree, *keys):
+    return "".join(re.search(f"^{key}=.*\n", tree, re.MULTILINE)[0] for key in keys)
+
+
+HIDDEN = {
+    "before a blank line": lambda tree: (
+        _endless(tree).rstrip("\n") + "\n\n" + _lines(tree, "left_child", "right_child") + "\n\n"
+    ),
+    "after other lines of the same keys": lambda tree: tree.replace(
+        "is_linear=0\n", "is_linear=0\n" + _lines(_endless(tree), "left_child", "right_child")
+    ),
+    "before other lines of the same keys": lambda tree: _endless(tree).replace(
+        "is_linear=0\n", "is_linear=0\n" + _lines(tree, "left_child", "right_child")
+    ),
+    "after an odd end of a line": lambda tree: tree.replace(
+        "left_child=", "left_child=0\rleft_child="
+    ),
+    "under keys in another order": lambda tree: tree.replace(
+        _lines(tree, "left_child", "right_child"), _lines(tree, "right_child", "left_child")
+    ),
+    "among too many": lambda tree: re.sub("(threshold=.*)", r"\1 0.5", tree),
+    "among too few": lambda tree: re.sub("(leaf_value=.*) .*", r"\1", tree),
+    "among categories": lambda tree: tree.replace("decision_type=2", "decision_type=1"),
+    "among infinite ones": lambda tree: re.sub(r"leaf_value=\S+", "leaf_value=1e999", tree),
+    "in other digits": lambda tree: re.sub("left_child=1", "left_child=\u0661", tree),
+}
+
+
+@pytest.mark.parametrize("forged", HIDDEN.values(), ids=HIDDEN)
+def test_what_lightgbm_could_read_in_another_way_is_refused(tmp_path, monkeypatch, forged):
+    fitted("lightgbm").save(tmp_path)
+    path = tmp_path / "model.lightgbm.txt"
+    head, (first, *others), rest = _lightgbm_parts(path.read_text())
+    assert _lightgbm_whole(head, [first, *others], rest) == path.read_text()
+    changed = forged(first)
+    assert changed != first
+    whole = _lightgbm_whole(head, [changed, *others], rest)
+    path.write_bytes(whole.encode())
+    monkeypatch.setitem(sys.modules, "lightgbm", None)  # importing it would fail
+    with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
+        saved.load(tmp_path)
+
+
+BETWEEN = {
+    "a header line twice": ("max_feature_idx=3", "max_feature_idx=999\nmax_feature_idx=3"),
+    "a line that averages": ("label_index=0", "average_output\nlabel_index=0"),
+    "a line before the first tree": ("\n\nTree=0", "\n\nmax_feature_idx=99\n\nTree=0"),
+    "another tree at the end": ("end of trees\n", "Tree=99\nend of trees\n"),
+    "a parameter twice": ("[seed: 1]\n", "[seed: 1]\n[seed: 2]\n"),
+    "names of other columns": ("Column_0 Column_1", "Column_1 Column_0"),
+    "what pandas had": ("pandas_categorical:null", 'pandas_categorical:[["a"]]'),
+    "another version": ("version=v4", "version=v3"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), BETWEEN.values(), ids=BETWEEN)
+def test_a_lightgbm_text_with_anything_between_its_lines_is_refused(tmp_path, old, new):
+    fitted("lightgbm").save(tmp_path)
+    path = tmp_path / "model.lightgbm.txt"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
+        saved.load(tmp_path)
+
+
+def test_a_lightgbm_model_without_any_split_is_saved_and_loaded(tmp_path):
+    model = fitted("lightgbm", min_child_samples=30)
+    model.save(tmp_path)
+    assert "num_leaves=1\n" in (tmp_path / "model.lightgbm.txt").read_text()
+    assert saved.load(tmp_path).num_trees() == model.fitted.num_trees()
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
+def test_an_xgboost_model_with_two_values_of_a_key_is_refused(tmp_path, first):
+    fitted("xgboost").save(tmp_path)
+    path = tmp_path / "model.xgboost.json"
+    text = path.read_text()
+    good = re.search(r'"left_children":\[[^]]*\]', text)[0]
+    evil = re.sub(r"\d+", "0", good)
+    path.write_text(text.replace(good, f"{evil},{good}" if first else f"{good},{evil}", 1))
+    with pytest.raises(BadStore, match="gives one key two values"):
+        saved.load(tmp_path)
+
+
+def _forest_of(model):
+    return model["learner"]["gradient_booster"]["model"]
+
+
+XGBOOST = {
+    "rounds of trees that are not there": (
+        lambda model: _forest_of(model)["iteration_indptr"].append(10**6),
+        "its rounds are of trees",
+    ),
+    "a parent that is none": (
+        lambda model: _forest_of(model)["trees"][0]["parents"].__setitem__(1, 1),
+        "do not make a tree",
+    ),
+    "fewer weights than nodes": (
+        lambda model: _forest_of(model)["trees"][0]["split_conditions"].pop(),
+        "of a form that Ordinate does not make",
+    ),
+    "broken numbers": (
+        lambda model: _forest_of(model)["trees"][0]["left_children"].__setitem__(0, 1.5),
+        "of a form that Ordinate does not make",
+    ),
+    "another booster": (
+        lambda model: model["learner"]["gradient_booster"].update(name="dart"),
+        "of a form that Ordinate does not make",
+    ),
+    "another objective": (
+        lambda model: model["learner"]["objective"].update(name="reg:squarederror"),
+        "does not fit 4 classes",
+    ),
+    "more outputs": (
+        lambda model: model["learner"]["objective"]["softmax_multiclass_param"].update(
+            num_class="400"
+        ),
+        "does not fit 4 classes",
+    ),
+}
+
+
+@pytest.mark.parametrize(("forged", "told"), XGBOOST.values(), ids=XGBOOST)
+def test_an_xgboost_model_that_says_what_is_not_so_is_refused(tmp_path, forged, told):
+    fitted("xgboost").save(tmp_path)
+    path = tmp_path / "model.xgboost.json"
+    model = json.loads(path.read_text())
+    forged(model)
+    path.write_text(json.dumps(model))
+    with pytest.raises(BadStore, match=told):
+        saved.load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("part", "value"),
     [("left_children", 99), ("right_children", 0), ("split_indices", 9), ("split_type", 1)],
@@ -310,7 +472,13 @@ def test_an_xgboost_tree_of_a_class_that_is_not_there_is_refused(tmp_path):
 
 def test_a_forged_forest_is_refused_before_it_is_asked(tmp_path):
     fitted("forest").save(tmp_path)
-    path = tmp_path / "model.skops"
+    _forge_nodes(tmp_path / "model.skops")
+    with pytest.raises(BadStore, match=r"nodes of its tree \d do not make a tree"):
+        saved.load(tmp_path)
+
+
+def _forge_nodes(path):
+    """Let the root of the first tree in a skops file point outside it."""
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     for name, content in members.items():
@@ -321,11 +489,91 @@ def test_a_forged_forest_is_refused_before_it_is_asked(tmp_path):
             np.save(written, array)
             members[name] = written.getvalue()
             break
+    else:
+        raise AssertionError("there is no tree in it")
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, content)
+
+
+def _tree():
+    return DecisionTreeClassifier(random_state=0).fit(*data())
+
+
+def _deep():
+    """Return a pipeline with a tree where no step is."""
+    whole = Pipeline([("model", LogisticRegression().fit(*data()))])
+    whole.hidden = {"deep": [(_tree(),)]}
+    return whole
+
+
+PLACES = {
+    "bare": _tree,
+    "a step": lambda: Pipeline([("model", _tree())]),
+    "a step of a step": lambda: Pipeline([("model", Pipeline([("model", _tree())]))]),
+    "no step": _deep,
+}
+
+
+@pytest.mark.parametrize("made", PLACES.values(), ids=PLACES)
+def test_a_forged_tree_is_found_wherever_it_lies(tmp_path, made):
+    saved.save(made(), tmp_path)
+    saved.load(tmp_path)
+    _forge_nodes(tmp_path / "model.skops")
     with pytest.raises(BadStore, match=r"nodes of its tree \d do not make a tree"):
         saved.load(tmp_path)
+
+
+def test_a_tree_that_claims_other_nodes_than_it_has_is_refused(tmp_path):
+    saved.save(_tree(), tmp_path)
+
+    def change(schema):
+        count = schema["content"]["content"]["tree_"]["content"]["content"]["node_count"]
+        count["content"] = "3"
+
+    _rewritten(tmp_path / "model.skops", change)
+    with pytest.raises(BadStore, match="has other nodes than it says"):
+        saved.load(tmp_path)
+
+
+def test_trees_of_other_features_than_their_estimator_says_are_refused(tmp_path):
+    tree = _tree()
+    tree.n_features_in_ = 2
+    saved.save(tree, tmp_path)
+    with pytest.raises(BadStore, match="a tree of other features than it says"):
+        saved.load(tmp_path)
+    del tree.n_features_in_  # without it, scikit-learn lets rows of any width through
+    saved.save(tree, tmp_path)
+    with pytest.raises(BadStore, match="a tree of other features than it says"):
+        saved.load(tmp_path)
+    model = fitted("forest")
+    model.fitted[-1].n_features_in_ = 9
+    saved.save(model.fitted, tmp_path)
+    with pytest.raises(BadStore, match="trees of other features than it says"):
+        saved.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_another_kind_of_model_made_is_refused(tmp_path, name):
+    model, other = fitted(name), fitted("svm" if name == "logistic" else "logistic")
+    model.fitted = other.fitted
+    with pytest.raises(BadStore, match=rf"does not hold a {name} model of 4 features and 4 levels"):
+        load(kept(model, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "change", [{"features": 5}, {"present": [0, 1]}, {"sparse": True}], ids=str
+)
+@pytest.mark.parametrize("name", ["logistic", "forest", "lightgbm", "xgboost"])
+def test_a_model_of_other_features_or_levels_is_refused(tmp_path, name, change):
+    if "sparse" in change and name != "logistic":
+        change = {"features": 3}
+    folder = kept(fitted(name), tmp_path)
+    facts = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(facts | change))
+    listed(folder)
+    with pytest.raises(BadStore, match=f"does not hold a {name} model"):
+        load(folder)
 
 
 def test_a_folder_with_two_models_or_none_is_refused(tmp_path):
@@ -339,7 +587,10 @@ def test_a_folder_with_two_models_or_none_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "change",
-    [{"kind": "other"}, {"present": [4, 1]}, {"present": [0, 9]}, {"size": "6"}, {"params": None}],
+    [
+        *({"kind": "other"}, {"present": [4, 1]}, {"present": [0, 9]}, {"size": "6"}),
+        *({"params": None}, {"params": {}}, {"params": {"C": 1.0, "more": 2}}),
+    ],
     ids=str,
 )
 def test_facts_that_make_no_sense_are_refused(tmp_path, change):

@@ -288,7 +288,30 @@ def test_the_best_is_the_first_of_equals_in_the_direction(tmp_path, direction, b
         batch.finish(one.number, values[one.number])
 
     study = plain_search(tmp_path / "s.db", 5, answer, direction=direction)
-    assert study.best.number == best
+    assert study.best().number == best
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-17, 1e17])
+def test_the_unit_of_values_does_not_matter_for_the_best(tmp_path, unit):
+    values = [0.5, 0.3, 0.2, 0.2 * (1 + 1e-15), 0.4]
+
+    def answer(batch, one):
+        batch.finish(one.number, unit * values[one.number])
+
+    study = plain_search(tmp_path / "s.db", 5, answer, direction="minimize")
+    assert study.best().number == 2
+
+
+def test_what_is_drawn_may_depend_on_another_name(tmp_path):
+    def space(trial):
+        return {"x": trial.suggest_float("x", 0.0, 1.0)}
+
+    def drawn(name, drawn_by):
+        study = Study.open(tmp_path / "s.db", name, direction="minimize", seed=0, drawn_by=drawn_by)
+        return [one.params for one in next(iter(study.batches(space, 4))).asked]
+
+    assert drawn("a", "same") == drawn("b", "same")
+    assert drawn("a", None) != drawn("b", None)
 
 
 def test_failed_trials_are_kept_with_their_reason(tmp_path):
@@ -299,7 +322,7 @@ def test_failed_trials_are_kept_with_their_reason(tmp_path):
             batch.finish(one.number, float("nan"))
 
     study = plain_search(tmp_path / "s.db", 6, answer)
-    assert study.best is None
+    assert study.best() is None
     assert {one.state for one in study.trials} == {"failed"}
     first, second, *_ = study.trials
     assert (first.reason, first.value) == ("kappa is undefined", None)
@@ -399,8 +422,10 @@ def test_a_space_that_changed_in_the_middle_of_a_batch_is_refused(tmp_path):
     search(path, 6)
     study = Study.open(path, "set/model", direction="maximize", seed=5)
     changed = study.batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, 8)
-    with pytest.raises(BadStore, match=r"Trial 4 .* was made with .*, and would now be made with"):
+    with pytest.raises(BadStore, match=r"Trial 4 .* was made with .*, and would now be") as told:
         next(changed)
+    assert "another --seed" in str(told.value)
+    assert f"remove {path}" in str(told.value)
 
 
 def test_a_default_off_the_space_is_refused(tmp_path):

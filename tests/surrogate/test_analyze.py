@@ -23,7 +23,7 @@ def found(tmp_path_factory):
 def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
     rows = {row["measure"]: row for row in analyze(found[0]).summary}
     wanted = [
-        "best validation RMSE",
+        "held-out RMSE of the winner",
         "test RMSE",
         "test MAE",
         "σ of the test targets",
@@ -41,7 +41,7 @@ def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
             assert row["note"] == "all items are alike"
         else:
             assert row["low"] <= row["value"] <= row["high"], name
-        if name != "best validation RMSE":
+        if "held-out" not in name:
             assert f"shifted: {name}" in rows
     assert rows["test MAE"]["unit"] == "kg/m³"
     assert rows["R²"]["unit"] is None
@@ -59,6 +59,14 @@ def test_the_measures_are_what_they_are_called(found):
     assert rows["relative accuracy, 1 - RMSE/σ"] == pytest.approx(1 - rmse / sigma)
     baseline = rows["baseline error: RMSE of the training mean"]
     assert rows["improvement over the baseline"] == pytest.approx(1 - rmse / baseline)
+
+
+def test_the_lowest_error_stands_beside_that_of_the_winner(found):
+    rows = {row["measure"]: row["value"] for row in analyze(found[0]).summary}
+    (lowest,) = (name for name in rows if name.startswith("lowest held-out RMSE ("))
+    judged = {one.kind: one.rmse.value for one in found[1].finalists}
+    assert rows[lowest] == min(judged.values()) == judged[lowest.split("(")[1][:-1]]
+    assert rows["held-out RMSE of the winner"] == found[1].winner.rmse.value
 
 
 def test_importance_sums_to_one_and_names_only_what_varied(found):
@@ -144,6 +152,34 @@ def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_
     assert result.differences[0].metric == "rmse"
 
 
+@pytest.fixture(scope="module")
+def grouped(tmp_path_factory):
+    root = tmp_path_factory.mktemp("grouped")
+    settings = Settings(model="poly_ridge,kernel_ridge", trials=1, folds=2, blend="never")
+    return root, tune(smooth(groups=20), root, settings)
+
+
+def test_groups_are_the_units_of_every_measure_of_the_test(grouped):
+    rows = {row["measure"]: row for row in analyze(grouped[0]).summary}
+    for name in ("σ of the test targets", "baseline error: RMSE of the training mean"):
+        assert rows[name]["method"] == rows["test RMSE"]["method"] == "t"
+    assert "Intervals take groups, not rows, as independent" in " ".join(str(grouped[1]).split())
+
+
+def test_groups_are_the_units_of_comparisons(grouped, tmp_path):
+    count = grouped[1].tests[0].values.groups
+    assert compare([grouped[0]]).groups == count
+    settings = Settings(model="poly_ridge", trials=1, folds=2)
+    tune(smooth(groups=20), tmp_path / "a", settings)
+    assert compare([grouped[0], tmp_path / "a"]).groups == count
+    path = tmp_path / "a" / "test_predictions.json"
+    told = json.loads(path.read_text())
+    told["tests"]["test"]["groups"][0] = "another"
+    path.write_text(json.dumps(told))
+    with pytest.raises(BadInput, match="has other groups in the same rows"):
+        compare([grouped[0], tmp_path / "a"])
+
+
 def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
     settings = {"model": "poly_ridge", "trials": 1, "folds": 2}
     tune(smooth(), tmp_path / "a", Settings(**settings))
@@ -155,3 +191,33 @@ def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
     tune(smooth(seed=3), tmp_path / "c", Settings(**settings))
     with pytest.raises(BadInput, match="it is another table"):
         compare([tmp_path / "a", tmp_path / "c"])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"summary": None}, "are damaged"),
+        ({"summary": [{}]}, "lack 'measure'"),
+        ({"data": {}}, "lack 'unit'"),
+        ({"studies": [3]}, "are damaged"),
+        ({"notes": 3}, "are damaged"),
+    ],
+    ids=str,
+)
+def test_results_that_are_damaged_are_told_in_words(found, tmp_path, values, said):
+    for name in ("results.json", "trials.json"):
+        results = json.loads((found[0] / name).read_text())
+        more = values if name == "results.json" else {}
+        (tmp_path / name).write_text(json.dumps(results | more))
+    with pytest.raises(BadStore, match=said):
+        analyze(tmp_path)
+
+
+@pytest.mark.parametrize("tests", [3, {"test": {}}, {"test": {"predictions": 3}}], ids=str)
+def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
+    tested = json.loads((found[0] / "test_predictions.json").read_text()) | {"tests": tests}
+    (tmp_path / "test_predictions.json").write_text(json.dumps(tested))
+    with pytest.raises(BadStore, match="Run the search again"):
+        compare([tmp_path])
+    with pytest.raises(BadStore, match="Run the search again"):
+        compare([found[0], tmp_path])

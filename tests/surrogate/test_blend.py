@@ -1,10 +1,16 @@
 """Blends: weights that are never negative, sum to 1, and are learned where it is allowed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ordinate.errors import BadInput, NoItems
+from ordinate.surrogate import choice
 from ordinate.surrogate.blend import Blend, crossed
+from ordinate.surrogate.settings import Settings
+from ordinate.surrogate.tuning import tune
+from surrogates import smooth
 
 
 def members(n=400, noise=(1.0, 1.0, 3.0), seed=0):
@@ -76,3 +82,23 @@ def test_what_is_no_table_is_refused():
         Blend.fit([[1.0]], [1.0, 2.0])
     with pytest.raises(NoItems, match="no rows"):
         Blend.fit(np.empty((0, 2)), [])
+
+
+@pytest.mark.parametrize(("weights", "kept"), [([1.0, 0.0], False), ([0.9, 0.1], True)], ids=str)
+def test_a_blend_that_is_one_of_its_models_is_none(tmp_path, monkeypatch, weights, kept):
+    made_of = choice.blended
+
+    def forced(bench, members):
+        made = made_of(bench, members)
+        return replace(made, blend=Blend(np.array(weights)), members=tuple(members))
+
+    monkeypatch.setattr(choice, "blended", forced)
+    asked = {"model": "poly_ridge,kernel_ridge", "trials": 1, "folds": 2}
+    found = tune(smooth(), tmp_path / "auto", Settings(**asked))
+    assert (found.blend is not None) == kept
+    if not kept:
+        best = min(found.finalists, key=lambda one: one.rmse.value)
+        assert found.winner is best
+    always = tune(smooth(), tmp_path / "always", Settings(**asked, blend="always"))
+    assert always.winner.kind == "blend"
+    assert list(always.winner.weights) == weights

@@ -81,6 +81,42 @@ def test_of_several_twins_the_one_with_the_same_target_is_named():
     assert (leak.twin, leak.same_target) == (6, True)
 
 
+def test_an_exact_twin_goes_before_a_near_one_with_the_same_target():
+    x, y = arrays()
+    x[2], y[2] = x[90] * (1 + 5e-13), y[90]
+    x[5] = x[90]
+    (leak,) = duplicates(make_table(x, y), SPLIT).leaks
+    assert (leak.twin, leak.kind, leak.same_target) == (6, "exact", False)
+
+
+def test_rows_beyond_a_shift_are_compared_with_what_models_learn_from():
+    x, y = arrays()
+    x[98], x[99] = x[7], x[91]  # the last one stands in the test, which teaches nothing
+    split = Split(np.arange(80), np.arange(80, 90), np.arange(90, 95), "by hand")
+    found = duplicates(make_table(x, y), split, np.arange(95, 100))
+    assert [(leak.part, leak.row, leak.twin) for leak in found.leaks] == [("shifted", 99, 8)]
+    assert "1 of 5 shifted rows also stand in training" in found.notes[0]
+
+
+def test_features_of_few_values_take_few_steps(monkeypatch):
+    """Each row looks up four places at most, however many twins it has."""
+    from ordinate.surrogate import leaks
+
+    seen = []
+    kept = leaks._leak
+
+    def spied(part, row, keys, places):
+        seen.append(len(keys))
+        return kept(part, row, keys, places)
+
+    monkeypatch.setattr(leaks, "_leak", spied)
+    y = np.arange(2000.0)
+    table = make_table((y % 2)[:, None], y)
+    found = duplicates(table, random(table, seed=0))
+    assert len(found) == 400
+    assert set(seen) == {4}
+
+
 def test_many_leaks_are_counted_and_few_named():
     x, y = arrays()
     x[90:] = x[:10]
@@ -120,3 +156,28 @@ def test_a_column_with_mostly_equal_values_has_distances():
     assert np.isfinite(robust_z(column)).all()
     assert robust_z(column)[2] > 6
     assert robust_z(np.zeros(5)).tolist() == [0.0] * 5
+
+
+def test_the_long_tail_of_a_skewed_column_is_no_outlier():
+    y = np.exp(np.random.default_rng(0).normal(0.0, 1.0, 2000))
+    assert (robust_z(y) > 6).sum() > 10
+    x = np.random.default_rng(1).normal(size=(2000, 1))
+    assert outliers(make_table(x, y)) == []
+    assert outliers(make_table(x, -y)) == []
+    y[7] = 1e6
+    (found,) = outliers(make_table(x, y))
+    assert (found.rows, found.logarithmic) == ((8,), True)
+    assert "by logarithms" in found.note
+
+
+def test_an_outlier_does_not_make_a_column_skewed():
+    y = np.linspace(1.0, 29.0, 200)
+    y[3] = 900.0
+    (found,) = outliers(make_table(np.linspace(0.0, 1.0, 200)[:, None], y))
+    assert (found.rows, found.logarithmic) == ((4,), False)
+
+
+def test_what_many_rows_do_is_no_outlier():
+    x = (np.arange(500) % 20 == 0).astype(float)[:, None]  # 5 % have the other value
+    assert (np.abs(robust_z(x[:, 0])) > 6).sum() == 25
+    assert outliers(make_table(x, np.linspace(0.0, 1.0, 500))) == []

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ordinate.errors import BadInput, BadOption, Busy
+from ordinate.errors import BadInput, BadOption, BadValues, Busy
 from ordinate.runs.lock import locked
 from ordinate.surrogate import search, tuning
 from ordinate.surrogate.data import make_table
@@ -59,24 +59,55 @@ def test_a_model_that_is_better_by_more_than_chance_wins():
     assert not against(0.05)
 
 
-def test_test_targets_choose_nothing(tmp_path):
-    """Parameters are given, for what is drawn depends on a hash of the whole table."""
+@pytest.mark.parametrize("folders", ["ab", "aa"], ids=["apart", "in one folder"])
+def test_test_targets_choose_nothing(tmp_path, folders):
     rows = random(smooth(), 0).test
     x, y = columns()
     other = y.copy()
     other[rows] = np.random.default_rng(1).permutation(1000.0 * y[rows])
-    fixed = {"poly_ridge": {"degree": 2}, "kernel_ridge": {}}
-    settings = Settings(model="poly_ridge,kernel_ridge", folds=3, fixed=fixed)
+    settings = Settings(**QUICK)
     tables = [make_table(x, one, names=["a", "b", "c"], target_name="y") for one in (y, other)]
     first, second = (
-        tune(table, tmp_path / name, settings) for table, name in zip(tables, "ab", strict=True)
+        tune(table, tmp_path / name, settings) for table, name in zip(tables, folders, strict=True)
     )
     for one, two in zip(first.searched, second.searched, strict=True):
-        assert one.trials[0].value == two.trials[0].value
-    assert first.winner.kind == second.winner.kind
+        assert [trial.params for trial in one.trials] == [trial.params for trial in two.trials]
+        assert [trial.value for trial in one.trials] == [trial.value for trial in two.trials]
+        errors = [run.trials[0].attributes["test_rmse_denorm"] for run in (one, two)]
+        assert errors[1] > 100.0 * errors[0]  # what is told of a test is that of its own targets
+    assert first.run != second.run
+    assert first.winner.name == second.winner.name
     assert first.blend.weights == second.blend.weights
     assert np.array_equal(first.tests[0].upper, second.tests[0].upper)
     assert first.tests[0].values.metrics["rmse"] != second.tests[0].values.metrics["rmse"]
+
+
+def test_the_unit_of_the_target_chooses_nothing(tmp_path):
+    x, y = columns()
+    found = {}
+    for unit in (1.0, 1e-17):
+        table = make_table(x, unit * y, names=["a", "b", "c"], target_name="y")
+        settings = Settings(**QUICK | {"model": "svr,poly_ridge"}, blend="never")
+        result = found[unit] = tune(table, tmp_path / str(unit), settings)
+        for one in result.searched:
+            assert one.best.rmse.value == pytest.approx(min(t.value for t in one.trials))
+        assert result.winner.rmse.value == min(one.rmse.value for one in result.finalists)
+    kinds = [result.winner.kind for result in found.values()]
+    assert kinds == ["poly_ridge", "poly_ridge"]
+
+
+def test_a_target_that_is_constant_where_it_is_learned_is_named(tmp_path):
+    x, y = columns()
+    split = random(smooth(), 0)
+    settings = Settings(model="poly_ridge", trials=1, folds=3)
+    y[split.train] = 5.0
+    table = make_table(x, y, names=["a", "b", "c"], target_name="y")
+    with pytest.raises(BadValues, match="The target is 5 in all 64 of the training rows"):
+        tune(table, tmp_path, settings)
+    y[split.known], y[split.train[0]] = 5.0, 6.0
+    table = make_table(x, y, names=["a", "b", "c"], target_name="y")
+    with pytest.raises(BadInput, match=r"The target is 5 in all 48 of the rows of a fit"):
+        tune(table, tmp_path, settings)
 
 
 def test_workers_never_have_the_targets_of_rows_that_teach_nothing(tmp_path, monkeypatch):
@@ -203,6 +234,21 @@ def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
     assert result.winner.rmse.method == "t"
 
 
+def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
+    settings = Settings(model="poly_ridge", trials=1, folds=2)
+    few = tune(smooth(600, groups=30), tmp_path / "few", settings)
+    assert few.source.sizes["validation"] >= 50
+    assert not few.source.apart
+    told = " ".join(str(few).split())
+    assert "whose groups are too few to keep some apart" in told
+    assert "take them as approximate" in told
+    many = tune(smooth(600, groups=600), tmp_path / "many", settings)
+    assert many.source.apart
+    told = " ".join(str(many).split())
+    assert "they hold what they promise" not in told
+    assert "approximate, for rows of one group are alike" in told
+
+
 def test_rows_for_stopping_are_never_held_out(tmp_path):
     bench = _bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=4))
     for task, part in zip(bench.tasks(_candidate()), bench.parts, strict=True):
@@ -233,6 +279,21 @@ def test_a_planted_leak_is_named(tmp_path):
         "1 of 8 test rows also stand in training" in note and str(split.test[0] + 1) in note
         for note in result.source.notes
     )
+
+
+def test_a_leak_into_the_region_beyond_a_shift_is_named_and_written(tmp_path):
+    x, y = columns()
+    order = np.argsort(y)
+    top = order[-8:]
+    x[top[:4]] = x[order[:4]]  # some of which are learned from
+    table = make_table(x, y, names=["a", "b", "c"], target_name="y")
+    settings = Settings(model="poly_ridge", trials=1, folds=2, shift="target")
+    result = tune(table, tmp_path, settings)
+    assert any("of 8 shifted rows also stand in" in note for note in result.source.notes)
+    written = json.loads((tmp_path / "results.json").read_text())["leaks"]
+    beyond = {one["row"] for one in written["rows"] if one["part"] == "shifted"}
+    assert beyond
+    assert beyond <= set(top[:4] + 1)
 
 
 def test_given_parameters_are_taken_whole(tmp_path):
@@ -292,6 +353,43 @@ def test_models_are_told_of_a_lattice_on_which_targets_differ(tmp_path):
     gap = float(re.search(r"lower by ([0-9.]+)", told.notes[0])[1])
     assert abs(gap - 1.0) < 0.15
     assert not untold.notes
+
+
+def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypatch):
+    from ordinate.surrogate import lattice
+    from ordinate.surrogate.lattice import _gains
+
+    def gains(signs, groups=None):
+        """Judge squared errors of 4 that are 4 + 1 or 4 - 1 for a model that is not told."""
+        bench = SimpleNamespace(targets=np.zeros(len(signs)), groups=groups)
+        return _gains(bench, np.sqrt(4.0 + signs), np.full(len(signs), 2.0))
+
+    signs = np.where(np.arange(400) % 2 == 0, 1.0, -1.0)
+    signs[1] = 1.0  # told is better, by 2 in all, and the standard error of that is 20
+    assert not gains(signs)
+    signs[:101] = 1.0
+    assert gains(signs)
+    # in two groups, one of which gains what the other loses, that is chance again
+    assert not gains(np.sort(signs), np.repeat(["a", "b"], 200))
+    bench = _bench(two_sources(1.0), tmp_path, Settings(model="svr", folds=2))
+    assert lattice.look(bench).used
+    monkeypatch.setattr(lattice, "_gains", lambda *_: False)
+    found = lattice.look(bench)
+    assert found.told < found.untold
+    assert not found.used
+    assert "not told: the gain is no more than its standard error" in found.note("kg")
+
+
+def test_predictions_say_that_a_lattice_is_used(tmp_path):
+    from ordinate.surrogate.predict import load_surrogate
+
+    settings = Settings(model="kernel_ridge", trials=1, folds=2)
+    tune(two_sources(1.0), tmp_path / "a", settings)
+    tune(smooth(), tmp_path / "b", settings)
+    new = [[0.5, 1.0], [0.123, 0.456], [1.0, 1.0]]
+    (note,) = load_surrogate(tmp_path / "a").predict(new).notes
+    assert note.startswith("2 of 3 rows lie on the lattice of the training rows")
+    assert not load_surrogate(tmp_path / "b").predict([[0.0, 0.0, 0.0]]).notes
 
 
 def test_nothing_is_told_where_there_is_no_lattice(tmp_path):

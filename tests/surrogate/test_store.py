@@ -1,6 +1,7 @@
 """Saved surrogates: found again, asked, and refused when they are not what they were."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -22,11 +23,19 @@ def found(tmp_path_factory):
     return root, tune(smooth(), root, Settings(**SETTINGS), unit="kg")
 
 
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = tmp_path_factory.mktemp("made")
+    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    return root
+
+
 @pytest.fixture
-def fresh(tmp_path):
-    tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
-    (folder,) = (tmp_path / "models").iterdir()
-    return tmp_path, folder
+def fresh(made, tmp_path):
+    root = tmp_path / "fresh"
+    shutil.copytree(made, root)
+    (folder,) = (root / "models").iterdir()
+    return root, folder
 
 
 def test_the_winner_is_loaded_by_default_and_predicts_as_it_was_tested(found):
@@ -70,8 +79,8 @@ def test_intervals_hold_new_targets_about_as_often_as_promised(tmp_path):
 def test_saved_parameters_are_whole(found):
     root, result = found
     for one in result.finalists[:2]:
-        config = Manifest.read(root / "models" / one.name).config
-        assert config["params"] == one.params
+        about = json.loads((root / "models" / one.name / "surrogate.json").read_text())
+        assert about["params"] == one.params
         facts = json.loads((root / "models" / one.name / "model/model.json").read_text())
         assert facts["params"].items() >= one.params.items()
 
@@ -99,7 +108,7 @@ def test_an_empty_folder_has_no_surrogate(tmp_path):
         load_surrogate(tmp_path, "gp")
 
 
-@pytest.mark.parametrize("name", ["calibration.npz", "model/model.json"])
+@pytest.mark.parametrize("name", ["calibration.npz", "model/model.json", "surrogate.json"])
 def test_a_changed_file_is_never_opened(fresh, name):
     root, folder = fresh
     content = bytearray((folder / name).read_bytes())
@@ -153,3 +162,127 @@ def test_a_stored_lattice_that_is_none_is_refused(lattice):
 def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
     train = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [2.0], [2.0]])
     assert Lattice.fit(train).holds([[1.0], [2.0], [3.0]]).tolist() == [True, False, False]
+
+
+# --- what is forged or damaged, and sealed again -------------------------------------------------
+
+
+def resealed(folder):
+    """Write the manifest anew, as if the files had always been so."""
+    old = Manifest.read(folder)
+    told = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
+    Manifest.of(folder, old.kind, old.name, **told).write(folder)
+
+
+def changed(folder, **values):
+    path = folder / "surrogate.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    resealed(folder)
+
+
+def test_all_that_predictions_depend_on_has_a_hash(found):
+    root, result = found
+    for one in result.finalists:
+        manifest = Manifest.read(root / "models" / one.name)
+        assert "surrogate.json" in manifest.files
+        assert manifest.config.keys() == {"model", "folds", "run"}  # which predict nothing
+
+
+FORGED = {
+    "model": (["svr"], 3, None, "forest", "blend"),
+    "features": (["a", "b"], ["a", "b", "c", "d"], ["a", "a", "b"], [1, 2, 3], "abc", []),
+    "unit": (3,),
+    "alpha": ("0.1", 0.0, 1.5, float("nan"), True, None),
+    "inputs": ([], {}, {"scaled": 3}, {"scaled": {"means": "x"}}),
+    "params": (None, [1]),
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(k, x) for k, some in FORGED.items() for x in some])
+def test_a_forged_description_is_refused_in_words(fresh, key, value):
+    root, folder = fresh
+    changed(folder, **{key: value})
+    with pytest.raises(BadStore, match="surrogate|normalisation"):
+        load_surrogate(root)
+
+
+def test_a_normalisation_of_other_features_is_refused(fresh):
+    root, folder = fresh
+    about = json.loads((folder / "surrogate.json").read_text())
+    scaled = about["inputs"]["scaled"]
+    fewer = scaled | {"means": scaled["means"][:2], "stds": scaled["stds"][:2]}
+    changed(folder, inputs={"scaled": fewer, "lattice": None})
+    with pytest.raises(BadStore, match="not about the same features"):
+        load_surrogate(root)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"weights": [0.5, 0.6]}, "of weights"),
+        ({"weights": [1.5, -0.5]}, "of weights"),
+        ({"weights": [float("nan"), 1.0]}, "of weights"),
+        ({"weights": ["1", 0]}, "of weights"),
+        ({"weights": [1.0]}, "weights of other members"),
+        ({"members": "svr"}, "of members"),
+        ({"members": [["svr"], 3]}, "of members"),
+    ],
+    ids=str,
+)
+def test_a_forged_blend_is_refused(found, tmp_path, values, said):
+    root, result = found
+    shutil.copytree(root, tmp_path / "copy")
+    changed(tmp_path / "copy" / "models" / result.winner.name, **values)
+    with pytest.raises(BadStore, match=said):
+        load_surrogate(tmp_path / "copy")
+
+
+CALIBRATIONS = {
+    "no numbers": {"targets": np.array([np.nan] * 3)},
+    "other lengths": {"predictions": np.zeros(2)},
+    "no rows": {"targets": np.empty(0), "predictions": np.empty(0)},
+    "a table": {"targets": np.zeros((3, 2))},
+    "a spread below 0": {"spread": np.array([-1.0, 0.0, 1.0])},
+    "several floors": {"floor": np.zeros(2)},
+    "an infinite floor": {"floor": np.inf},
+    "one number": {"targets": np.array(3.0)},
+}
+
+
+@pytest.mark.parametrize("change", CALIBRATIONS.values(), ids=CALIBRATIONS)
+def test_a_forged_calibration_is_refused(fresh, change):
+    root, folder = fresh
+    usual = {"targets": np.zeros(3), "predictions": np.zeros(3), "spread": np.ones(3), "floor": 1.0}
+    np.savez(folder / "calibration.npz", **usual | change)
+    resealed(folder)
+    with pytest.raises(BadStore, match=r"calibration\.npz"):
+        load_surrogate(root)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04damaged", b"text"])
+def test_a_damaged_calibration_is_refused(fresh, content):
+    root, folder = fresh
+    (folder / "calibration.npz").write_bytes(content)
+    resealed(folder)
+    with pytest.raises(BadStore, match=r"calibration\.npz"):
+        load_surrogate(root)
+
+
+def test_a_folder_under_another_name_is_refused(found, tmp_path):
+    root, result = found
+    shutil.copytree(root, tmp_path / "copy")
+    models = tmp_path / "copy" / "models"
+    first, second = (models / one.name for one in result.finalists[:2])
+    shutil.rmtree(second)
+    first.rename(second)
+    with pytest.raises(BadStore, match="moved or mixed up"):
+        load_surrogate(tmp_path / "copy", second.name)
+
+
+@pytest.mark.parametrize("values", [{"winner": 3}, {"winner": None}, {"studies": 3}], ids=str)
+def test_results_that_are_not_whole_are_refused(fresh, values):
+    root, _ = fresh
+    path = root / "results.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    with pytest.raises(BadStore, match="is not whole"):
+        load_surrogate(root)

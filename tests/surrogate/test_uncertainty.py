@@ -72,10 +72,27 @@ def test_the_spread_of_members_counts_what_is_inside_them():
 
 def test_a_spread_that_tells_little_counts_little():
     y, p, spread = heteroscedastic(2000, 0)
-    assert narrowest(Calibration(y, p, spread), 0.1) == FLOORS[0]
+    median = np.median(spread)
+    assert narrowest(Calibration(y, p, spread), 0.1) == FLOORS[0] * median
     shuffled = np.random.default_rng(0).permutation(spread)
-    assert narrowest(Calibration(y, p, shuffled), 0.1) >= 2.0
-    assert narrowest(Calibration(y, p), 0.1) == FLOOR
+    assert narrowest(Calibration(y, p, shuffled), 0.1) >= 2.0 * median
+    assert narrowest(Calibration(y, p), 0.1) == 0.0
+
+
+def test_the_rows_that_calibrate_do_not_set_the_floor_of_their_spread():
+    """The score of a row is its own: it is the same whatever rows calibrate beside it."""
+    y, p, spread = heteroscedastic(400, 0)
+    floor = narrowest(Calibration(y[:200], p[:200], spread[:200]), 0.1)
+    calibrations = [
+        Calibration(y[200:], p[200:], times * spread[200:], floor) for times in (1.0, 3.0)
+    ]
+    widths = []
+    for one in calibrations:
+        lower, upper = one.intervals([0.0, 0.0], [0.0, 1.0])
+        widths.append(upper - lower)
+        assert one.least == floor
+    assert widths[0][1] / widths[0][0] == pytest.approx(widths[1][1] / widths[1][0])
+    assert Calibration(y, p, spread).least == FLOOR * np.median(spread)
 
 
 @pytest.mark.parametrize("spread", [None, np.array([1.0, 2.0])])

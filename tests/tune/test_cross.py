@@ -15,7 +15,8 @@ from ordinate.tune.cross import (
     Data,
     crossed,
     crossed_vote,
-    direction,
+    decision,
+    decision_of_vote,
     fit_fold,
     fitted,
     fold_tasks,
@@ -23,10 +24,12 @@ from ordinate.tune.cross import (
     objective,
     out_of_fold,
     table,
+    taught,
     to_undo,
     value,
 )
 from ordinate.tune.decision import WAYS, Plan
+from ordinate.tune.settings import Settings
 from ordinate.tune.weights import class_weights
 
 SCALE = Scale.of("A1,A2,B1,B2")
@@ -263,6 +266,92 @@ def test_no_fold_of_a_vote_is_decided_by_its_own_gold(data):
     assert not np.array_equal(first.probabilities, answers)
 
 
+def test_items_were_taught_whose_level_is_in_other_folds_as_well():
+    gold = np.array([0, 0, 1, 1, 2, 3])
+    parts = [np.array([0, 2, 4]), np.array([1, 3]), np.array([5])]
+    assert taught(gold, parts).tolist() == [True, True, True, True, False, False]
+    assert taught(gold, [np.arange(3), np.arange(3, 6)]).tolist() == [
+        *(False, False, True),
+        *(True, False, False),
+    ]
+
+
+@pytest.mark.parametrize("how", ["alone", "vote"])
+def test_one_item_of_a_level_does_not_wreck_the_probabilities_of_others(how):
+    data = made(3, n=200)
+    some = np.flatnonzero(data.levels < 3)
+    rare = np.sort(np.append(some, np.flatnonzero(data.levels == 3)[0]))
+    plan, surest = Plan(SCALE, find("cem_ord")), []
+    for rows in (some, rare):
+        gold = data.levels[rows]
+        parts = folds(gold, None, 4, seed=0)
+        answers = answers_of(Data(data.matrix[rows], gold), parts)
+        found = (
+            decision(plan, answers, gold, parts)
+            if how == "alone"
+            else decision_of_vote(plan, [(plan, answers)] * 2, gold, parts)
+        )
+        surest.append(found.probabilities(answers).max(axis=1).mean())
+        assert len(crossed(plan, answers, gold, parts).levels["decoded"]) == len(rows)
+    assert surest[1] == pytest.approx(surest[0], abs=0.02)
+
+
+def test_decisions_for_a_weighted_metric_are_better_by_it():
+    gains = {"mae": [], "quadratic_kappa": [], "f1_macro": []}
+    for seed in range(4):
+        data = made(seed, n=400)
+        weights = class_weights(data.levels, 4, "inverse")
+        parts = folds(data.levels, None, 4, seed=0)
+        answers = answers_of(data, parts)
+        for name, found in gains.items():
+            merits = []
+            for given in (tuple(weights), None):
+                plan = Plan(SCALE, find(name), weights=given)
+                levels = crossed(plan, answers, data.levels, parts).levels["decoded"]
+                whole = table(SCALE, data.levels, levels, None, weights[data.levels])
+                merits.append(find(name).merit(value(find(name), whole)[0]))
+            found.append(merits[0] - merits[1])
+    assert all(np.mean(found) > 0.01 for found in gains.values())
+
+
+def test_sets_are_learned_from_probabilities_that_never_saw_their_gold(data):
+    parts = folds(data.levels, None, 4, seed=0)
+    answers = answers_of(data, parts)
+    sharp = Plan(SCALE, find("mae"), recalibrated="vector")
+    found = decision(sharp, answers, data.levels, parts)
+    rows = crossed(sharp, answers, data.levels, parts).probabilities
+    assert found.threshold == sharp.fit(answers, data.levels).with_sets(rows, data.levels).threshold
+    members = [(sharp, answers), (sharp, answers_of(data, parts, "svm"))]
+    vote = decision_of_vote(sharp, members, data.levels, parts)
+    rows = crossed_vote(sharp, members, data.levels, parts).probabilities
+    assert vote.threshold == vote.with_sets(rows, data.levels).threshold
+
+
+def test_class_weights_are_kept_to_be_undone(data):
+    parts = folds(data.levels, None, 4, seed=0)
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    found = decision(Plan(SCALE, find("mae")), answers_of(data, parts), data.levels, parts, weights)
+    assert np.array_equal(found.class_weights, weights)
+
+
+@pytest.mark.parametrize("recalibrated", ["temperature", "vector"])
+def test_sets_hold_new_items_as_often_as_promised(recalibrated):
+    def drawn(rng, n):
+        middle = 2.0 * rng.normal(size=n)
+        gold = np.clip(np.round(1.5 + middle + 0.8 * rng.normal(size=n)), 0, 3).astype(int)
+        rows = np.exp(-np.abs(np.arange(4) - (1.5 + middle)[:, None]) + rng.normal(size=(n, 4)) / 2)
+        return rows / rows.sum(axis=1, keepdims=True), gold
+
+    plan, covered = Plan(SCALE, find("mae"), "argmax", recalibrated=recalibrated), []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        answers, gold = drawn(rng, 30)
+        asked, truth = drawn(rng, 500)
+        sets = decision(plan, answers, gold, folds(gold, None, 5, 0)).sets(asked)
+        covered.append(((sets.low_positions <= truth) & (truth <= sets.high_positions)).mean())
+    assert np.mean(covered) > 0.9 - 3.0 * np.std(covered) / np.sqrt(len(covered))
+
+
 # --- values --------------------------------------------------------------------------------------
 
 
@@ -308,4 +397,4 @@ def test_a_metric_that_has_no_meaning_for_weights_says_so():
 )
 def test_the_objective_is_the_value_or_its_distance_from_zero(metric, found, number, where):
     assert objective(find(metric), found) == number
-    assert direction(find(metric)) == where
+    assert Settings(metric=metric).direction == where

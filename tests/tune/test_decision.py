@@ -11,9 +11,8 @@ from ordinate.decide import (
     OrdinalSets,
     TemperatureScaling,
     VectorScaling,
-    evaluate_sets,
 )
-from ordinate.errors import BadInput, BadOption, BadProbabilities
+from ordinate.errors import BadInput, BadOption, BadProbabilities, BadStore
 from ordinate.metrics import find, summary_of
 from ordinate.scale import Scale
 from ordinate.tune.decision import WAYS, Decision, Plan, rough_levels
@@ -52,6 +51,7 @@ CASES = {
     "argmax": (Plan(SCALE, find("mae"), decode="argmax"), ROWS, None),
     "average": (Plan(WIDE, find("mae"), decode="average"), ROWS, None),
     "undecodable": (Plan(SCALE, find("kendall_tau_b")), ROWS, None),
+    "weighted metric": (Plan(SCALE, find("mae"), weights=(0.5, 1.0, 2.0, 4.0)), ROWS, None),
     "one level": (Plan(SCALE, find("quadratic_kappa"), scores=True, cut=True), np.zeros(400), None),
 }
 
@@ -61,6 +61,7 @@ def test_plain_values_bring_back_the_same_decision(case):
     plan, answers, weights = CASES[case]
     gold = np.ones(400, np.intp) if case == "one level" else GOLD
     decision = plan.fit(answers, gold, weights)
+    decision = decision.with_sets(decision.probabilities(answers), gold)
     told = json.dumps(decision.to_dict(), allow_nan=False)
     again = Decision.from_dict(json.loads(told))
     asked = weighted(answers) if weights is not None else answers
@@ -99,6 +100,29 @@ def test_scores_are_cut_where_the_metric_is_best():
     decision = Plan(SCALE, find("macro_mae"), scores=True, cut=True).fit(SCORES, GOLD)
     cuts = CutPoints("macro_mae", scale=SCALE).fit(SCORES, LABELS)
     assert np.array_equal(np.array(SCALE.labels)[decision.levels(SCORES)], cuts.predict(SCORES))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "mae", "cem_ord"])
+def test_a_weighted_metric_is_decoded_with_weighted_probabilities(metric):
+    decision = Plan(WIDE, find(metric), weights=tuple(WEIGHTS)).fit(ROWS, GOLD)
+    rows = weighted(decision.probabilities(ROWS))
+    decoder = Decoder(metric, WIDE, columns=WIDE.labels).fit(rows, LABELS, WEIGHTS[GOLD])
+    assert np.array_equal(decision.levels(ROWS), decoder.predict_positions(rows))
+    plain = Plan(WIDE, find(metric)).fit(ROWS, GOLD)
+    assert not np.array_equal(decision.levels(ROWS), plain.levels(ROWS))
+    assert np.array_equal(decision.levels(ROWS, "argmax"), ROWS.argmax(axis=1))
+
+
+def test_weights_of_levels_change_nothing_where_each_level_counts_alike():
+    plain, heavy = (Plan(SCALE, find("macro_mae"), weights=w) for w in (None, tuple(WEIGHTS)))
+    assert np.array_equal(plain.fit(ROWS, GOLD).levels(ROWS), heavy.fit(ROWS, GOLD).levels(ROWS))
+
+
+def test_scores_are_cut_where_the_weighted_metric_is_best():
+    plan = Plan(SCALE, find("mae"), scores=True, cut=True, weights=tuple(WEIGHTS))
+    cuts = CutPoints("mae", scale=SCALE).fit(SCORES, LABELS, WEIGHTS[GOLD])
+    assert np.array_equal(plan.fit(SCORES, GOLD).cuts, cuts.cuts_)
+    assert not np.array_equal(cuts.cuts_, CutPoints("mae", scale=SCALE).fit(SCORES, LABELS).cuts_)
 
 
 def test_argmax_takes_the_lowest_of_equals():
@@ -179,6 +203,26 @@ def test_scores_become_probabilities_by_proportional_odds():
     assert np.allclose(found.sum(axis=1), 1.0)
 
 
+@pytest.mark.parametrize("recalibrated", ["temperature", "vector"])
+def test_items_of_a_level_that_no_fit_had_seen_do_not_decide_how_sure_to_be(recalibrated):
+    plan = Plan(SCALE, find("mae"), recalibrated=recalibrated)
+    there = np.flatnonzero(GOLD != 3)
+    rows, gold = ROWS[there] * [1, 1, 1, 0], GOLD[there].copy()
+    gold[7] = 3  # which its fit had never seen
+    taught = np.arange(len(there)) != 7
+    kept = plan.fit(rows, gold, taught=taught).probabilities(rows)
+    alone = plan.fit(rows[taught], gold[taught]).probabilities(rows)
+    wrecked = plan.fit(rows, gold).probabilities(rows)
+    assert np.array_equal(kept, alone)
+    assert np.abs(kept - wrecked).max() > 0.001
+
+
+def test_where_no_item_was_taught_answers_stay_as_they_are():
+    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD, taught=np.zeros(len(GOLD), bool))
+    assert decision.scaling is None
+    assert np.allclose(decision.probabilities(ROWS), ROWS)
+
+
 @pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e6, 1e300])
 def test_probabilities_do_not_depend_on_the_unit_of_the_scores(factor):
     usual = Odds.fit(SCORES, GOLD, 4).probabilities(SCORES)
@@ -242,21 +286,96 @@ def test_scores_that_are_not_finite_are_refused():
 
 
 def test_sets_are_those_of_ordinal_sets():
-    found = Plan(SCALE, find("mae")).fit(ROWS, GOLD).sets(ROWS)
-    sets = OrdinalSets(0.1, scale=SCALE, columns=SCALE.labels).fit(ROWS, LABELS).predict(ROWS)
+    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    rows = decision.probabilities(ROWS)
+    found = decision.with_sets(rows, GOLD).sets(ROWS)
+    sets = OrdinalSets(0.1, scale=SCALE, columns=SCALE.labels).fit(rows, LABELS).predict(rows)
     assert np.array_equal(found.members, sets.members)
+    assert found.sizes.min() < len(SCALE)
 
 
-def test_sets_hold_new_items_about_as_often_as_promised():
-    scores, _, gold = made(seed=1, n=2000)
-    sets = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, GOLD).sets(scores)
-    assert evaluate_sets(sets, np.array(SCALE.labels)[gold]).coverage.value > 0.87
+def test_without_learned_sets_every_level_is_in_them():
+    assert set(Plan(SCALE, find("mae")).fit(ROWS, GOLD).sets(ROWS).sizes) == {len(SCALE)}
 
 
 def test_too_few_items_put_every_level_into_each_set():
-    decision = Plan(SCALE, find("mae")).fit(ROWS[:8], GOLD[:8])
+    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD).with_sets(ROWS[:8], GOLD[:8])
     assert decision.sets(ROWS).sizes.tolist() == [4] * len(ROWS)
     assert any("needs 9 items" in note for note in decision.notes)
+
+
+# --- stored decisions ----------------------------------------------------------------------------
+
+
+def plain(case="probabilities"):
+    plan, answers, weights = CASES[case]
+    return plan.fit(answers, GOLD, weights).to_dict()
+
+
+STORED_ODDS = {
+    "size": 4,
+    "seen": [0, 1, 2, 3],
+    "center": 0.0,
+    "spread": 1.0,
+    "slope": 1.0,
+    "cuts": [-1.0, 0.0, 1.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("gain", [[1.0, 0.0], [0.0, 1.0]], "'gain' of a decision takes 4 x 4 numbers"),
+        ("gain", [[1.0] * 4] * 3 + [[1.0] * 3], "'gain' of a decision takes 4 x 4"),
+        ("gain", [[None] * 4] * 4, "'gain' of a decision takes 4 x 4"),
+        ("gain", [["inf"] * 4] * 4, "'gain' of a decision takes 4 x 4"),
+        ("gain", None, "nothing leads to the levels of its metric"),
+        ("scaling", [[1.0], [0.0]], "'scaling' of a decision takes 2 x 4 numbers"),
+        ("scaling", [[1.0, 1.0, 1.0, "nan"], [0.0] * 4], "'scaling' of a decision takes"),
+        ("scaling", 1.0, "'scaling' of a decision takes 2 x 4"),
+        ("decode", "evil", "decode 'evil' is not known"),
+        ("decode", ["metric"], "is not known"),
+        ("positions", [0, 1, 2], "cannot be read: .*4 finite"),
+        ("positions", [3, 2, 1, 0], "cannot be read"),
+        ("positions", 5, "cannot be read"),
+        ("scale", None, "cannot be read"),
+        ("class_weights", [1.0, 1.0, 0.0, 1.0], "class weights are not above 0"),
+        ("class_weights", [1.0], "'class_weights' of a decision takes 4 numbers"),
+        ("threshold", "nan", "'threshold' of a decision takes one numbers"),
+        ("threshold", None, "lacks 'threshold'"),
+        ("threshold", -0.5, "threshold of sets is below 0"),
+        ("cuts", [0.0, 1.0], "'cuts' of a decision takes 3 numbers"),
+        ("cuts", [0.0, 2.0, 1.0], "cuts do not rise"),
+        ("cuts", [0.0, 1.0, "inf"], "it has no odds"),
+        ("notes", None, "cannot be read"),
+        ("odds", 5, "lacks 'size'"),
+        ("odds", STORED_ODDS | {"size": 5}, "odds are not of 4 levels"),
+        ("odds", STORED_ODDS | {"seen": [0, 1, 2, 4]}, "some of their 4 levels"),
+        ("odds", STORED_ODDS | {"seen": [0, 2, 1, 3]}, "some of their 4 levels"),
+        ("odds", STORED_ODDS | {"seen": []}, "some of their 4 levels"),
+        ("odds", STORED_ODDS | {"cuts": [0.0]}, "'cuts' of a decision takes 3 numbers"),
+        ("odds", STORED_ODDS | {"cuts": [0.0, 2.0, 1.0]}, "do not rise"),
+        ("odds", STORED_ODDS | {"spread": 0.0}, "do not rise"),
+        ("odds", STORED_ODDS | {"slope": "inf"}, "'slope' of a decision takes one"),
+    ],
+)
+def test_a_stored_decision_that_cannot_work_is_refused(name, value, said):
+    with pytest.raises(BadStore, match=said):
+        Decision.from_dict(plain() | {name: value})
+
+
+@pytest.mark.parametrize("name", plain())
+def test_a_stored_decision_that_lacks_something_is_refused(name):
+    data = plain()
+    del data[name]
+    with pytest.raises(BadStore, match=f"lacks '{name}'"):
+        Decision.from_dict(data)
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 5])
+def test_what_is_no_decision_is_refused(value):
+    with pytest.raises(BadStore, match="A decision cannot be read"):
+        Decision.from_dict(value)
 
 
 # --- plans ---------------------------------------------------------------------------------------
@@ -282,7 +401,7 @@ def test_a_plan_knows_what_a_kind_of_model_needs(kind, weights, scores, recalibr
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: Plan(SCALE, find("log_loss", summary_of("probabilities"))), "no metric of levels"),
+        (lambda: Plan(SCALE, find("log_loss", summary_of("probabilities"))), "no metric of labels"),
         (lambda: Plan(SCALE, find("expected_cost")), r"write expected_cost\(matrix=…\)"),
         (lambda: Plan(SCALE, find("mae"), decode="best"), "not one of metric, argmax, average"),
         (lambda: Plan(SCALE, find("mae")).fit(ROWS, GOLD).levels(ROWS, "best"), "way='best'"),

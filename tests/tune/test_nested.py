@@ -65,3 +65,15 @@ def test_a_search_that_a_timeout_ended_is_not_kept(tmp_path):
     settings = replace(SETTINGS, models="logistic", stage2_trials=6)
     tune(Experiment.open(root), replace(settings, timeout=0.0))
     assert not (root / "results/nested").exists()
+
+
+def test_a_nested_search_that_a_timeout_ended_is_told_of(tmp_path):
+    root = lay_out(tmp_path, n=48, sets=("strong",))
+    settings = replace(SETTINGS, models="logistic", stage2_trials=6)
+    tune(Experiment.open(root), replace(settings, nested=False))  # the choice itself is finished
+    cut = tune(Experiment.open(root), replace(settings, timeout=0.0))
+    assert not cut.nested.finished
+    assert "timeout ended the search" in str(cut)
+    whole = tune(Experiment.open(root), settings)
+    assert whole.nested.finished
+    assert "timeout" not in str(whole)

@@ -3,12 +3,14 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from experiments import lay_out
 from ordinate.errors import BadInput
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.workers import Workers
+from ordinate.tune import bench as benches
 from ordinate.tune import search as searching
 from ordinate.tune.bench import Bench
 from ordinate.tune.models import KINDS
@@ -57,6 +59,66 @@ def test_studies_take_turns_so_that_a_timeout_leaves_none_behind(bench, monkeypa
     monkeypatch.setattr(searching, "_turn", watched)
     search(replace(bench, settings=replace(SETTINGS, stage2_trials=8)), ["strong", "weak"])
     assert [name for name, more in turns if more] == ["strong", "weak", "strong", "weak"]
+
+
+class Time:
+    """A clock that a test turns on, in the place of the module."""
+
+    def __init__(self, now: float = 0.0) -> None:
+        self.now = now
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    found = Time()
+    monkeypatch.setattr(benches, "time", found)
+    return found
+
+
+def timed(bench, clock, *, lasts, trials=12):
+    """Return a bench with a timeout of 10 s on which each turn lasts some seconds."""
+    settings = replace(SETTINGS, stage2_trials=trials, timeout=10.0)
+    turn = searching._turn
+
+    def slow(*given):
+        clock.now += lasts
+        return turn(*given)
+
+    return replace(bench, settings=settings, begun=clock.now), slow
+
+
+@pytest.mark.parametrize(
+    ("lasts", "made"),
+    [(20.0, (4, 4)), (4.0, (8, 4)), (3.0, (8, 8)), (0.5, (12, 12))],
+    ids=["at once", "within a round", "after a round", "never"],
+)
+def test_a_timeout_is_looked_at_before_each_batch_but_the_first_of_a_study(
+    bench, clock, monkeypatch, lasts, made
+):
+    late, slow = timed(bench, clock, lasts=lasts)
+    monkeypatch.setattr(searching, "_turn", slow)
+    found, finished = search(late, ["strong", "weak"])
+    assert tuple(len(one.trials) for one in found) == made
+    assert finished == (made == (12, 12))
+
+
+def test_a_part_of_the_items_has_no_clock_of_its_own(bench, clock):
+    late, _ = timed(bench, clock, lasts=0.0)
+    clock.now = 9.0
+    assert not late.within(np.arange(20), "outer-1").is_late
+    clock.now = 10.0
+    assert late.within(np.arange(20), "outer-1").is_late
+
+
+def test_where_zero_is_best_a_trial_keeps_the_side_on_which_it_errs(bench, monkeypatch):
+    monkeypatch.setattr(searching, "value", lambda *_: (-0.25, None))
+    zero = replace(bench, settings=replace(SETTINGS, metric="bias", stage2_trials=2))
+    (found,), _ = search(zero, ["strong"])
+    assert [trial.value for trial in found.trials] == [0.25, 0.25]
+    assert [trial.attributes for trial in found.trials] == [{"signed_value": -0.25}] * 2
 
 
 def test_a_trial_that_cannot_be_fitted_fails_with_its_reason_and_the_others_go_on(

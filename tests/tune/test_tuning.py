@@ -12,6 +12,7 @@ from experiments import CEFR, lay_out, models_of, results_of, write_data, write_
 from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
 from ordinate.metrics import find
 from ordinate.runs.experiment import Experiment
+from ordinate.runs.files import digest
 from ordinate.runs.manifest import Manifest
 from ordinate.tune.cross import folds
 from ordinate.tune.predict import load_tuned
@@ -244,7 +245,19 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
     result = tune(grouped, QUICK)
     assert result.source.groups == 12
     assert result.winner.judged.score.estimate.method == "t"
-    assert "Intervals take the groups for units" in str(result)
+    assert result.tests[0].groups == 12
+    assert "Intervals take the groups for units, and the model as given." in str(result)
+
+
+def test_groups_that_only_the_training_data_have_are_units_there_alone(tmp_path):
+    from ordinate.runs.dataset import DataColumns
+
+    root = lay_out(tmp_path, n=72, sets=("strong",), writers=12)
+    write_data(root, "ml-test-data", "test", [CEFR[i % 6] for i in range(24)])
+    result = tune(Experiment.open(root, columns=DataColumns(group="writer")), QUICK)
+    assert (result.source.groups, result.tests[0].groups) == (12, None)
+    said = "take the groups for units (cross-validation) and items as independent (test), and"
+    assert said in " ".join(str(result).split())
 
 
 def test_class_weights_reach_fitting_and_the_metric_only_if_asked(tmp_path):
@@ -261,6 +274,50 @@ def test_class_weights_reach_fitting_and_the_metric_only_if_asked(tmp_path):
     assert min(config["class_weights"]) < 1.0 < max(config["class_weights"])
 
 
+def test_a_weighted_metric_is_what_decisions_are_made_for(tmp_path):
+    labels = [CEFR[0 if i % 3 else i % 6] for i in range(60)]
+    root = lay_out(tmp_path, labels=labels, sets=("weak",))
+    asked = replace(QUICK, metric="mae", models="logistic,regression,vote", stage2_trials=1)
+    result = tuned(root, replace(asked, weight_strategy="inverse", weight_metric=True))
+    for one in result.finalists:
+        decision = load_tuned(Experiment.open(root), one.name).decision
+        config = Manifest.read(root / "models" / result.finalists[0].name).config
+        if decision.cuts is None:
+            scale = np.arange(6)
+            distances = np.abs(np.subtract.outer(scale, scale))
+            weights = np.array(config["class_weights"])[:, None]
+            np.testing.assert_allclose(decision.gain, -distances * weights, atol=1e-9)
+
+
+def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from ordinate.tune.decision import Decision, Plan
+
+    threads = []
+
+    def watched(kind, name):
+        whole = getattr(kind, name)
+
+        def with_a_look(*given, **options):
+            threads.extend(one["num_threads"] for one in threadpool_info())
+            return whole(*given, **options)
+
+        monkeypatch.setattr(kind, name, with_a_look)
+
+    watched(Plan, "fit")
+    watched(Decision, "levels")
+    root = lay_out(tmp_path, n=36, sets=("strong",))
+    with threadpool_limits(2):
+        tuned(root, replace(QUICK, stage2_trials=1))
+        fitted, threads[:] = set(threads), []
+        experiment = Experiment.open(root)
+        model = load_tuned(experiment)
+        model.predict({name: experiment.features(name, "test") for name in model.sets})
+    assert fitted == {1}
+    assert set(threads) == {1}
+
+
 # --- metrics -------------------------------------------------------------------------------------
 
 
@@ -271,6 +328,25 @@ def test_the_direction_comes_from_the_catalogue(copied, metric):
     assert merit(result.winner.judged.value) == max(
         merit(one.judged.value) for one in result.finalists
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "usual", "constant"),
+    [("mse", "A1", 1.0), ("bias", "A1", -1.0), ("bias", "C2", 1.0)],
+)
+def test_less_is_better_or_nearer_to_0_where_the_metric_says_so(tmp_path, metric, usual, constant):
+    # Of noise, a model learns to answer the usual level alone, below or above most others.
+    labels = [usual if i % 2 else CEFR[i // 2 % 6] for i in range(72)]
+    root = lay_out(tmp_path, labels=labels, sets=("noise", "strong"))
+    settings = Settings(
+        metric=metric, models="logistic", decode="argmax", stage2_trials=1, folds=3, top_k=2
+    )
+    result = tuned(root, settings)
+    assert [one.set for one in result.screened] == ["strong", "noise"]
+    assert result.winner.sets == ("strong",)
+    (other,) = (one for one in result.finalists if one.sets == ("noise",))
+    assert other.judged.value * constant > 0.5
+    assert abs(result.winner.judged.value) < 0.5 * abs(other.judged.value)
 
 
 @pytest.mark.slow
@@ -369,7 +445,8 @@ def test_training_data_of_one_level_are_an_error(tmp_path):
 def test_a_test_label_off_the_scale_is_an_error_before_any_work(tmp_path):
     root = lay_out(tmp_path, sets=("strong",))
     write_data(root, "ml-test-data", "test", ["B3", *(CEFR[i % 6] for i in range(1, 24))])
-    with pytest.raises(OffScale, match="'B3'"):
+    words = r"'B3'.*Correct the file, or declare a scale that has it \(--scale\)\.$"
+    with pytest.raises(OffScale, match=words):
         tuned(root)
     assert not (root / "results").exists()
 
@@ -407,6 +484,73 @@ def test_what_is_kept_of_screening_is_made_again_if_it_is_damaged(copied):
         path.write_text("{")
     tuned(copied)
     assert results_of(copied) == before
+
+
+@pytest.mark.parametrize("entry", [99, -1, 0.5, "x", True, None], ids=str)
+def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
+    before = results_of(copied)
+    for path in _records(copied):
+        record = json.loads(path.read_text())
+        del record["digest"]
+        record["levels"]["decoded"][0] = entry
+        code = digest({"name": path.name, "record": record}, length=64)
+        path.write_text(json.dumps(record | {"digest": code}))
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def test_a_record_that_is_not_as_it_was_kept_is_made_again(copied):
+    before = results_of(copied)
+    for path in _records(copied):
+        record = json.loads(path.read_text())
+        levels = record["levels"]["decoded"]
+        record["levels"]["decoded"] = [(level + 1) % 6 for level in levels]
+        path.write_text(json.dumps(record))
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def test_a_record_under_the_name_of_another_is_made_again(copied):
+    first, *others = sorted((copied / "results/screening").iterdir())
+    before = results_of(copied)
+    for other in others:
+        other.write_bytes(first.read_bytes())
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def _records(root):
+    found = [*(root / "results/screening").iterdir(), *(root / "results").glob("*/test-*.json")]
+    assert len(found) > 1
+    return found
+
+
+def test_ids_that_were_corrected_count_for_training_and_test(copied):
+    before = stage2(copied)
+    _shuffle(copied / "features/strong/test/ids.csv")
+    tuned(copied)
+    after = stage2(copied)
+    assert after["winner"] == before["winner"]
+    assert len(list((copied / "results").glob("*/test-*.json"))) == 2
+    assert after["tests"] != before["tests"]
+    _shuffle(copied / "features/strong/train/ids.csv")
+    tuned(copied)
+    assert stage2(copied)["winner"] != before["winner"]
+
+
+def _shuffle(path):
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
+
+
+def test_saved_answers_that_do_not_fit_the_items_are_refused(copied, finished):
+    folder = copied / "models" / finished[1].winner.name
+    np.save(folder / "out_of_fold.npy", np.zeros((3, 6)))
+    old = Manifest.read(folder)
+    known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
+    Manifest.of(folder, "model", folder.name, **known).write(folder)
+    with pytest.raises(BadStore, match=r"does not hold the answers for 60 items\. Remove"):
+        tuned(copied)
 
 
 def test_a_whole_option_is_refused_as_an_error_of_options():

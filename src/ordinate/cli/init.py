@@ -1,6 +1,7 @@
 """`ordinate init`: an experiment folder to begin with, laid out with the texts of the package."""
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,8 +119,8 @@ def _ours(path: Path, root: Path, texts: dict[str, str]) -> bool:
 def _said(folder: str, made: "list[Made]") -> str:
     rows = {one.dataset: one.rows for one in made[0].datasets}
     sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
-    where = printable(folder)
+    where, said = printable(folder), shlex.quote(printable(folder))
     return (
         f"{where} is laid out: {rows['texts']} training texts, {rows['texts_test']} test texts, "
-        f"feature sets {sets}.\nNext: ordinate check -e {where}, ordinate tune -e {where}\n"
+        f"feature sets {sets}.\nNext: ordinate check -e {said}, ordinate tune -e {said}\n"
     )

@@ -18,7 +18,8 @@ CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 EXAMPLES = f"""examples:
   ordinate surrogate tune densities.csv --target density --unit kg/m³
   ordinate surrogate tune densities.csv --target density --model lightgbm,svr --trials 20 --jobs 2
-  ordinate surrogate tune densities.csv --target density --timeout 180 --shift pressure -o results
+  ordinate surrogate tune densities.csv --target density --shift pressure -o shifted
+  ordinate surrogate tune densities.csv --target density --timeout 180 -o results
   ordinate surrogate train densities.csv --target density --model gp -o gp
   ordinate surrogate ensemble densities.csv --target density --model gp,svr,lightgbm -o three
   ordinate surrogate predict results new.csv -o predictions.csv
@@ -43,6 +44,7 @@ RUN: dict[str, type] = {
     "trials": int,
     "folds": int,
     "epochs": int,
+    "device": str,
     "blend": str,
     "lattice": str,
     "alpha": float,
@@ -112,16 +114,12 @@ def _add_tune(commands: Any) -> None:
         help="auto, or some of mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge "
         "(default: auto, as the preset says)",
     )
-    add(
-        "--preset",
-        choices=("minimal", "balanced", "thorough"),
-        help="how much is tried (default: balanced)",
-    )
     add("--trials", metavar="N", type=int, help="of each kind of model")
     add(
         "--blend",
         choices=("auto", "always", "never"),
-        help="blend the best of each kind: if that is better on held-out rows, always, or never "
+        help="blend the best of each kind: auto takes the blend unless one model is better than "
+        "it on held-out rows by more than chance, in RMSE and in MAE; always; or never "
         "(default: auto)",
     )
     add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
@@ -176,13 +174,29 @@ def _add_data(parser: argparse.ArgumentParser) -> None:
 def _add_judging(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
+        "--preset",
+        choices=("minimal", "balanced", "thorough"),
+        help="how much is done: kinds and trials of a search, folds, epochs (default: balanced)",
+    )
+    add(
         "--folds",
         metavar="K",
         type=int,
-        help="in which rows are held out in turn, to choose by; 0: choose by the validation rows "
-        "(default: as the preset says)",
+        help="in which rows are held out in turn, to choose by; 0: choose by the validation rows, "
+        "where no trial is pruned, for there is nothing between its begin and its end (default: 3 "
+        "in the preset minimal, 5 in others)",
     )
-    add("--epochs", metavar="N", type=int, help="of networks, at most")
+    add(
+        "--epochs",
+        metavar="N",
+        type=int,
+        help="of networks, at most (default: 60, 100 or 300, as the preset says)",
+    )
+    add(
+        "--device",
+        choices=("cpu", "cuda"),
+        help="where networks are trained; results of cuda differ in last digits (default: cpu)",
+    )
     add(
         "--lattice",
         choices=("auto", "always", "never"),

@@ -29,23 +29,31 @@ from ordinate.errors import BadOption, NoItems
 from ordinate.metrics import Metric, find
 from ordinate.scale import Scale, resolve
 from ordinate.summary import Confusion
+from ordinate.summary.counting import checked
 from ordinate.summary.probabilities import same_rows
+from ordinate.summary.tabulate import checked_weights
 
 Declared = Scale | str | Iterable[Hashable] | None
 PLAIN = {str, int, float, bool}  # labels that NumPy has a type for
 
 
 class _Items(NamedTuple):
-    """What a decoder is fitted on; the shares of gold are None where there is no gold."""
+    """What a decoder is fitted on; where there is no gold, there are no totals of it."""
 
     rows: Floats
-    gold: Levels | None
-    shares: Floats | None
+    gold: Levels | None = None
+    totals: Floats | None = None  # the number of items of each gold level, or their weight
+    weights: Floats | None = None
 
     @property
-    def totals(self) -> Floats:
-        """The number of items of each gold level."""
-        return np.zeros(0) if self.shares is None else np.rint(self.shares * len(self.rows))
+    def shares(self) -> Floats | None:
+        """The share of each gold level."""
+        return None if self.totals is None else self.totals / self.totals.sum()
+
+    @property
+    def weighed(self) -> Floats:
+        """The rows times their weights, which tables of them add up."""
+        return self.rows if self.weights is None else self.rows * self.weights[:, None]
 
 
 class Decoder(Estimator):
@@ -95,11 +103,12 @@ class Decoder(Estimator):
         self.columns = columns
         self.renormalize = renormalize
 
-    def fit(self, probabilities: Any = None, gold: Any = None) -> Self:
-        """Learn from out-of-fold probabilities and gold labels.
+    def fit(self, probabilities: Any = None, gold: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from out-of-fold probabilities and gold labels; an item of weight 0 is none.
 
         Metrics in which the shares of gold play no part (accuracy, mae, mse, expected_cost, …)
-        need neither.
+        need neither. Weighted items stand for others like them, and probabilities are taken for
+        those of such items: where weights differ by level, multiply by them first.
         """
         scale = resolve(self.scale, *(() if gold is None else (gold,)))
         metric = self._wanted()
@@ -107,7 +116,7 @@ class Decoder(Estimator):
         fixed = fixed_credits(way.base, scale)
         uses_gold = way.method != "linear" or fixed is None
         columns = once(self.columns)
-        items = self._items(scale, columns, probabilities, gold)
+        items = self._items(scale, columns, probabilities, gold, sample_weight)
         if uses_gold and items.gold is None:
             raise BadOption(
                 f"Decoding for {metric.expression} is learned from probabilities and gold labels: "
@@ -115,7 +124,8 @@ class Decoder(Estimator):
             )
         weights = class_weights(self.class_weights, scale, items.shares)
         items = items._replace(rows=undone(items.rows, weights))
-        credit = credits_at(way.base, scale, items.totals) if fixed is None else fixed
+        totals = np.zeros(0) if items.totals is None else items.totals
+        credit = credits_at(way.base, scale, totals) if fixed is None else fixed
         found = _settled(metric, way, scale, items, credit)
         self.scale_, self.method_, self.uses_gold_ = scale, way.method, uses_gold
         self.columns_ = columns
@@ -158,22 +168,32 @@ class Decoder(Estimator):
         return find(self.metric)
 
     def _items(
-        self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any, gold: Any
+        self,
+        scale: Scale,
+        columns: tuple[Any, ...] | None,
+        probabilities: Any,
+        gold: Any,
+        sample_weight: Any,
     ) -> _Items:
         if probabilities is None:
-            return _Items(np.empty((0, len(scale))), None, None)
+            return _Items(np.empty((0, len(scale))))
         rows = self._read(scale, columns, probabilities)
         if gold is None:
-            return _Items(rows, None, None)
-        levels = gold_levels(scale, gold)
+            return _Items(rows)
+        weights = checked_weights(sample_weight, len(rows))
+        levels = gold_levels(scale, gold, weights)
         same_rows(levels, rows)
+        if weights is not None:
+            there = checked(weights, 0) > 0
+            rows, levels, weights = rows[there], levels[there], weights[there]
         if not len(levels):
-            raise NoItems("There are no items to learn decoding from: the columns are empty.")
-        counts = np.bincount(levels, minlength=len(scale))
-        return _Items(rows, levels, counts / len(levels))
+            why = "the columns are empty" if weights is None else "all weights are 0"
+            raise NoItems(f"There are no items to learn decoding from: {why}.")
+        totals = np.bincount(levels, weights, len(scale)).astype(float)
+        return _Items(rows, levels, totals, weights)
 
     def _notes(self, metric: Metric, items: _Items) -> list[str]:
-        if items.gold is None or items.shares is None:
+        if items.shares is None:
             return []
         notes = []
         unseen = [self.scale_.names[k] for k in np.flatnonzero(items.shares == 0)]
@@ -182,9 +202,9 @@ class Decoder(Estimator):
                 f"Gold has no item of {', '.join(unseen)} to fit on. What such an item would be "
                 "worth is not known, and counts as nothing where it depends on the shares of gold."
             )
-        if (apart := distance(items.rows, items.shares)) is not None:
+        if (apart := distance(items.rows, items.shares, weights=items.weights)) is not None:
             notes.append(mismatch(apart, weighted=self.weights_ is not None))
-        if self.method_ == "ratio" and not self._observed(metric, items.rows, items.gold) > 0:
+        if self.method_ == "ratio" and not self._observed(metric, items) > 0:
             notes.append(
                 f"{metric.expression} of the decoded answers is not above 0 on the items fitted on."
             )
@@ -193,9 +213,10 @@ class Decoder(Estimator):
             notes.append(f"The answers were found by a search{thinned}: better ones may exist.")
         return notes
 
-    def _observed(self, metric: Metric, rows: Floats, gold: Levels) -> float:
-        size = len(self.scale_)
-        cells = np.bincount(gold * size + answers(rows, self.gain_), minlength=size * size)
+    def _observed(self, metric: Metric, items: _Items) -> float:
+        size, gold = len(self.scale_), np.asarray(items.gold)
+        cell = gold * size + answers(items.rows, self.gain_)
+        cells = np.bincount(cell, items.weights, size * size)
         return float(metric(Confusion.from_counts(self.scale_, cells.reshape(size, size))))
 
     # --- probabilities -----------------------------------------------------------------------
@@ -218,10 +239,10 @@ def _settled(metric: Metric, way: Way, scale: Scale, items: _Items, credit: Floa
     if way.method == "linear" or items.shares is None:
         return Settled(credit, 0.0)
     if way.method == "search":
-        return Settled(by_search(metric, scale, items.rows, credit, items.shares), 0.0)
+        return Settled(by_search(metric, scale, items.weighed, credit, items.shares), 0.0)
     if (items.shares > 0).sum() < 2:
         raise BadOption(f"{metric.expression} cannot be decoded: gold has one level only.")
-    found = by_ratio(items.rows, -credit, items.shares)
+    found = by_ratio(items.weighed, -credit, items.shares)
     if found.ratio >= 1.0 - CHANCE:
         raise BadOption(
             f"{metric.expression} cannot be decoded with these probabilities: the best that they "

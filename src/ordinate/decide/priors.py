@@ -71,17 +71,26 @@ def _by_level(given: Mapping[Any, float], scale: Scale) -> list[float]:
     return [named[level] for level in levels]
 
 
-def distance(rows: Floats, shares: Floats, learned_on: int | None = None) -> float | None:
+def distance(
+    rows: Floats,
+    shares: Floats,
+    learned_on: int | None = None,
+    *,
+    weights: Floats | None = None,
+) -> float | None:
     """Return how far mean probabilities lie from shares of levels; None if that means nothing.
 
     It is the total variation: the share of the items that would have to change their level. So many
     other items as `learned_on` says gave the shares; without it, these rows did. It means something
-    if it is not small and chi-squared is well above what chance gives.
+    if it is not small and chi-squared is well above what chance gives. Weighted rows stand for
+    (Σw)² / Σw² items.
     """
-    n = len(rows) if learned_on is None else 1.0 / (1.0 / max(1, len(rows)) + 1.0 / learned_on)
+    own = len(rows) if weights is None else weights.sum() ** 2 / (weights**2).sum()
+    n = own if learned_on is None else 1.0 / (1.0 / max(1, own) + 1.0 / learned_on)
     if n < FEWEST:
         return None
-    difference, freedom = rows.mean(axis=0) - shares, len(shares) - 1
+    mean = np.average(rows, axis=0, weights=weights)
+    difference, freedom = mean - shares, len(shares) - 1
     chi_squared = n * float((difference**2 / np.maximum(shares, 0.5 / n)).sum())
     apart = 0.5 * float(np.abs(difference).sum())
     clear = chi_squared > freedom + ERRORS * np.sqrt(2.0 * freedom)

@@ -9,9 +9,8 @@ from ordinate.runs.check_data import DataCheck
 from ordinate.runs.checked import Checked, FeaturesFound
 from ordinate.runs.dataset import USUAL, Dataset, stem_of
 from ordinate.runs.experiment import ROLES, TEST, TRAINING, Experiment
-from ordinate.runs.feature_files import PICKLES
 from ordinate.runs.features import Features
-from ordinate.runs.files import TEMPORARY, inside
+from ordinate.runs.files import PICKLES, TEMPORARY, UNLOCKED, inside
 from ordinate.runs.findings import Findings, Severity
 from ordinate.runs.manifest import Manifest
 
@@ -140,16 +139,20 @@ class _Checking:
                 self.findings.say("note", where, "It is no saved model, and not used.")
 
     def _leftovers(self) -> None:
-        count = 0
+        count = reports = 0
         for _, folders, files in os.walk(self.experiment.root):
             left = [name for name in (*folders, *files) if name.startswith(TEMPORARY)]
             folders[:] = [name for name in folders if name not in left]
             count += len(left)
+            reports += sum(name.startswith(UNLOCKED) for name in files)
         if count:
             what = f"{count:,} temporary files or folders ({TEMPORARY}*) of a run that goes on, or "
             self.findings.say(
                 "note", ".", what + "was stopped: the next `ordinate tune` removes them."
             )
+        if reports:
+            what = f"{reports:,} temporary files ({UNLOCKED}*) of an output (-o) that is written, "
+            self.findings.say("note", ".", what + "or was not finished: remove them then.")
 
 
 def _visible(folder: Path) -> list[Path]:

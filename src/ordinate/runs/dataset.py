@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.data.answers import IDS
 from ordinate.data.matrix import column_names
 from ordinate.data.rows import read_columns
 from ordinate.data.sources import SUFFIXES
@@ -23,10 +24,11 @@ USUAL = {
         *("label", "cefr_label", "cefr_level", "level", "cefr", "grade"),
         *("gold", "gold_label", "gold_level"),
     ),
-    "id": ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id"),
+    "id": IDS,
     "text": ("text", "essay", "content", "answer", "document", "writing"),
 }
 LISTED = 12  # columns named in an error
+MENDED = "Correct the file, or declare a scale that has it (--scale)."
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class Dataset:
     ) -> NDArray[np.int64]:
         """Return the positions of the labels; one past the last where a missing one is kept."""
         where = f"column {self.columns.label!r} of {self.path}"
-        found = positions_of(scale, self.labels, where).astype(np.int64)
+        found = positions_of(scale, self.labels, where, way=MENDED).astype(np.int64)
         rows = np.flatnonzero(found == len(scale))
         if missing == "error" and len(rows):
             raise self._unlabelled(rows)

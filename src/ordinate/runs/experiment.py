@@ -124,11 +124,11 @@ class Experiment:
 def _folder(given: str | Path, advice: str) -> Path:
     path = Path(given)
     try:
-        there = path.is_dir()
+        there, file = path.is_dir(), path.is_file()
     except (OSError, ValueError):  # a name that no file system holds
-        there = False
+        there = file = False
     if not there:
-        what = "is a file" if path.is_file() else "is not there"
+        what = "is a file" if file else "is not there"
         raise BadInput(f"The folder {brief(str(given))} {what}. {advice}")
     return path
 
@@ -143,6 +143,11 @@ def _files(root: Path) -> dict[str, tuple[Role, Path]]:
             stem = stem_of(path)
             if stem is None or path.is_dir():
                 continue
+            if stem.startswith("_"):
+                raise BadInput(
+                    f"{path} cannot be a data set: features are found by its name, and folders "
+                    "whose names begin with _ are not for data. Rename it, or move it elsewhere."
+                )
             if stem in found:
                 raise BadInput(
                     f"{found[stem][1]} and {path} are both the data set {stem!r}, and features are "

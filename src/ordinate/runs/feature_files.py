@@ -14,10 +14,9 @@ import numpy as np
 from ordinate.data.matrix import column_names, first_cells, read_lines, read_matrix
 from ordinate.errors import BadInput, BadStore, BadValues, MissingExtra, brief
 from ordinate.runs.dataset import USUAL
-from ordinate.runs.files import inside
+from ordinate.runs.files import PICKLES, inside
 
 NAMES, IDS = "feature_names.csv", "ids.csv"  # beside the numbers
-PICKLES = (".pkl", ".pickle", ".joblib", ".dill")
 TITLES = ("feature", "features", "feature_name", "feature_names", "name", "names", "0")
 SPARSE = ("csr", "csc", "coo")
 DAMAGED = (  # what NumPy, SciPy and zipfile raise for a file that is no matrix

@@ -1,5 +1,6 @@
 """The features of a data set: its items in rows, each matched to the item that it is of."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadInput, BadStore, brief
 from ordinate.runs.dataset import Dataset
 from ordinate.runs.feature_files import IDS, NAMES, Stored, feature_file, read_stored
-from ordinate.runs.files import sha256
+from ordinate.runs.files import digest, sha256
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest
 
@@ -29,7 +30,7 @@ class Features:
     names: tuple[str, ...] = field(repr=False)
     matched: Matched
     path: Path
-    digest: str = field(repr=False)  # sha256 of the file
+    digest: str = field(repr=False)  # of the file, the names, and which row is which item
     manifest: Manifest | None = field(default=None, repr=False)
 
     @property
@@ -59,9 +60,19 @@ def read_features(folder: Path, set_name: str, data: Dataset) -> Features:
         names=stored.names,
         matched=matched,
         path=path,
-        digest=sha256(path),
+        digest=_digest(path, stored, order),
         manifest=manifest,
     )
+
+
+def _digest(path: Path, stored: Stored, order: NDArray[np.int64] | None) -> str:
+    """Return a name for all that decides what stands in which row under which name.
+
+    The file alone does not: names and ids may lie beside it, and be corrected.
+    """
+    rows = None if order is None else hashlib.sha256(order.astype("<i8").tobytes()).hexdigest()
+    names = digest(list(stored.names), length=64)
+    return digest({"file": sha256(path), "names": names, "rows": rows}, length=64)
 
 
 def _manifest(folder: Path, data: Dataset) -> Manifest | None:

@@ -12,20 +12,22 @@ from typing import Any
 
 from ordinate.errors import BadInput, BadOutput, brief
 
-TEMPORARY = ".ordinate-"  # how temporary names begin
+TEMPORARY = ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
+UNLOCKED = ".ordinate."  # and anywhere else: nobody may sweep them away, for they may be in use
 CHUNK = 1 << 20  # bytes read at once
+PICKLES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, prefix: str = TEMPORARY) -> Iterator[Path]:
     """Give an empty temporary file beside the path; it takes the path's place when all went well.
 
     What was there before stays until the new file is safely on the disk.
     """
-    temporary = _beside(path)
+    temporary = _beside(path, prefix)
     try:
         with _writing(path):
             temporary.touch(exist_ok=False)
@@ -86,11 +88,11 @@ def sweep(root: Path) -> int:
     return len(found)
 
 
-def _beside(path: Path) -> Path:
+def _beside(path: Path, prefix: str = TEMPORARY) -> Path:
     """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
     with _writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}{path.suffix}")
+    return path.with_name(f"{prefix}{secrets.token_hex(8)}{path.suffix}")
 
 
 def _unused(path: Path) -> None:

@@ -17,7 +17,6 @@ from ordinate.runs import files
 from ordinate.runs.forests import check_boosted, check_forest, check_lightgbm
 from ordinate.runs.manifest import Manifest
 
-PICKLES = {".pkl", ".pickle", ".joblib", ".dill"}
 PICKLED = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day of zip files: a model's bytes tell no time
@@ -75,7 +74,7 @@ def load(folder: Path) -> Any:
     """Return what was fitted; the caller has verified the manifest."""
     names = sorted(path.name for path in folder.iterdir())
     for name in names:
-        if Path(name).suffix.lower() in PICKLES:
+        if Path(name).suffix.lower() in files.PICKLES:
             raise BadStore(
                 f"{folder / name} is a pickle, and a pickle executes what it contains. {AGAIN}"
             )
@@ -130,7 +129,7 @@ def _check_skops(content: bytes) -> None:
             raise BadStore("it is compressed, and could unfold to any size")
         if SCHEMA not in archive.namelist():
             raise BadStore(f"it has no {SCHEMA}, and is no skops file")
-        schema = json.loads(archive.read(SCHEMA))
+        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_each_once)
     for node in _nodes(schema):
         builder, kind = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
         if kind not in BUILT.get(str(builder), ()):
@@ -175,7 +174,9 @@ def _settled(content: bytes) -> bytes:
 
 
 def _lightgbm_text(fitted: Any) -> bytes:
-    return fitted.model_to_string().encode()
+    text = str(fitted.model_to_string())
+    check_lightgbm(text)  # what could not be loaded again is not written
+    return text.encode()
 
 
 def _lightgbm(content: bytes) -> Any:
@@ -183,22 +184,33 @@ def _lightgbm(content: bytes) -> Any:
     check_lightgbm(text)
     import lightgbm  # noqa: PLC0415 - heavy, and optional
 
-    return lightgbm.Booster(params={"verbosity": -1}, model_str=text)
+    return lightgbm.Booster(model_str=text)
 
 
 def _xgboost_json(fitted: Any) -> bytes:
-    return bytes(fitted.save_raw(raw_format="json"))
+    content = bytes(fitted.save_raw(raw_format="json"))
+    check_boosted(json.loads(content))
+    return content
 
 
 def _xgboost(content: bytes) -> Any:
-    check_boosted(json.loads(content))
+    model = json.loads(content, object_pairs_hook=_each_once)
+    check_boosted(model)
     try:
         import xgboost  # noqa: PLC0415 - heavy, and optional
     except ImportError:
         raise MissingExtra("This model was made with xgboost: pip install xgboost") from None
     booster = xgboost.Booster()
-    booster.load_model(bytearray(content))
+    booster.load_model(bytearray(json.dumps(model).encode()))  # what was looked at, no other text
     return booster
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, of which two readers may take two values for one key."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadStore("it gives one key two values")
+    return found
 
 
 SKOPS, LIGHTGBM, XGBOOST = "model.skops", "model.lightgbm.txt", "model.xgboost.json"

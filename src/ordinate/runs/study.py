@@ -36,7 +36,17 @@ Space = Callable[["optuna.Trial"], dict[str, Any]]
 
 BATCH = 4  # trials that are asked for together
 STARTUP = 8  # finished trials before the sampler learns from them: two batches
+EQUAL = 12  # significant digits to which values are compared, whatever their unit
 JUDGED = 5  # complete trials before the pruner judges others by them
+
+
+def rounded(value: float) -> float:
+    """Return a value as it is compared: to so many significant digits.
+
+    >>> rounded(0.1 + 0.2) == rounded(0.3), rounded(1e-17) == rounded(2e-17)
+    (True, False)
+    """
+    return float(f"{value:.{EQUAL - 1}e}")
 
 
 @dataclass(frozen=True)
@@ -114,34 +124,49 @@ class Study:
     One process writes at a time: hold the lock of the folder.
     """
 
-    def __init__(self, file: TrialFile, name: str, seed: int, batch: int) -> None:
+    def __init__(
+        self, file: TrialFile, name: str, seed: int, batch: int, drawn_by: str | None = None
+    ) -> None:
         self.name = name
+        self.drawn_by = name if drawn_by is None else drawn_by
         self.seed = seed
         self.batch = batch
         self._file = file
 
     @classmethod
     def open(
-        cls, path: Path, name: str, *, direction: Direction, seed: int, batch: int = BATCH
+        cls,
+        path: Path,
+        name: str,
+        *,
+        direction: Direction,
+        seed: int,
+        batch: int = BATCH,
+        drawn_by: str | None = None,
     ) -> Self:
-        """Open the study of this name, or begin it; the file may hold others."""
+        """Open the study of this name, or begin it; the file may hold others.
+
+        What is drawn depends on the seed and the name, or on `drawn_by` instead of the name.
+        """
         if batch < 1:
             raise BadOption(f"A batch has one trial or more, not {batch}.")
         file = TrialFile(path, name, direction)
         file.declare({"seed": seed, "batch": batch})
-        return cls(file, name, seed, batch)
+        return cls(file, name, seed, batch, drawn_by)
 
     @property
     def trials(self) -> list[Trial]:
         """The finished trials, in order."""
         return [thawed(one) for one in self._file.trials]
 
-    @property
-    def best(self) -> Trial | None:
-        """The complete trial with the best value, of equals the first; None without any."""
+    def best(self, total: int | None = None) -> Trial | None:
+        """Return the best complete trial, of all or of the first ones; None without any.
+
+        Values that differ by rounding alone are equal, and of equals the first is the best.
+        """
         sign = 1.0 if self._file.direction == "maximize" else -1.0
-        complete = [trial for trial in self.trials if trial.value is not None]
-        return max(complete, key=lambda trial: sign * (trial.value or 0.0), default=None)
+        complete = [trial for trial in self.trials[:total] if trial.value is not None]
+        return max(complete, key=lambda x: sign * rounded(x.value or 0.0), default=None)
 
     def batches(
         self, space: Space, total: int, *, defaults: Sequence[dict[str, Any]] = ()
@@ -181,7 +206,7 @@ class Study:
 
     def _memory(self, index: int, earlier: "list[FrozenTrial]") -> "optuna.Study":
         optuna = library()
-        seed = int(digest([self.seed, self.name, index], 8), 16)
+        seed = int(digest([self.seed, self.drawn_by, index], 8), 16)
         sampler = optuna.samplers.TPESampler(
             seed=seed,
             n_startup_trials=STARTUP,
@@ -210,6 +235,7 @@ class Study:
             raise BadStore(
                 f"Trial {asked.number} of the study {self.name} was made with "
                 f"{brief(before.params)}, and would now be made with {brief(asked.params)}: the "
-                "search space, the defaults or the version of Optuna changed since. Go on as "
-                "before, or begin a study of another name."
+                "search space, the defaults or the version of Optuna changed since. Search anew "
+                f"with another --seed, or remove {self._file.path}, in which finished trials are "
+                "kept: all of them are made again."
             )

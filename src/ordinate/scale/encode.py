@@ -33,7 +33,19 @@ from ordinate.scale.columns import (
 from ordinate.scale.labels import is_missing, number_in, plain
 from ordinate.scale.levels import Scale
 
-__all__ = ["CHUNK", "OFF", "Codes", "Groups", "Strange", "encode", "factorise", "off_scale"]
+__all__ = [
+    "CHUNK",
+    "MAPPED",
+    "OFF",
+    "Codes",
+    "Groups",
+    "Strange",
+    "encode",
+    "factorise",
+    "off_scale",
+]
+
+MAPPED = "Map it first (--map), or declare another scale (--scale)."
 
 
 class Groups(NamedTuple):
@@ -99,12 +111,9 @@ class _Numbered(dict[Any, int]):
         return number
 
 
-def off_scale(scale: Scale, label: Any, where: str) -> OffScale:
-    """Return the error for a label that the scale does not have."""
-    return OffScale(
-        f"Label {brief(plain(label))} ({where}) is not on the scale {scale}. "
-        "Map it first (--map), or declare another scale (--scale)."
-    )
+def off_scale(scale: Scale, label: Any, where: str, way: str = MAPPED) -> OffScale:
+    """Return the error for a label that the scale does not have; `way` says what to do."""
+    return OffScale(f"Label {brief(plain(label))} ({where}) is not on the scale {scale}. {way}")
 
 
 # --- which kind of column it is ------------------------------------------------------------------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.scale import Scale
-from ordinate.scale.encode import CHUNK, OFF, Codes, Groups, Strange, encode, off_scale
+from ordinate.scale.encode import CHUNK, MAPPED, OFF, Codes, Groups, Strange, encode, off_scale
 from ordinate.summary.counting import Sums, Within, count, count_weighted
 
 Missing = Literal["error", "drop", "worst"]
@@ -56,8 +56,13 @@ def count_columns(
     return _placed(scale, raw, rows, columns), _missing_rows(scale, rows, columns, weighing)
 
 
-def positions_of(scale: Scale, column: Any, name: str, weights: Weights = None) -> NDArray[Any]:
-    """Return the position of each item on the scale; one past the last where it is missing."""
+def positions_of(
+    scale: Scale, column: Any, name: str, weights: Weights = None, *, way: str = MAPPED
+) -> NDArray[Any]:
+    """Return the position of each item on the scale; one past the last where it is missing.
+
+    `way` says what to do about a label off the scale.
+    """
     codes = encode(scale, column, name)
     try:
         found = _positions(codes)
@@ -69,7 +74,7 @@ def positions_of(scale: Scale, column: Any, name: str, weights: Weights = None) 
         off &= weights > 0
     if off.any():
         row = int(np.argmax(off))
-        raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}")
+        raise off_scale(scale, codes.label(row), f"row {row + 1} of {name}", way)
     return found
 
 

@@ -1,13 +1,14 @@
 """Analysis: what a finished search found, from its files alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadStore
+from ordinate.errors import BadInput, BadStore, OrdinateError
 from ordinate.evaluate.evaluation import SCHEMA, aligned
 from ordinate.evaluate.value_comparison import ValueComparison, compare_values
 from ordinate.report import Document, Grid, html, render
@@ -88,14 +89,27 @@ def analyze(root: Path | str) -> Analysis:
     """Return what the latest run in a results folder found."""
     home = Path(root)
     results, trials = read(home, RESULTS), read(home, TRIALS)
-    try:
+    with _whole(home):
         studies = {one["model"]: one["trials"] for one in trials["studies"]}
         best = {one["model"]: one["best"] for one in results["studies"]}
         importance = {kind: _importance(made) for kind, made in studies.items()}
         curves = {kind: _curves(made, best[kind]) for kind, made in studies.items()}
-    except (KeyError, TypeError) as problem:
-        raise BadStore(f"The files of {home} lack {problem}: run the search again.") from None
-    return Analysis(results, importance, {kind: found for kind, found in curves.items() if found})
+        told = {kind: curve for kind, curve in curves.items() if curve}
+        found = Analysis(results, importance, told)
+        _ = found.to_dict(), found.rows(), found.document()  # whatever is lacking, they need
+    return found
+
+
+@contextmanager
+def _whole(where: Any) -> Iterator[None]:
+    """Say in words what the files of a search lack."""
+    try:
+        yield
+    except OrdinateError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError) as problem:
+        lacking = f"lack {problem}" if isinstance(problem, KeyError) else f"are damaged: {problem}"
+        raise BadStore(f"The files of {where} {lacking}. Run the search again.") from None
 
 
 def _studied(one: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,14 +222,20 @@ def compare(roots: Sequence[Path | str]) -> ValueComparison:
     One search alone is compared with itself: its finalists with each other.
     """
     tested = [read(Path(root), TESTED) for root in roots]
+    with _whole(", ".join(map(str, roots))):
+        return _compared(tested, roots)
+
+
+def _compared(tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]) -> ValueComparison:
     if len(tested) == 1:
         found = _of_test(tested[0], roots[0])
         if len(found["predictions"]) < 2:
             raise BadInput(f"{roots[0]} has one finalist only: name a second folder.")
         columns = {name: np.array(x, float) for name, x in found["predictions"].items()}
-        return compare_values(np.array(found["targets"]), columns, unit=tested[0]["data"]["unit"])
-    columns, targets, unit = _winners(tested, roots)
-    return compare_values(targets, columns, unit=unit)
+        unit, groups = tested[0]["data"]["unit"], found.get("groups")
+        return compare_values(np.array(found["targets"]), columns, unit=unit, groups=groups)
+    columns, targets, unit, groups = _winners(tested, roots)
+    return compare_values(targets, columns, unit=unit, groups=groups)
 
 
 def _of_test(tested: Mapping[str, Any], root: Path | str) -> dict[str, Any]:
@@ -227,8 +247,8 @@ def _of_test(tested: Mapping[str, Any], root: Path | str) -> dict[str, Any]:
 
 def _winners(
     tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]
-) -> tuple[dict[str, Any], Any, str | None]:
-    """Return what each winner predicts for the rows that all were tested on."""
+) -> tuple[dict[str, Any], Any, str | None, list[str] | None]:
+    """Return what each winner predicts for the rows that all were tested on, and their groups."""
     parts = [_of_test(one, root) for one, root in zip(tested, roots, strict=True)]
     units = {one["data"]["unit"] for one in tested}
     if len(units) > 1:
@@ -237,7 +257,7 @@ def _winners(
     if not shared:
         raise BadInput("The searches have no test row in common: give them the same seed.")
     columns: dict[str, Any] = {}
-    targets = None
+    targets = groups = None
     for one, part, root in zip(tested, parts, roots, strict=True):
         place = {row: k for k, row in enumerate(part["rows"])}
         order = [place[row] for row in shared]
@@ -245,6 +265,19 @@ def _winners(
         if targets is not None and not np.array_equal(own, targets):
             raise BadInput(f"{root} has other targets in the same rows: it is another table.")
         targets = own
+        groups = _grouped(groups, part.get("groups"), order, root)
         name = str(root) if str(root) not in columns else f"{root} ({len(columns) + 1})"
         columns[name] = np.array(part["predictions"][one["winner"]], float)[order]
-    return columns, targets, units.pop()
+    return columns, targets, units.pop(), groups
+
+
+def _grouped(
+    before: list[str] | None, own: Sequence[str] | None, order: Sequence[int], root: Path | str
+) -> list[str] | None:
+    """Return the groups of the rows; a search that was told of none has nothing against them."""
+    if own is None:
+        return before
+    found = [own[k] for k in order]
+    if before is not None and found != before:
+        raise BadInput(f"{root} has other groups in the same rows: name the same --group.")
+    return found

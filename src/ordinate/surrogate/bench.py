@@ -19,8 +19,8 @@ from ordinate.surrogate.splits import Split, k_fold
 
 Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
 
-FORM = 1  # of what is kept between runs: raise it when the same settings give other numbers
-ENOUGH = 50  # validation rows: fewer are no measure of intervals
+FORM = 2  # of what is kept between runs: raise it when the same settings give other numbers
+ENOUGH = 50  # validation rows, or groups of them: fewer are no measure of intervals
 STOPPING = 0.1  # of the rows of a fit, by which it stops early
 
 
@@ -75,7 +75,12 @@ class Bench:
     @property
     def apart(self) -> bool:
         """Whether validation rows are for the intervals alone."""
-        return bool(self.settings.folds) and len(self.split.validation) >= ENOUGH
+        return bool(self.settings.folds) and self._units(self.split.validation) >= ENOUGH
+
+    def _units(self, rows: Rows) -> int:
+        """Return how many rows there are, or groups: rows of one group tell the same again."""
+        groups = self.table.groups
+        return len(rows) if groups is None else len(np.unique(groups[rows].astype(str)))
 
     @property
     def known(self) -> Rows:
@@ -179,11 +184,14 @@ class Bench:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that decides what a candidate is worth: the data, the parts, the seed."""
+        """All that decides what a candidate is worth: the data, the parts, the seed.
+
+        Targets of rows for a test are left out: nothing that is named by this depends on them.
+        """
         rows = {name: rows.tolist() for name, rows in self.split.parts.items()}
         return {
             "form": FORM,
-            "data": self.table.fingerprint,
+            "data": self.table.without_targets(np.sort(self.split.known)),
             "rows": digest(rows),
             "folds": self.settings.folds,
             "seed": self.settings.seed,

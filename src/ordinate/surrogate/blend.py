@@ -98,7 +98,7 @@ def _on_simplex(gram: Floats) -> Floats:
     try:
         from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and optional
     except ImportError:
-        raise MissingExtra("Blending needs SciPy: pip install 'ordinate[tune]'") from None
+        raise MissingExtra("Blending needs SciPy: pip install 'ordinate[surrogate]'") from None
 
     size = len(gram)
     scale = float(np.trace(gram)) / size

@@ -7,6 +7,7 @@ import numpy as np
 
 from ordinate.errors import BadInput
 from ordinate.evaluate.value_comparison import compare_values
+from ordinate.runs.study import rounded
 from ordinate.surrogate.bench import Bench, Candidate
 from ordinate.surrogate.blend import Blend, crossed
 from ordinate.surrogate.fitting import fit
@@ -55,7 +56,7 @@ def choose(bench: Bench, clock: Clock) -> Choice:
     blend = blended(bench, able) if bench.settings.blends and len(able) > 1 else None
     if blend and bench.settings.blend == "auto" and blend.blend.weights.max() == 1.0:
         blend = None  # it is one of the models
-    best = min(able, key=lambda one: round(one.value, 12))
+    best = min(able, key=lambda one: rounded(one.value))
     winner = best if blend is None or _beats(bench, best, blend) else blend
     return Choice(explored, finished, contenders, blend, winner)
 
@@ -70,9 +71,7 @@ def _beats(bench: Bench, one: Contender, blend: Blended) -> bool:
         return False
     columns = {"one": one.held.predictions, "blend": blend.held.predictions}
     found = compare_values(bench.targets, columns, ["rmse", "mae"], groups=bench.groups)
-    return all(
-        each.first == "one" and each.verdict in {"better", "untested"} for each in found.differences
-    )
+    return all(each.first == "one" and each.verdict == "better" for each in found.differences)
 
 
 def _contender(bench: Bench, one: Explored) -> Contender | None:

@@ -49,6 +49,12 @@ class Table:
             raise BadInput(f"There is no column {brief(name)} among {known}.")
         return self.features[:, self.names.index(name)]
 
+    def without_targets(self, but: NDArray[np.intp]) -> str:
+        """Return the fingerprint of the table with the targets of these rows alone."""
+        return _fingerprint(
+            self.features, self.target[but], self.names, self.target_name, self.groups
+        )
+
 
 def read_table(
     path: str,

@@ -10,8 +10,8 @@ from ordinate.report.document import Cell
 from ordinate.surrogate.results import STATES, Finalist, HeldOut, Searched, Tuning
 
 FLATTERED = (
-    "Intervals take rows as independent, and the model as given. The best of many is flattered by "
-    "the rows that chose it: go by the test."
+    "Intervals take {units} as independent, and the model as given. The best of many is flattered "
+    "by the rows that chose it: go by the test."
 )
 
 
@@ -21,7 +21,8 @@ def describe(result: Tuning) -> Document:
     blocks += [*_parameters(result), _winner(result), summary_grid(result.summary())]
     for test in result.tests:
         blocks += _test(result, test)
-    blocks += [FLATTERED, _fitted(result), *result.notes]
+    units = "rows" if result.source.groups is None else "groups, not rows,"
+    blocks += [FLATTERED.format(units=units), _fitted(result), *result.notes]
     unit = f" in {result.source.unit}" if result.source.unit else ""
     title = f"Surrogate of {result.source.target}{unit} from {result.source.n:,} rows"
     return Document(title, tuple(blocks))
@@ -131,15 +132,21 @@ def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
 
 
 def _fitted(result: Tuning) -> str:
+    grouped = result.source.groups is not None
     if result.source.apart:
+        kept = (
+            "take them as approximate, for rows of one group are alike."
+            if grouped
+            else "they hold what they promise, for rows from where these come from."
+        )
         return (
             "Saved models were fitted on all training rows. Their intervals are calibrated on the "
-            "validation rows, which have been used for nothing else: they hold what they promise, "
-            "for rows from where these come from."
+            f"validation rows, which have been used for nothing else: {kept}"
         )
     if result.settings.folds:
+        few = "whose groups are too few" if grouped else "which are too few"
         return (
-            "Saved models were fitted on training and validation rows, which are too few to keep "
+            f"Saved models were fitted on training and validation rows, {few} to keep "
             "some apart for the intervals. These are calibrated on rows that were held out in "
             "turn, of fits on fewer rows: take them as approximate."
         )

@@ -58,6 +58,7 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     data: Data = kept[DATA]
     early = stops_early(task.kind)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
+    check_varied(data.targets[rows], "the rows of a fit")
     inputs = Inputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
     model = create_model(task.kind, dict(task.params), seed=task.seed)
     model.fit(*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
@@ -81,6 +82,16 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
         curve,
         inputs.to_dict(),
     )
+
+
+def check_varied(targets: Floats, where: str) -> None:
+    """Refuse targets that are all alike: there is nothing to learn, and no scale to learn it on."""
+    if not np.std(targets - targets[0]) > 0.0:
+        raise BadValues(
+            f"The target is {targets[0]:.6g} in all {len(targets):,} of {where}: there is nothing "
+            "to learn from them. Take fewer folds, another --seed, or more rows whose targets "
+            "differ."
+        )
 
 
 def stops_early(kind: str) -> bool:

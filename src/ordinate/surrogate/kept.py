@@ -12,8 +12,23 @@ CONFIG, TESTED = "config.toml", "test_predictions.json"
 
 
 def latest(root: Path) -> dict[str, Any]:
-    """Return the results of the latest run."""
-    return read(root, RESULTS)
+    """Return the results of the latest run, once they say what others read from them."""
+    found = read(root, RESULTS)
+    studies = found.get("studies")
+    if not (
+        isinstance(found.get("winner"), str)
+        and isinstance(studies, list)
+        and all(_is_study(one) for one in studies)
+    ):
+        raise BadStore(f"{root / RESULTS} is not whole: run the search again.")
+    return found
+
+
+def _is_study(one: Any) -> bool:
+    if not isinstance(one, dict) or not isinstance(one.get("model"), str) or "best" not in one:
+        return False
+    best = one["best"]
+    return best is None or (isinstance(best, dict) and isinstance(best.get("params"), dict))
 
 
 def read(root: Path, name: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class Found:
     told: float = float("nan")  # RMSE of a smooth model that is told
     untold: float = float("nan")
     gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
+    chance: bool = False  # whether what is gained is no more than its standard error
 
     def note(self, unit: str | None) -> str:
         """Say what was found, and what was done."""
@@ -44,6 +45,8 @@ class Found:
             "So models are told which rows these are: it says where rows come from, and is no law."
             if self.used
             else "Models are not told."
+            if not self.chance
+            else "Models are not told: the gain is no more than its standard error."
         )
         return f"{head} {judged} {done}"
 
@@ -77,7 +80,19 @@ def _judged(bench: Bench, share: float) -> Found:
     on = Lattice.fit(features[small.known]).holds(features[small.held])
     gap = float(np.median(np.where(on, told - other, other - told)))
     knowing, unknowing = (_rmse(small.targets, predictions) for predictions in (told, untold))
-    return Found(share, knowing < unknowing, knowing, unknowing, gap)
+    better = _gains(small, untold, told)
+    chance = knowing < unknowing and not better
+    return Found(share, better, knowing, unknowing, gap, chance)
+
+
+def _gains(bench: Bench, untold: Floats, told: Floats) -> bool:
+    """Tell whether squared errors shrink by more than the standard error of that; groups whole."""
+    gains = (untold - bench.targets) ** 2 - (told - bench.targets) ** 2
+    units = np.arange(len(gains)) if bench.groups is None else bench.groups.astype(str)
+    sums = np.bincount(np.unique(units, return_inverse=True)[1].reshape(-1), gains)
+    if len(sums) < 2:
+        return False
+    return bool(sums.sum() > np.sqrt(len(sums)) * sums.std(ddof=1))
 
 
 def _rmse(targets: Floats, predictions: Floats) -> float:

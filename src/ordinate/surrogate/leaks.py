@@ -1,6 +1,6 @@
 """Rows that stand on both sides of a split: what was learned by heart is no test."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -12,12 +12,24 @@ from ordinate.surrogate.splits import Rows, Split
 
 NEAR = 1e-12  # relative: numbers that were written and read again
 SHOWN = 5  # rows that a note names
+SHIFTED = "shifted"  # the part beyond a shift, which is a second test
+PAIRS = tuple(
+    (part, twin)
+    for part, twins in (
+        ("test", ("training", "validation")),
+        (SHIFTED, ("training", "validation")),
+        ("validation", ("training",)),
+    )
+    for twin in twins
+)
 Kind = Literal["exact", "near"]
+Key = tuple[int | None, ...]
+Place = tuple[str, int]
 
 
 @dataclass(frozen=True)
 class Leak:
-    """A row for test or validation whose features also stand in an earlier part.
+    """A row for a test or for validation whose features also stand where models learn or choose.
 
     Rows count from 1, as in the file without its header.
     """
@@ -47,8 +59,7 @@ class Leaks:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a report says of them: how many, and which."""
-        pairs = [("test", "training"), ("test", "validation"), ("validation", "training")]
-        found = [(part, twin, self._between(part, twin)) for part, twin in pairs]
+        found = [(part, twin, self._between(part, twin)) for part, twin in PAIRS]
         return tuple(self._note(part, twin, leaks) for part, twin, leaks in found if leaks)
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,19 +78,20 @@ class Leaks:
         same = sum(leak.same_target for leak in leaks)
         shown = ", ".join(f"{leak.row} (as {leak.twin})" for leak in leaks[:SHOWN])
         more = f" and {len(leaks) - SHOWN:,} more" if len(leaks) > SHOWN else ""
-        rows, have = ("row", "has") if len(leaks) == 1 else ("rows", "have")
+        rows = "row" if len(leaks) == 1 else "rows"
         return (
             f"{len(leaks):,} of {self.sizes[part]:,} {part} rows also stand in {twin} by their "
             f"features ({near:,} only nearly, {same:,} with the same target): {rows} "
-            f"{shown}{more}. What {have} been seen is no test: drop the repeats, or name a group "
+            f"{shown}{more}. What has been seen is no test: drop the repeats, or name a group "
             "column that keeps them together."
         )
 
 
-def duplicates(table: Table, split: Split) -> Leaks:
+def duplicates(table: Table, split: Split, beyond: Rows | None = None) -> Leaks:
     """Return the rows for test or validation whose features stand in an earlier part, too.
 
-    Test rows are compared with training and validation, validation rows with training.
+    Test rows, and those `beyond` a shift, are compared with training and validation, validation
+    rows with training.
 
     >>> from ordinate.surrogate.data import make_table
     >>> table = make_table([[float(k % 19)] for k in range(20)], range(20), names=["x"])
@@ -89,27 +101,36 @@ def duplicates(table: Table, split: Split) -> Leaks:
     """
     near, exact = _classes(table.features, NEAR), _classes(table.features, 0.0)
     target = _codes(table.target, NEAR)
-    seen: dict[int, list[tuple[str, int]]] = {}
+    parts = split.parts | ({} if beyond is None else {SHIFTED: beyond})
+    seen: dict[Key, Place] = {}
     leaks = []
-    for part, rows in split.parts.items():
-        new = []
-        for row in np.sort(rows).tolist():
-            twins = seen.get(int(near[row]), [])
-            if twins:
-                leaks.append(_leak(part, row, twins, exact, target))
-            new.append((int(near[row]), (part, row)))
-        for code, place in new:  # repeats within a part are no leak
-            seen.setdefault(code, []).append(place)
-    return Leaks(tuple(leaks), split.sizes)
+    for part, rows in parts.items():
+        own = [
+            (row, _keys(int(near[row]), int(exact[row]), int(target[row])))
+            for row in np.sort(rows).tolist()
+        ]
+        leaks += [leak for row, keys in own if (leak := _leak(part, row, keys, seen))]
+        if part in {"test", SHIFTED}:
+            continue  # nobody learns from a test, so another test may repeat it
+        for row, keys in own:  # repeats within a part are no leak
+            for key in keys:
+                seen.setdefault(key, (part, row))
+    return Leaks(tuple(leaks), {part: len(rows) for part, rows in parts.items()})
 
 
-def _leak(part: str, row: int, twins: list[tuple[str, int]], exact: Rows, target: Rows) -> Leak:
-    """Return a leak with the twin that is most like the row."""
-    where, twin = max(
-        twins, key=lambda at: (exact[at[1]] == exact[row], target[at[1]] == target[row])
-    )
-    kind: Kind = "exact" if exact[twin] == exact[row] else "near"
-    return Leak(part, row + 1, where, twin + 1, kind, bool(target[twin] == target[row]))
+def _keys(near: int, exact: int, target: int) -> list[Key]:
+    """Return what a twin may share with a row, the most alike first."""
+    return [(near, exact, target), (near, exact, None), (near, None, target), (near, None, None)]
+
+
+def _leak(part: str, row: int, keys: Sequence[Key], seen: Mapping[Key, Place]) -> Leak | None:
+    """Return a leak with the first twin that is most like the row, if there is any."""
+    found = next((key for key in keys if key in seen), None)
+    if found is None:
+        return None
+    where, twin = seen[found]
+    kind: Kind = "near" if found[1] is None else "exact"
+    return Leak(part, row + 1, where, twin + 1, kind, found[2] is not None)
 
 
 def _classes(features: NDArray[np.float64], tolerance: float) -> Rows:

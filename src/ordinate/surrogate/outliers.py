@@ -1,4 +1,8 @@
-"""Values far from all others: reported, never dropped."""
+"""Values far from all others: reported, never dropped.
+
+Far is a matter of the scale: where the bulk of a column is skewed and its logarithms are less so,
+distances are those of logarithms. What many rows do is the shape of a column, and no outlier.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +14,9 @@ from ordinate.surrogate.data import Table
 
 FAR = 6.0  # robust standard deviations from the median
 SHOWN = 5  # rows that are named
+COMMON = 0.02  # of the rows: if more lie far off, that is how the column is
+SKEWED = 0.15  # of 1: below it no scale is any better
+EIGHTHS = (0.125, 0.5, 0.875)  # between which the bulk lies
 NORMAL = 1.482602218505602  # σ of a normal distribution over its median absolute deviation
 NORMAL_MEAN = 1.2533141373155001  # σ over its mean absolute deviation
 
@@ -23,6 +30,7 @@ class Outliers:
     rows: tuple[int, ...]
     values: tuple[float, ...]
     distances: tuple[float, ...]  # in robust standard deviations
+    logarithmic: bool = False  # whether these are of logarithms
 
     @property
     def note(self) -> str:
@@ -33,7 +41,10 @@ class Outliers:
         )
         more = f" and {self.count - len(self.rows):,} more" if self.count > len(self.rows) else ""
         values = "value lies" if self.count == 1 else "values lie"
-        return f"{self.count:,} {values} far from the others in {self.column!r}: {shown}{more}."
+        scale = ", by logarithms" if self.logarithmic else ""
+        return (
+            f"{self.count:,} {values} far from the others in {self.column!r}{scale}: {shown}{more}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -53,13 +64,30 @@ def outliers(table: Table, far: float = FAR) -> list[Outliers]:
 
 
 def _far(name: str, column: NDArray[np.float64], far: float) -> Outliers | None:
-    z = robust_z(column)
+    logs = _logarithms(column)
+    z = robust_z(column if logs is None else logs)
     rows = np.flatnonzero(np.abs(z) > far)
-    if not len(rows):
+    if not len(rows) or len(rows) > max(SHOWN, COMMON * len(column)):
         return None
     worst = rows[np.argsort(-np.abs(z[rows]), kind="stable")][:SHOWN]
     shown = (tuple((worst + 1).tolist()), tuple(column[worst].tolist()), tuple(z[worst].tolist()))
-    return Outliers(name, len(rows), *shown)
+    return Outliers(name, len(rows), *shown, logarithmic=logs is not None)
+
+
+def _logarithms(column: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    """Return logarithms of sizes, with their sign, where the bulk of them is less skewed."""
+    sign = np.sign(column[0]) if len(column) else 0.0
+    if sign == 0.0 or not (np.sign(column) == sign).all():
+        return None
+    logs: NDArray[np.float64] = sign * np.log(np.abs(column))
+    skew = _skew(column)
+    return logs if skew > SKEWED and _skew(logs) < skew else None
+
+
+def _skew(column: NDArray[np.float64]) -> float:
+    """Return how skewed the bulk is, from 0 to 1, whatever lies far off."""
+    low, middle, high = np.quantile(column, EIGHTHS)
+    return float(abs(high + low - 2.0 * middle) / (high - low)) if high > low else 0.0
 
 
 def robust_z(column: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """Saved surrogates: read with care, and asked for predictions with their intervals."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,10 +19,11 @@ from ordinate.surrogate.fitting import Floats, answered
 from ordinate.surrogate.inputs import Inputs
 from ordinate.surrogate.kept import latest
 from ordinate.surrogate.models import Model, load_model
-from ordinate.surrogate.store import BLEND, KIND, MODEL, MODELS
+from ordinate.surrogate.store import ABOUT, BLEND, KIND, MODEL, MODELS, rows_of
 from ordinate.surrogate.uncertainty import Calibration, spread_of
 
 CSV, PARQUET = (".csv",), (".parquet", ".pq")
+SUM = 1e-6  # how far weights may be from 1 in sum
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +110,21 @@ class Surrogate:
         level = float(self.config["alpha"]) if alpha is None else alpha
         values, spread = self._answered(x)
         band = self.calibration.intervals(values, spread, alpha=level)
-        return Predictions(values, band.lower, band.upper, spread, level, band.notes)
+        notes = (*band.notes, *self._of_lattice(x))
+        return Predictions(values, band.lower, band.upper, spread, level, notes)
+
+    def _of_lattice(self, x: Floats) -> list[str]:
+        """Say which rows are taken for rows of a lattice, where models are told of one."""
+        lattices = [one.lattice for _, one in self.models if one.lattice is not None]
+        if not lattices:
+            return []
+        on = int(np.any([one.holds(x) for one in lattices], axis=0).sum())
+        told = (
+            f"{on:,} of {len(x):,} rows lie on the lattice of the training rows, and are predicted "
+            "as rows from there, the others as rows from elsewhere: that says where rows come "
+            "from, and is no law."
+        )
+        return [told]
 
     def _answered(self, x: Floats) -> tuple[Floats, Floats | None]:
         found = [answered(model, inputs, x) for model, inputs in self.models]
@@ -129,8 +145,23 @@ def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
     models = []
     for member in members:
         own, _, folder = (config, None, folder) if member == called else _opened(home, member)
-        models.append((load_model(folder / MODEL), Inputs.from_dict(own["inputs"])))
+        if own["model"] == BLEND or own["features"] != config["features"]:
+            raise BadStore(f"{folder} is no member of {called}: it has other features.")
+        models.append(_model(folder, own))
     return Surrogate(called, config, calibration, tuple(models))
+
+
+def _model(folder: Path, config: Mapping[str, Any]) -> tuple[Model, Inputs]:
+    """Return a model and what it is given, which must be about the same features."""
+    model, inputs = load_model(folder / MODEL), Inputs.from_dict(config["inputs"])
+    features = len(inputs.scaled.means)
+    given = features + (inputs.lattice is not None)
+    if model.name != config["model"] or features != len(config["features"]) or model.width != given:
+        raise BadStore(
+            f"{folder} is refused: its {ABOUT} and its model are not about the same features. "
+            "Train again, or restore the folder."
+        )
+    return model, inputs
 
 
 def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
@@ -139,13 +170,62 @@ def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
     manifest = Manifest.read(folder)
     if manifest.kind != KIND:
         raise BadStore(f"{folder} holds a {brief(manifest.kind)}, and no surrogate.")
+    if manifest.name != name:
+        raise BadStore(f"{folder} holds {brief(manifest.name)}: it was moved or mixed up.")
     manifest.verify(folder)
-    config = manifest.config
-    needed = ["model", "features", "target", "unit", "alpha"]
-    needed += ["members", "weights"] if config.get("model") == BLEND else ["inputs", "params"]
-    if lacking := [key for key in needed if key not in config]:
-        raise BadStore(f"The manifest of {folder} does not say: {', '.join(lacking)}.")
-    return config, Calibration.load(folder), folder
+    if ABOUT not in manifest.files:
+        raise BadStore(f"{folder} has no {ABOUT}, which says what it predicts. Train again.")
+    return _about(folder / ABOUT), rows_of(folder), folder
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """Return what a surrogate is, once every value is of its type, and all fit together."""
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
+        raise BadStore(f"{path} cannot be read: {brief(str(problem))}") from None
+    if not isinstance(config, dict):
+        raise BadStore(f"{path} is no JSON object.")
+    wanted = WANTED | (OF_BLEND if config.get("model") == BLEND else OF_MODEL)
+    for key, sound in wanted.items():
+        if key not in config:
+            raise BadStore(f"{path} does not say: {key}. Train again, or restore the folder.")
+        if not sound(config[key]):
+            said = brief(config[key])
+            raise BadStore(f"{path} says {said} of {key}. Train again, or restore the folder.")
+    if config["model"] == BLEND and len(config["weights"]) != len(config["members"]):
+        raise BadStore(f"{path} has weights of other members. Train again, or restore the folder.")
+    return config
+
+
+def _texts(value: Any) -> bool:
+    """Tell whether these are texts, each once, and one at least."""
+    right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return right and 0 < len(value) == len(set(value))
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 < value < 1.0
+
+
+def _weights(value: Any) -> bool:
+    """Tell whether these are numbers of at least 0 that sum to 1."""
+    right = isinstance(value, list) and all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) for one in value
+    )
+    # nan is not at least 0, and the sum of anything infinite is not 1
+    return right and all(one >= 0.0 for one in value) and abs(sum(value) - 1.0) < SUM
+
+
+WANTED: dict[str, Callable[[Any], bool]] = {
+    "model": lambda value: isinstance(value, str),
+    "features": _texts,
+    "target": lambda value: isinstance(value, str),
+    "unit": lambda value: value is None or isinstance(value, str),
+    "alpha": _share,
+}
+OF_MODEL = {key: lambda value: isinstance(value, dict) for key in ("inputs", "params")}
+OF_BLEND = {"members": _texts, "weights": _weights}
 
 
 def _found(root: Path, wanted: str) -> str:

@@ -11,6 +11,7 @@ from ordinate.evaluate.value_comparison import ValueComparison
 from ordinate.evaluate.values import Values, evaluate_values
 from ordinate.inference.result import Estimate, finite, nowhere
 from ordinate.report import Document, html, render
+from ordinate.surrogate.leaks import Leaks
 from ordinate.surrogate.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Source:
     groups: int | None = None
     notes: tuple[str, ...] = ()
     apart: bool = False  # whether validation rows are for the intervals alone
+    leaks: Leaks | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -129,6 +131,7 @@ class HeldOut:
     upper: Any
     values: Values  # of the winner
     comparison: ValueComparison | None = None
+    groups: Any = None  # of the rows, if there are any
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -139,6 +142,7 @@ class HeldOut:
         """Return the rows themselves."""
         return {
             "rows": list(self.rows),
+            "groups": None if self.groups is None else self.groups.tolist(),
             "targets": self.targets.tolist(),
             "predictions": {name: column.tolist() for name, column in self.predictions.items()},
             "lower": [finite(x) for x in self.lower.tolist()],
@@ -174,7 +178,11 @@ class Tuning:
     def summary(self) -> list[dict[str, Any]]:
         """Return the measures that matter most, each with its interval, as plain values."""
         unit = self.source.unit
-        rows = [_row("best validation RMSE", self.winner.rmse, unit)]
+        lowest = min(self.finalists, key=lambda one: one.rmse.value)
+        rows = [
+            _row("held-out RMSE of the winner", self.winner.rmse, unit),
+            _row(f"lowest held-out RMSE ({lowest.kind})", lowest.rmse, unit),
+        ]
         for test in self.tests:
             before = "" if test.name == "test" else f"{test.name}: "
             rows += [
@@ -194,6 +202,7 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None: what `--format json` writes."""
+        leaks = self.source.leaks
         return self._head() | {
             "winner": self.winner.name,
             "winning": self.winner.to_dict(),
@@ -201,6 +210,7 @@ class Tuning:
             "studies": [one.to_dict() for one in self.searched],
             "blend": self.blend and self.blend.to_dict(),
             "tests": {one.name: one.to_dict() for one in self.tests},
+            "leaks": None if leaks is None else leaks.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -252,12 +262,12 @@ def _measures(test: HeldOut) -> Iterator[tuple[str, Estimate, bool]]:
     values, y = test.values, test.targets
     for name, title in (("rmse", "test RMSE"), ("mae", "test MAE")):
         yield title, values.metrics[name], True
-    yield "σ of the test targets", _constant(y, float(np.mean(y))), True
+    yield "σ of the test targets", _constant(test, float(np.mean(y))), True
     for name, title in (("r2", "R²"), ("relative_accuracy", "relative accuracy, 1 - RMSE/σ")):
         yield title, values.metrics[name], False
     training = values.normalization
     if training is not None:
-        yield "baseline error: RMSE of the training mean", _constant(y, training.mean), True
+        yield "baseline error: RMSE of the training mean", _constant(test, training.mean), True
     yield "improvement over the baseline", values.metrics["skill"], False
     names = {"interval_coverage": "coverage of the intervals", "mean_interval_width": "their width"}
     for name, title in names.items():
@@ -265,8 +275,10 @@ def _measures(test: HeldOut) -> Iterator[tuple[str, Estimate, bool]]:
             yield title, values.predictive[name], name == "mean_interval_width"
 
 
-def _constant(targets: Any, constant: float) -> Estimate:
+def _constant(test: HeldOut, constant: float) -> Estimate:
+    targets = test.targets
     if len(targets) < 2:
         return nowhere(float(np.abs(targets - constant).mean()), "there is one item only")
-    found = evaluate_values(targets, np.full(len(targets), constant), ["rmse"])
+    same = np.full(len(targets), constant)
+    found = evaluate_values(targets, same, ["rmse"], groups=test.groups)
     return found.metrics["rmse"]

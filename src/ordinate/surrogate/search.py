@@ -11,7 +11,7 @@ from ordinate.errors import OrdinateError
 from ordinate.metrics import find
 from ordinate.report.document import shown
 from ordinate.runs.files import digest, inside
-from ordinate.runs.study import Asked, Batch, Study
+from ordinate.runs.study import Asked, Batch, Study, rounded
 from ordinate.runs.trials import Trial
 from ordinate.summary.moments import Moments
 from ordinate.summary.normalization import Normalization
@@ -96,27 +96,30 @@ def search(bench: Bench, clock: Clock) -> tuple[list[Explored], bool]:
 
 def _study(bench: Bench, kind: str) -> Study:
     fixed = bench.settings.fixed.get(kind)
-    further: dict[str, Any] = {"kind": kind, "epochs": _epochs(bench, kind)}
+    further: dict[str, Any] = {"kind": kind, "given": _given(bench, kind)}
     if fixed is not None:
         further["params"] = digest(fixed)
+    # Trials note what the test says, so the name is that of the whole table. What is drawn is not.
+    whole = further | {"table": bench.table.fingerprint}
     return Study.open(
         inside(bench.root, STUDIES),
-        f"{kind}/{bench.code(further)}",
+        f"{kind}/{bench.code(whole)}",
         direction="minimize",
         seed=bench.settings.seed,
+        drawn_by=f"{kind}/{bench.code(further)}",
     )
 
 
-def _epochs(bench: Bench, kind: str) -> dict[str, Any]:
-    """Return the limit on epochs, for kinds that have epochs."""
-    return {"epochs": bench.settings.epochs} if "epochs" in kind_of(kind).defaults else {}
+def _given(bench: Bench, kind: str) -> dict[str, Any]:
+    """Return the limit on epochs and the device, for kinds that have them."""
+    return bench.settings.given(kind)
 
 
 def _explored(bench: Bench, kind: str, study: Study) -> Explored:
     """Return the trials that were asked for; earlier runs may have made more."""
     trials = tuple(study.trials[: bench.settings.wanted(kind)])
     complete = [trial for trial in trials if trial.value is not None]
-    best = min(complete, key=lambda trial: round(trial.value or 0.0, 12), default=None)
+    best = min(complete, key=lambda trial: rounded(trial.value or 0.0), default=None)
     return Explored(kind, trials, best)
 
 
@@ -157,11 +160,11 @@ def _turn(
 
 
 def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batch]:
-    known, epochs = kind_of(kind), _epochs(bench, kind)
+    known, given = kind_of(kind), _given(bench, kind)
     fixed = bench.settings.fixed.get(kind)
 
     def space(trial: Any) -> dict[str, Any]:
-        return dict(fixed) if fixed is not None else known.space(trial) | epochs
+        return dict(fixed) if fixed is not None else known.space(trial) | given
 
     defaults = [] if fixed is not None else [dict(known.defaults)]
     return study.batches(space, total, defaults=defaults)

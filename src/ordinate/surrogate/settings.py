@@ -10,6 +10,7 @@ from ordinate.errors import BadOption, brief, suggest
 
 Choosing = Literal["auto", "always", "never"]
 End = Literal["high", "low"]
+Device = Literal["cpu", "cuda"]
 
 AUTO = "auto"
 # What changes when and where the work is done, and nothing that is found.
@@ -52,6 +53,7 @@ class Settings:
     trials: int | None = None  # of each kind
     folds: int | None = None  # 0: the validation part alone
     epochs: int | None = None  # of networks, at most
+    device: Device = "cpu"  # where networks are trained
     blend: Choosing = "auto"
     lattice: Choosing = "auto"  # whether models are told which rows lie on a lattice
     alpha: float = 0.1  # the share of targets that may lie outside their intervals
@@ -61,7 +63,7 @@ class Settings:
     timeout: float | None = None  # seconds of searching after which no trial is begun
     jobs: int = 1
     seed: int = 0
-    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # parameters by kind
+    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by kind; made whole
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
@@ -70,8 +72,9 @@ class Settings:
         object.__setattr__(self, "model", named)
         object.__setattr__(self, "kinds", kinds)
         object.__setattr__(self, "missing", missing)
-        object.__setattr__(self, "fixed", {k: dict(one) for k, one in self.fixed.items()})
         preset = PRESETS[self.preset]
+        if self.epochs is None and "epochs" in self.fixed.get("mlp", {}):
+            object.__setattr__(self, "epochs", self.fixed["mlp"]["epochs"])
         for name, least in (("trials", 1), ("folds", 0), ("epochs", 1)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(preset, name))
@@ -83,6 +86,7 @@ class Settings:
         for name in ("blend", "lattice"):
             _among(name, getattr(self, name), get_args(Choosing))
         _among("shift_end", self.shift_end, get_args(End))
+        _among("device", self.device, get_args(Device))
         _number("shift_share", self.shift_share, 0.0, 0.5)
         _number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
@@ -92,9 +96,38 @@ class Settings:
             )
         if self.blend == "always" and len(self.kinds) < 2:
             raise BadOption("A blend takes two kinds of models or more. Name them in --model.")
+        object.__setattr__(self, "fixed", {k: self._whole(k, x) for k, x in self.fixed.items()})
+        if self.device != "cpu":
+            self._check_device()
 
     kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
     missing: tuple[str, ...] = field(init=False, repr=False, compare=False)  # not installed
+
+    def _whole(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters with the defaults of those that are not given, all checked."""
+        from ordinate.surrogate.models import create_model  # noqa: PLC0415 - heavy
+
+        given = self.given(kind)
+        device = {name: given[name] for name in ("device",) if name in given}
+        return create_model(kind, given | dict(params) | device).params
+
+    def _check_device(self) -> None:
+        if "mlp" not in self.kinds:
+            raise BadOption("--device is for networks: name mlp in --model, too.")
+        from ordinate.surrogate.trainer import usable  # noqa: PLC0415 - heavy, and optional
+
+        usable(self.device)
+
+    def given(self, kind: str) -> dict[str, Any]:
+        """Return the parameters of a kind that are asked for here, and not searched.
+
+        >>> Settings(preset="minimal", model="mlp").given("mlp")
+        {'epochs': 60, 'device': 'cpu'}
+        """
+        from ordinate.surrogate.models import kind_of  # noqa: PLC0415 - heavy
+
+        known = kind_of(kind).defaults
+        return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
 
     def wanted(self, kind: str) -> int:
         """Return how many trials a kind gets: one where its parameters are given."""

@@ -4,22 +4,25 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ordinate.errors import BadStore
 from ordinate.runs import files
-from ordinate.runs.files import digest, replacing_folder
+from ordinate.runs.files import digest, replacing_folder, write_json
 from ordinate.runs.manifest import Manifest
 from ordinate.surrogate.bench import Bench, Candidate, Made
 from ordinate.surrogate.fitting import Answers, Fit, fit
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.uncertainty import HELD, Calibration, inside, narrowest, spread_of
+from ordinate.surrogate.uncertainty import NAME as CALIBRATION
 
 if TYPE_CHECKING:
     from ordinate.surrogate.choice import Blended, Contender
 
 MODELS, MODEL = "models", "model"
+ABOUT = "surrogate.json"  # all that predictions depend on beside the model; its hash is kept
 KIND, BLEND = "surrogate", "blend"
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
@@ -29,7 +32,7 @@ def kept_made(bench: Bench, candidate: Candidate) -> Made | None:
     folder = _folder(bench, bench.name_of(candidate))
     if not _is_kept(folder):
         return None
-    found = Calibration.load(folder, HELD)
+    found = rows_of(folder, HELD)
     if not np.array_equal(found.targets, bench.targets):
         raise BadStore(f"{folder} was calibrated on other rows. Remove it, and it is made again.")
     return Made(bench.rmse(found.predictions), candidate.params, found.predictions, found.spread)
@@ -87,7 +90,7 @@ def _blended(bench: Bench, one: "Blended", names: Sequence[str]) -> Calibration:
     """Return the rows that calibrate a blend, from those of its members."""
     if not bench.apart:
         return one.held
-    members = [Calibration.load(_folder(bench, name)) for name in names]
+    members = [rows_of(_folder(bench, name)) for name in names]
     weights = one.blend.weights
     table = np.column_stack([member.predictions for member in members])
     spread = spread_of(table, weights, inside(members))
@@ -105,6 +108,26 @@ def _about(one: "Contender", task: Fit, answers: Answers) -> dict[str, Any]:
         "notes": list(answers.notes),
         "curve": answers.curve,
     }
+
+
+def rows_of(folder: Path, name: str = CALIBRATION) -> Calibration:
+    """Return the rows that calibrate a surrogate, once they are what such rows are."""
+    try:
+        found = Calibration.load(folder, name)
+        columns = [found.targets, found.predictions]
+        columns += [] if found.spread is None else [found.spread]
+        sound = all(one.ndim == 1 and np.isfinite(one).all() for one in columns)
+        sound = sound and {len(one) for one in columns} == {found.n} and found.n > 0
+        sound = sound and (found.spread is None or bool((found.spread >= 0.0).all()))
+        sound = sound and bool(np.isfinite(found.least)) and found.least >= 0.0
+    except (TypeError, EOFError, AttributeError, BadZipFile):
+        sound = False
+    if not sound:
+        raise BadStore(
+            f"{folder / name} does not hold the rows that calibrate intervals. Train again, or "
+            "restore the folder."
+        )
+    return found
 
 
 def _folder(bench: Bench, name: str) -> Path:
@@ -131,7 +154,7 @@ def _seal(
     run: str,
     command: str,
 ) -> None:
-    """Write the calibration, and last of all the manifest."""
+    """Write the calibration, what the surrogate is, and last of all the manifest."""
     calibration.save(folder)
     kind = config["model"]
     library = "numpy" if kind == BLEND else kind_of(kind).library
@@ -140,14 +163,13 @@ def _seal(
         "target": bench.table.target_name,
         "unit": bench.unit,
         "alpha": bench.settings.alpha,
-        "folds": bench.settings.folds,
-        "run": run,
     }
+    write_json(folder / ABOUT, config | about)
     Manifest.of(
         folder,
         KIND,
         name,
-        config=config | about,
+        config={"model": kind, "folds": bench.settings.folds, "run": run},
         data={bench.table.path or "table": bench.table.fingerprint},
         seed=bench.settings.seed,
         command=command,

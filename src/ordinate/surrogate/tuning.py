@@ -20,10 +20,10 @@ from ordinate.summary.normalization import Normalization
 from ordinate.surrogate.bench import Bench, Tell, silent
 from ordinate.surrogate.choice import Blended, Choice, Contender, choose
 from ordinate.surrogate.data import Table
-from ordinate.surrogate.fitting import Rows
+from ordinate.surrogate.fitting import Rows, check_varied
 from ordinate.surrogate.kept import CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
 from ordinate.surrogate.lattice import look
-from ordinate.surrogate.leaks import duplicates
+from ordinate.surrogate.leaks import SHIFTED, Leaks, duplicates
 from ordinate.surrogate.outliers import outliers
 from ordinate.surrogate.predict import load_surrogate
 from ordinate.surrogate.results import Finalist, HeldOut, Searched, Source, Tuning
@@ -34,7 +34,7 @@ from ordinate.surrogate.store import save_blend, save_contenders
 from ordinate.surrogate.uncertainty import Calibration
 
 DEFAULT_ROOT = "surrogate_results"
-TEST, SHIFTED = "test", "shifted"
+TEST = "test"
 UNFINISHED = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
 )
@@ -93,7 +93,8 @@ def _opened(
 
 def _run_id(bench: Bench) -> str:
     """Return the name of a run: its target, and a hash of the data and all that was asked."""
-    code = bench.code(bench.settings.asked | {"unit": bench.unit})
+    table = {"table": bench.table.fingerprint}  # with the targets of its test
+    code = bench.code(bench.settings.asked | {"unit": bench.unit} | table)
     letters = (x if x.isascii() and x.isalnum() else "_" for x in bench.table.target_name[:40])
     return f"{''.join(letters)}-{code}"
 
@@ -121,6 +122,7 @@ def _parts(table: Table, split: Split | None, asked: Settings) -> tuple[Split, S
         raise BadInput("There are no validation rows to choose by. Pass --folds, or keep some.")
     if len(found.known) < max(4, asked.folds or 0):
         raise BadInput(f"{len(found.known)} rows are too few to learn from and to choose by.")
+    check_varied(table.target[found.train], "the training rows")
     return found, shift
 
 
@@ -151,6 +153,7 @@ def _source(bench: Bench) -> Source:
     table, split, shift = bench.table, bench.split, bench.shift
     sizes = split.sizes | ({} if shift is None else {SHIFTED: len(shift.test)})
     groups = None if table.groups is None else len(np.unique(table.groups.astype(str)))
+    leaks = duplicates(table, split, None if shift is None else shift.test)
     return Source(
         table.path,
         table.target_name,
@@ -160,16 +163,17 @@ def _source(bench: Bench) -> Source:
         split.name if shift is None else f"{split.name}; {shift.name}",
         sizes,
         groups,
-        tuple(dict.fromkeys(_of_data(bench))),
+        tuple(dict.fromkeys(_of_data(bench, leaks))),
         bench.apart,
+        leaks,
     )
 
 
-def _of_data(bench: Bench) -> Iterator[str]:
+def _of_data(bench: Bench, leaks: Leaks) -> Iterator[str]:
     """Yield what is to be known of the data: rows on both sides of the split, values far off."""
     yield from bench.table.notes
     yield from bench.split.notes
-    yield from duplicates(bench.table, bench.split).notes
+    yield from leaks.notes
     if bench.shift is not None:
         yield from bench.shift.notes
     yield from (each.note for each in outliers(bench.table))
@@ -267,7 +271,8 @@ def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> 
         compare_values(targets, predictions, unit=bench.unit, groups=groups) if several else None
     )
     own = tuple(int(row) + 1 for row in rows)
-    return HeldOut(name, what, own, targets, predictions, won.lower, won.upper, values, comparison)
+    bounds = (won.lower, won.upper)
+    return HeldOut(name, what, own, targets, predictions, *bounds, values, comparison, groups)
 
 
 # --- what is written -----------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class Calibration:
     targets: Floats
     predictions: Floats
     spread: Floats | None = None
-    floor: float = FLOOR  # the least that a spread counts, in median spreads
+    floor: float | None = None  # the least that a spread counts, if other rows tell it
 
     @property
     def n(self) -> int:
@@ -53,7 +53,17 @@ class Calibration:
     @property
     def normalized(self) -> bool:
         """Whether intervals are wider where the members lie apart."""
-        return self.spread is not None and float(np.median(self.spread)) > 0.0
+        return self.spread is not None and self.least > 0.0
+
+    @property
+    def least(self) -> float:
+        """The least that a spread counts; rows that tell it themselves lose a little of their use.
+
+        A calibration is exact if the scores do not depend on which of its rows there are.
+        """
+        if self.floor is not None:
+            return self.floor
+        return 0.0 if self.spread is None else FLOOR * float(np.median(self.spread))
 
     def intervals(self, predictions: Any, spread: Any = None, *, alpha: float = 0.1) -> Band:
         """Return intervals that hold the target of a share 1 - alpha of new rows like these."""
@@ -64,8 +74,7 @@ class Calibration:
         return conformal.predict(predictions, units[1])
 
     def _unit(self, spread: Any) -> Floats:
-        floor = self.floor * float(np.median(self.spread if self.spread is not None else spread))
-        return np.sqrt(np.asarray(spread, float) ** 2 + floor**2)
+        return np.hypot(np.asarray(spread, float), self.least)
 
     def save(self, folder: Path, name: str = NAME) -> None:
         """Write the rows into a folder."""
@@ -76,14 +85,15 @@ class Calibration:
                 targets=self.targets,
                 predictions=self.predictions,
                 spread=none if self.spread is None else self.spread,
-                floor=self.floor,
+                floor=self.least,
             )
 
     @classmethod
     def load(cls, folder: Path, name: str = NAME) -> "Calibration":
         """Read the rows of a folder whose manifest was verified."""
         try:
-            with np.load(folder / name, allow_pickle=False) as found:
+            # NumPy itself leaves a damaged file open
+            with (folder / name).open("rb") as file, np.load(file, allow_pickle=False) as found:
                 columns = {name: np.asarray(found[name], float) for name in found.files}
             spread = columns["spread"] if len(columns["spread"]) else None
             floor = float(columns["floor"])
@@ -95,10 +105,12 @@ class Calibration:
 def narrowest(held: Calibration, alpha: float) -> float:
     """Return the floor with the narrowest intervals on average, for rows that were held out.
 
-    The rows that calibrate must be others: then whatever floor is taken, the promise holds.
+    The rows that calibrate must be others: then whatever floor is taken, the promise holds. It is
+    0 where the spread tells nothing.
     """
-    if not held.normalized:
-        return FLOOR
+    if held.spread is None or not held.normalized:
+        return 0.0
+    median = float(np.median(held.spread))
 
     def width(floor: float) -> float:
         lower, upper = replace(held, floor=floor).intervals(
@@ -106,7 +118,7 @@ def narrowest(held: Calibration, alpha: float) -> float:
         )
         return float(np.mean(upper - lower))
 
-    return min(FLOORS, key=width)
+    return min((times * median for times in FLOORS), key=width)
 
 
 def inside(members: Sequence[Calibration]) -> Floats:

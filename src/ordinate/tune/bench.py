@@ -1,9 +1,12 @@
 """The bench: the data, the folds and the workers with which candidates are tried alike."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ordinate.runs.files import digest
 from ordinate.runs.workers import Workers
@@ -16,7 +19,7 @@ from ordinate.tune.weights import class_weights
 
 Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
 
-FORM = 1  # of what is kept between runs: raise it when the same settings give other numbers
+FORM = 2  # of what is kept between runs: raise it when the same settings give other numbers
 
 
 def silent(stage: str, share: float, beside: str) -> None:
@@ -45,6 +48,7 @@ class Bench:
     tell: Tell = silent
     rows: Positions | None = None
     part: str = ""
+    begun: float = field(default_factory=time.monotonic, repr=False)  # one clock for all parts
     used: dict[str, Data] = field(default_factory=dict, repr=False)  # what the workers have
     made: dict[tuple[str, str], Made] = field(default_factory=dict, repr=False)  # by study
 
@@ -70,6 +74,11 @@ class Bench:
         size = len(self.training.scale)
         return class_weights(self.levels, size, asked.weight_strategy, asked.weight_alpha)
 
+    @property
+    def level_weights(self) -> tuple[float, ...] | None:
+        """The weight of each level in the metric, if that was asked for."""
+        return tuple(self.class_weights.tolist()) if self.settings.weight_metric else None
+
     @cached_property
     def items(self) -> Items:
         """The items as judging sees them."""
@@ -77,12 +86,18 @@ class Bench:
 
     def judging(self, gold: Positions, groups: Any = None) -> Items:
         """Return any labelled items as judging sees them: weighted only if that was asked for."""
-        weights = self.class_weights[gold] if self.settings.weight_metric else None
+        weights = None if self.level_weights is None else np.array(self.level_weights)[gold]
         return Items(self.training.scale, gold, groups, weights)
 
     def judge(self, answers: Mapping[Any, Positions]) -> Judged:
         """Judge levels for all items, by way of answering."""
         return judged(self.items, answers, self.settings.measure, seed=self.settings.seed)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time that a run was given is over."""
+        limit = self.settings.timeout
+        return limit is not None and time.monotonic() - self.begun >= limit
 
     def stage(self, word: str) -> str:
         """Return the name of a stage, for progress."""
@@ -125,6 +140,7 @@ class Bench:
             asked.measure,
             weighted=candidate.weighted,
             decode=asked.decode,
+            weights=self.level_weights,
         )
 
     def tasks(self, candidate: Candidate) -> list[FoldTask]:

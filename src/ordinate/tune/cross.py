@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from ordinate.metrics import Metric
 from ordinate.runs.workers import Workers
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
-from ordinate.tune.decision import WAYS, Decision, Floats, Plan, Positions, Way
+from ordinate.tune.decision import WAYS, Bools, Decision, Floats, Plan, Positions, Way
 from ordinate.tune.weights import class_weights
 
 # --- folds ---------------------------------------------------------------------------------------
@@ -177,6 +177,9 @@ def out_of_fold(
 # --- decisions -----------------------------------------------------------------------------------
 
 
+Member = tuple[Plan, Floats]  # of a vote, with its answers
+
+
 class Crossed(NamedTuple):
     """What decisions fitted on the other folds say about each item."""
 
@@ -185,31 +188,86 @@ class Crossed(NamedTuple):
     notes: tuple[str, ...]
 
 
+Learned = Callable[[Positions], tuple[Decision, Floats]]  # from the rows to learn from
+
+
 def crossed(plan: Plan, answers: Floats, gold: Positions, parts: Sequence[Positions]) -> Crossed:
     """Decide each fold by what was learned from the answers and the gold of the other folds."""
-
-    def learned(rest: Positions) -> tuple[Decision, Floats]:
-        return plan.fit(answers[rest], gold[rest]), answers
-
-    return _crossed(learned, parts)
+    return _crossed(_alone(plan, answers, gold, parts), parts)
 
 
 def crossed_vote(
-    plan: Plan, members: Sequence[tuple[Plan, Floats]], gold: Positions, parts: Sequence[Positions]
+    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
 ) -> Crossed:
     """Do the same with the average of the members' probabilities, each from its own decision."""
+    return _crossed(_together(plan, members, gold, parts), parts)
+
+
+def decision(
+    plan: Plan,
+    answers: Floats,
+    gold: Positions,
+    parts: Sequence[Positions],
+    class_weights: Floats | None = None,
+) -> Decision:
+    """Learn from all answers what is kept with a model, whose class weights may be undone.
+
+    Sets come from the crossed probabilities, in which no item has seen its own gold.
+    """
+    found = _whole(_alone(plan, answers, gold, parts), gold, parts)
+    return replace(found, class_weights=class_weights)
+
+
+def decision_of_vote(
+    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
+) -> Decision:
+    """Do the same with the average of the members' probabilities."""
+    return _whole(_together(plan, members, gold, parts), gold, parts)
+
+
+def taught(gold: Positions, parts: Sequence[Positions]) -> Bools:
+    """Tell of which items the level is in other folds, too, so that their fit has seen it.
+
+    >>> taught(np.array([0, 0, 1, 1]), [np.array([0, 2, 3]), np.array([1])]).tolist()
+    [True, True, False, False]
+    """
+    of_levels, known = np.bincount(gold), np.empty(len(gold), bool)
+    for part in parts:
+        here = np.bincount(gold[part], minlength=len(of_levels))
+        known[part] = (here < of_levels)[gold[part]]
+    return known
+
+
+def _alone(plan: Plan, answers: Floats, gold: Positions, parts: Sequence[Positions]) -> Learned:
+    known = taught(gold, parts)
 
     def learned(rest: Positions) -> tuple[Decision, Floats]:
-        each = [own.fit(x[rest], gold[rest]).probabilities(x) for own, x in members]
+        return plan.fit(answers[rest], gold[rest], taught=known[rest]), answers
+
+    return learned
+
+
+def _together(
+    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
+) -> Learned:
+    known = taught(gold, parts)
+
+    def learned(rest: Positions) -> tuple[Decision, Floats]:
+        each = [
+            own.fit(x[rest], gold[rest], taught=known[rest]).probabilities(x) for own, x in members
+        ]
         average = np.mean(each, axis=0)
-        return plan.fit(average[rest], gold[rest]), average
+        return plan.fit(average[rest], gold[rest], taught=known[rest]), average
 
-    return _crossed(learned, parts)
+    return learned
 
 
-def _crossed(
-    learned: Callable[[Positions], tuple[Decision, Floats]], parts: Sequence[Positions]
-) -> Crossed:
+def _whole(learned: Learned, gold: Positions, parts: Sequence[Positions]) -> Decision:
+    found, _ = learned(np.arange(len(gold)))
+    return found.with_sets(_crossed(learned, parts).probabilities, gold)
+
+
+def _crossed(learned: Learned, parts: Sequence[Positions]) -> Crossed:
     levels: dict[Way, list[Positions]] = {way: [] for way in WAYS}
     probabilities: list[Floats] = []
     notes: list[str] = []
@@ -265,8 +323,3 @@ def value(metric: Metric, counted: Confusion) -> tuple[float, str | None]:
 def objective(metric: Metric, found: float) -> float:
     """Return the number to optimise: the value, or its distance from 0 where 0 is best."""
     return float(metric.size(found))
-
-
-def direction(metric: Metric) -> Literal["maximize", "minimize"]:
-    """Tell where better objectives lie."""
-    return "maximize" if metric.direction == "maximize" else "minimize"

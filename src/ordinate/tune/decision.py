@@ -24,14 +24,21 @@ from ordinate.decide.costs import answers as decoded
 from ordinate.decide.decode import labels_of
 from ordinate.decide.items import score_column
 from ordinate.decide.priors import undone
-from ordinate.errors import BadOption, BadProbabilities, NotApplicable
+from ordinate.errors import (
+    BadOption,
+    BadProbabilities,
+    BadStore,
+    NotApplicable,
+    brief,
+)
 from ordinate.metrics import Metric
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
-from ordinate.tune.odds import Odds
+from ordinate.tune.odds import Odds, needed, stored
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
+Bools = NDArray[np.bool]
 Way = Literal["decoded", "argmax", "average"]
 Decode = Literal["metric", "argmax", "average"]
 Recalibrated = Literal["temperature", "vector"]
@@ -40,6 +47,15 @@ WAYS: tuple[Way, ...] = get_args(Way)
 ALPHA = 0.1  # the share of new items whose level a set may lack
 EQUAL = 12  # decimals to which two distances are compared
 INSTEAD = "The most probable level is taken instead."
+
+
+def check_metric(metric: Metric) -> None:
+    """Refuse a metric that nothing can be tuned for."""
+    if metric.summary is not Confusion:
+        raise BadOption(f"{metric.name} is no metric of labels, for which models are tuned.")
+    if metric.required:
+        missing = ", ".join(metric.required)
+        raise BadOption(f"{metric.name} needs {missing}: write {metric.name}({missing}=…).")
 
 
 @dataclass(frozen=True)
@@ -51,7 +67,8 @@ class Plan:
     strong penalty is less sure than it could be, and decoding would take that for doubt. One
     temperature does that; where class weights cannot be undone, or answers are no probabilities,
     each level has a slope and an offset. Scores become probabilities by their odds, and are `cut`
-    where the metric is best if that is wanted.
+    where the metric is best if that is wanted. `weights` are those of the levels in the metric,
+    where it is to be weighted, too.
     """
 
     scale: Scale
@@ -60,23 +77,24 @@ class Plan:
     scores: bool = False  # whether answers are one number for each item
     recalibrated: Recalibrated = "temperature"
     cut: bool = False
+    weights: tuple[float, ...] | None = None  # [K]
 
     def __post_init__(self) -> None:
         if self.decode not in get_args(Decode):
             known = ", ".join(get_args(Decode))
             raise BadOption(f"decode={self.decode!r} is not one of {known}.")
-        if self.metric.summary is not Confusion:
-            raise BadOption(
-                f"{self.metric.name} is no metric of levels, and tuning chooses models by levels."
-            )
-        if self.metric.required:
-            missing = ", ".join(self.metric.required)
-            name = self.metric.name
-            raise BadOption(f"{name} needs {missing}: write {name}({missing}=…).")
+        check_metric(self.metric)
 
     @classmethod
     def of(
-        cls, kind: str, scale: Scale, metric: Metric, *, weighted: bool, decode: Decode = "metric"
+        cls,
+        kind: str,
+        scale: Scale,
+        metric: Metric,
+        *,
+        weighted: bool,
+        decode: Decode = "metric",
+        weights: tuple[float, ...] | None = None,
     ) -> "Plan":
         """Return the plan for a kind of model, fitted with class weights or without."""
         from ordinate.tune.models import KINDS  # noqa: PLC0415 - it may load much
@@ -84,41 +102,55 @@ class Plan:
         known = KINDS[kind]
         changed = not known.calibrated or (weighted and not known.likelihood)
         recalibrated: Recalibrated = "vector" if changed else "temperature"
-        return cls(scale, metric, decode, known.gives == "scores", recalibrated, known.cut)
+        scores = known.gives == "scores"
+        return cls(scale, metric, decode, scores, recalibrated, known.cut, weights)
 
-    def fit(self, answers: Any, gold: Positions, class_weights: Floats | None = None) -> "Decision":
+    def fit(
+        self,
+        answers: Any,
+        gold: Positions,
+        class_weights: Floats | None = None,
+        *,
+        taught: Bools | None = None,
+    ) -> "Decision":
         """Learn from out-of-fold answers, in which class weights are undone already.
 
         `class_weights` are those of the model whose answers the decision will be asked about; they
-        are undone first, so pass them for likelihood kinds only.
+        are undone first, so pass them for likelihood kinds only. `taught` tells of which items the
+        level was among those that the fit of their fold had seen (all, without it): a probability
+        of 0 for any other level says nothing of how sure a model may be. Sets are not learned
+        here, as these probabilities have seen their gold: `with_sets` does.
         """
         weights = None if class_weights is None else np.array(class_weights, float)
         plain = Decision(self.scale, self.decode)
         if self.scores:
             plain = replace(plain, odds=Odds.fit(score_column(answers), gold, len(self.scale)))
         else:
-            rows = _rows(self.scale, answers)
-            plain = replace(plain, scaling=_scaling(self.scale, rows, gold, self.recalibrated))
-        probabilities = plain.probabilities(answers)
-        sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
-        sets.fit(probabilities, labels_of(self.scale)[gold])
-        found = replace(plain, threshold=float(sets.thresholds_[0, 0]), notes=sets.notes_)
-        return replace(self._decoded(found, answers, probabilities, gold), class_weights=weights)
+            rows, of = _rows(self.scale, answers), slice(None) if taught is None else taught
+            scaling = _scaling(self.scale, rows[of], gold[of], self.recalibrated)
+            plain = replace(plain, scaling=scaling)
+        found = self._decoded(plain, answers, gold)
+        return replace(found, class_weights=weights)
 
-    def _decoded(
-        self, found: "Decision", answers: Any, probabilities: Floats, gold: Positions
-    ) -> "Decision":
+    def _decoded(self, found: "Decision", answers: Any, gold: Positions) -> "Decision":
         """Add what leads to the levels that the metric rewards, or say why nothing does."""
         if self.decode != "metric":
             return found
         labels = labels_of(self.scale)[gold]
+        weights = None if self.weights is None else np.array(self.weights)
+        items = None if weights is None else weights[gold]
         try:
             if self.cut:
-                cuts = CutPoints(self.metric, scale=self.scale).fit(score_column(answers), labels)
+                scores = score_column(answers)
+                cuts = CutPoints(self.metric, scale=self.scale).fit(scores, labels, items)
                 return replace(found, cuts=cuts.cuts_)
+            # Among items that count w_k times, levels have the probabilities p_k w_k; and so what
+            # an answer is worth there, times w_k, is what it is worth by p_k.
+            rows = undone(found.probabilities(answers), None if weights is None else 1.0 / weights)
             decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
-            decoder.fit(probabilities, labels)
-            return replace(found, gain=decoder.gain_, notes=(*found.notes, *decoder.notes_))
+            decoder.fit(rows, labels, items)
+            gain = decoder.gain_ if weights is None else decoder.gain_ * weights[:, None]
+            return replace(found, gain=gain, notes=(*found.notes, *decoder.notes_))
         except (BadOption, NotApplicable) as reason:
             return replace(found, decode="argmax", notes=(*found.notes, f"{reason} {INSTEAD}"))
 
@@ -176,6 +208,13 @@ class Decision:
         scaling.slopes_, scaling.offsets_ = self.scaling
         return scaling.predict_proba(rows)
 
+    def with_sets(self, probabilities: Floats, gold: Positions) -> "Decision":
+        """Learn sets from probabilities of items whose gold had no part in them."""
+        sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
+        sets.fit(probabilities, labels_of(self.scale)[gold])
+        notes = (*self.notes, *sets.notes_)
+        return replace(self, threshold=float(sets.thresholds_[0, 0]), notes=notes)
+
     def sets(self, answers: Any) -> LevelSets:
         """Return a set of neighbouring levels for each item, for a promise of 1 - ALPHA."""
         joined = joining_scores(self.probabilities(answers)) <= self.threshold
@@ -203,19 +242,47 @@ class Decision:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Decision":
-        """Return the decision that `to_dict` described."""
-        scaling, odds = data["scaling"], data["odds"]
-        return cls(
-            scale=Scale(data["scale"], positions=data["positions"], names=data["names"]),
-            decode=data["decode"],
-            class_weights=_array(data["class_weights"]),
-            scaling=None if scaling is None else Scaling(*(np.array(x, float) for x in scaling)),
+        """Return the decision that `to_dict` described, or say what is wrong with that."""
+        try:
+            scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
+            decode, odds, notes = data["decode"], data["odds"], tuple(map(str, data["notes"]))
+        except KeyError as missing:
+            raise BadStore(f"A decision lacks {missing}.") from None
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise BadStore(f"A decision cannot be read: {problem}") from None
+        size = len(scale)
+        scaling = stored(data, "scaling", (2, size))
+        found = cls(
+            scale=scale,
+            decode=decode,
+            class_weights=stored(data, "class_weights", (size,)),
+            scaling=None if scaling is None else Scaling(*scaling),
             odds=None if odds is None else Odds.from_dict(odds),
-            gain=_array(data["gain"]),
-            cuts=_array(data["cuts"]),
-            threshold=float(data["threshold"]),
-            notes=tuple(data["notes"]),
+            gain=stored(data, "gain", (size, size)),
+            cuts=stored(data, "cuts", (size - 1,), finite=False),
+            threshold=float(needed(data, "threshold", finite=False)),
+            notes=notes,
         )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Complain about parts that cannot work, or cannot work together."""
+        size, decodes = len(self.scale), self.gain is not None or self.cuts is not None
+        wrong = {
+            f"decode {brief(self.decode)} is not known": self.decode not in get_args(Decode),
+            "nothing leads to the levels of its metric": self.decode == "metric" and not decodes,
+            "class weights are not above 0": self.class_weights is not None
+            and not (self.class_weights > 0).all(),
+            "cuts do not rise": self.cuts is not None
+            and not (self.cuts[1:] >= self.cuts[:-1]).all(),
+            "cuts are of scores, and it has no odds": self.cuts is not None and self.odds is None,
+            f"its odds are not of {size} levels": self.odds is not None and self.odds.size != size,
+            "the threshold of sets is below 0": self.threshold < 0,
+        }
+        for what, is_so in wrong.items():
+            if is_so:
+                raise BadStore(f"A decision cannot be used: {what}.")
 
 
 def rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
@@ -247,8 +314,11 @@ def _rows(scale: Scale, answers: Any) -> Floats:
     return rows / total
 
 
-def _scaling(scale: Scale, rows: Floats, gold: Positions, way: Recalibrated) -> Scaling:
+def _scaling(scale: Scale, rows: Floats, gold: Positions, way: Recalibrated) -> Scaling | None:
+    """Recalibrate, unless there is nothing to learn from."""
     labels, columns = labels_of(scale)[gold], scale.labels
+    if not len(labels):
+        return None
     if way == "vector":
         found = VectorScaling(scale, columns=columns).fit(rows, labels)
         return Scaling(found.slopes_, found.offsets_)
@@ -275,7 +345,3 @@ def _spelled(value: float | Sequence[Any]) -> Any:
     if isinstance(value, list):
         return [_spelled(part) for part in value]
     return value if np.isfinite(value) else str(value)
-
-
-def _array(numbers: Any) -> Floats | None:
-    return None if numbers is None else np.array(numbers, float)

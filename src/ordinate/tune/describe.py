@@ -8,7 +8,7 @@ from ordinate.evaluate.describe import by_method
 from ordinate.evaluate.evaluation import BETTER, Score
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell, between, shown
-from ordinate.tune.judging import DECODED, Judged
+from ordinate.tune.judging import CHANCE, Judged
 from ordinate.tune.results import STATES, Finalist, HeldOut, Searched, Tuning
 
 WAYS = {"decoded": "decoded", "argmax": "argmax", "average": "rounded average"}
@@ -17,7 +17,8 @@ ANSWERS = {
     "argmax": "with the most probable levels",
     "average": "with rounded averages",
 }
-INDEPENDENT = "Intervals take items as independent"
+BASELINES = ("best constant", "chance")
+GROUPED, INDEPENDENT = "the groups for units", "items as independent"
 FLATTERED = (
     "The best of many is flattered: each value was chosen among others on the same items, so "
     "expect less of new ones."
@@ -84,7 +85,7 @@ def _set_aside(result: Tuning) -> list[str]:
 
 
 def _beside_header(result: Tuning) -> tuple[str, ...]:
-    return (result.settings.metric, "95 % interval", "best constant", "chance")
+    return (result.settings.metric, "95 % interval", *BASELINES)
 
 
 def _beside(result: Tuning, judged: Judged | None) -> tuple[Cell, ...]:
@@ -144,12 +145,19 @@ def _spelled(params: Mapping[str, Any]) -> str:
 
 
 def _ways(result: Tuning) -> Grid:
+    """Return what each way of answering is worth, beside what it must beat."""
     ways = list(result.winner.judged.scores)
-    rows: list[tuple[Cell, ...]] = [
-        (one.name, *(one.judged.scores[way].value for way in ways)) for one in result.finalists
-    ]
+    rows = tuple(_answering(result, one, ways) for one in result.finalists)
     title = f"{result.settings.metric} by the way of answering, by cross-validation"
-    return Grid(title, ("model", *(WAYS[way] for way in ways)), tuple(rows))
+    return Grid(title, ("model", *(WAYS[way] for way in ways), *BASELINES, "flag"), rows)
+
+
+def _answering(result: Tuning, one: Finalist, ways: list[str]) -> tuple[Cell, ...]:
+    values = [one.judged.scores[way].value for way in ways]
+    *_, constant, chance = _beside(result, one.judged)
+    flagged = [WAYS[way] for way in ways if one.judged.flag_of(way)]
+    said = CHANCE if len(flagged) == len(ways) else f"{', '.join(flagged)}: {CHANCE}"
+    return (one.name, *values, constant, chance, said if flagged else None)
 
 
 # --- the winner ----------------------------------------------------------------------------------
@@ -182,7 +190,7 @@ def _tests(result: Tuning) -> list[str | Grid]:
             WAYS[way],
             one.n,
             *_scored(result, score),
-            judged.flag if way == DECODED else None,
+            judged.flag_of(way),
         )
         for one, judged in told
         for way, score in judged.scores.items()
@@ -220,9 +228,20 @@ def _nested(result: Tuning) -> list[str | Grid]:
 
 def _surety(result: Tuning) -> str:
     """Say how the intervals that matter most were found, and what they leave out."""
-    grouped = result.source.groups is not None
-    head = "Intervals take the groups for units" if grouped else INDEPENDENT
     judged = {"cross-validation": result.winner.judged}
     judged |= {one.name: one.judged for one in result.tests if one.judged}
     found = {name: one.score.estimate for name, one in judged.items() if one.score.estimate}
-    return " ".join([f"{head}, and the model as given. {FLATTERED}", *by_method(found)])
+    head = f"Intervals take {_units(result)}, and the model as given."
+    return " ".join([f"{head} {FLATTERED}", *by_method(found)])
+
+
+def _units(result: Tuning) -> str:
+    """Say what intervals take for one: test data may lack the groups that training data have."""
+    groups = {"cross-validation": result.source.groups}
+    groups |= {one.name: one.groups for one in result.tests if one.judged}
+    parts: dict[str, list[str]] = {}
+    for name, count in groups.items():
+        parts.setdefault(INDEPENDENT if count is None else GROUPED, []).append(name)
+    if len(parts) == 1:
+        return next(iter(parts))
+    return " and ".join(f"{how} ({', '.join(names)})" for how, names in parts.items())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.tune.bench import Bench
-from ordinate.tune.cross import Candidate, fitted, out_of_fold, to_undo
+from ordinate.tune.cross import Candidate, decision, fitted, out_of_fold, to_undo
 from ordinate.tune.decision import WAYS, Decision, Floats, Plan, Positions
 from ordinate.tune.judging import Judged
 from ordinate.tune.settings import Settings
@@ -43,7 +43,8 @@ class Contender:
         data = bench.use(self.candidate.data)
         model, weights = fitted(data, self.candidate, bench.rows)
         undo = to_undo(self.candidate.kind, weights)
-        return Single(self.candidate.data, model, self.plan.fit(self.answers, bench.levels, undo))
+        found = decision(self.plan, self.answers, bench.levels, bench.parts, undo)
+        return Single(self.candidate.data, model, found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,12 @@ class Judged:
     """
 
     scores: dict[str, Score]
-    kappa: Score
+    kappas: dict[str, Score]
+
+    @property
+    def kappa(self) -> Score:
+        """The quadratic kappa of the decoded answers."""
+        return self.kappas[DECODED]
 
     @property
     def score(self) -> Score:
@@ -59,8 +64,7 @@ class Judged:
     @property
     def by_chance(self) -> bool:
         """Whether chance could have done as well."""
-        found = self.kappa.estimate
-        return found is None or not found.low > 0.0
+        return self.flag is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -73,12 +77,17 @@ class Judged:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each way of answering."""
-        return [_row(way, score) | {"flag": self.flag} for way, score in self.scores.items()]
+        return [_row(way, x) | {"flag": self.flag_of(way)} for way, x in self.scores.items()]
 
     @property
     def flag(self) -> str | None:
         """What a table says beside it."""
-        return CHANCE if self.by_chance else None
+        return self.flag_of(DECODED)
+
+    def flag_of(self, way: str) -> str | None:
+        """Return what a table says beside one way of answering."""
+        found = self.kappas[way].estimate
+        return None if found is not None and found.low > 0.0 else CHANCE
 
 
 def _row(way: str, score: Score) -> dict[str, Any]:
@@ -117,7 +126,7 @@ def judged(items: Items, answers: Mapping[str, Levels], metric: Metric, *, seed:
     """Judge the levels that each way of answering gives."""
     found = {way: _scores(items, levels, metric, seed) for way, levels in answers.items()}
     scores = {way: of[metric.expression] for way, of in found.items()}
-    return Judged(scores, found[DECODED][KAPPA])
+    return Judged(scores, {way: of[KAPPA] for way, of in found.items()})
 
 
 def _scores(items: Items, levels: Levels, metric: Metric, seed: int) -> dict[str, Score]:

@@ -18,7 +18,8 @@ def nested(bench: Bench) -> Nested:
     found = [_outer(bench, number, part) for number, part in enumerate(bench.parts, 1)]
     each = [levels_of(one) for one in found]
     levels = {way: assembled([one[way] for one in each], bench.parts) for way in WAYS}
-    return Nested(bench.judge(levels), tuple(one["chosen"] for one in found))
+    finished = all(one.get("finished", True) for one in found)
+    return Nested(bench.judge(levels), tuple(one["chosen"] for one in found), finished)
 
 
 def _outer(bench: Bench, number: int, part: Positions) -> Record:
@@ -27,6 +28,7 @@ def _outer(bench: Bench, number: int, part: Positions) -> Record:
     return kept(
         _path(bench, f"outer-{number}-{code}.json"),
         len(part),
+        len(bench.training.scale),
         lambda: _chosen(bench, number, part),
     )
 
@@ -38,8 +40,9 @@ def _chosen(bench: Bench, number: int, part: Positions) -> Record:
     winner = choice.winner
     matrices = {name: bench.use(name).matrix[part] for name in winner.sets}
     levels = winner.fit(inner).levels(matrices)
-    final = choice.finished  # a search that a timeout ended goes on next time
-    return {"chosen": winner.title, "levels": plain_levels(levels), "final": final}
+    done = choice.finished  # a search that a timeout ended is not kept: it goes on next time
+    about = {"chosen": winner.title, "finished": done, "final": done}
+    return about | {"levels": plain_levels(levels)}
 
 
 def _path(bench: Bench, name: str) -> Path:

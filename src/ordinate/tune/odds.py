@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import BadStore, brief
+
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
@@ -64,15 +66,63 @@ class Odds:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Odds":
-        """Return the odds that `to_dict` described."""
+        """Return the odds that `to_dict` described, or say what is wrong with that."""
+        size, seen = needed(data, "size"), needed(data, "seen", (None,))
+        whole = np.array_equal(seen, seen.round()) and size == size.round()
+        inside = len(seen) and seen[0] >= 0 and seen[-1] < size and (np.diff(seen) > 0).all()
+        if not (whole and inside):
+            raise BadStore(f"Odds are not of some of their {size:g} levels: {seen.tolist()}.")
+        cuts, spread = needed(data, "cuts", (len(seen) - 1,)), needed(data, "spread")
+        if not ((np.diff(cuts) >= 0).all() and spread > 0):
+            raise BadStore(
+                f"The cuts or the spread of odds do not rise: {cuts.tolist()}, {spread}."
+            )
+        center, slope = needed(data, "center"), needed(data, "slope")
         return cls(
-            size=int(data["size"]),
-            seen=np.array(data["seen"], np.intp),
-            center=float(data["center"]),
-            spread=float(data["spread"]),
-            slope=float(data["slope"]),
-            cuts=np.array(data["cuts"], float),
+            int(size), seen.astype(np.intp), float(center), float(spread), float(slope), cuts
         )
+
+
+# --- stored numbers ------------------------------------------------------------------------------
+
+
+def stored(
+    data: Any, name: str, shape: tuple[int | None, ...] = (), *, finite: bool = True
+) -> Floats | None:
+    """Return numbers that were written as plain values; None where nothing was.
+
+    None in a shape is any number of them.
+
+    >>> stored({"cuts": [0.5, "inf"]}, "cuts", (2,), finite=False)
+    array([0.5, inf])
+    """
+    if not isinstance(data, dict) or name not in data:
+        raise BadStore(f"A decision lacks {name!r}.")
+    if data[name] is None:
+        return None
+    try:
+        found = np.array(data[name], float)
+    except (TypeError, ValueError, OverflowError):
+        found = np.array(np.nan)
+    alike = len(found.shape) == len(shape) and all(
+        wanted in {None, given} for wanted, given in zip(shape, found.shape, strict=True)
+    )
+    if not alike or not (np.isfinite(found) if finite else ~np.isnan(found)).all():
+        what = " x ".join("some" if count is None else str(count) for count in shape) or "one"
+        raise BadStore(
+            f"{brief(name)} of a decision takes {what} numbers, not {brief(data[name])}."
+        )
+    return found
+
+
+def needed(
+    data: Any, name: str, shape: tuple[int | None, ...] = (), *, finite: bool = True
+) -> Floats:
+    """Return numbers that cannot be left out."""
+    found = stored(data, name, shape, finite=finite)
+    if found is None:
+        raise BadStore(f"A decision lacks {name!r}.")
+    return found
 
 
 def _where(scores: Floats) -> tuple[float, float]:

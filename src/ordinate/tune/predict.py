@@ -14,8 +14,10 @@ from ordinate.runs.experiment import Experiment
 from ordinate.runs.features import Features
 from ordinate.runs.files import digest, inside
 from ordinate.runs.manifest import Manifest
+from ordinate.runs.workers import one_thread
 from ordinate.scale import Scale
 from ordinate.tune.decision import Decision
+from ordinate.tune.features.making import made_by
 from ordinate.tune.models import Model, load
 from ordinate.tune.predictions import Predictions
 
@@ -58,17 +60,18 @@ class Tuned:
         self, features: Mapping[str, Features], ids: Sequence[str] | None = None
     ) -> Predictions:
         """Return levels, probabilities and sets for the items of features, by feature set."""
-        answers, decision = self.answers(features), self.decision
-        return Predictions(
-            self.name,
-            self.scale,
-            None if ids is None else tuple(ids),
-            decision.levels(answers),
-            decision.levels(answers, "argmax"),
-            decision.levels(answers, "average"),
-            decision.probabilities(answers),
-            decision.sets(answers),
-        )
+        with one_thread():  # so that the last digits are those of any other machine's threads
+            answers, decision = self.answers(features), self.decision
+            return Predictions(
+                self.name,
+                self.scale,
+                None if ids is None else tuple(ids),
+                decision.levels(answers),
+                decision.levels(answers, "argmax"),
+                decision.levels(answers, "average"),
+                decision.probabilities(answers),
+                decision.sets(answers),
+            )
 
     def answers(self, features: Mapping[str, Features]) -> Floats:
         """Return what the model itself answers; a vote averages the members' probabilities."""
@@ -85,6 +88,7 @@ class Tuned:
         """Refuse features that are not those of training, whatever their number."""
         count, names = self.config["features"], list(given.names)
         if len(names) == count and digest(names) == self.config["feature_names"]:
+            self._check_maker(given)
             return
         shown = ", ".join(brief(name) for name in names[:3])
         raise BadInput(
@@ -92,6 +96,18 @@ class Tuned:
             f"(names {self.config['feature_names']}), and {given.path} has {len(names):,} others "
             f"(names {digest(names)}: {shown}, …). Make the features with the maker of the "
             "training data, or tune again."
+        )
+
+    def _check_maker(self, given: Features) -> None:
+        """Refuse features of the same names by another maker; who made some is not known."""
+        own, its = self.config.get("maker"), made_by(given.manifest)
+        if own is None or its is None or own == its:
+            return
+        raise BadInput(
+            f"The model {self.name} was fitted to features of the set {given.set!r} by the maker "
+            f"{brief(str(own)[:12])}, and those of {given.path} are by another one, "
+            f"{brief(str(its)[:12])}: the set was made anew, by another request or of other data. "
+            "Put the former set back, or tune again."
         )
 
 
@@ -187,11 +203,11 @@ def _loaded(experiment: Experiment, name: str, *, member: bool = False) -> Tuned
     if manifest.kind != "model":
         raise BadStore(f"{folder} holds {brief(manifest.kind)} by its manifest, not a model.")
     decision = _decision(folder / DECISION)
-    members = manifest.config.get("members") or []
+    members = _members(folder, manifest)
     if members and member:
         raise BadStore(f"{folder} is a vote among the members of a vote.")
     if members:
-        votes = tuple(_loaded(experiment, str(one), member=True) for one in members)
+        votes = tuple(_loaded(experiment, one, member=True) for one in members)
         sizes = {len(one.scale) for one in votes}
         tuned = Tuned(name, manifest, decision, None, votes)
     else:
@@ -202,6 +218,15 @@ def _loaded(experiment: Experiment, name: str, *, member: bool = False) -> Tuned
     if sizes != {len(decision.scale)} or not (members or known):
         raise BadStore(f"The manifest, the model and the decision in {folder} do not fit together.")
     return tuned
+
+
+def _members(folder: Path, manifest: Manifest) -> list[str]:
+    """Return the names of the members of a vote; a model by itself has none."""
+    found = manifest.config.get("members", [])
+    named = isinstance(found, list) and all(isinstance(one, str) for one in found)
+    if not named or ("members" in manifest.config and not found):
+        raise BadStore(f"The manifest of {folder} does not say which models vote. Tune again.")
+    return found
 
 
 def _decision(path: Path) -> Decision:

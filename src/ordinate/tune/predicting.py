@@ -1,17 +1,18 @@
 """What a model predicts for: data sets of the experiment, new texts, or features as they are."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, BadOutput, NoItems
+from ordinate.data.matrix import column_names
+from ordinate.errors import BadInput, BadOutput, NoItems, brief
 from ordinate.evaluate.baselines import json_label
 from ordinate.evaluate.evaluation import SCHEMA
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
-from ordinate.runs.dataset import read_dataset
+from ordinate.runs.dataset import DataColumns, Dataset, read_dataset
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.feature_files import read_stored
 from ordinate.runs.features import Features
@@ -19,6 +20,7 @@ from ordinate.runs.files import inside, replacing, sha256
 from ordinate.runs.lock import locked
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest
+from ordinate.tune.features.made import odd_sentences
 from ordinate.tune.predict import Tuned
 from ordinate.tune.predictions import Predictions, shares
 
@@ -55,34 +57,73 @@ def of_data(experiment: Experiment, model: Tuned, path: str) -> Sought:
     New texts get their features from the makers of the model's feature sets.
     """
     given = Path(path)
+    if not _is_there(given, Path.is_file):
+        raise BadInput(f"There is no file {brief(path)} (--data).")
     for stem, (_, own) in experiment.files.items():
-        if given.exists() and own.resolve() == given.resolve():
+        if own.resolve() == given.resolve():
             return of_experiment(experiment, model, stem)
     return _of_texts(experiment, model, given)
+
+
+def _is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    try:
+        return kind(path)
+    except OSError:  # a name that no file system holds
+        return False
 
 
 def _of_texts(experiment: Experiment, model: Tuned, path: Path) -> Sought:
     from ordinate.tune.features.stored import stored_maker  # noqa: PLC0415 - it may load much
 
-    if not path.is_file():
-        raise BadInput(f"There is no file {str(path)!r} (--data).")
-    data = read_dataset(path, columns=experiment.columns)
-    texts, features, notes = data.needed_texts(), {}, []
-
-    def column(name: str) -> list[Any]:
-        return list(data.extra(name))  # noqa: S610 - no Django
-
+    features: dict[str, Features] = {}
+    notes: list[str] = []
     for name in model.sets:
         maker = stored_maker(experiment, name)
-        rows = maker.rows(texts, data.ids, column)
+        data = _read(path, experiment.columns, maker.columns)
+        given = (data.needed_texts(), data.ids, _column_of(data))
         features[name] = Features(
-            name, data.name, rows, maker.names, "by row order", path, sha256(path)
+            *(name, data.name, maker.rows(*given), maker.names, "by row order"),
+            *(path, sha256(path), maker.manifest),
         )
-        odd = maker.odd(texts, data.ids, column)
-        notes += [f"{count:,} {what.replace('_', ' ')}." for what, count in odd.items() if count]
+        notes += [*_read_otherwise(data, experiment.columns, maker.columns), *maker.notes()]
+        notes += odd_sentences(maker.odd(*given), data.n)
     how = "features made by the stored makers"
     said = tuple(dict.fromkeys(notes))
     return Sought(data.name, str(path), data.ids, features, how, data.fingerprint, said)
+
+
+def _column_of(data: Dataset) -> Callable[[str], list[Any]]:
+    return lambda name: list(data.extra(name))  # noqa: S610 - no Django
+
+
+def _read(path: Path, asked: DataColumns, own: DataColumns) -> Dataset:
+    """Read new texts as the maker's own were read, where nothing else was asked for."""
+    delimiter, encoding = asked.delimiter or own.delimiter, asked.encoding or own.encoding
+    text = asked.text
+    if text is None and own.text in column_names(str(path), delimiter, encoding):
+        text = own.text
+    columns = replace(asked, text=text, delimiter=delimiter, encoding=encoding)
+    return read_dataset(path, columns=columns)
+
+
+def _read_otherwise(data: Dataset, asked: DataColumns, own: DataColumns) -> list[str]:
+    """Say where new texts stand in another column, or were read by what nobody asked for now."""
+    found, notes = data.columns, []
+    if own.text is not None and found.text != own.text:
+        notes.append(
+            f"The texts are those of the column {brief(found.text)}; the features were learned "
+            f"from the column {brief(own.text)}."
+        )
+    kept = (
+        ("delimiter", asked.delimiter, own.delimiter),
+        ("encoding", asked.encoding, own.encoding),
+    )
+    return notes + [
+        f"{data.path} was read with the {what} {brief(used)}, as the training data were. Pass "
+        f"--{what} if it has another one."
+        for what, given, used in kept
+        if given is None and used is not None
+    ]
 
 
 def of_features(model: Tuned, folder: str, id_column: str | None = None) -> Sought:
@@ -91,8 +132,8 @@ def of_features(model: Tuned, folder: str, id_column: str | None = None) -> Soug
     A model of several sets finds each in a subfolder of its name.
     """
     base = Path(folder)
-    if not base.is_dir():
-        raise BadInput(f"There is no folder {folder!r} (--features).")
+    if not _is_there(base, Path.is_dir):
+        raise BadInput(f"There is no folder {brief(folder)} (--features).")
     features, ids = {}, []
     for name in model.sets:
         place = base if len(model.sets) == 1 else inside(base, name)
@@ -101,12 +142,14 @@ def of_features(model: Tuned, folder: str, id_column: str | None = None) -> Soug
                 f"The model {model.name} needs the feature sets {', '.join(model.sets)}, each in "
                 f"a subfolder of {folder}: {place} is not there."
             )
-        if (place / MANIFEST).exists():
-            Manifest.read(place).verify(place)
+        manifest = Manifest.read(place) if (place / MANIFEST).exists() else None
+        if manifest is not None:
+            manifest.verify(place)
         stored = read_stored(place, id_column)
         ids.append(stored.ids)
         features[name] = Features(
-            name, base.name, stored.matrix, stored.names, "by row order", stored.path, ""
+            *(name, base.name, stored.matrix, stored.names, "by row order"),
+            *(stored.path, "", manifest),
         )
     if len(set(ids)) > 1 or len({one.matrix.shape[0] for one in features.values()}) > 1:
         raise BadInput(f"The feature sets in {folder} are not of the same items in one order.")

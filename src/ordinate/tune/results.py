@@ -102,9 +102,10 @@ class Searched:
                 "number": trial.number,
                 "state": trial.state,
                 "value": trial.value,
+                **trial.attributes,
+                "reason": trial.reason,
                 "params": trial.params,
                 "after_folds": {str(step): finite(x) for step, x in trial.steps.items()},
-                **trial.attributes,
             }
             for trial in self.trials
         ]
@@ -120,12 +121,14 @@ class HeldOut:
     judged: Judged | None  # None where nothing could be tested, for a reason
     optimism: float
     note: str | None = None
+    groups: int | None = None  # that its items belong to, where they have some
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
             "data": self.name,
             "n": self.n,
+            "groups": self.groups,
             "test": self.judged and self.judged.to_dict(),
             "optimism": finite(self.optimism),
             "note": self.note,
@@ -138,10 +141,15 @@ class Nested:
 
     judged: Judged
     chosen: tuple[str, ...]  # set and model that each part chose
+    finished: bool = True  # whether all parts made all trials that were asked for
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        return {"chosen": list(self.chosen), "estimate": self.judged.to_dict()}
+        return {
+            "chosen": list(self.chosen),
+            "finished": self.finished,
+            "estimate": self.judged.to_dict(),
+        }
 
 
 @dataclass(frozen=True)

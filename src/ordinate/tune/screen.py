@@ -33,7 +33,12 @@ def screen(bench: Bench) -> list[Screened]:
 
 def _screened(bench: Bench, name: str) -> Screened:
     """Screen one set, or find what an earlier run has kept of it."""
-    record = kept(_path(bench, name), len(bench.levels), lambda: _tried(bench, name))
+    record = kept(
+        _path(bench, name),
+        len(bench.levels),
+        len(bench.training.scale),
+        lambda: _tried(bench, name),
+    )
     known = bench.training.sets[name]
     facts = Screened(name, len(known.names), known.matched, None, record["failed"])
     if record["failed"]:

@@ -1,7 +1,6 @@
 """Stage 2, search: the trials of each feature set and kind of model, batch by batch."""
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,33 +53,21 @@ class _Live:
 def search(bench: Bench, sets: Sequence[str]) -> tuple[list[Explored], bool]:
     """Make the trials of every study, and say whether all of them were made.
 
-    Studies take turns, a batch each, so that a timeout leaves none of them behind.
+    Studies take turns, a batch each, so that a timeout leaves none of them behind: when it is over,
+    only those get a batch that have had none, for each needs a model.
     """
     pairs = [(name, kind) for name in sets for kind in bench.settings.searched]
     studies = {pair: _study(bench, *pair) for pair in pairs}
     turns = {pair: _batches(bench, studies[pair], pair[1]) for pair in pairs}
-    clock = _Clock(bench.settings.timeout)
     while turns:
         for pair in list(turns):
             _tell(bench, studies)
-            if not _turn(bench, *pair, turns[pair]):
+            late = bench.is_late and studies[pair].trials
+            if late or not _turn(bench, *pair, turns[pair]):
                 del turns[pair]
-        if clock.is_over:  # after one round at least, so that there is a model
-            break
     found = [_explored(bench, *pair, study) for pair, study in studies.items()]
     wanted = bench.settings.stage2_trials
     return found, all(len(one.trials) == wanted for one in found)
-
-
-class _Clock:
-    """Tells when no further round of batches is begun."""
-
-    def __init__(self, seconds: float | None) -> None:
-        self._end = None if seconds is None else time.monotonic() + seconds
-
-    @property
-    def is_over(self) -> bool:
-        return self._end is not None and time.monotonic() > self._end
 
 
 def _study(bench: Bench, name: str, kind: str) -> Study:
@@ -101,14 +88,8 @@ def _batches(bench: Bench, study: Study, kind: str) -> Iterator[Batch]:
 
 def _explored(bench: Bench, name: str, kind: str, study: Study) -> Explored:
     """Return the trials that were asked for; earlier runs may have made more."""
-    trials = tuple(study.trials[: bench.settings.stage2_trials])
-    return Explored(name, kind, trials, _best(bench, trials))
-
-
-def _best(bench: Bench, trials: Sequence[Trial]) -> Trial | None:
-    merit = bench.settings.merit
-    complete = [trial for trial in trials if trial.value is not None]
-    return max(complete, key=lambda trial: merit(trial.value or 0.0), default=None)
+    total = bench.settings.stage2_trials
+    return Explored(name, kind, tuple(study.trials[:total]), study.best(total))
 
 
 def _tell(bench: Bench, studies: dict[tuple[str, str], Study]) -> None:
@@ -195,4 +176,6 @@ def _finish(bench: Bench, batch: Batch, trial: _Live) -> None:
         batch.finish(number, None, failed=f"{metric.expression} is undefined: {undefined}.")
         return
     bench.remember(trial.candidate, bench.settings.merit(found), answers)
-    batch.finish(number, objective(metric, found))
+    # Where 0 is best, the objective has lost the sign, and with it which way the model errs.
+    signed = {"signed_value": found} if metric.direction == "zero" else {}
+    batch.finish(number, objective(metric, found), attributes=signed)

@@ -8,10 +8,8 @@ from typing import Any, Literal, get_args
 
 from ordinate.errors import BadOption, brief, suggest
 from ordinate.metrics import Metric, find, split_expressions
-from ordinate.summary import Confusion
+from ordinate.tune.decision import Decode, check_metric
 from ordinate.tune.weights import STRATEGIES, Strategy
-
-Decode = Literal["metric", "argmax", "average"]
 
 VOTE = "vote"
 DEFAULT_MODELS = ("logistic", "threshold", "lightgbm")
@@ -39,7 +37,7 @@ class Settings:
     early_discard_percentile: float | None = None
     feature_pattern: str = "*"
     stage2_trials: int = 20
-    timeout: float | None = None  # seconds of searching after which no batch is begun
+    timeout: float | None = None  # seconds of a run after which studies get no further batch
     jobs: int = 1
     seed: int = 0
     nested: bool = False
@@ -110,11 +108,7 @@ def _metric(wanted: Any) -> Metric:
             "matters most: evaluate and rank show the others."
         )
     metric = find(wanted)
-    if metric.summary is not Confusion:
-        raise BadOption(f"{metric.name} is no metric of labels, for which models are tuned.")
-    if metric.required:
-        missing = ", ".join(metric.required)
-        raise BadOption(f"{metric.name} needs {missing}: write {metric.name}({missing}=…).")
+    check_metric(metric)
     return metric
 
 

@@ -14,13 +14,15 @@ from ordinate.runs.manifest import Manifest
 from ordinate.tune.bench import Bench
 from ordinate.tune.cross import Candidate
 from ordinate.tune.decision import Decision, Floats
+from ordinate.tune.features.making import made_by, maker_manifest
 from ordinate.tune.finalists import Contender
 from ordinate.tune.judging import Judged
 from ordinate.tune.models import KINDS
-from ordinate.tune.vote import TITLE, Voting
+from ordinate.tune.predict import DECISION
+from ordinate.tune.settings import VOTE
+from ordinate.tune.vote import Voting
 
 ANSWERS = "out_of_fold.npy"
-DECISION = "decision.json"
 LIBRARIES = ("scipy", "scikit-learn", "skops")
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
@@ -28,14 +30,16 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 def name_of(bench: Bench, candidate: Candidate) -> str:
     """Return the name of a model: its data and all its settings decide it."""
     set_name, kind = candidate.data, candidate.kind
-    code = bench.code(set_name, kind=kind, params=dict(candidate.params))
+    maker = _maker(bench, set_name)
+    made = {} if maker is None else {"maker": maker}
+    code = bench.code(set_name, kind=kind, params=dict(candidate.params), **made)
     return f"{set_name}-{kind}-{code}"
 
 
 def name_of_vote(bench: Bench, voting: Voting) -> str:
     """Return the name of a vote, which its members decide."""
     members = [name_of(bench, member.candidate) for member in voting.members]
-    return f"{TITLE}-{digest(members)}"
+    return f"{VOTE}-{digest(members)}"
 
 
 def kept_answers(bench: Bench, candidate: Candidate) -> Floats | None:
@@ -43,7 +47,17 @@ def kept_answers(bench: Bench, candidate: Candidate) -> Floats | None:
     folder = _folder(bench, name_of(bench, candidate))
     if bench.part or not _is_kept(folder):
         return None
-    found: Floats = np.load(folder / ANSWERS, allow_pickle=False)
+    try:
+        found: Floats = np.load(folder / ANSWERS, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        found = np.empty(0)
+    size = len(bench.training.scale)
+    shape = (len(bench.levels), size) if _gives_probabilities(candidate) else (len(bench.levels),)
+    if found.dtype != np.float64 or found.shape != shape or not np.isfinite(found).all():
+        raise BadStore(
+            f"{folder / ANSWERS} does not hold the answers for {len(bench.levels):,} items. Remove "
+            "the folder, and it is made again."
+        )
     return found
 
 
@@ -60,6 +74,7 @@ def save_contender(bench: Bench, one: Contender, *, run: str, command: str) -> s
         "params": dict(one.candidate.params),
         "features": len(known.names),
         "feature_names": known.names_digest,
+        "maker": _maker(bench, one.candidate.data),
         "class_weights": bench.class_weights.tolist(),
     }
     with replacing_folder(_folder(bench, name)) as folder:
@@ -77,15 +92,24 @@ def save_vote(bench: Bench, voting: Voting, *, run: str, command: str) -> str:
     if _is_kept(_folder(bench, name)):
         return name
     members = [name_of(bench, member.candidate) for member in voting.members]
-    config = {"kind": TITLE, "members": members, "sets": list(voting.sets)}
+    config = {"kind": VOTE, "members": members, "sets": list(voting.sets)}
     with replacing_folder(_folder(bench, name)) as folder:
         about = config | _about(bench, voting.judged, run)
         _seal(bench, folder, name, voting.decision(bench), about, voting.sets, command, [])
     return name
 
 
+def _maker(bench: Bench, set_name: str) -> str | None:
+    """Return the identity of a set's maker: new texts have to get their features from that one."""
+    return made_by(maker_manifest(bench.training.experiment, set_name))
+
+
 def _folder(bench: Bench, name: str) -> Path:
     return inside(bench.training.experiment.folder("models"), name)
+
+
+def _gives_probabilities(candidate: Candidate) -> bool:
+    return KINDS[candidate.kind].gives == "probabilities"
 
 
 def _is_kept(folder: Path) -> bool:

@@ -4,6 +4,8 @@ import hashlib
 import math
 from pathlib import Path
 
+import numpy as np
+
 from ordinate.runs.features import Features
 from ordinate.runs.files import digest, inside
 from ordinate.tune.bench import Bench
@@ -55,7 +57,8 @@ def _held_out(bench: Bench, winner: Finalist, stem: str, folder: Path) -> HeldOu
     left_out = int((~known).sum())
     note = f"{left_out:,} items without a level were left out." if left_out else None
     lost = optimism(asked.measure, winner.judged.value, found.value)
-    return HeldOut(stem, int(known.sum()), found, lost, note)
+    units = None if groups is None else len(np.unique(groups.astype(str)))
+    return HeldOut(stem, int(known.sum()), found, lost, note, units)
 
 
 def _answered(
@@ -79,4 +82,5 @@ def _answered(
         found = load_tuned(bench.training.experiment, winner.name).predict(features).ways
         return {"levels": plain_levels(found)}
 
-    return levels_of(kept(inside(folder, f"test-{stem}-{code}.json"), len(gold), make))
+    path, size = inside(folder, f"test-{stem}-{code}.json"), len(bench.training.scale)
+    return levels_of(kept(path, len(gold), size, make))

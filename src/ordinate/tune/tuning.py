@@ -10,19 +10,19 @@ from ordinate.runs.experiment import Experiment
 from ordinate.runs.files import inside, sweep, write_json, write_text
 from ordinate.runs.lock import locked
 from ordinate.runs.manifest import Manifest
-from ordinate.runs.workers import Workers
+from ordinate.runs.workers import Workers, one_thread
 from ordinate.tune.bench import Bench, Tell, silent
 from ordinate.tune.choice import Choice, choose
 from ordinate.tune.finalists import Contender
 from ordinate.tune.nested import nested
-from ordinate.tune.results import Finalist, Searched, Tuning
-from ordinate.tune.settings import Settings
+from ordinate.tune.predict import LATEST
+from ordinate.tune.results import Finalist, Nested, Searched, Tuning
+from ordinate.tune.settings import VOTE, Settings
 from ordinate.tune.store import save_contender, save_vote
 from ordinate.tune.testing import check_tests, held_out
 from ordinate.tune.training import Training
-from ordinate.tune.vote import TITLE, Voting
+from ordinate.tune.vote import Voting
 
-LATEST = "ho_multifeat_results"
 CONFIG = "config.toml"
 UNFINISHED = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
@@ -51,6 +51,7 @@ def tune(
         choice = choose(bench)
         searched, vote, winner = _saved(bench, choice, run, command)
         tests = held_out(bench, winner, _run_folder(experiment, run))
+        inner = nested(bench) if asked.nested else None
         found = Tuning(
             run,
             asked,
@@ -60,8 +61,8 @@ def tune(
             vote,
             winner,
             tests,
-            nested(bench) if asked.nested else None,
-            tuple(_notes(choice, asked)),
+            inner,
+            tuple(_notes(choice, asked, inner)),
         )
         _written(bench, found, command, config)
     return found
@@ -72,7 +73,9 @@ def _opened(
     experiment: Experiment, settings: Settings, scale: str | None, command: str, tell: Tell
 ) -> Iterator[Bench]:
     """Take the lock, clear what killed runs left, and check everything before any work."""
-    with locked(experiment.root, command), Workers(settings.jobs) as workers:
+    import ordinate.tune.models.threshold  # noqa: F401, PLC0415 - libraries obey once loaded
+
+    with locked(experiment.root, command), one_thread(), Workers(settings.jobs) as workers:
         sweep(experiment.root)
         yield Bench(opened(experiment, settings, scale), settings, workers, tell)
 
@@ -131,11 +134,11 @@ def _finalist(one: Contender, name: str) -> Finalist:
 
 
 def _voting(vote: Voting, name: str, members: tuple[str, ...]) -> Finalist:
-    return Finalist(name, TITLE, vote.sets, {}, vote.judged, members, vote.notes)
+    return Finalist(name, VOTE, vote.sets, {}, vote.judged, members, vote.notes)
 
 
-def _notes(choice: Choice, settings: Settings) -> Iterator[str]:
-    if not choice.finished:
+def _notes(choice: Choice, settings: Settings, inner: Nested | None) -> Iterator[str]:
+    if not choice.finished or (inner and not inner.finished):
         yield UNFINISHED
     if settings.votes and choice.vote is None:
         yield ALONE

@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from ordinate.tune.bench import Bench
-from ordinate.tune.cross import crossed_vote
+from ordinate.tune.cross import Member, crossed_vote, decision_of_vote
 from ordinate.tune.decision import Decision, Plan
 from ordinate.tune.finalists import Contender, Vote, best_of
 from ordinate.tune.judging import Judged
+from ordinate.tune.settings import VOTE
 
 FEWEST, MOST = 2, 5  # members
-TITLE = "vote"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +30,11 @@ class Voting:
     @property
     def title(self) -> str:
         """What people call it."""
-        return f"{TITLE} of {' and '.join(member.title for member in self.members)}"
+        return f"{VOTE} of {' and '.join(member.title for member in self.members)}"
 
     def decision(self, bench: Bench) -> Decision:
         """Learn how the average of the members becomes levels, from all their answers."""
-        each = [
-            member.plan.fit(member.answers, bench.levels).probabilities(member.answers)
-            for member in self.members
-        ]
-        return self.plan.fit(np.mean(each, axis=0), bench.levels)
+        return decision_of_vote(self.plan, _pairs(self.members), bench.levels, bench.parts)
 
     def fit(self, bench: Bench) -> Vote:
         """Fit all members on all items of the bench."""
@@ -64,7 +58,11 @@ def voting(bench: Bench, contenders: Sequence[Contender]) -> Voting | None:
 
 def _vote(bench: Bench, members: Sequence[Contender]) -> Voting:
     asked = bench.settings
-    plan = Plan(bench.training.scale, asked.measure, asked.decode)
-    pairs = [(member.plan, member.answers) for member in members]
-    decided = crossed_vote(plan, pairs, bench.levels, bench.parts)
+    weights = bench.level_weights
+    plan = Plan(bench.training.scale, asked.measure, asked.decode, weights=weights)
+    decided = crossed_vote(plan, _pairs(members), bench.levels, bench.parts)
     return Voting(tuple(members), plan, bench.judge(decided.levels), decided.notes)
+
+
+def _pairs(members: Sequence[Contender]) -> list[Member]:
+    return [(member.plan, member.answers) for member in members]

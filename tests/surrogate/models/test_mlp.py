@@ -1,4 +1,5 @@
 import importlib.util
+import json
 
 import numpy as np
 import optuna
@@ -8,6 +9,7 @@ import torch
 from ordinate.errors import BadOption, BadStore, MissingExtra, NotFitted
 from ordinate.surrogate.models import create_model, load_model
 from ordinate.surrogate.models.mlp import MLP
+from ordinate.surrogate.settings import Settings
 
 QUICK = {"epochs": 12, "members": 2, "width": 16, "depth": 1, "lr": 1e-2, "batch": 16}
 
@@ -97,7 +99,7 @@ def test_nothing_is_predicted_before_it_is_learned():
         create_model("mlp").spread(data()[0])
     with pytest.raises(BadOption, match="no parameter 'heads'"):
         create_model("mlp", {"heads": 8})
-    with pytest.raises(BadOption, match="one member at least"):
+    with pytest.raises(BadOption, match="members of mlp takes a whole number from 1"):
         fitted(members=0)
 
 
@@ -106,3 +108,36 @@ def test_torch_missing_names_the_extra(monkeypatch):
     assert importlib.util.find_spec("torch") is not None
     with pytest.raises(MissingExtra, match=r"pip install 'ordinate\[surrogate\]'"):
         create_model("mlp")
+
+
+def test_networks_of_other_features_are_refused(tmp_path):
+    fitted().save(tmp_path)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"features": 3}))
+    with pytest.raises(BadStore, match="does not hold a mlp model of 3 features"):
+        load_model(tmp_path)
+
+
+def test_the_device_is_that_of_training(monkeypatch):
+    from ordinate.surrogate.ensemble import Ensemble
+
+    asked = []
+    fit = Ensemble.fit
+    monkeypatch.setattr(
+        Ensemble, "fit", lambda *a, device, **k: (asked.append(device), fit(*a, **k))[1]
+    )
+    fitted(epochs=1, device="cuda")
+    assert asked == ["cuda"]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a device")
+def test_a_device_that_is_not_there_is_refused_before_any_work():
+    with pytest.raises(BadOption, match="device 'cuda' cannot be used"):
+        Settings(model="mlp", device="cuda")
+
+
+def test_a_device_is_for_networks():
+    with pytest.raises(BadOption, match="name mlp in --model"):
+        Settings(model="svr", device="cuda")
+    with pytest.raises(BadOption, match="--device takes cpu or cuda"):
+        Settings(model="mlp", device="tpu")

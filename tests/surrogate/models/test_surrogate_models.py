@@ -17,6 +17,7 @@ from ordinate.surrogate.models import KINDS, available, create_model, kernels, k
 from ordinate.surrogate.models.expansion import kernel
 from ordinate.surrogate.models.model import one_thread, rmse
 from ordinate.surrogate.models.trees import BoostedTrees
+from surrogates import write
 
 NAMES = [name for name in KINDS if name != "mlp"]  # networks have tests of their own
 QUICK = {"lightgbm": {"rounds": 200, "learning_rate": 0.1}, "hist_boosting": {"rounds": 100}}
@@ -142,9 +143,9 @@ def test_a_missing_library_names_the_extra(monkeypatch, name, library):
 
 
 def test_without_torch_the_others_are_available(monkeypatch):
-    from ordinate.surrogate import models
+    from ordinate.surrogate.models import model
 
-    monkeypatch.setattr(models, "find_spec", lambda wanted: None if wanted == "torch" else True)
+    monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == "torch" else True)
     assert set(available()) == set(NAMES)
 
 
@@ -299,3 +300,102 @@ def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
     x, y = np.random.default_rng(0).normal(size=(60, 60)), np.arange(60.0)
     model = create_model("poly_ridge", {"degree": 4}).fit(x, y)
     assert any("degree 2 was taken" in note for note in model.notes)
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "said"),
+    [
+        ("poly_ridge", {"degree": "abc"}, "degree of poly_ridge takes a whole number from 1 to 100"),
+        ("poly_ridge", {"degree": 2.5}, "takes a whole number"),
+        ("poly_ridge", {"degree": True}, "takes a whole number"),
+        ("poly_ridge", {"penalty": float("nan")}, "takes a number of at least 0"),
+        ("svr", {"cost": -1}, "cost of svr takes a number from 1e-09"),
+        ("svr", {"width": 10**400}, "width of svr takes a number"),
+        ("lightgbm", {"num_leaves": -1}, "num_leaves of lightgbm takes a whole number from 2"),
+        ("lightgbm", {"feature_fraction": 2}, "from 0.01 to 1"),
+        ("gp", {"kernel": "laplace"}, "kernel of gp takes matern52 or matern32 or rbf"),
+        ("kernel_ridge", {"kernel": ["rbf"]}, "kernel of kernel_ridge takes"),
+        ("mlp", {"bootstrap": 1}, "bootstrap of mlp takes true or false"),
+        ("mlp", {"device": "tpu"}, "device of mlp takes cpu or cuda"),
+    ],
+    ids=str,
+)
+def test_parameters_of_another_type_or_beyond_all_sense_are_refused(name, params, said):
+    with pytest.raises(BadOption, match=said):
+        create_model(name, params)
+
+
+@pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, RuntimeError, MemoryError])
+def test_what_a_library_complains_of_is_told_in_words(monkeypatch, error):
+    def complain(*_):
+        raise error("no\nsuch kernel")
+
+    model = create_model("svr")
+    monkeypatch.setattr(model, "_fit", complain)
+    with pytest.raises(BadOption, match=r"svr cannot be fitted with \{'width'.*: no such kernel"):
+        model.fit(*data())
+
+
+def test_complaints_of_lightgbm_are_told_in_words(monkeypatch):
+    from lightgbm.basic import LightGBMError
+
+    def complain(*_):
+        raise LightGBMError("no such tree")
+
+    model = create_model("lightgbm")
+    monkeypatch.setattr(model, "_trained", complain)
+    with pytest.raises(BadOption, match="lightgbm cannot be fitted .* no such tree"):
+        model.fit(*data())
+
+
+def test_histogram_boosting_tells_its_learning_curve():
+    x, y = data()
+    model = create_model("hist_boosting", {"rounds": 30, "patience": 30})
+    model.fit(x[:-30], y[:-30], x[-30:], y[-30:])
+    assert [step for step, _ in model.curve] == [10, 20, 30]
+    short = create_model("hist_boosting", {"rounds": 10, "patience": 30})
+    short.fit(x[:-30], y[:-30], x[-30:], y[-30:])
+    if short.steps == 10:  # then its trees are all that step 10 has
+        error = np.sqrt(np.mean((short.predict(x[-30:]) - y[-30:]) ** 2))
+        assert model.curve[0][1] == pytest.approx(error)
+    assert short.steps == 10
+
+
+HIDE = """
+import sys
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {hidden}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hidden())
+from ordinate.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def hidden(libraries, *words):
+    """Run the command in a process in which libraries cannot be imported."""
+    code = HIDE.format(hidden=set(libraries))
+    said = [sys.executable, "-c", code, "surrogate", "train", *map(str, words), "--folds", "2"]
+    return subprocess.run(said, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("library", ["torch", "safetensors"])
+def test_networks_name_the_extra_where_a_library_is_missing(tmp_path, library):
+    table = write(tmp_path / "data.csv", 30)
+    ran = hidden([library], table, "--target", "y", "--model", "mlp", "-o", tmp_path / "out")
+    assert ran.returncode == 2
+    assert f"need {library}: pip install 'ordinate[surrogate]'" in ran.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_kinds_do_without_torch(tmp_path):
+    table = write(tmp_path / "data.csv", 30)
+    ran = hidden(
+        ["torch", "safetensors"], table, "--target", "y", "--model", "svr", "-o", tmp_path / "out"
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / "out/results.json").exists()

@@ -160,8 +160,26 @@ def test_ids_of_two_data_sets_cannot_be_told_apart_in_one_file(root, ids, tmp_pa
 
 def test_levels_are_no_features(experiment, ids, tmp_path):
     path = write_csv(tmp_path / "mine.csv", table(ids, level=[1] * len(ids)))
-    refused(experiment, path, r"the column of the levels, 'level': .*--drop level")
+    refused(experiment, path, r"columns of levels, or called as such: 'level'\..*--drop level")
     assert make(experiment, external(experiment, path, "level")).datasets[0].features == 2
+
+
+@pytest.mark.parametrize("name", ["grade", "CEFR_Level", " Gold", "cefr_label", "Text", "Essay_ID"])
+def test_columns_called_like_levels_ids_or_texts_are_no_features(experiment, ids, tmp_path, name):
+    path = write_csv(tmp_path / "mine.csv", table(ids, **{name: range(len(ids))}))
+    refused(experiment, path, rf"or called as such: '{name}'.*--drop .*{name}.*, or rename")
+    made = make(experiment, external(experiment, path, name))
+    assert experiment.features(made.name, "one").names == ("x", "y")
+
+
+def test_a_column_of_one_data_set_alone_can_be_left_out(experiment, tmp_path):
+    folder = tmp_path / "mine"
+    for stem in STEMS:
+        known = experiment.dataset(stem).ids
+        further = {"level": [1] * len(known)} if stem == "test" else {}
+        write_csv(folder / f"{stem}.csv", table(known, **further))
+    refused(experiment, folder, r"test\.csv has the columns 'level'.*--drop level")
+    assert make(experiment, external(experiment, folder, "level")).datasets[-1].features == 2
 
 
 def test_other_columns_for_another_data_set_are_refused(experiment, tmp_path):

@@ -1,5 +1,6 @@
 import importlib
 import json
+import unicodedata
 
 import numpy as np
 import pytest
@@ -80,6 +81,46 @@ def test_levels_of_words_are_those_of_cefrpy_and_contractions_are_undone():
     shares = [found[f"cefr_{level}"] for level in ("a1", "a2", "b1", "b2", "c1", "c2")]
     assert sum(shares) == pytest.approx(3 / 4)
     assert found["cefr_a1"] == pytest.approx(sum(round(level) == 1 for level in levels) / 4)
+
+
+def test_half_a_level_goes_up_whichever_level_it_is():
+    from cefrpy import CEFRAnalyzer
+
+    levels = [CEFRAnalyzer().get_average_word_level_float(word) for word in ("in", "time", "oh")]
+    assert levels == [1.5, 2.5, 4.5]
+    found = features("in time oh")
+    assert [found[f"cefr_{level}"] for level in ("a2", "b1", "c1")] == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("word", ["o'clock", "ain't", "y'all", "d’you", "rock'n'roll"])
+def test_what_is_no_contraction_of_a_known_word_is_unknown(word):
+    assert features(word)["cefr_unknown"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("word", "base"),
+    [
+        *(("she's", "she"), ("They’re", "they"), ("I've", "i"), ("we'll", "we"), ("you'd", "you")),
+        *(("I'm", "i"), ("doesn't", "does"), ("shan't", "shall"), ("can’t", "can")),
+    ],
+)
+def test_contractions_have_the_level_of_their_word(word, base):
+    assert features(base)["cefr_unknown"] == 0.0
+    assert features(word)["cefr_mean"] == features(base)["cefr_mean"]
+
+
+def test_numbers_have_no_level_and_are_not_unknown():
+    found, plain = features("the cat 25 ٣"), features("the cat")
+    levels = [name for name in found if name.startswith("cefr")]
+    assert [found[name] for name in levels] == [plain[name] for name in levels]
+    assert found["words"] == 4
+    assert not any(features("5 12 2020")[name] for name in levels)
+
+
+def test_letters_and_their_marks_are_one_however_they_are_written():
+    whole = "A naïve café, another cafe\u0301."
+    assert features(whole) == features(unicodedata.normalize("NFD", whole))
+    assert features(whole)["ttr"] == pytest.approx(4 / 5)
 
 
 def test_readability_is_that_of_textstat():

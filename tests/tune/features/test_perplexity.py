@@ -76,6 +76,12 @@ def test_in_long_texts_each_token_has_at_least_a_window_less_a_stride_before_it(
     np.testing.assert_allclose(maker.surprisals([text])[0], expected, atol=1e-4)
 
 
+def test_special_tokens_in_a_text_are_letters_like_others(folder):
+    maker = fitted(folder)
+    (found,) = maker.surprisals(["a <end> b"])
+    assert len(found) == len("a <end> b")  # of which the tokenizer has learned no longer parts
+
+
 def test_half_a_window_is_the_stride_unless_told(folder):
     maker = fitted(folder)
     assert (maker.window, maker.stride) == (256, 128)  # the model takes no more

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from language_models import tiny_model
 from ordinate.runs.experiment import Experiment
 from ordinate.tune.features import make, maker_of, set_features_for
 from ordinate.tune.features.external import External
+from ordinate.tune.features.maker import MAKERS as CLASSES
 from ordinate.tune.features.tfidf import NGRAMS
 from saved_models import save_model
 
@@ -111,7 +113,8 @@ def root(laid_out, tmp_path, monkeypatch):
 
 def made_with(experiment, kind, parameters):
     usual = {"ngrams": NGRAMS[parameters.get("analyzer", "word")]} if kind == "tfidf" else {}
-    return maker_of(kind, usual | parameters, experiment)
+    maker = getattr(import_module(f"ordinate.tune.features.{kind}"), CLASSES[kind])
+    return maker_of(kind, {"version": maker.version} | usual | parameters, experiment)
 
 
 def maker_named(name, root):

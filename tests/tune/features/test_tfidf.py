@@ -1,12 +1,17 @@
 """TF-IDF: the numbers of scikit-learn, group by group, from a state that is no pickle."""
 
+import unicodedata
+
 import numpy as np
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ordinate.errors import BadInput, BadOption, BadStore
-from ordinate.tune.features.maker import Items, default_name
-from ordinate.tune.features.tfidf import WORDS, Tfidf
+from ordinate.tune.features.maker import Items, default_name, maker_of
+from ordinate.tune.features.tfidf import Tfidf
+from ordinate.tune.features.words import words_of
+
+WORDS = {"tokenizer": words_of, "token_pattern": None}
 
 TEXTS = (
     "The cat sat on the mat. I saw it.",
@@ -39,7 +44,7 @@ def same(first, second):
 @pytest.mark.parametrize(
     ("maker", "peer"),
     [
-        (Tfidf(), {"ngram_range": (1, 2), "min_df": 2, "token_pattern": WORDS}),
+        (Tfidf(), {"ngram_range": (1, 2), "min_df": 2, **WORDS}),
         (
             Tfidf(analyzer="char", ngrams=(1, 3), min_df=1),
             {"analyzer": "char", "ngram_range": (1, 3)},
@@ -50,7 +55,7 @@ def same(first, second):
         ),
         (
             Tfidf(ngrams=(1, 1), min_df=1, max_df=2, lowercase=False),
-            {"min_df": 1, "max_df": 2, "lowercase": False, "token_pattern": WORDS},
+            {"min_df": 1, "max_df": 2, "lowercase": False, **WORDS},
         ),
     ],
     ids=["word", "char", "char_wb", "case"],
@@ -63,6 +68,41 @@ def test_rows_are_those_of_scikit_learn_to_the_last_bit(maker, peer, sublinear):
     assert found.names == tuple(other.get_feature_names_out())
     assert same(found.rows(items(TEXTS)), other.transform(TEXTS))
     assert same(found.rows(items(NEW)), other.transform(NEW))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("كَتَبَ الوَلَدُ", ("الوَلَدُ", "كَتَبَ")),
+        ("हिन्दी भाषा", ("भाषा", "हिन्दी")),
+        ("今天很好", ("今", "天", "好", "很")),
+        ("I don't, you don’t: rock_roll", ("don't", "don’t", "i", "rock", "roll", "you")),
+    ],
+    ids=["arabic", "devanagari", "chinese", "english"],
+)
+def test_words_of_all_scripts_stay_whole(text, words):
+    assert fitted(Tfidf(ngrams=(1, 1), min_df=1), (text,)).names == words
+
+
+@pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
+@pytest.mark.parametrize("lowercase", [True, False], ids=["lower", "case"])
+def test_letters_and_their_marks_are_one_however_they_are_written(analyzer, lowercase):
+    whole = ("Das café ist naïve", "été: CAFÉ")
+    apart = tuple(unicodedata.normalize("NFD", text) for text in whole)
+    assert whole != apart
+    maker = Tfidf(analyzer=analyzer, min_df=1, lowercase=lowercase)
+    found, other = fitted(maker, whole), fitted(maker, apart)
+    assert found.names == other.names
+    assert same(found.rows(items(whole)), other.rows(items(apart)))
+    assert same(found.rows(items(whole)), found.rows(items(apart)))
+
+
+def test_the_version_is_part_of_what_a_set_was_asked_for_with():
+    parameters = Tfidf(min_df=1).parameters
+    assert maker_of("tfidf", parameters, None) == Tfidf(min_df=1)
+    earlier = {name: value for name, value in parameters.items() if name != "version"}
+    with pytest.raises(BadStore, match="another version of Ordinate, whose tfidf made other rows"):
+        maker_of("tfidf", earlier, None)
 
 
 def test_the_most_frequent_ngrams_stay_and_equals_by_the_alphabet():
@@ -109,7 +149,7 @@ def test_each_group_has_features_and_weights_of_its_own():
     for group in ("x", "y"):
         there = [k for k, one in enumerate(groups) if one == group]
         own = [texts[k] for k in there]
-        peer = TfidfVectorizer(sublinear_tf=True, token_pattern=WORDS).fit(own)
+        peer = TfidfVectorizer(sublinear_tf=True, **WORDS).fit(own)
         columns = [k for k, name in enumerate(found.names) if name.startswith(group)]
         assert np.array_equal(rows[np.ix_(there, columns)], peer.transform(own).toarray())
         others = [k for k in range(len(found.names)) if k not in columns]
@@ -176,8 +216,10 @@ def test_the_arguments_say_what_differs_from_the_defaults():
         ({"min_df": 0}, "min_df is a whole number"),
         ({"max_df": 1.5}, "max_df is a whole number"),
         ({"max_features": 0}, "max_features is 1 or more"),
+        ({"min_df": 5, "max_df": 2}, r"in 5 texts at least \(min_df\) and in 2 at most"),
+        ({"min_df": 0.5, "max_df": 0.2}, r"in 0\.5 texts at least"),
     ],
-    ids=["analyzer", "ngrams", "min_df", "max_df", "max_features"],
+    ids=["analyzer", "ngrams", "min_df", "max_df", "max_features", "numbers", "shares"],
 )
 def test_parameters_that_make_no_sense_are_refused(options, message):
     with pytest.raises(BadOption, match=message):

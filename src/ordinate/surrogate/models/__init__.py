@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadOption, BadStore, brief, suggest
-from ordinate.surrogate.models.model import Model, Tick, facts_of
+from ordinate.surrogate.models.model import Model, Tick, facts_of, installed
 
 __all__ = ["KINDS", "Model", "Tick", "available", "create_model", "kind_of", "load_model"]
 
@@ -47,8 +46,9 @@ def kind_of(name: str) -> type[Model]:
 
 def available() -> tuple[str, ...]:
     """Return the kinds whose libraries are installed."""
-    needs = {"mlp": "torch", "lightgbm": "lightgbm"}
-    return tuple(name for name in KINDS if find_spec(needs.get(name, "sklearn")) is not None)
+    needs = {"mlp": ("torch", "safetensors"), "lightgbm": ("sklearn", "lightgbm")}
+    usual = ("sklearn", "skops")
+    return tuple(name for name in KINDS if all(map(installed, needs.get(name, usual))))
 
 
 def load_model(folder: Path) -> Model:

@@ -1,5 +1,6 @@
 """Boosted trees: LightGBM, and histogram gradient boosting of scikit-learn; one thread each."""
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +17,7 @@ class LightGBM(Model):
     name: ClassVar = "lightgbm"
     title: ClassVar = "LightGBM"
     library: ClassVar = "lightgbm"
+    stored_by: ClassVar = "lightgbm"
     iterative: ClassVar = True
     defaults: ClassVar = {
         "rounds": 2000,
@@ -26,6 +28,14 @@ class LightGBM(Model):
         "feature_fraction": 1.0,
         "bagging_fraction": 0.9,
         "lambda_l2": 0.1,
+    }
+    limits: ClassVar = {  # what LightGBM refuses it prints, too
+        "rounds": (1, 100_000),
+        "patience": (1, 100_000),
+        "learning_rate": (1e-9, 10.0),
+        "num_leaves": (2, 131_072),
+        "feature_fraction": (0.01, 1.0),
+        "bagging_fraction": (0.01, 1.0),
     }
 
     @classmethod
@@ -43,6 +53,16 @@ class LightGBM(Model):
         }
 
     def _fit(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
+
+        try:
+            return self._trained(x, y, validation, tick)
+        except LightGBMError as problem:  # which is no ValueError, whatever it is about
+            raise ValueError(str(problem)) from None
+
+    def _trained(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
     ) -> Any:
         import lightgbm  # noqa: PLC0415 - heavy, and optional
@@ -105,6 +125,12 @@ class HistBoosting(Model):
         "min_leaf": 20,
         "l2": 0.1,
     }
+    limits: ClassVar = {
+        "rounds": (1, 100_000),
+        "patience": (1, 100_000),
+        "leaves": (2, 131_072),
+        "min_leaf": (1, math.inf),
+    }
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -141,6 +167,12 @@ class HistBoosting(Model):
         if validation is not None:
             self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
             trees = trees.first(self.steps)
+            # scores are negative losses, which are half the mean squared errors
+            self.curve = [
+                (step, math.sqrt(max(0.0, -2.0 * float(score))))
+                for step, score in enumerate(model.validation_score_)
+                if step and step % TICKS == 0
+            ]
         return trees
 
     def _predict(self, fitted: Any, x: Floats) -> Floats:

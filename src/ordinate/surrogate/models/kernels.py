@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.surrogate.models.expansion import KernelExpansion, kernel
+from ordinate.surrogate.models.expansion import SHAPES, KernelExpansion, kernel
 from ordinate.surrogate.models.model import Floats, Model, Tick
 
 EXACT = 5000  # rows: an exact solution for more takes minutes and gigabytes
@@ -34,6 +34,11 @@ class GaussianProcess(Expanded):
     name: ClassVar = "gp"
     title: ClassVar = "Gaussian process"
     defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01}
+    limits: ClassVar = {
+        "kernel": ("matern52", "matern32", "rbf"),
+        "rows": (2, 100_000),
+        "noise": (1e-6, 1.0),
+    }
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -81,6 +86,7 @@ class KernelRidge(Expanded):
     title: ClassVar = "Kernel ridge"
     library: ClassVar = "scipy"
     defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
+    limits: ClassVar = {"kernel": tuple(SHAPES), "width": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -108,6 +114,7 @@ class SupportVectors(Expanded):
     name: ClassVar = "svr"
     title: ClassVar = "Support vector regression"
     defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
+    limits: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class MLP(Model):
     name = "mlp"
     title = "networks (MLP)"
     library = "torch"
+    stored_by = "safetensors"
     iterative = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "width": 64,
@@ -39,6 +40,13 @@ class MLP(Model):
         "patience": 40,
         "members": 4,
         "bootstrap": False,
+        "device": "cpu",
+    }
+    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "block": ("silu", "swiglu"),
+        "loss": ("huber", "mse"),
+        "device": ("cpu", "cuda"),
+        "members": (1, 1024),
     }
 
     @classmethod
@@ -79,6 +87,7 @@ class MLP(Model):
                 training=Training(**{name: self.params[name] for name in plan}),
                 seeds=seeds_of(self.seed, self.params["members"]),
                 bootstrap=self.params["bootstrap"],
+                device=self.params["device"],
                 tick=told,
             )
         self.steps = round(float(np.mean(found.steps)))
@@ -102,6 +111,9 @@ class MLP(Model):
         from ordinate.surrogate.ensemble import Ensemble  # noqa: PLC0415 - heavy, and optional
 
         return Ensemble.load(folder)
+
+    def _sound(self, fitted: "Ensemble") -> bool:
+        return fitted.network.features == self.width
 
 
 @contextmanager

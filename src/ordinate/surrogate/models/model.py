@@ -20,15 +20,19 @@ from ordinate.errors import (
     MissingExtra,
     NoItems,
     NotFitted,
+    OrdinateError,
+    brief,
     printable,
     suggest,
 )
 from ordinate.runs import files, saved
 
 Floats = NDArray[np.float64]
+LARGEST = 1e300  # beyond which no parameter makes sense
 Tick = Callable[[int, float], bool | None]  # step, validation RMSE (normalised); True: stop here
 
 FACTS = "model.json"
+WIDEST = 1_000_000  # features
 EXTRA = "pip install 'ordinate[surrogate]'"
 
 
@@ -47,7 +51,10 @@ class Model(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     library: ClassVar[str] = "sklearn"
+    stored_by: ClassVar[str] = "skops"
     defaults: ClassVar[Mapping[str, Any]]  # one point of the space, with every parameter
+    # The least and the most of numbers, which otherwise are 0 or more; the known texts of others.
+    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     iterative: ClassVar[bool] = False  # whether fit calls tick on the way
 
     def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
@@ -65,9 +72,10 @@ class Model(ABC):
 
     @classmethod
     def check(cls) -> None:
-        """Complain if the library that it is made with is not installed."""
-        if find_spec(cls.library) is None:
-            raise MissingExtra(f"Models of kind {cls.name} need {cls.library}: {EXTRA}")
+        """Complain if a library that it is made with or stored by is not installed."""
+        for library in (cls.library, cls.stored_by):
+            if not installed(library):
+                raise MissingExtra(f"Models of kind {cls.name} need {library}: {EXTRA}")
 
     @classmethod
     @abstractmethod
@@ -112,9 +120,23 @@ class Model(ABC):
             _same_width(x.shape[1], validation[0])
         self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
         with _noted() as notes, one_thread():
-            self.fitted = self._fit(x, y, validation, self._ticking(tick))
+            self.fitted = self._fitted(x, y, validation, self._ticking(tick))
         self.notes = tuple(notes)
         return self
+
+    def _fitted(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        """Fit, and say in words what a library complains of: parameters, most of the time."""
+        try:
+            return self._fit(x, y, validation, tick)
+        except OrdinateError:
+            raise
+        except (ValueError, ArithmeticError, RuntimeError, MemoryError) as problem:
+            told = printable(str(problem)).strip() or type(problem).__name__
+            raise BadOption(
+                f"{self.name} cannot be fitted with {brief(self.params)}: {told}"
+            ) from None
 
     def predict(self, x: Any) -> Floats:
         """Return predictions [N] on the normalised scale."""
@@ -148,8 +170,9 @@ class Model(ABC):
         with _noted() as notes:  # of a library that has another version now
             fitted = self._load(folder)
         try:
-            sound = self._sound(fitted)
-        except (AttributeError, TypeError, ValueError, IndexError):  # it is something else
+            sound = self._sound(fitted) and self._answers(fitted)
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RuntimeError):
+            # it is something else
             sound = False
         if not sound:
             raise BadStore(
@@ -162,13 +185,21 @@ class Model(ABC):
 
     # --- parts -------------------------------------------------------------------------------
 
+    def _answers(self, fitted: Any) -> bool:
+        """Tell whether what was loaded can be asked at all."""
+        with _noted(), one_thread():
+            found = np.asarray(self._predict(fitted, np.zeros((1, self.width or 0))), np.float64)
+        return found.shape == (1,) and bool(np.isfinite(found).all())
+
     def _known(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        for wanted in params:
+        for wanted, value in params.items():
             if wanted not in self.defaults:
                 raise BadOption(
                     f"{self.name} has no parameter {wanted!r}. It has {', '.join(self.defaults)}."
                     f"{suggest(wanted, list(self.defaults))}"
                 )
+            if (takes := _refused(value, self.defaults[wanted], self.limits.get(wanted))) != "":
+                raise BadOption(f"{wanted} of {self.name} takes {takes}, not {brief(value)}.")
         return params
 
     def _ticking(self, tick: Tick | None) -> Tick:
@@ -180,6 +211,31 @@ class Model(ABC):
         return ticked
 
 
+def installed(library: str) -> bool:
+    """Tell whether a library is there, without importing it."""
+    try:
+        return find_spec(library) is not None
+    except (ImportError, ValueError):  # something stands in its way
+        return False
+
+
+def _refused(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
+    """Return what a parameter takes, if not this value; its default says which type that is."""
+    if isinstance(usual, bool):
+        return "" if isinstance(value, bool) else "true or false"
+    if isinstance(usual, str):
+        known = limits or (usual,)
+        return "" if isinstance(value, str) and value in known else " or ".join(known)
+    least, most = limits or (0, math.inf)
+    whole = isinstance(usual, int)
+    right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    # whole numbers too large for a float are too large for any parameter
+    if right and abs(value) < LARGEST and least <= value <= most:
+        return ""
+    reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    return f"a {'whole number' if whole else 'number'} {reach}"
+
+
 def facts_of(folder: Path) -> dict[str, Any]:
     """Return what a folder says of the model in it."""
     shape: dict[str, Any] = {"model": str, "params": dict, "seed": int, "features": int}
@@ -187,8 +243,10 @@ def facts_of(folder: Path) -> dict[str, Any]:
     try:
         facts = json.loads((folder / FACTS).read_text("utf-8"))
         right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and facts["features"] > 0
-    except (OSError, ValueError, KeyError, TypeError):
+        right = right and 0 < facts["features"] <= WIDEST and facts["seed"] >= 0
+        right = right and not any(isinstance(facts[name], bool) for name in shape)
+        right = right and all(isinstance(note, str) for note in facts["notes"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         right = False
     if not right:
         raise BadStore(

@@ -15,6 +15,7 @@ class PolyRidge(Model):
     name: ClassVar = "poly_ridge"
     title: ClassVar = "Polynomial ridge"
     defaults: ClassVar = {"degree": 3, "penalty": 0.1}
+    limits: ClassVar = {"degree": (1, 100)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:

@@ -12,11 +12,10 @@ import numpy as np
 from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
 from ordinate.runs.feature_files import feature_file
 from ordinate.runs.files import digest, sha256
-from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest
-from ordinate.tune.features.made import ODD
+from ordinate.tune.features.made import ODD, MadeFor
 from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, maker_of
-from ordinate.tune.features.making import MAKER, request_of
+from ordinate.tune.features.making import made_by, maker_manifest, request_of
 from ordinate.tune.features.stored import StoredMaker, stored_maker
 
 if TYPE_CHECKING:
@@ -126,10 +125,7 @@ class Concat(Maker):
 
     def identity(self, part: str) -> str | None:
         """Return the hash of what a part was asked for with and of what its maker learned."""
-        found = self.manifest(part)
-        if found is None:
-            return None
-        return digest([request_of(found).hash, found.files], 64)
+        return made_by(self.manifest(part))
 
     def manifest(self, part: str) -> Manifest | None:
         """Return the manifest of a part's maker, None where Ordinate did not make the part."""
@@ -139,8 +135,7 @@ class Concat(Maker):
                 f"There is no feature set {brief(part)} in {self.experiment.features_dir}: there "
                 f"are {', '.join(sets) or 'none'}.{suggest(part, sets)}"
             )
-        folder = self.experiment.features_dir / part / MAKER
-        return Manifest.read(folder) if (folder / MANIFEST).exists() else None
+        return maker_manifest(self.experiment, part)
 
     def _maker(self, manifest: Manifest) -> Maker:
         request = request_of(manifest)
@@ -198,8 +193,14 @@ class FittedConcat(Fitted):
         if items.dataset is None:
             return self._makers[part].fitted.odd(items)
         manifest = self.maker.experiment.features(part, items.dataset).manifest
-        counts = {} if manifest is None else manifest.config.get("counts", {})
+        if manifest is None:
+            return {}
+        counts = MadeFor.read(self.maker.experiment.features_dir / part / items.dataset).counts
         return {what: counts[what] for what in ODD if what in counts and what != "empty_texts"}
+
+    def notes(self) -> list[str]:
+        """Say which parts were made with other libraries than there are now."""
+        return [note for stored in self._makers.values() for note in stored.notes()]
 
     def _made(self, part: str, items: Items) -> Any:
         stored = self._makers[part]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ordinate.data.matrix import column_names, read_matrix
 from ordinate.errors import BadInput, BadOption, BadStore, BadValues, brief, suggest
 from ordinate.runs.dataset import USUAL, Dataset, stem_of
+from ordinate.tune.features.leaks import WHAT, role_in
 from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, slug
 
 if TYPE_CHECKING:
@@ -181,21 +182,37 @@ class External(Maker):
         stem = self.experiment.training[0]
         path, data = self._file(stem), self.experiment.dataset(stem)
         header = column_names(str(path))
-        for name in self.drop:
-            if name not in header:
-                raise BadOption(
-                    f"{path} has no column {brief(name)} to --drop.{suggest(name, [*header])}"
-                )
+        self._refuse_unknown()
         by = self._id_column(header, data)
         found = tuple(name for name in header if name != by and name not in self.drop)
         if not found:
             raise BadInput(f"{path} has no features: its columns are {_some(header)}.")
-        if (label := data.columns.label) in found:
-            raise BadInput(
-                f"{path} has the column of the levels, {brief(label)}: as a feature it would give "
-                f"the answers away. Leave it out: {_dropping(label)}"
-            )
+        self._refuse_leaks(path, found)
         return found
+
+    def _refuse_unknown(self) -> None:
+        """Refuse to drop what no file has."""
+        files = dict.fromkeys(self._file(stem) for stem in self.experiment.files)
+        headers = {path: column_names(str(path)) for path in files}
+        known = [*dict.fromkeys(name for header in headers.values() for name in header)]
+        for name in self.drop:
+            if name not in known:
+                raise BadOption(
+                    f"{self.path} has no column {brief(name)} to --drop.{suggest(name, known)}"
+                )
+
+    def _refuse_leaks(self, path: Path, found: Sequence[str]) -> None:
+        """Refuse columns of levels, ids and texts, by their names here or by usual ones."""
+        data = [self.experiment.dataset(stem) for stem in self.experiment.files]
+        roles = {name: role_in(name, data, ("label", "id")) for name in found}
+        odd = {name: WHAT[role] for name, role in roles.items() if role is not None}
+        if odd:
+            kinds = " and ".join(dict.fromkeys(odd.values()))
+            away = " As features they would give the answers away." if "levels" in kinds else ""
+            raise BadInput(
+                f"{path} has columns of {kinds}, or called as such: {_some([*odd])}.{away} Leave "
+                f"them out ({_dropping(*odd)}), or rename what is something else."
+            )
 
     def _id_column(self, header: Sequence[str], data: Dataset) -> str | None:
         usual = [name for name in header if name.strip().lower() in USUAL["id"]]

@@ -6,12 +6,12 @@ from typing import Any
 from ordinate.errors import MissingExtra
 
 
-def library(name: str, what: str) -> Any:
+def library(name: str, what: str, extra: str = "features") -> Any:
     """Import a library that `what` takes, or say how to install it."""
     try:
         return import_module(name)
     except ImportError as problem:
         raise MissingExtra(
             f"{what} take {name}, which cannot be imported ({problem}): "
-            "pip install 'ordinate[features]'"
+            f"pip install 'ordinate[{extra}]'"
         ) from None

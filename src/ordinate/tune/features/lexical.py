@@ -16,6 +16,7 @@ from ordinate.tune.features.extras import library
 from ordinate.tune.features.maker import Fitted, Items, Maker, Tick
 from ordinate.tune.features.words import (
     WINDOW,
+    composed,
     letters_in,
     sentences_in,
     spaced,
@@ -39,6 +40,13 @@ VARIETY = ("ttr", "root_ttr", "log_ttr", f"moving_ttr_{WINDOW}")
 FREQUENCY = ("zipf_mean", "zipf_median", "zipf_sd", "zipf_rare", "zipf_unknown")
 CEFR = (*(f"cefr_{level}" for level in LEVELS), "cefr_mean", "cefr_unknown")
 CONTRACTED = {"can't": "can", "won't": "will", "shan't": "shall"}
+ENDINGS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
+NEGATED = frozenset(  # verbs that n't is joined to; ain't is of none of them
+    (
+        *("are", "could", "dare", "did", "do", "does", "had", "has", "have", "is", "may", "might"),
+        *("must", "need", "ought", "should", "was", "were", "would"),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,7 @@ class Lexical(Maker):
     language: str = "en"
 
     kind: ClassVar[str] = "lexical"
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("wordfreq", "cefrpy", "textstat", "regex")
 
     @property
@@ -123,6 +132,7 @@ class FittedLexical(Fitted):
         (folder / STATE).write_text(text + "\n", "utf-8")
 
     def _row(self, text: str) -> list[float]:
+        text = composed(text)
         words = words_of(text)
         if not words:
             return [0.0] * len(self.names)
@@ -187,10 +197,16 @@ class FittedLexical(Fitted):
     # --- levels ------------------------------------------------------------------------------
 
     def _levels(self, words: Sequence[str]) -> list[float]:
-        """Return the shares of the levels, the mean of known words, and the share of unknown."""
-        found = np.array([self._level(word) for word in words])
+        """Return the shares of the levels, the mean of known words, and the share of unknown.
+
+        Numbers have no level, and do not count. Half a level goes up: the nearest even number
+        would favour A2, B2 and C2.
+        """
+        found = np.array([self._level(word) for word in words if not _is_number(word)])
+        if not len(found):
+            return [0.0] * len(CEFR)
         known = found[found > 0.0]
-        shares = np.bincount(np.rint(known).astype(int), minlength=7)[1:] / len(found)
+        shares = np.bincount(np.floor(known + 0.5).astype(int), minlength=7)[1:] / len(found)
         mean = float(known.mean()) if len(known) else 0.0
         return [*map(float, shares), mean, 1.0 - len(known) / len(found)]
 
@@ -209,11 +225,21 @@ def _sizes(text: str, words: Sequence[str]) -> list[float]:
 
 
 def _base(word: str) -> str:
-    """Return an English word without what was contracted with it.
+    """Return an English word without what was contracted with it; others stay whole.
 
-    >>> [_base(word) for word in ("Don’t", "won't", "it's", "house")]
-    ['do', 'will', 'it', 'house']
+    >>> [_base(word) for word in ("Don’t", "won't", "it's", "couldn't've", "o'clock", "ain't")]
+    ['do', 'will', 'it', 'could', "o'clock", "ain't"]
     """
     lower = word.lower().replace("’", "'")
-    stem, _, rest = CONTRACTED.get(lower, lower).partition("'")
-    return stem.removesuffix("n") if rest == "t" else stem
+    stem = next((lower.removesuffix(end) for end in ENDINGS if lower.endswith(end)), lower)
+    verb = stem.removesuffix("n't")
+    return verb if verb in NEGATED else CONTRACTED.get(stem, stem)
+
+
+def _is_number(word: str) -> bool:
+    """Return whether no letter is in a word.
+
+    >>> [_is_number(word) for word in ("2020", "٣", "2nd", "two")]
+    [True, True, False, False]
+    """
+    return not any(map(str.isalpha, word))

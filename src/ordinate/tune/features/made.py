@@ -1,5 +1,6 @@
 """What `make` has made: sizes, zeros, and whatever was odd about the texts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,28 @@ from ordinate.report import Document, Grid
 from ordinate.runs.manifest import Manifest
 
 SCHEMA = 1
-ODD = {  # what is counted, in words
-    "empty_texts": "texts are empty",
-    "without_group": "rows have no group",
-    "unknown_group": "rows are of groups that the training data lack",
+LEAST = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
+ODD = {  # what is counted, and what is said of one and of many
+    "empty_texts": ("text", "is empty", "are empty"),
+    "without_group": ("row", "has no group", "have no group"),
+    "unknown_group": (
+        *("row", "is of a group that the training data lack"),
+        "are of groups that the training data lack",
+    ),
 }
+
+
+def odd_sentences(counts: Mapping[str, int], rows: int) -> list[str]:
+    """Return what is odd about rows, as sentences.
+
+    >>> odd_sentences({"empty_texts": 1, "zero_rows": 2}, 3)
+    ['1 of 3 texts is empty.']
+    """
+    return [
+        f"{count:,} of {rows:,} {noun}{'' if rows == 1 else 's'} {one if count == 1 else many}."
+        for name, (noun, one, many) in ODD.items()
+        if (count := counts.get(name))
+    ]
 
 
 @dataclass(frozen=True)
@@ -31,11 +49,13 @@ class MadeFor:
     def read(cls, folder: Path, *, new: bool = False) -> "MadeFor":
         """Read the manifest of a folder of features."""
         found = Manifest.read(folder).config
-        try:
-            numbers = (found["rows"], found["features"], found["nonzero"], found["counts"])
-        except KeyError as lacking:
-            raise BadStore(f"The manifest in {folder} does not say its {lacking}.") from None
-        return cls(folder.name, *numbers, new)
+        for name, least in LEAST.items():
+            if not _is_count(found.get(name), least):
+                raise BadStore(f"The manifest in {folder} does not say its {name!r}.")
+        counts = found.get("counts")
+        if not isinstance(counts, dict) or not _are_counts(counts):
+            raise BadStore(f"The manifest in {folder} does not say its 'counts'.")
+        return cls(folder.name, found["rows"], found["features"], found["nonzero"], counts, new)
 
     @property
     def zeros(self) -> float:
@@ -56,11 +76,15 @@ class MadeFor:
     @property
     def oddities(self) -> list[str]:
         """What is odd about the rows, as sentences."""
-        return [
-            f"{self.dataset}: {self.counts[name]:,} of {self.rows:,} {words}."
-            for name, words in ODD.items()
-            if self.counts.get(name)
-        ]
+        return [f"{self.dataset}: {said}" for said in odd_sentences(self.counts, self.rows)]
+
+
+def _are_counts(found: dict[str, Any]) -> bool:
+    return "zero_rows" in found and all(map(_is_count, found.values()))
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return type(value) is int and value >= least
 
 
 @dataclass(frozen=True)
@@ -71,6 +95,7 @@ class Made:
     path: Path
     datasets: tuple[MadeFor, ...]
     command: str
+    notes: tuple[str, ...] = ()
 
     @property
     def was_there(self) -> bool:
@@ -91,6 +116,7 @@ class Made:
             "was_there": self.was_there,
             "datasets": [one.to_dict() for one in self.datasets],
             "command": self.command,
+            "notes": list(self.notes),
         }
 
     def document(self) -> Document:
@@ -108,4 +134,5 @@ class Made:
             for one in self.datasets
         )
         odd = [sentence for one in self.datasets for sentence in one.oddities]
-        return Document(title, (said, Grid("Data sets", header, cells, left=2), *odd))
+        grid = Grid("Data sets", header, cells, left=2)
+        return Document(title, (said, grid, *odd, *self.notes))

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ordinate.errors import BadOption, BadStore, brief, suggest
+from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
 from ordinate.runs.files import digest
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ class Fitted(ABC):
         del items
         return {}
 
+    def notes(self) -> list[str]:
+        """Return what is to be said of other sets that rows of new texts are made with."""
+        return []
+
 
 @dataclass(frozen=True)
 class Maker(ABC):
@@ -86,6 +90,7 @@ class Maker(ABC):
     libraries: ClassVar[tuple[str, ...]] = ()  # whose versions are recorded
     batch: ClassVar[int] = 512  # rows that are made, and kept, at once
     reads_texts: ClassVar[bool] = True  # else they are only counted, where there are some
+    version: ClassVar[int] = 1  # raised where the same choice makes other rows than before
 
     @property
     @abstractmethod
@@ -104,9 +109,9 @@ class Maker(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What was chosen, as plain values."""
+        """What was chosen, as plain values, and the version where it is not the first."""
         found: dict[str, Any] = plain(asdict(self))
-        return found
+        return found if self.version == 1 else found | {"version": self.version}
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,8 +147,14 @@ def maker_of(kind: str, parameters: dict[str, Any], experiment: "Experiment") ->
         raise BadStore(f"There is no maker {brief(kind)}.{suggest(kind, list(MAKERS))}")
     found: type[Maker] = getattr(import_module(f"{__package__}.{kind}"), MAKERS[kind])
     try:
-        return found.of(parameters, experiment)
-    except (TypeError, KeyError):
+        own = {name: value for name, value in parameters.items() if name != "version"}
+        if parameters.get("version", 1) != found.version:
+            raise BadStore(
+                f"The features were made by another version of Ordinate, whose {kind} made other "
+                "rows of the same texts. Make the set again under another name."
+            )
+        return found.of(own, experiment)
+    except (TypeError, KeyError, AttributeError, RuntimeError, OSError, BadOption):
         raise BadStore(f"These are no parameters of {kind}: {brief(parameters)}.") from None
 
 
@@ -156,7 +167,12 @@ def default_name(maker: Maker) -> str:
 
 def checked_name(name: str) -> str:
     """Refuse names that are no plain names of a folder; those with a dot or _ first are ours."""
-    if not NAME.fullmatch(name) or name.startswith("_") or len(name) > LONGEST:
+    if len(name) > LONGEST:
+        raise BadOption(
+            f"{brief(name)} cannot name a feature set: it has {len(name):,} letters, and {LONGEST} "
+            "can stand in one. Choose a shorter one with --name."
+        )
+    if not NAME.fullmatch(name) or name.startswith("_"):
         raise BadOption(
             f"{brief(name)} cannot name a feature set. Letters, digits and _ . + - can, with a "
             "letter or digit first."
@@ -171,6 +187,18 @@ def slug(text: str) -> str:
     'first-language'
     """
     return re.sub(r"[^\w]+", "-", text).strip("-_") or "column"
+
+
+def whole_path(text: str) -> str:
+    """Return the whole path that a user means, ~ included, whether something lies there or not."""
+    try:
+        path = Path(text).expanduser().absolute()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as problem:  # nobody's home, or too long a name
+        reason = getattr(problem, "strerror", None) or problem
+        said = str(reason).rstrip(".")
+        raise BadInput(f"{brief(text)} is no path of a file or folder: {said}.") from None
+    return str(path)
 
 
 def plain(value: Any) -> Any:

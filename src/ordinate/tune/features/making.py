@@ -3,18 +3,20 @@
 import shlex
 import shutil
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, brief
+from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
 from ordinate.runs.dataset import Dataset
 from ordinate.runs.experiment import TRAINING, Experiment
 from ordinate.runs.files import digest, inside, replacing_folder, sweep
 from ordinate.runs.lock import locked
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest, versions
+from ordinate.tune.features.leaks import refuse_groups
 from ordinate.tune.features.made import Made, MadeFor
 from ordinate.tune.features.maker import (
     Fitted,
@@ -36,6 +38,7 @@ from ordinate.tune.features.store import (
 
 MAKER = "_maker"  # the folder of the fitted maker in a set
 WORK = ".making-"  # how folders of unfinished work begin
+ASKED = {"maker": str, "parameters": dict, "sources": dict}  # what the manifest of a maker says
 
 
 def make(
@@ -56,11 +59,27 @@ def make(
         raise BadOption(f"A batch has 1 row or more, not {batch}.")
     if not experiment.training:
         raise BadInput(f"{experiment.root} has no training data in {TRAINING} to fit on.")
+    refuse_groups(experiment, maker.columns)
     command = command_of(experiment, maker, wanted)
-    with locked(experiment.root, command):
-        sweep(experiment.root)
+    with _alone(experiment, command):
         work = _Making(experiment, maker, wanted, command, tick or (lambda _: None))
         return work.made(batch or maker.batch)
+
+
+@contextmanager
+def _alone(experiment: Experiment, command: str) -> Iterator[None]:
+    """Hold the experiment and its folder of sets, which others may share, and clear them up."""
+    root, sets = experiment.root, experiment.features_dir
+    with ExitStack() as held:
+        held.enter_context(locked(root, command))
+        with suppress(OSError):  # what cannot be made is told by who writes there
+            sets.mkdir(exist_ok=True)
+        if sets.is_dir() and not sets.samefile(root):
+            held.enter_context(locked(sets, command))
+        sweep(root)
+        if not sets.resolve().is_relative_to(root.resolve()):
+            sweep(sets)
+        yield
 
 
 def command_of(experiment: Experiment, maker: Maker, name: str) -> str:
@@ -80,11 +99,6 @@ def command_of(experiment: Experiment, maker: Maker, name: str) -> str:
 
 def items_of(data: Dataset, maker: Maker) -> Items:
     """Return what a maker may see of a data set: never its levels."""
-    if data.columns.label in maker.columns:
-        raise BadOption(
-            f"{brief(data.columns.label)} is the column of the levels: features made of it would "
-            "give the answers away. Name another column."
-        )
     texts = data.needed_texts() if maker.reads_texts else data.texts or ()
     columns = {name: tuple(data.extra(name)) for name in maker.columns}  # noqa: S610 - no Django
     return Items(data.n, written(texts), data.ids, columns, data.name)
@@ -97,11 +111,47 @@ def written(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 def request_of(manifest: Manifest) -> Request:
     """Return what the set of a stored maker was asked for with."""
-    try:
-        config = manifest.config
-        return Request(config["maker"], config["parameters"], manifest.data, config["sources"])
-    except KeyError as lacking:
-        raise BadStore(f"The {MANIFEST} of {manifest.name!r} does not say its {lacking}.") from None
+    for field, kind in ASKED.items():
+        if not isinstance(manifest.config.get(field), kind):
+            raise BadStore(f"The {MANIFEST} of {manifest.name!r} does not say its {field!r}.")
+    sources = manifest.config["sources"]
+    if not all(isinstance(value, str) for value in sources.values()):
+        raise BadStore(f"The {MANIFEST} of {manifest.name!r} has 'sources' that are no hashes.")
+    config = manifest.config
+    return Request(config["maker"], config["parameters"], manifest.data, sources)
+
+
+def maker_manifest(experiment: Experiment, set_name: str) -> Manifest | None:
+    """Return the manifest of a set's maker, None where Ordinate did not make the set."""
+    folder = inside(experiment.features_dir, set_name, MAKER)
+    return Manifest.read(folder) if (folder / MANIFEST).exists() else None
+
+
+def identity_of(maker: Manifest) -> str:
+    """Return the hash of what a set was asked for with and of what its maker learned."""
+    return digest([request_of(maker).hash, maker.files], 64)
+
+
+def made_by(manifest: Manifest | None) -> str | None:
+    """Return the identity of the maker of features, by its manifest or theirs; None: not known."""
+    if manifest is not None and manifest.kind == "maker":
+        return identity_of(manifest)
+    return None if manifest is None else manifest.config.get("identity")
+
+
+def other_versions(maker: Manifest) -> list[str]:
+    """Say which libraries are not of the versions that a maker was made with."""
+    now = versions([library for library in maker.versions if library != "python"])
+    changed = [
+        f"{library} was {then} and is {now[library]} now"
+        for library, then in maker.versions.items()
+        if now[library] != then
+    ]
+    said = (
+        f"{maker.name} was made with other versions: {', '.join(changed)}. Numbers may differ a "
+        "little from those of its other data sets; where that matters, make a new set."
+    )
+    return [said] if changed else []
 
 
 @dataclass(frozen=True)
@@ -151,17 +201,18 @@ class _Making:
     # --- the way -----------------------------------------------------------------------------
 
     def made(self, batch: int) -> Made:
-        there = self._there()
-        lacking = [stem for stem in self.datasets if stem not in there]
+        finished, there = self._finished(), self.folder.exists()  # a maker may be there alone
+        lacking = [stem for stem in self.datasets if stem not in finished]
+        notes = other_versions(Manifest.read(self.folder / MAKER)) if there and lacking else []
         if lacking:
-            fitted = self._fitted(there=bool(there))
-            self._rows(fitted, lacking, batch, there=bool(there))
-            self._publish(fitted, lacking, there=bool(there))
+            fitted = self._fitted(there=there)
+            self._rows(fitted, lacking, batch, there=there)
+            self._publish(fitted, lacking, there=there)
         self._clear()
         found = (MadeFor.read(self.folder / stem, new=stem in lacking) for stem in self.datasets)
-        return Made(self.name, self.folder, tuple(found), self.command)
+        return Made(self.name, self.folder, tuple(found), self.command, tuple(notes))
 
-    def _there(self) -> list[str]:
+    def _finished(self) -> list[str]:
         """Return the data sets that are finished, and refuse a set that is another one."""
         if not self.folder.exists():
             return []
@@ -185,6 +236,8 @@ class _Making:
         changed = str(self.experiment.dataset(stem).path)
         if manifest.data.get(stem) == self._fingerprint(stem):
             known, now = manifest.config.get("besides", {}), self._besides(stem)
+            if not isinstance(known, dict):
+                raise BadStore(f"The {MANIFEST} in {folder} does not say what it was made of.")
             what = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
             if not what:
                 return
@@ -243,20 +296,21 @@ class _Making:
     def _publish(self, fitted: Fitted, stems: list[str], *, there: bool) -> None:
         """Show the set: at once where it is new, else each further data set at once."""
         if there:
+            maker = Manifest.read(self.folder / MAKER)
             for stem in stems:
                 with replacing_folder(self.folder / stem) as folder:
-                    self._write(folder, fitted, stem)
+                    self._write(folder, fitted, stem, maker)
             return
         with replacing_folder(self.folder) as whole:
             (whole / MAKER).mkdir()
             fitted.save(whole / MAKER)
-            config = self._config | {"features": len(fitted.names)}
-            self._describe(whole / MAKER, "maker", config, self.request.data)
+            config = self._config | {"features": len(fitted.names), "columns": self._columns}
+            maker = self._describe(whole / MAKER, "maker", config, self.request.data)
             for stem in stems:
                 (whole / stem).mkdir()
-                self._write(whole / stem, fitted, stem)
+                self._write(whole / stem, fitted, stem, maker)
 
-    def _write(self, folder: Path, fitted: Fitted, stem: str) -> None:
+    def _write(self, folder: Path, fitted: Fitted, stem: str, maker: Manifest) -> None:
         items, matrix = self.datasets[stem], self._batches(stem).joined()
         write_features(folder, matrix, fitted.names, items.ids)
         config = self._config | {
@@ -269,6 +323,7 @@ class _Making:
                 **fitted.odd(items),
             },
             "besides": self._besides(stem),
+            "identity": identity_of(maker),
         }
         self._describe(folder, "features", config, {stem: self._fingerprint(stem)})
 
@@ -285,8 +340,16 @@ class _Making:
             "request": self.request.hash,
         }
 
-    def _describe(self, folder: Path, kind: str, config: Any, data: dict[str, str]) -> None:
-        Manifest.of(
+    @property
+    def _columns(self) -> dict[str, str | None]:
+        """Where the training texts stood, so that new ones are read alike."""
+        asked = self.experiment.columns
+        found = {self.experiment.dataset(stem).columns.text for stem in self.experiment.training}
+        text = found.pop() if len(found) == 1 else asked.text
+        return {"text": text, "delimiter": asked.delimiter, "encoding": asked.encoding}
+
+    def _describe(self, folder: Path, kind: str, config: Any, data: dict[str, str]) -> Manifest:
+        manifest = Manifest.of(
             folder,
             kind,
             self.name,
@@ -295,7 +358,9 @@ class _Making:
             seed=None,
             command=self.command,
             libraries=self.maker.libraries,
-        ).write(folder)
+        )
+        manifest.write(folder)
+        return manifest
 
 
 def _pooled(parts: list[Items]) -> Items:

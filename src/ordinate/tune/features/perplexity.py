@@ -48,6 +48,7 @@ class Perplexity(Maker):
     stride: int | None = None
 
     kind: ClassVar[str] = "perplexity"
+    version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("transformers", "tokenizers", "torch", "regex")
     batch: ClassVar[int] = 64
 
@@ -183,7 +184,12 @@ class FittedPerplexity(Fitted):
     def _sequence(self, text: str) -> list[int]:
         if not text:
             return []
-        ids = self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
+        ids = self.tokenizer(
+            text,
+            add_special_tokens=False,
+            split_special_tokens=True,  # a writer who types <|endoftext|> has not ended the text
+            verbose=False,
+        )["input_ids"]
         return [*self.before, *ids] if ids else []
 
     def _logits(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Any:

@@ -5,14 +5,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from ordinate.data.engine import connect
 from ordinate.data.sources import literal
 from ordinate.errors import BadInput, BadStore, brief
-from ordinate.runs.feature_files import IDS, NAMES
+from ordinate.runs.feature_files import DAMAGED, IDS, NAMES
 from ordinate.runs.files import replacing
 
 SPARSE, DENSE = "features.npz", "features.parquet"
@@ -27,7 +27,13 @@ class Batches:
     n: int
 
     def missing(self, size: int) -> Iterator[tuple[int, int]]:
-        """Give the rows that are still to be made, at most so many at once."""
+        """Give the rows that are still to be made, at most so many at once.
+
+        A batch that was damaged, as by a full disk, is removed and made again.
+        """
+        for span in self._found():
+            if not _is_whole(path := self._file(*span), span[1] - span[0]):
+                path.unlink()
         found, start = dict(self._found()), 0
         starts = [*sorted(found), self.n]
         while start < self.n:
@@ -71,6 +77,17 @@ class Batches:
         return dense if dense.exists() else dense.with_suffix(".npz")
 
 
+def _is_whole(path: Path, n: int) -> bool:
+    """Tell whether a batch can be read and has so many rows."""
+    try:
+        if path.suffix == ".npy":
+            return len(np.load(path, mmap_mode="r", allow_pickle=False)) == n
+        with path.open("rb") as file:
+            return bool(_sparse(file).shape[0] == n)
+    except DAMAGED:
+        return False
+
+
 def _filled(files: list[Path]) -> Any:
     """Return the batches below each other: never two copies of all of them in memory."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy
@@ -94,10 +111,10 @@ def _lengths(path: Path) -> Any:
         return np.diff(arrays["indptr"])
 
 
-def _sparse(path: Path) -> Any:
+def _sparse(file: Path | BinaryIO) -> Any:
     from scipy.sparse import load_npz  # noqa: PLC0415 - heavy
 
-    return load_npz(path)
+    return load_npz(file)
 
 
 def _save_sparse(path: Path, matrix: Any, *, compressed: bool) -> None:
@@ -124,7 +141,8 @@ def write_features(
 
 def _write_column(path: Path, header: str, cells: Sequence[str]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        # all in quotes: a lone carriage return would get none from Python 3.11
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         writer.writerows([cell] for cell in (header, *cells))
 
 

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordinate.errors import BadInput, BadStore, brief
+from ordinate.runs.dataset import DataColumns
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.files import inside
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest
 from ordinate.tune.features.maker import Fitted, Items, Maker, maker_of
-from ordinate.tune.features.making import MAKER, written
+from ordinate.tune.features.making import MAKER, other_versions, request_of, written
 from ordinate.tune.features.store import check_rows, stack
 
 Column = Callable[[str], Sequence[Any]]
+READ = ("text", "delimiter", "encoding")  # what a maker's manifest says of where texts stood
 
 
 @dataclass(frozen=True)
@@ -24,11 +26,16 @@ class StoredMaker:
     maker: Maker
     fitted: Fitted
     manifest: Manifest
+    columns: DataColumns  # where the texts stood that it learned from, as far as that is known
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the features."""
         return self.fitted.names
+
+    def notes(self) -> list[str]:
+        """Say which libraries are other ones than those that the maker was made with."""
+        return [*other_versions(self.manifest), *self.fitted.notes()]
 
     def rows(
         self,
@@ -79,10 +86,23 @@ def stored_maker(experiment: Experiment, set_name: str) -> StoredMaker:
         )
     manifest = Manifest.read(folder)
     manifest.verify(folder)
-    if manifest.kind != "maker" or not {"maker", "parameters"} <= set(manifest.config):
+    if manifest.kind != "maker":
         raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
-    maker = maker_of(manifest.config["maker"], manifest.config["parameters"], experiment)
-    return StoredMaker(set_name, maker, maker.load(folder), manifest)
+    asked, columns = request_of(manifest), _columns(manifest)
+    maker = maker_of(asked.kind, asked.parameters, experiment)
+    return StoredMaker(set_name, maker, maker.load(folder), manifest, columns)
+
+
+def _columns(manifest: Manifest) -> DataColumns:
+    found = manifest.config.get("columns", {})
+    if not isinstance(found, dict) or not all(
+        isinstance(found.get(name), str | None) for name in READ
+    ):
+        raise BadStore(
+            f"The {MANIFEST} of {manifest.name!r} has 'columns' that name no columns: "
+            f"{brief(found)}."
+        )
+    return DataColumns(**{name: found.get(name) for name in READ})
 
 
 def set_features_for(

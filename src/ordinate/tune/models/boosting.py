@@ -1,5 +1,6 @@
 """Boosted trees: LightGBM and XGBoost, one thread each, the same result for the same seed."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,16 @@ class LightGBM:
         """Return the probabilities of the levels that were seen."""
         return _both(fitted.predict(_floats(matrix), num_threads=1))
 
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether it is a booster for so many features and levels."""
+        import lightgbm  # noqa: PLC0415 - heavy, and optional
+
+        del sparse  # it takes either
+        if not isinstance(fitted, lightgbm.Booster) or fitted.num_feature() != features:
+            return False
+        objective = f"multiclass num_class:{seen}" if seen > 2 else "binary sigmoid:1"
+        return f"\nobjective={objective}\n" in fitted.model_to_string(num_iteration=1)
+
 
 @dataclass(frozen=True)
 class XGBoost:
@@ -73,6 +84,21 @@ class XGBoost:
 
         fitted.set_param({"nthread": 1})  # which a loaded one has forgotten
         return _both(fitted.predict(xgboost.DMatrix(_floats(matrix), nthread=1)))
+
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether it is a booster for so many features and levels."""
+        import xgboost  # noqa: PLC0415 - heavy, and optional
+
+        del sparse  # it takes either
+        if not isinstance(fitted, xgboost.Booster) or fitted.num_features() != features:
+            return False
+        learner = json.loads(fitted.save_config())["learner"]
+        count = int(learner["learner_model_param"]["num_class"])
+        wanted = _xgboost_objective(seen)
+        return (learner["objective"]["name"], count) == (
+            wanted["objective"],
+            wanted.get("num_class", 0),
+        )
 
 
 def _lightgbm_objective(count: int) -> dict[str, Any]:

@@ -27,6 +27,9 @@ class Learner(Protocol):
     def answers(self, fitted: Any, matrix: Any) -> Floats:
         """Return probabilities [N, P] of the P levels seen in fitting, or scores [N]."""
 
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether `fit` returns such a thing for so many features and levels seen."""
+
 
 @dataclass(frozen=True)
 class Kind:

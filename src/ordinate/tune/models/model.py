@@ -94,6 +94,22 @@ class Model:
         files.write_json(folder / FACTS, facts)
         return [FACTS, *saved.save(self.fitted, folder)]
 
+    def take(self, fitted: Any, folder: Path) -> None:
+        """Take up what was loaded from a folder, if it is what this kind of model makes."""
+        try:
+            right = self._learner.made(
+                fitted, features=self.width, seen=len(self.present), sparse=self.sparse
+            )
+        except (AttributeError, TypeError, ValueError, KeyError):  # it is something else
+            right = False
+        if not right:
+            raise BadStore(
+                f"{folder} does not hold a {self.kind.name} model of {self.width:,} features and "
+                f"{len(self.present)} levels, as its {FACTS} says. Tune again, or restore the "
+                "folder."
+            )
+        self.fitted = fitted
+
     # --- parts -------------------------------------------------------------------------------
 
     def _check(self, matrix: Any, levels: NDArray[Any]) -> None:
@@ -120,11 +136,14 @@ def restored(folder: Path, kinds: dict[str, Kind]) -> Model:
     facts = _facts(folder / FACTS, kinds)
     kind = kinds[facts["kind"]]
     kind.check()
-    model = Model(kind, facts["params"], size=facts["size"], seed=facts["seed"])
+    try:
+        model = Model(kind, facts["params"], size=facts["size"], seed=facts["seed"])
+    except (KeyError, TypeError, ValueError):  # parameters that the kind cannot have
+        raise _unsaid(folder / FACTS) from None
     model.present = np.array(facts["present"], np.intp)
     model.width, model.sparse = facts["features"], facts["sparse"]
     with _noted() as notes:  # of a library that has another version now
-        model.fitted = saved.load(folder)
+        model.take(saved.load(folder), folder)
     model.notes = (*facts["notes"], *notes)
     return model
 
@@ -136,11 +155,16 @@ def _facts(path: Path, kinds: dict[str, Kind]) -> dict[str, Any]:
         facts = json.loads(path.read_text("utf-8"))
         right = all(isinstance(facts[name], kind) for name, kind in shape.items())
         right = right and facts["kind"] in kinds and _on_scale(facts["present"], facts["size"])
+        right = right and facts["params"].keys() == kinds[facts["kind"]].defaults.keys()
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
-        raise BadStore(f"{path} does not say what the model is. Tune again, or restore the folder.")
+        raise _unsaid(path)
     return facts
+
+
+def _unsaid(path: Path) -> BadStore:
+    return BadStore(f"{path} does not say what the model is. Tune again, or restore the folder.")
 
 
 def _on_scale(present: list[Any], size: int) -> bool:

@@ -42,6 +42,20 @@ class Estimated:
         """Return what the fitted pipeline says of each row."""
         return self.answer(fitted, matrix)
 
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether it is a pipeline of these very steps."""
+        from sklearn.pipeline import Pipeline  # noqa: PLC0415 - heavy, and optional
+
+        steps = [*([] if sparse else _scaler(self.scaling)), ("model", self.estimator)]
+        right = type(fitted) is Pipeline and _types(fitted.steps) == _types(steps)
+        if not right or any(step.n_features_in_ != features for _, step in fitted.steps):
+            return False
+        return not hasattr(fitted, "classes_") or len(fitted.classes_) == seen
+
+
+def _types(steps: Any) -> list[tuple[str, type]]:
+    return [(name, type(step)) for name, step in steps]
+
 
 def _scaler(scaling: Scaling) -> list[tuple[str, Any]]:
     from sklearn.preprocessing import MinMaxScaler, StandardScaler  # noqa: PLC0415 - heavy
