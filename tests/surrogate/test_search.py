@@ -96,6 +96,14 @@ def test_the_unit_of_the_target_chooses_nothing(tmp_path):
     assert kinds == ["poly_ridge", "poly_ridge"]
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-17])
+def test_the_unit_of_the_target_chooses_no_trial(unit):
+    trials = [SimpleNamespace(value=unit * value) for value in (0.5, 0.2, 0.2 + 1e-16, 0.3)]
+    bench = SimpleNamespace(settings=Settings(model="svr", trials=4))
+    found = search._explored(bench, "svr", SimpleNamespace(trials=trials))
+    assert found.best is trials[1]
+
+
 def test_a_target_that_is_constant_where_it_is_learned_is_named(tmp_path):
     x, y = columns()
     split = random(smooth(), 0)

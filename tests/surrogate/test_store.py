@@ -198,11 +198,13 @@ FORGED = {
 }
 
 
-@pytest.mark.parametrize(("key", "value"), [(k, x) for k, some in FORGED.items() for x in some])
+@pytest.mark.parametrize(
+    ("key", "value"), [(k, x) for k, some in FORGED.items() for x in some], ids=str
+)
 def test_a_forged_description_is_refused_in_words(fresh, key, value):
     root, folder = fresh
     changed(folder, **{key: value})
-    with pytest.raises(BadStore, match="surrogate|normalisation"):
+    with pytest.raises(BadStore, match=r"surrogate\.json|no normalisation|no surrogate"):
         load_surrogate(root)
 
 

@@ -308,7 +308,7 @@ def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("poly_ridge", {"degree": "abc"}, "degree of poly_ridge takes a whole number from 1 to 100"),
+        ("poly_ridge", {"degree": "abc"}, "degree of poly_ridge takes a whole number"),
         ("poly_ridge", {"degree": 2.5}, "takes a whole number"),
         ("poly_ridge", {"degree": True}, "takes a whole number"),
         ("poly_ridge", {"penalty": float("nan")}, "takes a number of at least 0"),
@@ -347,7 +347,7 @@ def test_complaints_of_lightgbm_are_told_in_words(monkeypatch):
 
     model = create_model("lightgbm")
     monkeypatch.setattr(model, "_trained", complain)
-    with pytest.raises(BadOption, match="lightgbm cannot be fitted .* no such tree"):
+    with pytest.raises(BadOption, match=r"lightgbm cannot be fitted .* no such tree"):
         model.fit(*data())
 
 
@@ -358,10 +358,8 @@ def test_histogram_boosting_tells_its_learning_curve():
     assert [step for step, _ in model.curve] == [10, 20, 30]
     short = create_model("hist_boosting", {"rounds": 10, "patience": 30})
     short.fit(x[:-30], y[:-30], x[-30:], y[-30:])
-    if short.steps == 10:  # then its trees are all that step 10 has
-        error = np.sqrt(np.mean((short.predict(x[-30:]) - y[-30:]) ** 2))
-        assert model.curve[0][1] == pytest.approx(error)
-    assert short.steps == 10
+    assert short.steps == 10  # so its trees are all that step 10 has
+    assert model.curve[0][1] == pytest.approx(rmse(y[-30:], short.predict(x[-30:])))
 
 
 HIDE = """

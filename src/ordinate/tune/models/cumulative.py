@@ -16,6 +16,7 @@ Loss = Callable[[Floats, Floats, Levels, Floats], tuple[float, Floats, Floats]]
 
 FLAT = 1e-9  # largest part of a gradient at which a fit has arrived
 SETTLED = 1e-15  # relative gain of a step below which the next ones gain nothing
+MOST_ROWS = 2_000  # of which it is quick to find all products and their directions
 WIDEST = 30.0  # |log gap| of neighbouring thresholds: e^30 apart is infinitely far
 
 
@@ -123,7 +124,7 @@ def narrowed(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
     them. U and S come from the small matrix X X'.
     """
     rows, columns = matrix.shape
-    if columns <= rows:
+    if columns <= rows or rows > MOST_ROWS:
         return matrix, lambda coefficients: coefficients
     products = matrix @ matrix.T
     dense = products if isinstance(products, np.ndarray) else products.toarray()
