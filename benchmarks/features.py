@@ -32,14 +32,14 @@ from ordinate.evaluate.boards import Board, Boards, Comparing, settled
 from ordinate.metrics import find
 from ordinate.scale.encode import Groups
 from ordinate.summary import Panel
-from ordinate.tune.cross import assembled
-from ordinate.tune.cross import folds as inner_folds
-from ordinate.tune.decision import Plan
 from ordinate.tune.features import Items, Maker
 from ordinate.tune.features.embeddings import Embeddings
 from ordinate.tune.features.lexical import Lexical
 from ordinate.tune.features.tfidf import Tfidf
 from ordinate.tune.models import create
+from ordinate.tune.trial.cross import assembled
+from ordinate.tune.trial.cross import folds as inner_folds
+from ordinate.tune.trial.decision import Plan
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

@@ -31,15 +31,15 @@ from ordinate.runs.experiment import Experiment
 from ordinate.runs.workers import Workers
 from ordinate.scale.encode import Groups
 from ordinate.summary import Panel
-from ordinate.tune.bench import Bench
-from ordinate.tune.choice import Choice, choose
-from ordinate.tune.decision import Plan
+from ordinate.tune.choose.choice import Choice, choose
+from ordinate.tune.choose.finalists import Contender
 from ordinate.tune.features import make
 from ordinate.tune.features.lexical import Lexical
 from ordinate.tune.features.tfidf import Tfidf
-from ordinate.tune.finalists import Contender
-from ordinate.tune.settings import Settings
-from ordinate.tune.training import Training
+from ordinate.tune.trial.bench import Bench
+from ordinate.tune.trial.decision import Plan
+from ordinate.tune.trial.settings import Settings
+from ordinate.tune.trial.training import Training
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

@@ -113,9 +113,9 @@ def models_of(root: Path) -> dict[str, bytes]:
 def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
     """Tune in a process of its own, and log each trial before it is made."""
     from ordinate.runs.experiment import Experiment
-    from ordinate.tune import search
-    from ordinate.tune.settings import Settings
-    from ordinate.tune.tuning import tune
+    from ordinate.tune.choose import search
+    from ordinate.tune.choose.tuning import tune
+    from ordinate.tune.trial.settings import Settings
 
     begun = search._begun
 

@@ -11,9 +11,9 @@ from ordinate.runs.dataset import DataColumns
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.files import digest, replacing_folder, write_json
 from ordinate.runs.manifest import Manifest
-from ordinate.tune.decision import Decision, Plan
 from ordinate.tune.features.making import made_by
 from ordinate.tune.models import create
+from ordinate.tune.trial.decision import Decision, Plan
 
 
 def save_model(
@@ -56,7 +56,7 @@ def save_vote(
     columns: DataColumns | None = None,
 ) -> str:
     """Save a vote of saved models; return its name."""
-    from ordinate.tune.predict import load_tuned
+    from ordinate.tune.apply.predict import load_tuned
 
     experiment = Experiment.open(root, columns=columns)
     scale = experiment.scale()

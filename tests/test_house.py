@@ -27,7 +27,8 @@ def _build():
 
 
 def _words(text: str) -> list[str]:
-    return text.split()
+    """Return words, hashes without their digits: these change with the last digit of a feature."""
+    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", text)).split()
 
 
 def test_the_architecture_lists_every_module():

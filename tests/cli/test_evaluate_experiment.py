@@ -12,7 +12,7 @@ from command import run
 from experiments import lay_out
 from ordinate import evaluate
 from ordinate.runs.experiment import Experiment
-from ordinate.tune.predict import load_all
+from ordinate.tune.apply.predict import load_all
 from saved_models import save_model
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")

@@ -16,7 +16,7 @@ from ordinate import compare
 from ordinate.cli.main import parser
 from ordinate.cli.rank import EXAMPLES
 from ordinate.runs.experiment import Experiment
-from ordinate.tune.predict import load_all
+from ordinate.tune.apply.predict import load_all
 from saved_models import save_model
 
 QUICK = ("--draws", "200")

@@ -16,8 +16,8 @@ from ordinate.cli.tune import EXAMPLES
 from ordinate.report import render
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.lock import locked
-from ordinate.tune.settings import Settings
-from ordinate.tune.tuning import tune
+from ordinate.tune.choose.tuning import tune
+from ordinate.tune.trial.settings import Settings
 
 QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
 

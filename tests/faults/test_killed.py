@@ -14,7 +14,12 @@ import pytest
 from experiments import lay_out, models_of, results_of, run_logged
 
 SETTINGS = {"models": "logistic,threshold", "stage2_trials": 10, "folds": 3, "top_k": 2}
-PRELOADED = ["ordinate.tune.tuning", "ordinate.tune.models", "optuna", "sklearn.linear_model"]
+PRELOADED = [
+    "ordinate.tune.choose.tuning",
+    "ordinate.tune.models",
+    "optuna",
+    "sklearn.linear_model",
+]
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +109,9 @@ def test_ten_kills_at_random_moments_change_nothing(processes, tmp_path, jobs):
 
 def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(tmp_path, monkeypatch):
     from ordinate.runs.experiment import Experiment
-    from ordinate.tune import store
-    from ordinate.tune.settings import Settings
-    from ordinate.tune.tuning import tune
+    from ordinate.tune.choose import store
+    from ordinate.tune.choose.tuning import tune
+    from ordinate.tune.trial.settings import Settings
 
     class Killed(BaseException):
         pass

@@ -14,7 +14,7 @@ import pytest
 import worker_tasks
 from ordinate.errors import BadOption, OrdinateError
 from ordinate.runs.workers import Workers
-from ordinate.tune.cross import Candidate, Data, fit_fold, fold_tasks, folds
+from ordinate.tune.trial.cross import Candidate, Data, fit_fold, fold_tasks, folds
 
 KINDS = ("logistic", "lightgbm", "threshold")
 

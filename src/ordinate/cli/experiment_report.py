@@ -9,7 +9,7 @@ from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.inference import Intervals
-    from ordinate.tune.overview import Overview
+    from ordinate.tune.apply.overview import Overview
 
 # What says something of files, and of a single system.
 OF_FILES = (
@@ -78,9 +78,9 @@ def _overview(options: argparse.Namespace, how: "Intervals | None") -> "Overview
     from ordinate.cli.progress import ticking
     from ordinate.evaluate import by_kind, chosen, needs_probabilities
     from ordinate.scale import Scale
-    from ordinate.tune.contests import Entering, chosen_tests, one_scale
-    from ordinate.tune.overview import SHOWN, Overview
-    from ordinate.tune.predict import load_all
+    from ordinate.tune.apply.contests import Entering, chosen_tests, one_scale
+    from ordinate.tune.apply.overview import SHOWN, Overview
+    from ordinate.tune.apply.predict import load_all
 
     of_labels, of_probabilities = by_kind(options.metrics)
     if needs_probabilities(of_probabilities):

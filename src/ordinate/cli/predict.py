@@ -10,8 +10,8 @@ from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.runs.experiment import Experiment
-    from ordinate.tune.predict import Tuned
-    from ordinate.tune.predicting import Sought
+    from ordinate.tune.apply.predict import Tuned
+    from ordinate.tune.apply.predicting import Sought
 
 EXAMPLES = """examples:
   ordinate predict -e study
@@ -69,8 +69,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
     from ordinate.report import render
-    from ordinate.tune.predict import load_tuned
-    from ordinate.tune.predictions import checked_suffix
+    from ordinate.tune.apply.predict import load_tuned
+    from ordinate.tune.apply.predictions import checked_suffix
 
     if options.output is not None:
         checked_suffix(options.output)
@@ -79,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     _same_scale(options, model)
     stems = _stems(options, experiment)
     if stems and options.output is None:
-        from ordinate.tune.predicting import predict_into
+        from ordinate.tune.apply.predicting import predict_into
 
         result = predict_into(experiment, model, stems, force=options.force)
         sys.stdout.write(render(result, options.format))
@@ -102,7 +102,7 @@ def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment that are asked for; none where others are."""
     from pathlib import Path
 
-    from ordinate.tune.contests import chosen_tests
+    from ordinate.tune.apply.contests import chosen_tests
 
     if options.features is not None:
         return []
@@ -123,7 +123,7 @@ def _write(
 ) -> None:
     from ordinate.cli.output import keep_apart, replacing
     from ordinate.report import flat, render
-    from ordinate.tune.predicting import Predicting, predicted
+    from ordinate.tune.apply.predicting import Predicting, predicted
 
     keep_apart([options.data], [options.output])
     with replacing(options.output, force=options.force) as out:
@@ -141,7 +141,7 @@ def _write(
 def _sought(
     options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
 ) -> "Sought":
-    from ordinate.tune.predicting import of_data, of_experiment, of_features
+    from ordinate.tune.apply.predicting import of_data, of_experiment, of_features
 
     if stems:
         return of_experiment(experiment, model, stems[0])

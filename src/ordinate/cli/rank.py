@@ -10,7 +10,7 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.evaluate.boards import Comparing
     from ordinate.metrics import Metric
-    from ordinate.tune.ranking import Ranking
+    from ordinate.tune.apply.ranking import Ranking
 
 EXAMPLES = """examples:
   ordinate rank -e study --by cem_ord
@@ -91,10 +91,10 @@ def _ranking(options: argparse.Namespace) -> "Ranking":
     from ordinate.cli.progress import ticking
     from ordinate.data.answers import AnswerColumns
     from ordinate.scale import Scale
-    from ordinate.tune.contests import Entering, chosen_tests, one_scale
-    from ordinate.tune.external import read_externals
-    from ordinate.tune.predict import load_all, model_names
-    from ordinate.tune.ranking import Ranking
+    from ordinate.tune.apply.contests import Entering, chosen_tests, one_scale
+    from ordinate.tune.apply.external import read_externals
+    from ordinate.tune.apply.predict import load_all, model_names
+    from ordinate.tune.apply.ranking import Ranking
 
     metric, how = _metric(options.by), _how(options)
     experiment = opened(options)

@@ -8,7 +8,7 @@ from ordinate.cli.options import FORMATS, Help, add_output, add_own, load, names
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.tune.settings import Settings
+    from ordinate.tune.trial.settings import Settings
 
 EXAMPLES = """examples:
   ordinate tune -e study --metric quadratic_kappa
@@ -186,7 +186,7 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 def _settings(asked: dict[str, Any]) -> "Settings":
     from dataclasses import fields
 
-    from ordinate.tune.settings import Settings
+    from ordinate.tune.trial.settings import Settings
 
     return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
 
@@ -194,8 +194,8 @@ def _settings(asked: dict[str, Any]) -> "Settings":
 def _result(asked: dict[str, Any], settings: "Settings") -> Any:
     from ordinate.cli.config import command, written
     from ordinate.cli.progress import telling
-    from ordinate.tune.dry_run import dry_run
-    from ordinate.tune.tuning import tune
+    from ordinate.tune.choose.dry_run import dry_run
+    from ordinate.tune.choose.tuning import tune
 
     experiment = opened(argparse.Namespace(**dict.fromkeys(RUN) | asked))
     scale = asked.get("scale")

@@ -10,14 +10,14 @@ from ordinate.errors import BadInput, BadStore
 from ordinate.runs.dataset import DataColumns
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.manifest import Manifest
+from ordinate.tune.apply.predict import load_tuned
+from ordinate.tune.apply.predicting import of_data, of_experiment, of_features, predicted
+from ordinate.tune.choose.tuning import tune
 from ordinate.tune.features import make, making, stored_maker
 from ordinate.tune.features.concat import Concat
 from ordinate.tune.features.making import made_by, maker_manifest
 from ordinate.tune.features.tfidf import Tfidf
-from ordinate.tune.predict import load_tuned
-from ordinate.tune.predicting import of_data, of_experiment, of_features, predicted
-from ordinate.tune.settings import Settings
-from ordinate.tune.tuning import tune
+from ordinate.tune.trial.settings import Settings
 from saved_models import save_model, save_vote
 
 LEVELS = ("A1", "A2", "B1")

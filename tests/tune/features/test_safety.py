@@ -13,12 +13,12 @@ from ordinate.errors import BadInput, BadStore, Busy
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.feature_files import read_stored
 from ordinate.runs.lock import locked
+from ordinate.tune.apply.predicting import of_data, of_features
 from ordinate.tune.features import listed, make, making, stored_maker
 from ordinate.tune.features.concat import Concat
 from ordinate.tune.features.maker import whole_path
 from ordinate.tune.features.store import Batches, write_features
 from ordinate.tune.features.tfidf import Tfidf
-from ordinate.tune.predicting import of_data, of_features
 
 MAKER = Tfidf(min_df=1)
 LONG = "x" * 5_000

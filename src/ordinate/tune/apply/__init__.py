@@ -1,0 +1,1 @@
+"""What saved models are for: predictions, evaluations and rankings, with others beside them."""

@@ -1,0 +1,1 @@
+"""The run: screening, search, vote, nested estimate, saving, testing, reporting."""

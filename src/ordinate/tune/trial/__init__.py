@@ -1,0 +1,1 @@
+"""How one candidate is tried and judged: settings, data, folds, decisions."""
