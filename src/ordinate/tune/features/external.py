@@ -16,7 +16,7 @@ from ordinate.data.matrix import column_names, read_matrix
 from ordinate.errors import BadInput, BadOption, BadStore, BadValues, brief, suggest
 from ordinate.runs.dataset import USUAL, Dataset, stem_of
 from ordinate.tune.features.leaks import WHAT, role_in
-from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, slug
+from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, slug, whole_path
 
 if TYPE_CHECKING:
     from ordinate.runs.experiment import Experiment
@@ -43,7 +43,7 @@ class External(Maker):
 
     def __post_init__(self) -> None:
         """Keep the whole path, for the command may be given elsewhere."""
-        object.__setattr__(self, "path", str(Path(self.path).expanduser().absolute()))
+        object.__setattr__(self, "path", whole_path(self.path))
 
     @property
     def title(self) -> str:

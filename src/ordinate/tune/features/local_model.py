@@ -12,6 +12,7 @@ from pathlib import Path
 from ordinate.errors import BadInput, BadStore, OrdinateError, brief
 from ordinate.runs.files import sha256
 from ordinate.tune.features.extras import library
+from ordinate.tune.features.maker import whole_path
 
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS = "*.safetensors"
@@ -28,9 +29,9 @@ def named(model: str) -> str:
     """
     package = model.replace("-", "_")
     plain = PACKAGE.fullmatch(package) is not None
-    if plain and (_carried(package) is not None or not Path(model).is_dir()):
+    if plain and (_carried(package) is not None or not Path(whole_path(model)).is_dir()):
         return package
-    return str(Path(model).expanduser().absolute())
+    return whole_path(model)
 
 
 class LocalModel:

@@ -13,7 +13,7 @@ from ordinate.errors import BadInput, BadOption
 from ordinate.tune.features.embeddings import model_slug
 from ordinate.tune.features.extras import library
 from ordinate.tune.features.local_model import CONFIG, LocalModel
-from ordinate.tune.features.maker import Fitted, Items, Maker, Tick
+from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, whole_path
 from ordinate.tune.features.windows import Span, batches, spans
 from ordinate.tune.features.words import letters_in
 
@@ -54,7 +54,7 @@ class Perplexity(Maker):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
-        object.__setattr__(self, "model", str(Path(self.model).expanduser().absolute()))
+        object.__setattr__(self, "model", whole_path(self.model))
         if self.window < 2:
             raise BadOption(f"A window has 2 tokens or more, not {self.window}.")
         if self.stride is not None and not 1 <= self.stride < self.window:
