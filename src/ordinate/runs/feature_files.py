@@ -112,7 +112,7 @@ def _dense(
     read = read_matrix(str(path), names, by)
     ids = _ids_beside(path, len(read.matrix))
     if read.ids is not None:
-        ids = _checked_ids(path, read.ids)
+        ids = checked_ids(path, read.ids)
     return Stored(path, read.matrix, names, ids, beside is not None)
 
 
@@ -285,10 +285,11 @@ def _ids_beside(path: Path, n: int) -> tuple[str, ...] | None:
         raise BadInput(f"{file} has to have the header 'id', and begins with {brief(header)}.")
     if len(lines) != n:
         raise BadInput(f"{path} has {n:,} rows, and {file} has {len(lines):,} ids.")
-    return _checked_ids(file, lines)
+    return checked_ids(file, lines)
 
 
-def _checked_ids(path: Path, ids: Sequence[str | None]) -> tuple[str, ...]:
+def checked_ids(path: Path, ids: Sequence[str | None]) -> tuple[str, ...]:
+    """Return ids, of which each row has one, and no two the same."""
     seen: dict[str, int] = {}
     for row, one in enumerate(ids, start=1):
         if not one:

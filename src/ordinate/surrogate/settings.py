@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ordinate.decide.conformal import check_alpha
 from ordinate.errors import BadOption, brief, suggest
+from ordinate.runs.flags import among, number, whole
 
 Choosing = Literal["auto", "always", "never"]
 End = Literal["high", "low"]
@@ -67,7 +68,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        _among("preset", self.preset, tuple(PRESETS))
+        among("preset", self.preset, tuple(PRESETS))
         named, kinds, missing = _kinds(self.model, PRESETS[self.preset])
         object.__setattr__(self, "model", named)
         object.__setattr__(self, "kinds", kinds)
@@ -78,17 +79,17 @@ class Settings:
         for name, least in (("trials", 1), ("folds", 0), ("epochs", 1)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(preset, name))
-            _whole(name, getattr(self, name), least)
+            whole(name, getattr(self, name), least)
         if self.folds == 1:
             raise BadOption("--folds takes 2 or more, or 0 to judge by the validation part alone.")
-        _whole("jobs", self.jobs, 1)
-        _whole("seed", self.seed, 0)
+        whole("jobs", self.jobs, 1)
+        whole("seed", self.seed, 0)
         for name in ("blend", "lattice"):
-            _among(name, getattr(self, name), get_args(Choosing))
-        _among("shift_end", self.shift_end, get_args(End))
-        _among("device", self.device, get_args(Device))
-        _number("shift_share", self.shift_share, 0.0, 0.5)
-        _number("timeout", self.timeout, 0.0, math.inf)
+            among(name, getattr(self, name), get_args(Choosing))
+        among("shift_end", self.shift_end, get_args(End))
+        among("device", self.device, get_args(Device))
+        number("shift_share", self.shift_share, 0.0, 0.5)
+        number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
         if unknown := sorted(set(self.fixed) - set(self.kinds)):
             raise BadOption(
@@ -96,14 +97,14 @@ class Settings:
             )
         if self.blend == "always" and len(self.kinds) < 2:
             raise BadOption("A blend takes two kinds of models or more. Name them in --model.")
-        object.__setattr__(self, "fixed", {k: self._whole(k, x) for k, x in self.fixed.items()})
+        object.__setattr__(self, "fixed", {k: self._completed(k, x) for k, x in self.fixed.items()})
         if self.device != "cpu":
             self._check_device()
 
     kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
     missing: tuple[str, ...] = field(init=False, repr=False, compare=False)  # not installed
 
-    def _whole(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _completed(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
         from ordinate.surrogate.models import create_model  # noqa: PLC0415 - heavy
 
@@ -178,31 +179,3 @@ def _kinds(
     if not there:
         kind_of(preset.kinds[0]).check()  # which says what to install
     return AUTO, there, tuple(kind for kind in preset.kinds if kind not in there)
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        what = f"a whole number of at least {least}"
-        raise BadOption(f"{_flag(name)} takes {what}, not {brief(value)}.")
-
-
-def _number(name: str, value: Any, least: float, most: float) -> None:
-    if value is None:
-        return
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and least <= value <= most):
-        limits = f" of {least:g} to {most:g}" if math.isfinite(most) else f" of at least {least:g}"
-        raise BadOption(f"{_flag(name)} takes a finite number{limits}, not {brief(value)}.")
-
-
-def _among(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        near = suggest(str(value), list(choices))
-        raise BadOption(
-            f"{_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
-            f"{brief(value)}.{near}"
-        )

@@ -13,9 +13,10 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVR
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
+from ordinate.runs.workers import one_thread
 from ordinate.surrogate.models import KINDS, available, create_model, kernels, kind_of
 from ordinate.surrogate.models.expansion import kernel
-from ordinate.surrogate.models.model import one_thread, rmse
+from ordinate.surrogate.models.model import rmse
 from ordinate.surrogate.models.trees import BoostedTrees
 from surrogates import write
 

@@ -2,10 +2,8 @@
 
 import json
 import math
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -26,6 +24,8 @@ from ordinate.errors import (
     suggest,
 )
 from ordinate.runs import files, saved
+from ordinate.runs.noted import noted
+from ordinate.runs.workers import one_thread
 
 Floats = NDArray[np.float64]
 LARGEST = 1e300  # beyond which no parameter makes sense
@@ -119,7 +119,7 @@ class Model(ABC):
             validation = _pair(x_val, y_val, "validation")
             _same_width(x.shape[1], validation[0])
         self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
-        with _noted() as notes, one_thread():
+        with noted() as notes, one_thread():
             self.fitted = self._fitted(x, y, validation, self._ticking(tick))
         self.notes = tuple(notes)
         return self
@@ -146,7 +146,7 @@ class Model(ABC):
         _same_width(self.width, rows)
         if not len(rows):
             return np.empty(0)
-        with _noted(), one_thread():
+        with noted(), one_thread():
             return np.asarray(self._predict(self.fitted, rows), np.float64).reshape(len(rows))
 
     def save(self, folder: Path) -> list[str]:
@@ -167,7 +167,7 @@ class Model(ABC):
     def restore(self, folder: Path, facts: Mapping[str, Any]) -> Self:
         """Take up what was fitted from a folder."""
         self.width, self.steps = facts["features"], facts["steps"]
-        with _noted() as notes:  # of a library that has another version now
+        with noted() as notes:  # of a library that has another version now
             fitted = self._load(folder)
         try:
             sound = self._sound(fitted) and self._answers(fitted)
@@ -187,7 +187,7 @@ class Model(ABC):
 
     def _answers(self, fitted: Any) -> bool:
         """Tell whether what was loaded can be asked at all."""
-        with _noted(), one_thread():
+        with noted(), one_thread():
             found = np.asarray(self._predict(fitted, np.zeros((1, self.width or 0))), np.float64)
         return found.shape == (1,) and bool(np.isfinite(found).all())
 
@@ -276,23 +276,3 @@ def _same_width(width: int, rows: Floats) -> None:
             f"The model was fitted to {width:,} features, and these rows have the shape "
             f"{rows.shape}. Pass the columns of the training data, in their order."
         )
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Keep sums in one order: threads would add in another, and change last digits."""
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
-
-    with threadpool_limits(1):
-        yield
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Collect warnings as notes, each once."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    found = (printable(str(each.message)).strip() for each in caught)
-    notes.extend(dict.fromkeys(found))

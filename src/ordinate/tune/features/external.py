@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ordinate.data.matrix import column_names, read_matrix
 from ordinate.errors import BadInput, BadOption, BadStore, BadValues, brief, suggest
 from ordinate.runs.dataset import USUAL, Dataset, stem_of
+from ordinate.runs.feature_files import checked_ids
 from ordinate.tune.features.leaks import WHAT, role_in
 from ordinate.tune.features.maker import Fitted, Items, Maker, Tick, slug, whole_path
 
@@ -261,7 +262,7 @@ def _table(path: Path, names: tuple[str, ...], by: str | None) -> _Table:
             f"{problem} All features have to be numbers: mend {which}, or leave what is no feature "
             f"out: {_dropping(*odd[:SHOWN])}"
         ) from None
-    return _Table(path, read.matrix, by, None if read.ids is None else _distinct(path, read.ids))
+    return _Table(path, read.matrix, by, None if read.ids is None else checked_ids(path, read.ids))
 
 
 def _no_numbers(path: Path, names: tuple[str, ...]) -> list[str]:
@@ -276,19 +277,6 @@ def _no_numbers(path: Path, names: tuple[str, ...]) -> list[str]:
     half = len(names) // 2
     found = _no_numbers(path, names[:half])
     return found if len(found) > SHOWN else found + _no_numbers(path, names[half:])
-
-
-def _distinct(path: Path, ids: Sequence[str | None]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
-    for row, one in enumerate(ids, start=1):
-        if not one:
-            raise BadInput(f"{path}: row {row} has no id.")
-        if one in seen:
-            raise BadInput(
-                f"{path}: the id {brief(one)} stands in row {seen[one]} and in row {row}."
-            )
-        seen[one] = row
-    return tuple(seen)
 
 
 def _dropping(*names: str | None) -> str:

@@ -1,18 +1,17 @@
 """One model on the full scale: fitted to features and levels, asked, saved and loaded."""
 
 import json
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale, printable
+from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
 from ordinate.runs import files, saved
 from ordinate.runs.manifest import Manifest
+from ordinate.runs.noted import noted
+from ordinate.runs.workers import one_thread
 from ordinate.tune.models.learner import Floats, Kind
 
 FACTS = "model.json"
@@ -57,7 +56,7 @@ class Model:
             )
         targets = codes if self.kind.gives == "probabilities" else levels.astype(float)
         self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
-        with _noted() as notes, _one_thread():
+        with noted() as notes, one_thread():
             self.fitted = self._learner.fit(_tidy(matrix, sparse=self.sparse), targets, weights)
         self.notes = tuple(notes)
         return self
@@ -73,7 +72,7 @@ class Model:
             )
         if not matrix.shape[0]:
             return np.empty((0, self.size)) if self.kind.gives == "probabilities" else np.empty(0)
-        with _noted(), _one_thread():
+        with noted(), one_thread():
             given = self._learner.answers(self.fitted, _tidy(matrix, sparse=self.sparse))
         return self._spread(given) if self.kind.gives == "probabilities" else np.asarray(given)
 
@@ -142,7 +141,7 @@ def restored(folder: Path, kinds: dict[str, Kind]) -> Model:
         raise _unsaid(folder / FACTS) from None
     model.present = np.array(facts["present"], np.intp)
     model.width, model.sparse = facts["features"], facts["sparse"]
-    with _noted() as notes:  # of a library that has another version now
+    with noted() as notes:  # of a library that has another version now
         model.take(saved.load(folder), folder)
     model.notes = (*facts["notes"], *notes)
     return model
@@ -192,23 +191,3 @@ def _tidy(matrix: Any, *, sparse: bool) -> Any:
         stored = stored.copy()
         stored.eliminate_zeros()
     return stored
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep sums in one order: threads would add in another, and change last digits."""
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415 - comes with scikit-learn
-
-    with threadpool_limits(1):
-        yield
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Collect warnings as notes, each once."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    found = (printable(str(each.message)).strip() for each in caught)
-    notes.extend(dict.fromkeys(found))

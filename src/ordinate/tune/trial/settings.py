@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from ordinate.errors import BadOption, brief, suggest
 from ordinate.metrics import Metric, find, split_expressions
+from ordinate.runs.flags import among, number, whole
 from ordinate.tune.trial.decision import Decode, check_metric
 from ordinate.tune.trial.weights import STRATEGIES, Strategy
 
@@ -49,14 +50,14 @@ class Settings:
         object.__setattr__(self, "train", tuple(self.train))
         object.__setattr__(self, "metric", _metric(self.metric).expression)
         for name, least in (("top_k", 1), ("folds", 2), ("stage2_trials", 1), ("jobs", 1)):
-            _whole(name, getattr(self, name), least)
-        _whole("seed", self.seed, 0)
-        _among("weight_strategy", self.weight_strategy, STRATEGIES)
-        _among("decode", self.decode, get_args(Decode))
-        _number("weight_alpha", self.weight_alpha, 0.0, 1.0)
-        _number("early_discard_threshold", self.early_discard_threshold, -math.inf, math.inf)
-        _number("early_discard_percentile", self.early_discard_percentile, 0.0, 100.0)
-        _number("timeout", self.timeout, 0.0, math.inf)
+            whole(name, getattr(self, name), least)
+        whole("seed", self.seed, 0)
+        among("weight_strategy", self.weight_strategy, STRATEGIES)
+        among("decode", self.decode, get_args(Decode))
+        number("weight_alpha", self.weight_alpha, 0.0, 1.0)
+        number("early_discard_threshold", self.early_discard_threshold, -math.inf, math.inf)
+        number("early_discard_percentile", self.early_discard_percentile, 0.0, 100.0)
+        number("timeout", self.timeout, 0.0, math.inf)
 
     @cached_property
     def measure(self) -> Metric:
@@ -134,32 +135,3 @@ def _models(wanted: Any) -> tuple[str, ...]:
     if not models:
         raise BadOption(f"--models names no model. Known: {', '.join(known)}.")
     return models
-
-
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        what = f"a whole number of at least {least}"
-        raise BadOption(f"{_flag(name)} takes {what}, not {brief(value)}.")
-
-
-def _number(name: str, value: Any, least: float, most: float) -> None:
-    if value is None:
-        return
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and least <= value <= most):
-        limits = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
-        limits = limits or (f" of at least {least:g}" if math.isfinite(least) else "")
-        raise BadOption(f"{_flag(name)} takes a finite number{limits}, not {brief(value)}.")
-
-
-def _among(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        near = suggest(str(value), list(choices))
-        raise BadOption(
-            f"{_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
-            f"{brief(value)}.{near}"
-        )
