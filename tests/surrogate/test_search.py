@@ -368,9 +368,8 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
     from ordinate.surrogate.lattice import _gains
 
     def gains(signs, groups=None):
-        """Judge squared errors of 4 that are 4 + 1 or 4 - 1 for a model that is not told."""
-        bench = SimpleNamespace(targets=np.zeros(len(signs)), groups=groups)
-        return _gains(bench, np.sqrt(4.0 + signs), np.full(len(signs), 2.0))
+        """Judge errors of 4 that are 4 + 1 or 4 - 1 for a model that is not told."""
+        return _gains(SimpleNamespace(groups=groups), 4.0 + signs, np.full(len(signs), 4.0))
 
     signs = np.where(np.arange(400) % 2 == 0, 1.0, -1.0)
     signs[1] = 1.0  # told is better, by 2 in all, and the standard error of that is 20
@@ -403,6 +402,15 @@ def test_predictions_say_that_a_lattice_is_used(tmp_path):
 def test_nothing_is_told_where_there_is_no_lattice(tmp_path):
     result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
     assert not result.notes
+
+
+def test_what_is_to_be_known_of_a_model_stands_in_the_report(tmp_path):
+    x, y = columns(200)
+    y[:3] -= 30.0  # rows that nobody can predict
+    table = make_table(x, y, target_name="y")
+    result = tune(table, tmp_path, Settings(model="gp", trials=1, folds=2))
+    (note,) = result.notes
+    assert note.startswith("gp: 2 of 180 training rows are left out")
 
 
 # --- time ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from ordinate.surrogate.splits import Split, k_fold
 
 Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
 
-FORM = 2  # of what is kept between runs: raise it when the same settings give other numbers
+FORM = 3  # of what is kept between runs: raise it when the same settings give other numbers
 ENOUGH = 50  # validation rows, or groups of them: fewer are no measure of intervals
 STOPPING = 0.1  # of the rows of a fit, by which it stops early
 

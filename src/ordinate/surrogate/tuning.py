@@ -67,6 +67,7 @@ def tune(
         choice = choose(bench, clock)
         searched, blend, winner = _saved(bench, choice, run, command)
         notes = [*([told.note(unit)] if told else []), *_notes(choice, asked)]
+        notes += _of_models(bench, searched)
         found = Tuning(run, asked, _source(bench), searched, blend, winner, (), tuple(notes))
         found = replace(found, tests=tuple(_tests(bench, found)))
         _written(bench, found, command, config)
@@ -193,6 +194,14 @@ def _notes(choice: Choice, asked: Settings) -> Iterator[str]:
             f"Not installed, so not tried: {', '.join(asked.missing)}. "
             "pip install 'ordinate[surrogate]'"
         )
+
+
+def _of_models(bench: Bench, searched: tuple[Searched, ...]) -> Iterator[str]:
+    """Yield what is to be known of the saved models, such as rows that one was not fitted on."""
+    for one in searched:
+        if one.best is not None:
+            ((model, _),) = load_surrogate(bench.root, one.best.name).models
+            yield from (f"{one.kind}: {note}" for note in model.notes)
 
 
 # --- what is saved -------------------------------------------------------------------------------

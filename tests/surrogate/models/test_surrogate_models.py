@@ -14,7 +14,7 @@ from sklearn.svm import SVR
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
 from ordinate.runs.workers import one_thread
-from ordinate.surrogate.models import KINDS, available, create_model, kernels, kind_of
+from ordinate.surrogate.models import KINDS, available, create_model, kernels, kind_of, trimming
 from ordinate.surrogate.models.expansion import kernel
 from ordinate.surrogate.models.model import rmse
 from ordinate.surrogate.models.trees import BoostedTrees
@@ -263,6 +263,68 @@ def test_a_gaussian_process_predicts_as_the_library_does():
     peer = GaussianProcessRegressor(shape, alpha=noise, optimizer=None).fit(x, y - y.mean())
     assert np.allclose(own.predict(new), peer.predict(new) + y.mean(), atol=1e-6)
     assert own.fitted.lengths[2] > own.fitted.lengths[0]  # the first feature matters most
+
+
+def process(n=60):
+    """Return a kernel with noise, its lower factor, and targets of which three are failed."""
+    x, y = data(n)
+    y[[3, 17, 40]] += [6.0, -7.0, 8.0]
+    whole = kernel("rbf", x, x, np.ones(3)) + 0.05 * np.eye(n)
+    return whole, np.linalg.cholesky(whole), y
+
+
+def alone(whole, y, row, rest):
+    """Return the error of a row that the rest predicts, in its standard deviations."""
+    own = np.linalg.solve(whole[np.ix_(rest, rest)], whole[rest, row])
+    return abs(y[row] - own @ y[rest]) / np.sqrt(whole[row, row] - whole[row, rest] @ own)
+
+
+def test_trimming_leaves_out_the_worst_row_again_and_again():
+    whole, factor, y = process()
+    rest = np.arange(len(y))
+    while True:  # as it is defined: every fit is made anew
+        errors = np.array([alone(whole, y, row, rest[rest != row]) for row in rest])
+        if errors.max() <= 6.0 * trimming.NORMAL * np.median(errors):
+            break
+        rest = np.delete(rest, errors.argmax())
+    weights, kept = trimming.trimmed(factor, y, 6.0)
+    assert np.flatnonzero(kept).tolist() == rest.tolist()
+    assert np.flatnonzero(~kept).tolist() == [3, 17, 40]
+    assert weights == pytest.approx(np.linalg.solve(whole[np.ix_(rest, rest)], y[rest]), abs=1e-9)
+
+
+def test_nothing_is_trimmed_unless_asked_for():
+    whole, factor, y = process()
+    weights, kept = trimming.trimmed(factor, y, 0.0)
+    assert kept.all()
+    assert weights == pytest.approx(np.linalg.solve(whole, y), abs=1e-9)
+
+
+def failed(share):
+    """Return the data with a share of its targets far below the others, and where they are."""
+    x, y = data(400)
+    rows = np.random.default_rng(1).permutation(400)[: round(share * 400)]
+    y[rows] -= 5.0
+    return x, y, rows
+
+
+def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():
+    (x, y, rows), (_, right) = failed(0.02), data(400)
+    robust, plain = (create_model("gp", {"trim": trim}).fit(x, y) for trim in (8.0, 0.0))
+    kept = set(map(tuple, robust.fitted.centres.tolist()))
+    assert not kept & set(map(tuple, x[rows].tolist()))
+    assert 385 <= len(kept) <= 392
+    (note,) = robust.notes
+    assert note.startswith(f"{400 - len(kept)} of 400 training rows are left out of the Gaussian")
+    assert len(plain.fitted.centres) == 400
+    assert not plain.notes
+    robust_error, plain_error = (rmse(right[rows], one.predict(x[rows])) for one in (robust, plain))
+    assert robust_error < 0.5 * plain_error
+
+
+def test_rows_that_are_many_are_no_failed_ones():
+    x, y, _ = failed(0.2)
+    assert len(create_model("gp").fit(x, y).fitted.centres) == 400
 
 
 @pytest.mark.parametrize("name", ["gp", "kernel_ridge", "svr"])
