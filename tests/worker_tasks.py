@@ -4,6 +4,7 @@ import os
 import time
 
 from ordinate.errors import BadOption
+from ordinate.runs.workers import tell
 
 
 def threads_of(_kept, _task):
@@ -32,6 +33,11 @@ def unsendable(_kept, _task):
 
 def leave(_kept, code):
     os._exit(code)
+
+
+def halfway(_kept, task):
+    tell((task, "half"))
+    return task
 
 
 def say(_kept, word):

@@ -13,7 +13,7 @@ import pytest
 
 import worker_tasks
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.runs.workers import Workers
+from ordinate.runs.workers import Workers, tell
 from ordinate.tune.trial.cross import Candidate, Data, fit_fold, fold_tasks, folds
 
 KINDS = ("logistic", "lightgbm", "threshold")
@@ -203,3 +203,19 @@ def _gone(pid):
         time.sleep(0.1)
     os.kill(pid, signal.SIGKILL)
     return False
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_tasks_tell_on_their_way_is_heard(jobs):
+    heard = []
+    with Workers(jobs) as workers:
+        assert workers.map(worker_tasks.halfway, [1, 2, 3], heard.append) == [1, 2, 3]
+        assert workers.attempt(worker_tasks.halfway, [4]) == [4]  # whether anybody listens or not
+    assert sorted(heard) == [(1, "half"), (2, "half"), (3, "half")]
+
+
+def test_nobody_hears_what_is_told_outside_of_tasks():
+    tell("nothing")
+    with Workers(1) as workers, pytest.raises(BadOption):
+        workers.map(worker_tasks.only_even, [1], print)
+    tell("nothing")

@@ -428,9 +428,9 @@ def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     order = []
     make = search._make
 
-    def logged(bench, kind, batch):
+    def logged(bench, kind, batch, progress):
         order.append((kind, [one.number for one in batch.asked]))
-        make(bench, kind, batch)
+        make(bench, kind, batch, progress)
 
     monkeypatch.setattr(search, "_make", logged)
     tune(smooth(), tmp_path, Settings(**QUICK | {"trials": 6}))
@@ -522,6 +522,76 @@ def test_a_network_is_searched_and_its_members_make_a_spread(tmp_path):
     widths = result.tests[0].upper - result.tests[0].lower
     assert np.ptp(widths) > 0.0
     assert result.searched[0].trials[0].attributes["curves"]
+
+
+def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatch):
+    from ordinate.surrogate import fitting
+
+    pytest.importorskip("torch")
+    monkeypatch.setattr(fitting, "OFTEN", 0.0)
+    told = []
+    settings = Settings(model="mlp,poly_ridge", trials=1, folds=2, epochs=3)
+    tune(smooth(), tmp_path, settings, unit="kg", tell=lambda *word: told.append(word))
+    shares = [share for stage, share, _ in told if stage == "searching"]
+    assert shares == sorted(shares)
+    assert {0.0, 0.25, 0.5, 1.0} <= set(shares)  # each of two trials has two parts
+    words = [beside for _, _, beside in told]
+    assert any(re.fullmatch(r"mlp, epoch 2 of 3: RMSE [0-9.]+ kg", word) for word in words)
+    assert any(re.fullmatch(r"best RMSE [0-9.]+ kg", word) for word in words)
+    assert {stage for stage, _, _ in told} == {"searching", "saving"}
+    assert any(stage == "saving" and "epoch" in beside for stage, _, beside in told)
+
+
+class Killed(BaseException):
+    """Ends a run as a kill would."""
+
+
+def test_a_network_that_was_killed_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from ordinate.surrogate.trainer import Trainer
+
+    epochs, train = [], Trainer.train_epoch
+
+    def counted(self, part):
+        if len(epochs) == 35:
+            raise Killed
+        epochs.append(self.epoch)
+        return train(self, part)
+
+    settings = Settings(model="mlp", trials=1, folds=2, epochs=25)
+    whole = tune(smooth(), tmp_path / "whole", settings)
+    monkeypatch.setattr(Trainer, "train_epoch", counted)
+    root = tmp_path / "killed"
+    with pytest.raises(Killed):
+        tune(smooth(), root, settings)
+    assert len(list((root / "checkpoints").iterdir())) == 2  # of the first part, which is done, too
+    epochs[:] = [-1] * 36  # no more kills
+    again = tune(smooth(), root, settings)
+    assert epochs[36:][:3] == [10, 11, 12]  # of the second part; the first is not trained again
+    assert len(epochs[36:]) == 15 + 25
+    assert left_by(root) == left_by(tmp_path / "whole")
+    assert again.to_dict() == whole.to_dict()
+    assert not (root / "checkpoints").exists()
+
+
+def test_a_checkpoint_that_is_of_no_use_is_made_again(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from ordinate.surrogate.trainer import Trainer
+
+    settings, write = Settings(model="mlp", trials=1, folds=2, epochs=2), Trainer._write
+    whole = tune(smooth(), tmp_path / "whole", settings)
+
+    def killed(self, path):
+        write(self, path)
+        path.write_bytes(b"damaged")
+        raise Killed
+
+    root = tmp_path / "killed"
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_write", killed)
+        with pytest.raises(Killed):
+            tune(smooth(), root, settings)
+    assert tune(smooth(), root, settings).to_dict() == whole.to_dict()
 
 
 # --- parts ---------------------------------------------------------------------------------------

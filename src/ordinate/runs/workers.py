@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple, NoReturn, Self, cast
 from ordinate.errors import BadOption, MissingExtra, OrdinateError
 
 Function = Callable[[Mapping[str, Any], Any], Any]
+Listener = Callable[[Any], None]
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS"), "1"
@@ -30,6 +31,12 @@ ONE_THREAD = dict.fromkeys(
 # Started by a command of its own, a worker needs neither the script nor the state of its parent.
 COMMAND = "import sys; sys.path[:] = sys.argv[1:]; from ordinate.runs.workers import serve; serve()"
 PATIENCE = 5.0  # seconds that a worker has to end when it is told to
+
+
+class Told(NamedTuple):
+    """What a task says on its way."""
+
+    message: Any
 
 
 class Outcome(NamedTuple):
@@ -81,17 +88,24 @@ class Workers:
         for process in self._processes:
             process.stale.add(name)
 
-    def map(self, function: Function, tasks: Sequence[Any]) -> list[Any]:
-        """Return the results in the order of the tasks; of several errors, raise the first."""
-        outcomes = self._outcomes(function, tasks)
+    def map(
+        self, function: Function, tasks: Sequence[Any], hear: Listener | None = None
+    ) -> list[Any]:
+        """Return the results in the order of the tasks; of several errors, raise the first.
+
+        `hear` is called with whatever tasks `tell` on their way, in any order.
+        """
+        outcomes = self._outcomes(function, tasks, hear or _deaf)
         for outcome in outcomes:
             if outcome.error is not None:
                 raise outcome.error
         return [outcome.result for outcome in outcomes]
 
-    def attempt(self, function: Function, tasks: Sequence[Any]) -> list[Any]:
+    def attempt(
+        self, function: Function, tasks: Sequence[Any], hear: Listener | None = None
+    ) -> list[Any]:
         """Return the result of each task or, where it ended with one, the OrdinateError itself."""
-        outcomes = self._outcomes(function, tasks)
+        outcomes = self._outcomes(function, tasks, hear or _deaf)
         for outcome in outcomes:
             if not (outcome.error is None or isinstance(outcome.error, OrdinateError)):
                 raise outcome.error
@@ -103,18 +117,19 @@ class Workers:
             process.end()
         self._processes = []
 
-    def _outcomes(self, function: Function, tasks: Sequence[Any]) -> list[Outcome]:
+    def _outcomes(self, function: Function, tasks: Sequence[Any], hear: Listener) -> list[Outcome]:
         if self.jobs == 1:
-            return [_tried(function, self._kept, task) for task in tasks]
+            with _heard_by(hear):
+                return [_tried(function, self._kept, task) for task in tasks]
         while len(self._processes) < min(self.jobs, len(tasks)):
             self._processes.append(_Process(self._kept))
         try:
-            return self._asked(function, tasks)
+            return self._asked(function, tasks, hear)
         except BaseException:
             self._processes = []  # which have been killed
             raise
 
-    def _asked(self, function: Function, tasks: Sequence[Any]) -> list[Outcome]:
+    def _asked(self, function: Function, tasks: Sequence[Any], hear: Listener) -> list[Outcome]:
         """Let each worker take the next task when it is free; a thread waits for each of them."""
         places, taking = iter(range(len(tasks))), threading.Lock()
         found: dict[int, Outcome] = {}
@@ -126,7 +141,7 @@ class Workers:
                     place = next(places, None)
                 if place is None:
                     return
-                found[place] = process.ask(function, tasks[place])
+                found[place] = process.ask(function, tasks[place], hear)
 
         with ThreadPoolExecutor(max(1, len(self._processes))) as threads:
             try:
@@ -162,17 +177,21 @@ class _Process:
             self._send(("keep", name, kept[name]) if name in kept else ("drop", name, None))
         self.stale = set()
 
-    def ask(self, function: Function, task: Any) -> Outcome:
-        """Send a task and wait for what comes of it."""
+    def ask(self, function: Function, task: Any, hear: Listener) -> Outcome:
+        """Send a task, hear what it tells, and wait for what comes of it."""
         self._send(("run", function, task))
-        try:
-            answer = pickle.load(self._pipe("stdout"))  # noqa: S301 - a process that we started
-        except EOFError:
-            self._lost()
+        while isinstance(answer := self._answer(), Told):
+            hear(answer.message)
         result, error, trace = answer
         if error is not None and not isinstance(error, OrdinateError):
             error.add_note(f"In a worker process:\n{trace}")
         return Outcome(result, error)
+
+    def _answer(self) -> Any:
+        try:
+            return pickle.load(self._pipe("stdout"))  # noqa: S301 - a process that we started
+        except EOFError:
+            self._lost()
 
     def end(self) -> None:
         """Let it end by itself, which it does when nothing more can come."""
@@ -226,14 +245,17 @@ def serve() -> None:
     inbox: SimpleQueue[tuple[str, Any, Any]] = SimpleQueue()
     threading.Thread(target=_listen, args=(messages, inbox), daemon=True).start()
     kept: dict[str, Any] = {}
-    while True:
-        what, first, second = inbox.get()
-        if what == "keep":
-            kept[first] = second
-        elif what == "drop":
-            kept.pop(first, None)
-        else:
-            _answer(answers, Outcome(None, first) if what == "bad" else _tried(first, kept, second))
+    with _heard_by(lambda message: _answer(answers, pickle.dumps(Told(message)))):
+        while True:
+            what, first, second = inbox.get()
+            if what == "keep":
+                kept[first] = second
+            elif what == "drop":
+                kept.pop(first, None)
+            else:
+                bad = what == "bad"
+                found = Outcome(None, first) if bad else _tried(first, kept, second)
+                _answer(answers, _packed(found))
 
 
 def _listen(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> None:
@@ -249,9 +271,9 @@ def _listen(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> 
         inbox.put(message)
 
 
-def _answer(pipe: IO[bytes], outcome: Outcome) -> None:
+def _answer(pipe: IO[bytes], packed: bytes) -> None:
     try:
-        pipe.write(_packed(outcome))
+        pipe.write(packed)
         pipe.flush()
     except BrokenPipeError:
         os._exit(0)
@@ -269,6 +291,35 @@ def _packed(outcome: Outcome) -> bytes:
 
 
 # --- in either -----------------------------------------------------------------------------------
+
+
+def _deaf(message: Any) -> None:
+    """Hear nothing."""
+    del message
+
+
+_listener: Listener = _deaf
+
+
+def tell(message: Any) -> None:
+    """Tell those who wait for the result of a task how far it is; there may be nobody.
+
+    >>> with Workers(1) as workers:
+    ...     workers.map(lambda kept, task: tell(task), ["half"], hear=print)
+    half
+    [None]
+    """
+    _listener(message)
+
+
+@contextlib.contextmanager
+def _heard_by(hear: Listener) -> Iterator[None]:
+    global _listener  # noqa: PLW0603 - one task at a time runs in a process
+    before, _listener = _listener, hear
+    try:
+        yield
+    finally:
+        _listener = before
 
 
 def _tried(function: Function, kept: Mapping[str, Any], task: Any) -> Outcome:

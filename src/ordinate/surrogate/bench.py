@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.metrics import find
-from ordinate.runs.files import digest
+from ordinate.report.document import shown
+from ordinate.runs.files import digest, inside
 from ordinate.runs.workers import Workers
 from ordinate.summary.moments import Moments
 from ordinate.surrogate.data import Table
-from ordinate.surrogate.fitting import DATA, Data, Fit, Floats, Rows
+from ordinate.surrogate.fitting import DATA, Data, Fit, Floats, Rows, Step
+from ordinate.surrogate.kept import CHECKPOINTS
+from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.settings import Settings
 from ordinate.surrogate.splits import Split, k_fold
 
@@ -155,7 +158,22 @@ class Bench:
         folder: str | None = None,
     ) -> Fit:
         learned, stop = self._stopping(rows, number)
-        return Fit(*candidate, self.settings.seed, learned, stop, asked, self.lattice, folder)
+        return Fit(
+            *candidate,
+            self.settings.seed,
+            learned,
+            stop,
+            asked,
+            self.lattice,
+            folder,
+            checkpoint=self._checkpoint(candidate, number),
+        )
+
+    def _checkpoint(self, candidate: Candidate, number: int) -> str | None:
+        if not kind_of(candidate.kind).resumable:
+            return None
+        name = f"{self.name_of(candidate)}-{number}.safetensors"
+        return str(inside(self.root, CHECKPOINTS, name))
 
     def _stopping(self, rows: Rows, number: int) -> tuple[Rows, Rows]:
         """Return the rows of a fit, and those of them by which it stops early.
@@ -179,6 +197,16 @@ class Bench:
         """Return what a candidate predicts, if it is at hand."""
         made = self.made.get(candidate.kind)
         return made if made and made.params == candidate.params else None
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def in_unit(self, value: float) -> str:
+        """Return a number with the unit of the target."""
+        return f"{shown(value)} {self.unit}" if self.unit else shown(value)
+
+    def worded(self, step: Step) -> str:
+        """Say how far a fit is."""
+        return f"{step.what}: RMSE {self.in_unit(step.rmse)}"
 
     # --- names -------------------------------------------------------------------------------
 

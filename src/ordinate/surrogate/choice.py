@@ -10,7 +10,7 @@ from ordinate.evaluate.value_comparison import compare_values
 from ordinate.runs.study import rounded
 from ordinate.surrogate.bench import Bench, Candidate
 from ordinate.surrogate.blend import Blend, crossed
-from ordinate.surrogate.fitting import fit
+from ordinate.surrogate.fitting import fit, forget
 from ordinate.surrogate.search import Clock, Explored, joined, search
 from ordinate.surrogate.store import kept_made
 from ordinate.surrogate.uncertainty import Calibration, inside, spread_of
@@ -81,8 +81,9 @@ def _contender(bench: Bench, one: Explored) -> Contender | None:
     candidate = Candidate(one.kind, one.best.params)
     made = bench.remembered(candidate) or kept_made(bench, candidate)
     if made is None:
-        answers = bench.workers.map(fit, bench.tasks(candidate))
-        made = joined(bench, candidate, answers)
+        tasks = bench.tasks(candidate)
+        made = joined(bench, candidate, bench.workers.map(fit, tasks))
+        forget(tasks)
     held = Calibration(bench.targets, made.predictions, made.spread)
     return Contender(candidate, made.value, held)
 

@@ -96,6 +96,16 @@ class Ensemble:
             tuple(trainer.history),
         )
 
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """The validation RMSE by epoch, the mean over members that still learned."""
+        found = []
+        for number, row in enumerate(self.history, start=1):
+            known = [x for x in row["validation"] if x is not None]
+            if known:
+                found.append((number, float(np.mean(known))))
+        return found
+
     # --- answers -----------------------------------------------------------------------------
 
     def members(self, features: Any, *, device: str = "cpu") -> Floats:

@@ -1,22 +1,25 @@
 """One fit: what a worker is given, and what it answers for rows that the fit has not seen."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadValues
+from ordinate.errors import BadStore, BadValues
+from ordinate.runs.workers import tell
 from ordinate.surrogate.inputs import Inputs
 from ordinate.surrogate.models import Model, create_model, kind_of, load_model
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops early
-STEPS = {"rounds", "epochs"}  # parameters of kinds that learn step by step
+STEPS = {"rounds": "round", "epochs": "epoch"}  # parameters of kinds that learn step by step
 DATA = "data"  # under which name workers keep the table
+OFTEN = 0.2  # seconds from one word about a fit to the next
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,14 @@ class Fit:
     lattice: bool = False  # whether a model is told which rows lie on the lattice
     folder: str | None = None  # where to save the model
     flipped: bool = False  # whether rows are asked as if they came from the other source
+    checkpoint: str | None = None  # where a kind that is resumable keeps its state
+
+
+class Step(NamedTuple):
+    """How far a fit is: the RMSE by which it stops early, in the unit of the target."""
+
+    what: str  # such as: mlp, epoch 3 of 100
+    rmse: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +72,9 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     check_varied(data.targets[rows], "the rows of a fit")
     inputs = Inputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
     model = create_model(task.kind, dict(task.params), seed=task.seed)
-    model.fit(*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
     real = inputs.scaled.target.denormalize_errors
+    given = (*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
+    _learn(model, given, task, lambda step, x: _told(task, step, float(real(x))))
     curve = [(step, float(real(x))) for step, x in model.curve]
     if task.folder is not None:
         folder = Path(task.folder)
@@ -84,6 +96,44 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     )
 
 
+def _learn(model: Model, given: tuple[Floats, ...], task: Fit, tick: Callable[..., None]) -> None:
+    """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
+    path = None if task.checkpoint is None else Path(task.checkpoint)
+    try:
+        model.fit(*given, tick=_seldom(tick), checkpoint=path)
+    except BadStore:
+        if path is None:
+            raise
+        path.unlink(missing_ok=True)  # of other data or another version: it is made again
+        model.fit(*given, tick=_seldom(tick), checkpoint=path)
+
+
+def _seldom(tick: Callable[..., None]) -> Callable[..., None]:
+    """Return a tick that is heard now and then: a fit may take thousands of steps a second."""
+    last = [0.0]
+
+    def told(step: int, value: float) -> None:
+        now = time.monotonic()
+        if now - last[0] > OFTEN:
+            last[0] = now
+            tick(step, value)
+
+    return told
+
+
+def _told(task: Fit, step: int, rmse: float) -> None:
+    for name, word in STEPS.items():
+        if name in task.params:
+            tell(Step(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse))
+
+
+def forget(tasks: Iterable[Fit]) -> None:
+    """Remove the checkpoints of fits whose answers are kept."""
+    for task in tasks:
+        if task.checkpoint is not None:
+            Path(task.checkpoint).unlink(missing_ok=True)
+
+
 def check_varied(targets: Floats, where: str) -> None:
     """Refuse targets that are all alike: there is nothing to learn, and no scale to learn it on."""
     if not np.std(targets - targets[0]) > 0.0:
@@ -96,7 +146,7 @@ def check_varied(targets: Floats, where: str) -> None:
 
 def stops_early(kind: str) -> bool:
     """Tell whether a kind learns step by step, and needs rows by which to stop."""
-    return not STEPS.isdisjoint(kind_of(kind).defaults)
+    return not STEPS.keys().isdisjoint(kind_of(kind).defaults)
 
 
 def answered(model: Model, inputs: Inputs, features: Floats) -> tuple[Floats, Floats | None]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ordinate.errors import BadInput, BadStore, brief
 
-RUNS = "runs"
+RUNS, CHECKPOINTS = "runs", "checkpoints"
 RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
 CONFIG, TESTED = "config.toml", "test_predictions.json"
 

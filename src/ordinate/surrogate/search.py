@@ -9,17 +9,16 @@ import numpy as np
 
 from ordinate.errors import OrdinateError
 from ordinate.metrics import find
-from ordinate.report.document import shown
 from ordinate.runs.files import digest, inside
 from ordinate.runs.study import Asked, Batch, Study, rounded
 from ordinate.runs.trials import Trial
 from ordinate.summary.moments import Moments
 from ordinate.summary.normalization import Normalization
 from ordinate.surrogate.bench import Bench, Candidate, Made
-from ordinate.surrogate.fitting import Answers, Fit, Floats, fit
+from ordinate.surrogate.fitting import Answers, Fit, Floats, fit, forget
 from ordinate.surrogate.models import kind_of
+from ordinate.surrogate.progress import Progress
 
-STAGE = "searching"
 STUDIES = "studies.db"
 CAUTION = 1.25  # a trial may take so much longer than those before
 MORE_ROWS = 1.5  # a fit on all rows takes so much longer than one on all parts but one
@@ -82,14 +81,13 @@ def search(bench: Bench, clock: Clock) -> tuple[list[Explored], bool]:
     """
     asked = bench.settings
     studies = {kind: _study(bench, kind) for kind in asked.kinds}
+    progress = Progress(bench, studies)
     for kind, study in studies.items():
         first = not any(one.trials for one in studies.values())  # is made, so there is a model
-        _turn(bench, kind, study, clock, 1, forced=first)
-        _tell(bench, studies)
+        _turn(bench, kind, study, clock, 1, progress, forced=first)
     left = [kind for kind, study in studies.items() if study.trials]
     while left:
-        left = [kind for kind in left if _next(bench, kind, studies[kind], clock)]
-        _tell(bench, studies)
+        left = [kind for kind in left if _next(bench, kind, studies[kind], clock, progress)]
     found = [_explored(bench, kind, study) for kind, study in studies.items()]
     return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
 
@@ -123,27 +121,24 @@ def _explored(bench: Bench, kind: str, study: Study) -> Explored:
     return Explored(kind, trials, best)
 
 
-def _tell(bench: Bench, studies: dict[str, Study]) -> None:
-    found = {kind: study.trials for kind, study in studies.items()}
-    wanted = sum(bench.settings.wanted(kind) for kind in studies)
-    done = sum(min(len(made), bench.settings.wanted(kind)) for kind, made in found.items())
-    values = [trial.value for made in found.values() for trial in made if trial.value is not None]
-    unit = f" {bench.unit}" if bench.unit else ""
-    best = f"best RMSE {shown(min(values))}{unit}" if values else ""
-    bench.tell(STAGE, done / wanted, best)
-
-
 # --- one batch -----------------------------------------------------------------------------------
 
 
-def _next(bench: Bench, kind: str, study: Study, clock: Clock) -> bool:
+def _next(bench: Bench, kind: str, study: Study, clock: Clock, progress: Progress) -> bool:
     """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
     begun = len(study.trials) // study.batch
-    return _turn(bench, kind, study, clock, (begun + 1) * study.batch)
+    return _turn(bench, kind, study, clock, (begun + 1) * study.batch, progress)
 
 
 def _turn(
-    bench: Bench, kind: str, study: Study, clock: Clock, end: int, *, forced: bool = False
+    bench: Bench,
+    kind: str,
+    study: Study,
+    clock: Clock,
+    end: int,
+    progress: Progress,
+    *,
+    forced: bool = False,
 ) -> bool:
     """Make the trials of a kind up to a number, or as many as there is time for."""
     done = len(study.trials)
@@ -154,8 +149,9 @@ def _turn(
         return False
     started = time.monotonic()
     for batch in _batches(bench, study, kind, done + count):
-        _make(bench, kind, batch)
+        _make(bench, kind, batch, progress)
     clock.note(kind, (time.monotonic() - started) / count)
+    progress.made()
     return True
 
 
@@ -170,27 +166,31 @@ def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batc
     return study.batches(space, total, defaults=defaults)
 
 
-def _make(bench: Bench, kind: str, batch: Batch) -> None:
+def _make(bench: Bench, kind: str, batch: Batch, progress: Progress) -> None:
     live = []
     for asked in batch.asked:
         candidate = Candidate(kind, asked.params)
         live.append(_Live(asked, candidate, bench.tasks(candidate)))
-    done = 0
+    tasks, count, done = [task for trial in live for task in trial.tasks], len(live), 0
     while live and done < len(bench.parts):
         # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
         ahead = max(1, bench.workers.jobs // len(live))
         parts = range(done, min(done + ahead, len(bench.parts)))
-        live = _after_parts(bench, batch, parts, live)
+        live = _after_parts(bench, batch, parts, live, progress)
         done = parts.stop
+        progress.begun(count * done / len(bench.parts))
     for trial in live:
         _finish(bench, batch, trial)
     batch.close()
+    forget(tasks)
 
 
-def _after_parts(bench: Bench, batch: Batch, parts: range, live: list[_Live]) -> list[_Live]:
+def _after_parts(
+    bench: Bench, batch: Batch, parts: range, live: list[_Live], progress: Progress
+) -> list[_Live]:
     """Fit some parts of all trials side by side, and return those that are worth the next one."""
     tasks = [trial.tasks[part] for trial in live for part in parts]
-    found = iter(bench.workers.attempt(fit, tasks))
+    found = iter(bench.workers.attempt(fit, tasks, progress.hear))
     fitted = [(trial, [next(found) for _ in parts]) for trial in live]
     return [trial for trial, answers in fitted if _goes_on(bench, batch, trial, answers)]
 

@@ -13,7 +13,7 @@ from ordinate.runs import files
 from ordinate.runs.files import digest, replacing_folder, write_json
 from ordinate.runs.manifest import Manifest
 from ordinate.surrogate.bench import Bench, Candidate, Made
-from ordinate.surrogate.fitting import Answers, Fit, fit
+from ordinate.surrogate.fitting import Answers, Fit, fit, forget
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.uncertainty import HELD, Calibration, inside, narrowest, spread_of
 from ordinate.surrogate.uncertainty import NAME as CALIBRATION
@@ -21,6 +21,7 @@ from ordinate.surrogate.uncertainty import NAME as CALIBRATION
 if TYPE_CHECKING:
     from ordinate.surrogate.choice import Blended, Contender
 
+STAGE = "saving"
 MODELS, MODEL = "models", "model"
 ABOUT = "surrogate.json"  # all that predictions depend on beside the model; its hash is kept
 KIND, BLEND = "surrogate", "blend"
@@ -56,11 +57,15 @@ def save_contenders(
             bench.final(one.candidate, str(folder / MODEL))
             for folder, (_, one) in zip(opened, missing, strict=True)
         ]
-        found: list[Answers] = bench.workers.map(fit, tasks)
+        bench.tell(STAGE, 0.0, "")
+        found: list[Answers] = bench.workers.map(
+            fit, tasks, lambda step: bench.tell(STAGE, 0.0, bench.worded(step))
+        )
         for folder, (name, one), task, answers in zip(opened, missing, tasks, found, strict=True):
             one.held.save(folder, HELD)
             calibration = _calibrated(bench, one, answers)
             _seal(bench, folder, name, calibration, _about(one, task, answers), run, command)
+    forget(tasks)
     return names
 
 

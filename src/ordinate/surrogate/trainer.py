@@ -7,6 +7,7 @@ on from a checkpoint equals training that was never disturbed, bit for bit on on
 
 import hashlib
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +30,7 @@ Floats = NDArray[np.float64]
 ROWS = 4096  # that are answered together
 BETAS, TINY = (0.9, 0.999), 1e-8  # of AdamW
 MOMENTS = ("first", "second")
+MINUTE = 60.0  # seconds
 
 
 class Part(NamedTuple):
@@ -164,7 +166,7 @@ class Trainer:
     ) -> Self:
         """Train until all members have stopped; go on from the checkpoint, if it is there.
 
-        It is written every so many epochs, and after the last.
+        It is written every so many epochs, every minute if they take long, and after the last.
         """
         if not train.rows:
             raise NoItems("There are no training rows to learn from.")
@@ -175,10 +177,13 @@ class Trainer:
             self._resume(checkpoint)
         elif validation is not None:
             self._keep(self.validate(validation))  # so that there always is a best
+        written = time.monotonic()
         while not self.done:
             self._advance(train, validation, tick)
-            if checkpoint is not None and (self.done or self.epoch % every == 0):
+            due = self.epoch % every == 0 or time.monotonic() - written > MINUTE
+            if checkpoint is not None and (self.done or due):
                 self._write(checkpoint)
+                written = time.monotonic()
         return self
 
     @property

@@ -1,5 +1,6 @@
 """Tuning: from a table to the best surrogate, saved, tested and reported."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,7 +22,7 @@ from ordinate.surrogate.bench import Bench, Tell, silent
 from ordinate.surrogate.choice import Blended, Choice, Contender, choose
 from ordinate.surrogate.data import Table
 from ordinate.surrogate.fitting import Rows, check_varied
-from ordinate.surrogate.kept import CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
+from ordinate.surrogate.kept import CHECKPOINTS, CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
 from ordinate.surrogate.lattice import look
 from ordinate.surrogate.leaks import SHIFTED, Leaks, duplicates
 from ordinate.surrogate.outliers import outliers
@@ -71,6 +72,7 @@ def tune(
         found = Tuning(run, asked, _source(bench), searched, blend, winner, (), tuple(notes))
         found = replace(found, tests=tuple(_tests(bench, found)))
         _written(bench, found, command, config)
+        shutil.rmtree(inside(bench.root, CHECKPOINTS), ignore_errors=True)  # of what is kept now
     return found
 
 
@@ -211,7 +213,6 @@ def _saved(
     bench: Bench, choice: Choice, run: str, command: str
 ) -> tuple[tuple[Searched, ...], Finalist | None, Finalist]:
     """Fit and save the best of each kind, and the blend; return them, the winner last."""
-    bench.tell("saving", 0.0, "")
     able = [one for one in choice.contenders if one is not None]
     names = save_contenders(bench, able, run=run, command=command)
     finalists = {

@@ -26,6 +26,7 @@ class MLP(Model):
     library = "torch"
     stored_by = "safetensors"
     iterative = True
+    resumable = True
     defaults: ClassVar[Mapping[str, Any]] = {
         "width": 64,
         "depth": 2,
@@ -89,8 +90,10 @@ class MLP(Model):
                 bootstrap=self.params["bootstrap"],
                 device=self.params["device"],
                 tick=told,
+                checkpoint=self.checkpoint,
             )
         self.steps = round(float(np.mean(found.steps)))
+        self.curve = found.curve  # with what a checkpoint knew before
         return found
 
     def _predict(self, fitted: "Ensemble", x: Floats) -> Floats:

@@ -56,6 +56,7 @@ class Model(ABC):
     # The least and the most of numbers, which otherwise are 0 or more; the known texts of others.
     limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     iterative: ClassVar[bool] = False  # whether fit calls tick on the way
+    resumable: ClassVar[bool] = False  # whether fit keeps checkpoints, and goes on from them
 
     def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
         self.check()
@@ -66,6 +67,7 @@ class Model(ABC):
         self.stopped = False
         self.curve: list[tuple[int, float]] = []
         self.notes: tuple[str, ...] = ()
+        self.checkpoint: Path | None = None
         self.fitted: Any = None
 
     # --- what a kind says of itself ----------------------------------------------------------
@@ -105,11 +107,19 @@ class Model(ABC):
     # --- what all can do ---------------------------------------------------------------------
 
     def fit(
-        self, x: Any, y: Any, x_val: Any = None, y_val: Any = None, *, tick: Tick | None = None
+        self,
+        x: Any,
+        y: Any,
+        x_val: Any = None,
+        y_val: Any = None,
+        *,
+        tick: Tick | None = None,
+        checkpoint: Path | None = None,
     ) -> Self:
         """Learn from training rows; validation rows are for early stopping only.
 
-        Without validation rows a model runs its full number of steps.
+        Without validation rows a model runs its full number of steps. A kind that is resumable
+        keeps its state in the file `checkpoint`, and goes on from it.
         """
         x, y = _pair(x, y, "training")
         if not len(y):
@@ -119,6 +129,7 @@ class Model(ABC):
             validation = _pair(x_val, y_val, "validation")
             _same_width(x.shape[1], validation[0])
         self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
+        self.checkpoint = checkpoint
         with noted() as notes, one_thread():
             self.fitted = self._fitted(x, y, validation, self._ticking(tick))
         self.notes = tuple(notes)
