@@ -123,7 +123,7 @@ def frozen(
 def thawed(kept: "FrozenTrial") -> Trial:
     """Return a trial that Optuna kept as Ordinate shows it."""
     states: dict[str, State] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
-    attributes = dict(kept.user_attrs)
+    attributes = dict(sorted(kept.user_attrs.items()))  # some versions keep them in no order
     params = attributes.pop(PARAMS, kept.params)
     reason = attributes.pop(REASON, None)
     state = states[kept.state.name]
