@@ -45,6 +45,16 @@ def test_a_whole_number_will_do_for_a_number_and_one_text_for_a_list(config):
     assert isinstance(found["weight_alpha"], float)
 
 
+def test_a_table_is_kept_as_json(config):
+    kinds = {"params": dict}
+    assert read(config("params = {cost = 5, kernel = 'rbf'}"), kinds) == {
+        "params": '{"cost": 5, "kernel": "rbf"}'
+    }
+    assert read(config("""params = '{"cost": 5}'"""), kinds) == {"params": '{"cost": 5}'}
+    with pytest.raises(BadOption, match="params takes a table, such as"):
+        read(config("params = 3"), kinds)
+
+
 def test_the_command_line_wins(config):
     path = config('top-k = 2\nmetric = "mae"')
     given = {"top_k": 7, "metric": None, "nested": False, "other": 1}
@@ -89,4 +99,4 @@ def test_a_command_can_be_given_again():
 
 def test_the_file_can_set_every_flag_of_the_command():
     options = vars(parser().parse_args(["tune"]))
-    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "config"}
+    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "resumes", "config"}

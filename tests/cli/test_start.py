@@ -228,3 +228,15 @@ def test_every_example_runs(tmp_path, line):
     outputs = re.findall(r"(?:-o|--items) (\S+)", line)
     assert all((tmp_path / name).stat().st_size for name in outputs)
     assert ran.stdout or outputs
+
+
+def test_the_module_of_the_examples_explains_itself():
+    command = [sys.executable, "-m", "ordinate.examples"]
+    ran = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "usage: python -m ordinate.examples" in ran.stdout
+    ran = subprocess.run([*command, "no"], capture_output=True, text=True, check=False, timeout=60)
+    assert ran.returncode == 2
+    assert "choose from" in ran.stderr

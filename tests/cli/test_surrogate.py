@@ -12,6 +12,7 @@ import pytest
 
 from command import run
 from ordinate.cli.surrogate import EXAMPLES
+from ordinate.data.engine import connect
 from ordinate.runs.lock import locked
 from ordinate.surrogate.data import read_table
 from ordinate.surrogate.settings import Settings
@@ -140,6 +141,54 @@ def test_an_ensemble_blends_whatever_it_is_worth(finished, tmp_path):
     assert kinds == ["poly_ridge", "kernel_ridge"]
 
 
+def test_networks_alone_are_an_ensemble(finished, tmp_path):
+    data, _, _ = finished
+    said = ("--target", "y", "--folds", "2", "--epochs", "2", "--format", "json", "-o", tmp_path)
+    ran = run("surrogate", "ensemble", data, *said, "--model", "mlp", "--members", "3")
+    assert ran.code == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["winning"]["params"]["members"] == 3
+    assert found["blend"] is None
+    (path,) = tmp_path.glob("runs/*/config.toml")
+    assert run("surrogate", "ensemble", "--config", path, "--format", "json") == ran
+
+
+def test_parameters_may_be_a_table_of_the_configuration(finished, tmp_path):
+    data, _, _ = finished
+    config = tmp_path / "c.toml"
+    config.write_text('target = "y"\nmodel = "poly_ridge"\nfolds = 2\nparams = {degree = 2}\n')
+    said = ("--config", config, "--format", "json", "-o", tmp_path / "out")
+    ran = run("surrogate", "train", data, *said)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["winning"]["params"]["degree"] == 2
+
+
+def test_keys_of_other_commands_are_refused(finished, tmp_path):
+    data, _, _ = finished
+    config = tmp_path / "c.toml"
+    said = ("--target", "y", "--config", config, "-o", tmp_path / "out")
+    for command, key in (("tune", "members = 4"), ("train", "trials = 4"), ("tune", "format = 1")):
+        config.write_text(f"{key}\n")
+        ran = run("surrogate", command, data, *said)
+        assert ran.code == 2
+        flags = ran.err.rstrip(".\n").split("The flags are: ")[1].split(", ")
+        assert key.split()[0] not in flags
+        assert "folds" in flags
+
+
+def test_an_interrupted_search_says_that_it_goes_on(finished, tmp_path, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    data, root, _ = finished
+    monkeypatch.setattr("ordinate.surrogate.tuning.tune", stopped)
+    monkeypatch.setattr("ordinate.surrogate.predict.load_surrogate", stopped)
+    ran = run("surrogate", "tune", data, "--target", "y", *QUICK, "-o", tmp_path)
+    assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted. The same command goes on.\n")
+    ran = run("surrogate", "predict", root, data)
+    assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted.\n")
+
+
 # --- predict, analyze, compare -------------------------------------------------------------------
 
 
@@ -154,6 +203,39 @@ def test_new_rows_are_predicted_with_their_intervals(finished, tmp_path):
     assert np.sqrt(np.mean((values - y) ** 2)) < 0.3
     lower, upper = (np.array([float(row[name]) for row in rows]) for name in ("lower", "upper"))
     assert np.mean((lower <= y) & (y <= upper)) > 0.75
+
+
+@pytest.mark.parametrize("name", [None, "out.csv", "out.parquet"])
+def test_a_table_of_no_rows_has_no_predictions(finished, tmp_path, name):
+    _, root, _ = finished
+    new = tmp_path / "new.csv"
+    new.write_text("a,b,c\n")
+    output = () if name is None else ("-o", tmp_path / name)
+    ran = run("surrogate", "predict", root, new, *output)
+    assert (ran.code, ran.err) == (0, "")
+    header = ["row", "prediction", "lower", "upper"]
+    if name == "out.parquet":
+        with connect() as connection:
+            found = connection.execute(f"SELECT * FROM '{tmp_path / name}'")  # noqa: S608 - own path
+            assert [column[0] for column in found.description][:4] == header
+            assert found.fetchall() == []
+    else:
+        text = ran.out if name is None else (tmp_path / name).read_text()
+        assert text.count("\n") == 1
+        assert text.strip().split(",")[:4] == header
+
+
+def test_rows_far_from_training_are_told_or_refused(finished, tmp_path):
+    _, root, _ = finished
+    new = tmp_path / "new.csv"
+    new.write_text("a,b,c\n0,0,0\n50,0,-50\n")
+    ran = run("surrogate", "predict", root, new)
+    assert ran.code == 0
+    assert "1 of 2 rows lie more than 10 standard deviations" in ran.err
+    new.write_text("a,b,c\n0,0,0\n1e6,-1e6,1e300\n")
+    ran = run("surrogate", "predict", root, new)
+    assert (ran.code, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert "Row 2 lies too far from what was learned" in ran.err
 
 
 @pytest.mark.parametrize("name", ["out.csv", "out.parquet"])
@@ -210,6 +292,18 @@ def test_analysis_and_comparison_are_reports(finished, tmp_path):
         ),
         (("train", "{data}", "--target", "y", "--model", "svr", "--device", "cuda"), "mlp"),
         (("ensemble", "{data}", "--target", "y", "--model", "svr"), "two or more"),
+        (("ensemble", "{data}", "--target", "y", "--model", "svr"), "--model mlp --members 16"),
+        (("train", "{data}", "--target", "y", "--model", "auto"), "train takes one kind of model"),
+        (
+            ("train", "{data}", "--target", "y", "--params-of", "{root}", "--model", "gp"),
+            "has no parameters of gp. It has those of poly_ridge, kernel_ridge.",
+        ),
+        (
+            ("ensemble", "{data}", "--target", "y", "--params-of", "{root}", "--model", "svr,gp"),
+            "has no parameters of svr, gp. It has those of",
+        ),
+        (("tune", "{data}", "--target", "y", "-o", "{data}"), "is a file, and -o takes a folder"),
+        (("predict", "{data}", "{data}"), "is a file, and the results folder of a search"),
         (("ensemble", "{data}", "--target", "y", "--model", "svr,gp", "--members", "3"), "mlp"),
         (("predict", "absent", "{data}"), "no search was finished"),
         (("predict", "{root}", "{data}", "-o", "x.txt"), ".csv or .parquet"),
@@ -282,8 +376,10 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
         text = "\n".join(["carbons,pressure,temperature,density", *lines])
         (tmp_path / name).write_text(text + "\n")
     examples = re.findall(r"^  ordinate (surrogate \w+ .*)$", EXAMPLES, re.MULTILINE)
-    assert len(examples) == 9
+    assert len(examples) == 10
     for line in examples:
         ran = run(*shlex.split(line))
         assert ran.code == 0, f"{line}: {ran.err}"
-    assert [settings.kinds for settings in made[4:]] == [("gp",), ("gp", "svr", "lightgbm")]
+    kinds = [settings.kinds for settings in made[4:]]
+    assert kinds == [("gp",), ("gp", "svr", "lightgbm"), ("mlp",)]
+    assert made[-1].fixed["mlp"]["members"] == 16

@@ -35,6 +35,16 @@ def test_a_column_with_few_texts_is_an_error_and_one_with_many_is_left_out(tmp_p
     assert read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"])).texts == ("b",)
 
 
+def test_true_and_false_are_numbers_among_themselves_only(tmp_path):
+    found = read_numeric(written(tmp_path, "a,b", ["true,1", "FALSE,2", "True,3"]))
+    assert found.matrix.tolist() == [[1.0, 1.0], [0.0, 2.0], [1.0, 3.0]]
+    with pytest.raises(BadValues, match=r"row 2 of column 'a' is empty"):
+        read_numeric(written(tmp_path, "a,b", ["true,1", ",2", "True,3"]))
+    with pytest.raises(BadValues, match=r"row 3 of column 'a' is 'true', which is no finite"):
+        read_numeric(written(tmp_path, "a,b", ["1,1", "2,2", "true,3"]))
+    assert read_numeric(written(tmp_path, "a,b", ["true,1", "maybe,2", "no,3"])).texts == ("a",)
+
+
 def test_an_empty_column_is_an_error_and_not_a_feature(tmp_path):
     with pytest.raises(BadValues, match="row 1 of column 'b' is empty"):
         read_numeric(written(tmp_path, "a,b", ["1,", "2,"]))

@@ -21,7 +21,7 @@ import ordinate
 from ordinate.cli.main import main
 from ordinate.errors import NotApplicable
 from ordinate.evaluate import Evaluation, Origin
-from ordinate.report import RENDERERS, render
+from ordinate.report import RENDERERS, flat, latex, render
 from ordinate.report.document import shown
 from ordinate.summary import Confusion
 from strategies import METRICS, NAMES, items_of, same, scale_of, scales, tables
@@ -141,6 +141,18 @@ def test_latex_has_no_command_of_the_data(place, nasty):
         for command in re.findall(r"\\([a-zA-Z]+|.)", line):
             assert re.fullmatch(f"{allowed}|{structure}", command), line
         assert re.findall(rf"\\{structure}", line) == re.findall(rf"\\{structure}", plain)
+
+
+def test_letters_that_latex_knows_in_math_alone_stand_there():
+    found = latex.escape("RMSE/σ ≤ 5 kg/m³, s⁻¹, CO₂, 3 °C")
+    assert found.isascii()
+    assert r"RMSE/\ensuremath{\sigma} \ensuremath{\le} 5 kg/m\ensuremath{^{3}}" in found
+    assert r"s\ensuremath{^{-}}\ensuremath{^{1}}, CO\ensuremath{_{2}}" in found
+
+
+def test_no_records_are_the_header_alone():
+    assert flat.render([], ["row", "prediction"]) == "row,prediction\n"
+    assert not flat.render([])
 
 
 @pytest.mark.parametrize("start", ["[1]", "[", "*", "**", "*a"])

@@ -1,6 +1,7 @@
 """Analysis: all measures with their intervals, parameters that mattered, learning curves."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ import pytest
 from ordinate.errors import BadInput, BadStore
 from ordinate.report import render
 from ordinate.surrogate.analyze import analyze, compare
+from ordinate.surrogate.data import make_table
 from ordinate.surrogate.settings import Settings
 from ordinate.surrogate.tuning import tune
-from surrogates import smooth
+from surrogates import columns, smooth
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +95,74 @@ def test_learning_curves_are_data_in_the_unit_of_the_target(found):
     assert 0.01 < min(values) < 2.0
 
 
+def test_measures_have_keys_that_do_not_depend_on_the_winner(found):
+    keys = [row["key"] for row in analyze(found[0]).summary]
+    of_test = [
+        *("test_rmse", "test_mae", "test_sigma", "r2", "relative_accuracy", "baseline_rmse"),
+        *("improvement", "interval_coverage", "interval_width"),
+    ]
+    shifted = [f"shifted_{key}" for key in of_test]
+    assert keys == ["validation_rmse", "lowest_validation_rmse", *of_test, *shifted]
+
+
+def test_widths_of_intervals_and_baselines_have_their_unit(found):
+    told = json.loads((found[0] / "results.json").read_text())["tests"]["test"]
+    assert {one["unit"] for one in told["baselines"]} == {"kg/m³"}
+    units = {name: one["unit"] for name, one in told["predictive"].items()}
+    assert units.pop("interval_coverage") is None
+    assert set(units) == {"mean_interval_width", "winkler(alpha=0.1)"}
+    assert set(units.values()) == {"kg/m³"}
+    rows = found[1].rows()
+    assert all(row["model"] for row in rows)
+    assert all((row["part"] == "baselines") == bool(row["baseline"]) for row in rows)
+    (width,) = (
+        row for row in rows if (row["stage"], row["metric"]) == ("test", "mean_interval_width")
+    )
+    assert width["unit"] == "kg/m³"
+
+
+@pytest.mark.parametrize("form", ["text", "json", "csv", "markdown", "latex"])
+def test_what_is_wrong_with_the_data_stands_beside_its_measures(found, tmp_path, form):
+    for name in ("results.json", "trials.json"):
+        shutil.copy(found[0] / name, tmp_path)
+    path = tmp_path / "results.json"
+    told = json.loads(path.read_text())
+    leak, constant = "6 of 16 test rows also stand in training.", "The feature c is constant."
+    told["leaks"]["notes"] = [leak]
+    told["data"]["notes"] = [constant, leak]
+    path.write_text(json.dumps(told))
+    text = render(analyze(tmp_path), form)
+    assert constant in text
+    assert text.count(leak) == (2 if form == "json" else 1)
+
+
+def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):
+    x, y = columns()
+    settings = Settings(model="lightgbm", trials=1, folds=2)
+    tune(make_table(x, 1e-9 * y, target_name="y"), tmp_path, settings, unit="mol")
+    found = analyze(tmp_path)
+    said = str(found)
+    assert "validation RMSE (mol)" in said
+    assert "RMSE (mol) there" in said
+    rmse = found.results["studies"][0]["best"]["validation"]["metrics"]["rmse"]["value"]
+    assert f"{rmse:.4g}" in said
+    assert "0.000 " not in said
+
+
+def test_trials_that_are_all_alike_have_no_importance(found, tmp_path):
+    for name in ("results.json", "trials.json"):
+        shutil.copy(found[0] / name, tmp_path)
+    path = tmp_path / "trials.json"
+    told = json.loads(path.read_text())
+    for trial in told["studies"][0]["trials"]:
+        trial["value"] = 0.25
+    path.write_text(json.dumps(told))
+    analysis = analyze(tmp_path)
+    assert analysis.importance["kernel_ridge"] is None
+    assert analysis.importance["lightgbm"]
+    assert "No importance of parameters for kernel_ridge" in str(analysis)
+
+
 @pytest.mark.parametrize("form", ["text", "json", "csv", "markdown", "latex"])
 def test_every_form_is_written(found, form):
     root, result = found
@@ -124,6 +194,24 @@ def test_files_of_others_are_refused(tmp_path, content, said):
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(BadStore, match=said):
         analyze(tmp_path)
+
+
+@pytest.mark.parametrize("ask", [analyze, lambda root: compare([root])], ids=["analyze", "compare"])
+def test_files_of_two_runs_are_not_mixed(found, tmp_path, ask):
+    for name in ("results.json", "trials.json", "test_predictions.json"):
+        shutil.copy(found[0] / name, tmp_path)
+    ask(tmp_path)
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"run": "y-of-another"}))
+    with pytest.raises(BadStore, match=r"of different runs, .* Run the search again"):
+        ask(tmp_path)
+
+
+def test_a_file_is_no_results_folder(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n")
+    with pytest.raises(BadInput, match=r"data\.csv is a file, and the results folder"):
+        analyze(path)
 
 
 def test_files_that_lack_something_are_refused(tmp_path):
@@ -184,13 +272,24 @@ def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
     settings = {"model": "poly_ridge", "trials": 1, "folds": 2}
     tune(smooth(), tmp_path / "a", Settings(**settings))
     tune(smooth(), tmp_path / "b", Settings(**settings), unit="kg")
-    with pytest.raises(BadInput, match="several units"):
+    with pytest.raises(BadInput, match=r"several units: 'kg', no unit\."):
         compare([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(BadInput, match="one finalist only"):
         compare([tmp_path / "a"])
     tune(smooth(seed=3), tmp_path / "c", Settings(**settings))
     with pytest.raises(BadInput, match="it is another table"):
         compare([tmp_path / "a", tmp_path / "c"])
+
+
+def test_searches_without_common_test_rows_are_told_what_decides_them(found, tmp_path):
+    for name in ("results.json", "test_predictions.json"):
+        shutil.copy(found[0] / name, tmp_path)
+    path = tmp_path / "test_predictions.json"
+    told = json.loads(path.read_text())
+    told["tests"]["test"]["rows"] = [row + 1000 for row in told["tests"]["test"]["rows"]]
+    path.write_text(json.dumps(told))
+    with pytest.raises(BadInput, match="the same data, --seed, --group and --shift"):
+        compare([found[0], tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -217,6 +316,7 @@ def test_results_that_are_damaged_are_told_in_words(found, tmp_path, values, sai
 def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
     tested = json.loads((found[0] / "test_predictions.json").read_text()) | {"tests": tests}
     (tmp_path / "test_predictions.json").write_text(json.dumps(tested))
+    shutil.copy(found[0] / "results.json", tmp_path)
     with pytest.raises(BadStore, match="Run the search again"):
         compare([tmp_path])
     with pytest.raises(BadStore, match="Run the search again"):

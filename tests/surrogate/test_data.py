@@ -1,5 +1,6 @@
 """Tables for surrogates: what is read, what is left out, what is refused, and by which name."""
 
+import datetime as dt
 import json
 
 import numpy as np
@@ -71,8 +72,8 @@ def test_a_column_of_texts_is_left_out_and_named(tmp_path):
     path = written(tmp_path, rows, "a,b,y,colour")
     table = read_table(path, "y")
     assert table.names == ("a", "b")
-    assert table.notes == ("Left out, for they hold texts: 'colour'.",)
-    with pytest.raises(BadInput, match=r"'colour' of .* holds texts.*turn it into numbers"):
+    assert table.notes == ("Left out, for they hold no numbers: 'colour'.",)
+    with pytest.raises(BadInput, match=r"'colour' of .* holds no numbers.*turn it into"):
         read_table(path, "y", features=["a", "colour"])
 
 
@@ -84,6 +85,28 @@ def test_a_column_of_categories_in_parquet_is_left_out_too(tmp_path):
     table = read_table(str(tmp_path / "data.parquet"), "y")
     assert table.names == ("a",)
     assert "'c', 'd'" in table.notes[0]
+
+
+@pytest.mark.parametrize("words", [("false", "true"), ("False", "True"), ("FALSE", "TRUE")])
+def test_true_and_false_are_features_of_1_and_0(tmp_path, words):
+    rows = [f"{k},{words[k % 3 == 0]},{k + (k % 3 == 0)}" for k in range(60)]
+    path = written(tmp_path, rows, "a,flag,y")
+    for table in (read_table(path, "y"), read_table(path, "y", features=["a", "flag"])):
+        assert table.names == ("a", "flag")
+        assert table.column("flag")[:4].tolist() == [1.0, 0.0, 0.0, 1.0]
+        assert table.notes == ()
+    assert read_features(path, ["flag"])[:4, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_of_parquet_booleans_are_features_and_dates_and_lists_hold_no_numbers(tmp_path):
+    days = [dt.date(2020, 1, 1 + k % 28) for k in range(60)]
+    columns = {"a": range(60), "flag": [k % 2 == 0 for k in range(60)], "day": days}
+    columns |= {"list": [[1.0, 2.0]] * 60, "y": [k * 0.5 for k in range(60)]}
+    pq.write_table(pa.table({k: list(x) for k, x in columns.items()}), tmp_path / "data.parquet")
+    table = read_table(str(tmp_path / "data.parquet"), "y")
+    assert table.names == ("a", "flag")
+    assert table.column("flag")[:3].tolist() == [1.0, 0.0, 1.0]
+    assert "Left out, for they hold no numbers: 'day', 'list'." in table.notes
 
 
 def test_groups_are_texts_and_no_feature(tmp_path):
@@ -141,7 +164,7 @@ def test_a_target_without_variance_is_refused(tmp_path):
 
 def test_a_target_of_texts_is_refused(tmp_path):
     rows = [f"{k},{k % 3},low" for k in range(60)]
-    with pytest.raises(BadInput, match=r"'y' of .* holds texts"):
+    with pytest.raises(BadInput, match=r"'y' of .* holds no numbers"):
         read_table(written(tmp_path, rows), "y")
 
 
@@ -194,6 +217,23 @@ def test_arrays_of_unequal_length_are_refused():
         make_table(np.ones(20), np.arange(20.0))
 
 
+def test_a_table_in_which_no_feature_varies_is_refused(tmp_path):
+    path = written(tmp_path, [f"5,0.{k},{k}" for k in range(60)])
+    with pytest.raises(BadValues, match=r"no feature varies \('a'\). There is nothing to learn"):
+        read_table(path, "y", features=["a"])
+    still = np.full((60, 2), [0.3, 7.0])
+    still[::2, 0] = 0.1 + 0.2
+    with pytest.raises(BadValues, match="no feature varies"):
+        make_table(still, np.arange(60.0))
+
+
+def test_a_column_too_large_to_normalise_is_named():
+    x = np.arange(60.0).reshape(30, 2)
+    x[7, 1] = 1e200
+    with pytest.raises(BadValues, match="the column 'b' is too large to be normalised"):
+        make_table(x, np.arange(30.0), names=["a", "b"])
+
+
 # --- notes ---------------------------------------------------------------------------------------
 
 
@@ -202,6 +242,16 @@ def test_a_constant_feature_is_kept_and_noted():
     table = make_table(x, np.arange(60.0), names=["still", "b"])
     assert table.names == ("still", "b")
     assert table.notes == ("Constant in every row, and kept: 'still'.",)
+
+
+def test_a_feature_that_is_constant_up_to_rounding_is_constant():
+    x = np.column_stack([np.full(60, 0.3), np.arange(60.0) ** 2])
+    x[::2, 0] = 0.1 + 0.2
+    table = make_table(x, np.arange(60.0), names=["still", "b"])
+    assert table.notes == ("Constant in every row, and kept: 'still'.",)
+    scaled = Scaled.of(table, np.arange(60))
+    assert abs(scaled.features([[0.3000001, 4.0]])[0, 0]) < 1e-6
+    assert np.isclose(scaled.stds[1], x[:, 1].std())
 
 
 def test_a_feature_that_is_the_target_in_another_unit_is_noted():

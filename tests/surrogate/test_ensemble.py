@@ -151,8 +151,9 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(folder):
         ({"training": {"lr": -1}}, "lr=-1"),
         ({"whole": {"means": [0], "stds": [1], "target": {"mean": 0, "std": 1}}}, "another number"),
         ({"steps": None}, "holds no networks"),
+        ({"steps": [10**400, 1e999]}, "holds no networks"),
     ],
-    ids=["seeds", "scaled", "block", "network", "training", "whole", "steps"],
+    ids=["seeds", "scaled", "block", "network", "training", "whole", "steps", "large"],
 )
 def test_a_configuration_that_is_none_is_refused(folder, parts, reason):
     changed(folder, **parts)

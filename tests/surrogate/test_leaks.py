@@ -56,6 +56,35 @@ def test_rows_that_were_written_and_read_again_are_near(change, kind):
     assert [leak.kind for leak in found.leaks] == ([kind] if kind else [])
 
 
+@pytest.mark.parametrize("rounded", [lambda x: np.round(x, 6), np.float32], ids=["6", "float32"])
+def test_rows_that_were_rounded_are_near_if_the_target_is_too(rounded):
+    x, y = arrays()
+    x[90:], y[90:95] = rounded(x[:10]), rounded(y[:5])
+    found = duplicates(make_table(x, y), SPLIT)
+    assert [(leak.row, leak.twin) for leak in found.leaks] == [(91 + k, 1 + k) for k in range(5)]
+    assert {(leak.kind, leak.same_target) for leak in found.leaks} == {("near", True)}
+    assert "(5 only nearly, 5 with the same target)" in found.notes[0]
+
+
+def test_the_steps_of_a_fine_grid_are_no_leak():
+    x = np.linspace(0.0, 1.0, 100_000)
+    table = make_table(x[:, None], np.sin(x))
+    assert len(duplicates(table, random(table, seed=0))) == 0
+    still = make_table(np.column_stack([1e6 + x, x > 0.5]), 1e9 + np.round(x, 3))
+    assert len(duplicates(still, random(still, seed=0))) == 0
+
+
+def test_repeats_among_the_rows_that_are_folded_are_told():
+    x, y = arrays()
+    x[[30, 40, 85]] = x[[3, 4, 5]]
+    found = duplicates(make_table(x, y), SPLIT)
+    assert found.repeats == found.to_dict()["repeats"] == 3
+    assert found.notes[-1].startswith("3 rows repeat others by the features")
+    assert "stay together in one fold" in found.notes[-1]
+    groups = [str(k) for k in range(100)]
+    assert duplicates(make_table(x, y, groups=groups), SPLIT).repeats == 0
+
+
 def test_one_equal_feature_is_no_leak():
     x, y = arrays()
     x[90:, :2] = x[:10, :2]
@@ -70,7 +99,8 @@ def test_validation_is_compared_with_training_and_the_test_with_both():
         ("validation", "training"),
         ("test", "validation"),
     ]
-    assert len(found.notes) == 2
+    assert len(found.notes) == 3
+    assert found.notes[-1].startswith("1 row repeats another by the features")
 
 
 def test_of_several_twins_the_one_with_the_same_target_is_named():
@@ -99,7 +129,7 @@ def test_rows_beyond_a_shift_are_compared_with_what_models_learn_from():
 
 
 def test_features_of_few_values_take_few_steps(monkeypatch):
-    """Each row looks up four places at most, however many twins it has."""
+    """Each row looks up five places at most, however many twins it has."""
     from ordinate.surrogate import leaks
 
     seen = []
@@ -114,7 +144,7 @@ def test_features_of_few_values_take_few_steps(monkeypatch):
     table = make_table((y % 2)[:, None], y)
     found = duplicates(table, random(table, seed=0))
     assert len(found) == 400
-    assert set(seen) == {4}
+    assert set(seen) == {5}
 
 
 def test_many_leaks_are_counted_and_few_named():

@@ -542,6 +542,38 @@ def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatc
     assert any(stage == "saving" and "epoch" in beside for stage, _, beside in told)
 
 
+@pytest.mark.parametrize("kind", ["lightgbm", "hist_boosting", "kernel_ridge"])
+def test_without_folds_the_model_that_was_judged_is_the_one_that_is_saved(tmp_path, kind):
+    from ordinate.surrogate.predict import load_surrogate
+
+    table = smooth(120)
+    result = tune(table, tmp_path, Settings(model=kind, trials=1, folds=0))
+    saved = load_surrogate(tmp_path, result.winner.name)
+    rows = random(table, 0).validation
+    judged = np.sort(saved.calibration.predictions)
+    assert judged == pytest.approx(np.sort(saved.predict(table.features[rows]).values), abs=1e-12)
+
+
+def test_one_validation_row_is_too_few_for_a_blend(tmp_path):
+    settings = {"model": "poly_ridge,kernel_ridge", "trials": 1, "folds": 0}
+    assert tune(smooth(12), tmp_path, Settings(**settings)).blend is None
+    with pytest.raises(BadInput, match="two validation rows or more"):
+        tune(smooth(12), tmp_path, Settings(**settings, blend="always"))
+
+
+def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monkeypatch):
+    from ordinate.surrogate.models.boosting import LightGBM
+
+    def broken(*_):
+        raise OSError("libgomp.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(LightGBM, "_trained", broken)
+    result = tune(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", trials=1, folds=2))
+    assert result.winner.kind == "poly_ridge"
+    (note,) = result.notes
+    assert "lightgbm is installed, but cannot be loaded: libgomp.so.1" in note
+
+
 class Killed(BaseException):
     """Ends a run as a kill would."""
 

@@ -5,7 +5,8 @@ import pytest
 
 from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.surrogate.data import make_table
-from ordinate.surrogate.splits import Split, grouped, k_fold, random, shifted, usual
+from ordinate.surrogate.settings import Settings
+from ordinate.surrogate.splits import Split, grouped, k_fold, random, shifted, units, usual
 
 
 def table(n=100, groups=None, seed=0):
@@ -151,6 +152,64 @@ def test_a_number_of_folds_that_cannot_be_is_refused(k):
         k_fold(table(20), k, seed=0)
 
 
+def repeated(n=60, copies=20, change=0.0):
+    """Return a table whose last rows are copies of its first, and whose target is noise."""
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(n, 3)), rng.normal(size=n)
+    x[n - copies :] = x[:copies] * (1 + change)
+    return x, y
+
+
+@pytest.mark.parametrize("change", [0.0, 2e-16])
+def test_copies_of_a_row_stay_in_one_fold(change):
+    data = make_table(*repeated(change=change))
+    folds = k_fold(data, 5, seed=0)
+    for fold in folds:
+        assert {row % 40 for row in fold.train}.isdisjoint(row % 40 for row in fold.validation)
+    assert sorted(np.concatenate([fold.validation for fold in folds])) == list(range(60))
+    assert {len(fold.validation) for fold in folds} == {12}
+
+
+@pytest.mark.parametrize("of", [None, "split"])
+def test_rows_that_all_differ_are_folded_as_ever(of):
+    data = table(53)
+    known = np.sort(random(data, 4).known) if of else np.arange(53)
+    rng = np.random.default_rng(7)
+    fold, mixed = rng.permutation(np.arange(len(known)) % 5), rng.permutation(len(known))
+    found = k_fold(data, 5, seed=7, of=random(data, 4) if of else None)
+    for j in range(5):
+        assert found[j].validation.tolist() == known[mixed][fold[mixed] == j].tolist()
+        assert found[j].train.tolist() == known[mixed][fold[mixed] != j].tolist()
+
+
+def test_a_dense_column_does_not_make_neighbours_repeats():
+    x = np.linspace(0.0, 1.0, 200_000)  # a step is 5e-6 of it, and the bulk denser
+    x[1000:9000] = 0.2 + np.linspace(0.0, 1e-4, 8000)
+    data = make_table(x[:, None], np.random.default_rng(0).normal(size=200_000))
+    assert (units(data, np.arange(200_000)) == np.arange(200_000)).all()
+
+
+def test_rows_that_are_close_by_chance_are_no_repeats():
+    x = np.random.default_rng(0).uniform(size=20_000)
+    assert (np.diff(np.sort(x)) < 5e-7).sum() > 100
+    data = make_table(x[:, None], np.sin(x))
+    assert (units(data, np.arange(20_000)) == np.arange(20_000)).all()
+
+
+def test_values_of_many_sizes_are_no_repeats():
+    x = np.geomspace(1e-12, 1e3, 300)
+    data = make_table(x[:, None], x / (1 + x))
+    assert (units(data, np.arange(300)) == np.arange(300)).all()
+
+
+def test_too_few_different_rows_for_the_folds_are_told():
+    data = make_table((np.arange(30) % 3)[:, None], np.arange(30.0))
+    assert len(k_fold(data, 3, seed=0)) == 3
+    told = "Only 3 of 30 rows differ in their features, too few for 5 folds.*fewer folds, or 0"
+    with pytest.raises(BadOption, match=told):
+        k_fold(data, 5, seed=0)
+
+
 # --- shifted -------------------------------------------------------------------------------------
 
 
@@ -194,7 +253,8 @@ def test_groups_on_both_sides_of_a_shift_are_told():
 @pytest.mark.parametrize(
     ("options", "error", "told"),
     [
-        ({"share": 0.0}, BadOption, "between 0 and 1"),
+        ({"share": 0.0}, BadOption, "a number of 0 to 0.5, above 0: not 0.0"),
+        ({"share": 0.6}, BadOption, "a number of 0 to 0.5, above 0: not 0.6"),
         ({"end": "left"}, BadOption, "'high' or the 'low' end"),
         ({"by": "c"}, BadInput, "no column 'c' among a, b, y"),
     ],
@@ -203,6 +263,13 @@ def test_groups_on_both_sides_of_a_shift_are_told():
 def test_a_shift_that_cannot_be_is_refused(options, error, told):
     with pytest.raises(error, match=told):
         shifted(table(), **({"by": "a"} | options))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.6, np.nan, np.inf, True, None, "0.2"])
+def test_settings_take_the_same_shares(share):
+    with pytest.raises(BadOption, match=r"--shift-share takes a .* 0 to 0.5, above 0: not"):
+        Settings(model="poly_ridge", shift_share=share)
+    assert Settings(model="poly_ridge", shift_share=0.5).shift_share == 0.5
 
 
 def test_a_split_names_its_parts():

@@ -151,12 +151,22 @@ def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
     assert before.of(x)[:, 2].tolist() == [1.0] * 6 + [-1.0] * 2
 
 
-@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3])
+@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3, [[10**400], [1.0]]])
 def test_a_stored_lattice_that_is_none_is_refused(lattice):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
     stored = Inputs.fit(x, np.arange(2.0), lattice=False).to_dict()
     with pytest.raises(BadStore, match="no lattice of the features"):
         Inputs.from_dict(stored | {"lattice": lattice})
+
+
+@pytest.mark.parametrize(
+    "change", [{"means": [10**400, 0]}, {"target": {"mean": 0, "std": 10**400}}]
+)
+def test_a_stored_normalisation_that_is_none_is_refused(change):
+    x = np.array([[0.1, 2.0], [0.3, 1.0]])
+    stored = Inputs.fit(x, np.arange(2.0), lattice=False).to_dict()
+    with pytest.raises(BadStore, match="no normalisation"):
+        Inputs.from_dict({"scaled": stored["scaled"] | change})
 
 
 def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
@@ -225,6 +235,7 @@ def test_a_normalisation_of_other_features_is_refused(fresh):
         ({"weights": [1.5, -0.5]}, "of weights"),
         ({"weights": [float("nan"), 1.0]}, "of weights"),
         ({"weights": ["1", 0]}, "of weights"),
+        ({"weights": [10**400, 0]}, "of weights"),
         ({"weights": [1.0]}, "weights of other members"),
         ({"members": "svr"}, "of members"),
         ({"members": [["svr"], 3]}, "of members"),

@@ -305,6 +305,16 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     tensors.write(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
     with pytest.raises(BadStore, match="no whole checkpoint"):
         fitted((0,), checkpoint=path)
+    tensors.write(path, kept, facts | {"running": [7]})
+    with pytest.raises(BadStore, match=r"\[7\] are no members"):
+        fitted((0,), checkpoint=path)
+    tensors.write(path, kept, facts | {"rmse": [10**400]})
+    with pytest.raises(BadStore, match="no whole checkpoint"):
+        fitted((0,), checkpoint=path)
+    for of in (None, [], {}):
+        tensors.write(path, kept, facts | {"of": of})
+        with pytest.raises(BadStore, match="checkpoint of other training"):
+            fitted((0,), checkpoint=path)
     path.write_bytes(b"\x80\x04cos\nsystem\n")
     with pytest.raises(BadStore, match="cannot be read"):
         fitted((0,), checkpoint=path)

@@ -16,6 +16,7 @@ WORDS = {
     float: "a number",
     str: "a text",
     list: "a text or a list of texts",
+    dict: "a table, such as {degree = 3}, or a text of JSON",
 }
 
 
@@ -96,6 +97,9 @@ def _checked(path: str, name: str, value: Any, kind: type) -> Any:
             return several
     elif kind is float and type(value) is int:
         return float(value)
+    elif kind is dict and isinstance(value, (dict, str)):
+        # as the command line has it; what JSON lacks, such as dates, becomes a text
+        return value if isinstance(value, str) else json.dumps(value, default=str)
     elif type(value) is kind:
         return value
     raise BadOption(f"{path}: {flag(name)} takes {WORDS[kind]}, not {brief(value)}.")

@@ -87,6 +87,7 @@ def _add_making(parser: Any) -> None:
     add("--name", help="of the set (default: by maker and parameters)")
     add("--batch", type=int, metavar="N", help="rows that are made and kept at once")
     add_output(parser)
+    parser.set_defaults(resumes=True)
 
 
 # --- makers ---------------------------------------------------------------------------------------

@@ -75,6 +75,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"ordinate: {printable(str(problem))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
+        more = " The same command goes on." if getattr(asked, "resumes", False) else ""
+        print(f"Interrupted.{more}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough, as in `ordinate … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -131,7 +131,8 @@ def _write(
         found = predicted(model, sought, options.output)
         result = Predicting(model, (found,))
         if out is None:
-            sys.stdout.write(flat.render(found.predictions.rows()))
+            made = found.predictions
+            sys.stdout.write(flat.render(made.rows(), made.columns()))
             sys.stderr.write(render(result, options.format))
         else:
             found.predictions.write(out)

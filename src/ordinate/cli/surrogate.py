@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import FORMATS, Help, add_output, add_text, delimiter, names, reported
-from ordinate.errors import BadInput, BadOption
+from ordinate.errors import BadInput, BadOption, BadOutput
 
 if TYPE_CHECKING:
     from ordinate.surrogate.data import Table
@@ -22,6 +22,7 @@ EXAMPLES = f"""examples:
   ordinate surrogate tune densities.csv --target density --timeout 180 -o results
   ordinate surrogate train densities.csv --target density --model gp -o gp
   ordinate surrogate ensemble densities.csv --target density --model gp,svr,lightgbm -o three
+  ordinate surrogate ensemble densities.csv --target density --model mlp --members 16 -o networks
   ordinate surrogate predict results new.csv -o predictions.csv
   ordinate surrogate analyze results --format json
   ordinate surrogate compare results gp three
@@ -54,7 +55,7 @@ RUN: dict[str, type] = {
     "timeout": float,
     "jobs": int,
     "seed": int,
-    "params": str,
+    "params": dict,
     "params_of": str,
     "members": int,
     "output": str,
@@ -124,7 +125,7 @@ def _add_tune(commands: Any) -> None:
     )
     add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
     _add_judging(parser)
-    parser.set_defaults(run=run_tune)
+    parser.set_defaults(run=run_tune, resumes=True)
 
 
 def _add_train(commands: Any) -> None:
@@ -141,7 +142,7 @@ def _add_train(commands: Any) -> None:
     add("--params", metavar="JSON", help="""parameters, such as '{"degree": 3}'""")
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
     _add_judging(parser)
-    parser.set_defaults(run=run_train)
+    parser.set_defaults(run=run_train, resumes=True)
 
 
 def _add_ensemble(commands: Any) -> None:
@@ -150,15 +151,20 @@ def _add_ensemble(commands: Any) -> None:
         "ensemble",
         "fit several kinds of models, and blend them",
         "Fit several kinds of models with their defaults or with the parameters that a search "
-        "found, and blend them with weights learned on held-out rows.",
+        "found, and blend them with weights learned on held-out rows. Of mlp alone: networks that "
+        "are trained as one batch, and whose mean is taken.",
     )
     _add_data(parser)
     add = parser.add_argument
-    add("--model", metavar="A,B,…", help="kinds of models (default: those of --params-of)")
+    add(
+        "--model",
+        metavar="A,B,…",
+        help="kinds of models, or mlp alone (default: those of --params-of)",
+    )
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
     add("--members", metavar="N", type=int, help="networks that mlp trains as one batch")
     _add_judging(parser)
-    parser.set_defaults(run=run_ensemble)
+    parser.set_defaults(run=run_ensemble, resumes=True)
 
 
 def _add_data(parser: argparse.ArgumentParser) -> None:
@@ -213,7 +219,11 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     add("--shift-end", choices=("high", "low"), help="at which end it lies (default: high)")
     add("--jobs", metavar="N", type=int, help="processes; results do not depend on it (default: 1)")
     add("--seed", type=int, help="of splits, models and search (default: 0)")
-    add("--config", metavar="FILE", help="TOML file with any of these flags, such as folds = 5")
+    add(
+        "--config",
+        metavar="FILE",
+        help="TOML file with any of these flags but --format, such as folds = 5",
+    )
     add("-o", "--output", metavar="DIR", help=f"results folder (default: ./{ROOT})")
     add("--format", choices=FORMATS, default="text", help="how to write the report")
 
@@ -229,9 +239,12 @@ def run_train(options: argparse.Namespace) -> int:
     asked = _asked(options)
     found = _tuned(asked)
     kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
+    if kinds == ["auto"]:
+        raise BadOption("train takes one kind of model, and auto is several: name one in --model.")
     if len(kinds) != 1:
         known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
         raise BadOption(f"Which kind of model? Name one with --model.{known}")
+    _check_tuned(asked, kinds, found)
     params = _params(asked.get("params"), found.get(kinds[0], {})) | _epochs(kinds[0], asked)
     settings = _settings(
         asked | {"model": kinds}, trials=1, blend="never", fixed={kinds[0]: params}
@@ -244,14 +257,19 @@ def run_ensemble(options: argparse.Namespace) -> int:
     asked = _asked(options)
     found = _tuned(asked)
     kinds = asked.get("model") or list(found)
-    if len(kinds) < 2:
-        raise BadOption("Which kinds of models? Name two or more with --model, such as gp,svr.")
+    if len(kinds) < 2 and kinds != ["mlp"]:
+        raise BadOption(
+            "Which kinds of models? Name two or more with --model, such as gp,svr, or mlp alone: "
+            "--model mlp --members 16."
+        )
+    _check_tuned(asked, kinds, found)
     fixed = {kind: found.get(kind, {}) | _epochs(kind, asked) for kind in kinds}
     if "members" in asked:
         if "mlp" not in fixed:
             raise BadOption("--members is for networks: name mlp in --model, too.")
         fixed["mlp"]["members"] = asked["members"]
-    settings = _settings(asked | {"model": kinds}, trials=1, blend="always", fixed=fixed)
+    blend = "always" if len(kinds) > 1 else "never"  # networks of one kind are one model
+    settings = _settings(asked | {"model": kinds}, trials=1, blend=blend, fixed=fixed)
     return _ran("ensemble", options, asked, settings)
 
 
@@ -263,11 +281,24 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     for name in LISTS:
         if given.get(name) is not None:
             given[name] = list(names(f"--{name}", given[name]))
-    asked = merged(given, options.config, RUN)
+    asked = merged(given, options.config, {name: RUN[name] for name in _flags(options)})
     for name, how in (("data", "Name its file: DATA"), ("target", "Name its column: --target COL")):
         if name not in asked:
             raise BadOption(f"Which {name}? {how}.")
+    _check_folder(asked.get("output", ROOT))
     return asked
+
+
+def _flags(options: argparse.Namespace) -> list[str]:
+    """Return the flags of a run that the command has."""
+    return [name for name in RUN if name in vars(options)]
+
+
+def _check_folder(output: str) -> None:
+    import os
+
+    if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
+        raise BadOutput(f"{output} is a file, and -o takes a folder.")
 
 
 def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
@@ -310,6 +341,14 @@ def _tuned(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["model"]: one["best"]["params"] for one in studies if one["best"]}
 
 
+def _check_tuned(asked: dict[str, Any], kinds: list[str], found: dict[str, Any]) -> None:
+    """Refuse kinds of which a search found nothing: their defaults are not what was asked for."""
+    lacking = [kind for kind in kinds if kind not in found]
+    if "params_of" in asked and lacking:
+        has = f"It has those of {', '.join(found)}." if found else "It has none."
+        raise BadOption(f"{asked['params_of']} has no parameters of {', '.join(lacking)}. {has}")
+
+
 def _ran(
     name: str, options: argparse.Namespace, asked: dict[str, Any], settings: "Settings"
 ) -> int:
@@ -329,7 +368,7 @@ def _ran(
             settings,
             unit=asked.get("unit"),
             command=_command(name, asked),
-            config=written({key: resolved.get(key) for key in RUN}),
+            config=written({key: resolved.get(key) for key in _flags(options)}),
             tell=tell,
         )
     sys.stdout.write(render(result, options.format))
@@ -388,7 +427,6 @@ def _add_predict(commands: Any) -> None:
 def run_predict(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
     from ordinate.cli.output import keep_apart, replacing
-    from ordinate.report import flat
     from ordinate.surrogate.predict import check_suffix
 
     if options.output is not None:
@@ -397,7 +435,7 @@ def run_predict(options: argparse.Namespace) -> int:
     with replacing(options.output, force=options.force) as out:
         found = _predictions(options)
         if out is None:
-            sys.stdout.write(flat.render(found.rows()))
+            sys.stdout.write(found.csv())
         else:
             found.write(out)
     for note in found.notes:

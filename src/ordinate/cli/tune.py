@@ -77,7 +77,7 @@ def add_to(commands: Any) -> None:
     )
     add_output(parser)
     add_own(parser)
-    parser.set_defaults(run=run, format=None, force=None)
+    parser.set_defaults(run=run, resumes=True, format=None, force=None)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:

@@ -20,7 +20,8 @@ BLOCK = 256  # columns that one query looks at
 class Numeric:
     """Columns of numbers [N, d], and what is known of the others.
 
-    `texts` are the columns that hold no numbers; `labels` a column that was asked for as texts.
+    A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
+    numbers, such as dates, too; `labels` a column that was asked for as texts.
     """
 
     names: tuple[str, ...]
@@ -40,8 +41,8 @@ def read_numeric(
 ) -> Numeric:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
-    A column is one of texts where less than half of its cells are numbers. In others a cell that
-    is none is an error, with its row.
+    A column holds no numbers where less than half of its cells are some. In others a cell that is
+    none is an error, with its row.
     """
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
         sources = reader.sources([path])
@@ -55,6 +56,7 @@ class _Reading:
 
     def __init__(self, connection: Connection, source: Source) -> None:
         self.connection, self.source = connection, source
+        self.logical: set[str] = set()  # columns of true and false
 
     def all(self, names: Sequence[str] | None, label: str | None) -> Numeric:
         source = self.source
@@ -68,7 +70,7 @@ class _Reading:
         found = {name: self._kind(name, *counts) for name, *counts in self._counts(wanted)}
         if names is not None and (texts := [name for name in wanted if not found[name]]):
             raise BadInput(
-                f"The column {brief(texts[0])} of {source.name} holds texts, and numbers are "
+                f"The column {brief(texts[0])} of {source.name} holds no numbers, and numbers are "
                 "needed. Leave it out, or turn it into numbers first."
             )
         kept = [name for name in wanted if found[name]]
@@ -79,25 +81,30 @@ class _Reading:
     def _read(self, query: str) -> list[Any]:
         return read(self.connection, query, self.source.name)
 
-    def _counts(self, names: Sequence[str]) -> Iterator[tuple[str, int, int]]:
-        """Yield for each column how many cells are numbers, and how many are something else."""
+    def _counts(self, names: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
+        """Yield for each column how many cells are numbers, true or false, and something else."""
         for start in range(0, len(names), BLOCK):
             part = names[start : start + BLOCK]
             asked = []
             for name in part:
-                cell = f"nullif(CAST({column_of(self.source, name)} AS VARCHAR), '')"
-                number = f"TRY_CAST({cell} AS DOUBLE) IS NOT NULL"
-                asked.append(f"count(*) FILTER ({number})")
-                asked.append(f"count(*) FILTER ({cell} IS NOT NULL AND NOT {number})")
+                cell = self._text(name)
+                asked.append(f"count(TRY_CAST({cell} AS DOUBLE))")
+                asked.append(f"count(*) FILTER (lower({cell}) IN ('true', 'false'))")
+                asked.append(f"count({cell})")
             counts = self._read(f"SELECT {', '.join(asked)} FROM {self.source.sql}")[0]
             for k, name in enumerate(part):
-                yield name, counts[2 * k], counts[2 * k + 1]
+                numbers, logical, cells = counts[3 * k : 3 * k + 3]
+                yield name, numbers, logical, cells - numbers - logical
 
-    def _kind(self, name: str, numbers: int, others: int) -> bool:
+    def _kind(self, name: str, numbers: int, logical: int, others: int) -> bool:
         """Tell whether a column holds numbers; one that nearly does is an error."""
+        if logical and not (numbers or others):
+            self.logical.add(name)
+            return True
+        others += logical  # among numbers they are texts
         if others and numbers >= others:
-            number = f"TRY_CAST({self._text(name)} AS DOUBLE)"
-            raise self._strange(name, f"{self._text(name)} IS NOT NULL AND {number} IS NULL")
+            odd = f"{self._text(name)} IS NOT NULL AND {self._number(name)} IS NULL"
+            raise self._strange(name, odd)
         return not others
 
     def _matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
@@ -105,7 +112,7 @@ class _Reading:
         for start in range(0, len(names), BLOCK):
             part = names[start : start + BLOCK]
             chosen = [
-                f"coalesce(TRY_CAST({self._text(name)} AS DOUBLE), 'nan'::DOUBLE) AS x{k}"
+                f"coalesce({self._number(name)}, 'nan'::DOUBLE) AS x{k}"
                 for k, name in enumerate(part)
             ]
             query = f"SELECT {', '.join(chosen)} FROM {self.source.sql}"
@@ -113,12 +120,18 @@ class _Reading:
             for k, name in enumerate(part):
                 matrix[:, start + k] = found[f"x{k}"]
                 if not np.isfinite(matrix[:, start + k]).all():
-                    number = f"TRY_CAST({self._text(name)} AS DOUBLE)"
+                    number = self._number(name)
                     raise self._strange(name, f"{number} IS NULL OR NOT isfinite({number})")
         return matrix
 
     def _text(self, name: str) -> str:
         return f"nullif(CAST({column_of(self.source, name)} AS VARCHAR), '')"
+
+    def _number(self, name: str) -> str:
+        text = self._text(name)
+        if name in self.logical:
+            return f"CAST(lower({text}) = 'true' AS DOUBLE)"
+        return f"TRY_CAST({text} AS DOUBLE)"
 
     def _strange(self, name: str, where: str) -> BadValues:
         """Return the error for the first cell of a column for which something holds."""

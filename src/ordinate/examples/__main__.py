@@ -1,7 +1,13 @@
 """Print where an example lies: python -m ordinate.examples cefr."""
 
+import argparse
 import sys
 
 from ordinate.examples import NAMES, path
 
-sys.stdout.write(f"{path(sys.argv[1] if len(sys.argv) > 1 else next(iter(NAMES)))}\n")
+parser = argparse.ArgumentParser(prog="python -m ordinate.examples", description=__doc__)
+first = next(iter(NAMES))
+parser.add_argument(
+    "name", nargs="?", choices=NAMES, default=first, help=f"which example (default: {first})"
+)
+sys.stdout.write(f"{path(parser.parse_args().name)}\n")

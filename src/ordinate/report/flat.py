@@ -3,16 +3,22 @@
 import csv
 import io
 import math
+from collections.abc import Iterable
 from typing import Any
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
 
 
-def render(rows: list[dict[str, Any]]) -> str:
-    """Return records as CSV, in which no text is a formula and nan is an empty cell."""
+def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
+    """Return records as CSV, in which no text is a formula and nan is an empty cell.
+
+    Where there are no records, the header is what is said.
+    """
+    names = list(rows[0] if rows else header)
     out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
+    writer = csv.DictWriter(out, fieldnames=names, lineterminator="\n")
+    if names:
+        writer.writeheader()
     writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 

@@ -16,6 +16,20 @@ SPECIAL = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
+# Letters that pdflatex stops at outside math, by their names there.
+NAMES = (
+    "α alpha β beta γ gamma δ delta ε varepsilon ζ zeta η eta θ theta ι iota κ kappa λ lambda "
+    "μ mu µ mu ν nu ξ xi π pi ρ rho σ sigma ς varsigma τ tau υ upsilon φ varphi χ chi ψ psi "
+    "ω omega Γ Gamma Δ Delta Θ Theta Λ Lambda Ξ Xi Π Pi Σ Sigma Υ Upsilon Φ Phi Ψ Psi Ω Omega "
+    "≤ le ≥ ge ≠ neq ≈ approx × times · cdot ± pm ∞ infty √ surd ∑ sum ∂ partial → to "
+    "← leftarrow ⌈ lceil ⌉ rceil ⌊ lfloor ⌋ rfloor ∈ in"
+)
+WORDS = NAMES.split()
+MATH = {letter: rf"\{name}" for letter, name in zip(WORDS[::2], WORDS[1::2], strict=True)}
+MATH |= {"−": "-", "°": r"^{\circ}"}
+MATH |= {letter: f"^{{{x}}}" for letter, x in zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+", strict=True)}
+MATH |= {letter: f"_{{{x}}}" for letter, x in zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True)}
+WRITTEN = SPECIAL | {letter: rf"\ensuremath{{{x}}}" for letter, x in MATH.items()}
 
 
 def render(document: Document) -> str:
@@ -26,12 +40,12 @@ def render(document: Document) -> str:
 
 
 def escape(text: str) -> str:
-    r"""Return a text in which nothing is taken for a command.
+    r"""Return a text in which nothing is taken for a command, and signs stand in math.
 
-    >>> escape("50 % of A_1")
-    '50 \\% of A\\_1'
+    >>> escape("50 % of A_1"), escape("σ²")
+    ('50 \\% of A\\_1', '\\ensuremath{\\sigma}\\ensuremath{^{2}}')
     """
-    return "".join(SPECIAL.get(letter, letter) for letter in " ".join(text.split()))
+    return "".join(WRITTEN.get(letter, letter) for letter in " ".join(text.split()))
 
 
 def _cell(text: str) -> str:

@@ -8,16 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadStore, OrdinateError
+from ordinate.errors import BadInput, BadStore, OrdinateError, brief
 from ordinate.evaluate.evaluation import SCHEMA, aligned
 from ordinate.evaluate.value_comparison import ValueComparison, compare_values
+from ordinate.evaluate.value_grids import number
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
 from ordinate.runs.trials import library, quiet
 from ordinate.surrogate.describe import summary_grid
-from ordinate.surrogate.kept import RESULTS, TESTED, TRIALS, read
+from ordinate.surrogate.kept import RESULTS, TESTED, TRIALS, read_same
 
 FEWEST = 4  # complete trials before anything can be said of parameters
+ROUNDING = 1e-12  # relative: values that differ by no more are the same
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,12 @@ class Analysis:
         """The measures, each with its interval."""
         return list(self.results["summary"])
 
+    @property
+    def cautions(self) -> list[str]:
+        """What is to be known of the data: first of all rows of the test that stand in training."""
+        leaks = self.results["leaks"] or {"notes": []}
+        return list(dict.fromkeys([*leaks["notes"], *self.results["data"]["notes"]]))
+
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
@@ -45,6 +53,7 @@ class Analysis:
             "studies": [_studied(one) for one in self.results["studies"]],
             "importance": self.importance,
             "learning_curves": self.curves,
+            "leaks": self.results["leaks"],
             "notes": self.results["notes"],
         }
 
@@ -62,18 +71,22 @@ class Analysis:
             for fit, curve in enumerate(curves)
             for step, value in curve
         ]
+        notes = [*self.cautions, *self.results["notes"]]
+        rows += [{"part": "note", "note": note} for note in notes]
         return aligned(rows)
 
     def document(self) -> Document:
         """Return the report for people."""
         data = self.results["data"]
         unit = f" in {data['unit']}" if data["unit"] else ""
+        error = f"RMSE ({data['unit']})" if data["unit"] else "RMSE"
         blocks: list[str | Grid] = [
             f"Run {self.results['run']}. The winner is {self.results['winner']}.",
+            *self.cautions,
             summary_grid(self.summary),
-            _studies_grid(self.results["studies"]),
+            _studies_grid(self.results["studies"], f"validation {error}"),
             *_importance_grids(self.importance),
-            *_curves_grid(self.curves),
+            *_curves_grid(self.curves, f"{error} there"),
             *self.results["notes"],
         ]
         return Document(f"Search for a surrogate of {data['target']}{unit}", tuple(blocks))
@@ -88,7 +101,7 @@ class Analysis:
 def analyze(root: Path | str) -> Analysis:
     """Return what the latest run in a results folder found."""
     home = Path(root)
-    results, trials = read(home, RESULTS), read(home, TRIALS)
+    results, trials = read_same(home, RESULTS, TRIALS)
     with _whole(home):
         studies = {one["model"]: one["trials"] for one in trials["studies"]}
         best = {one["model"]: one["best"] for one in results["studies"]}
@@ -96,7 +109,7 @@ def analyze(root: Path | str) -> Analysis:
         curves = {kind: _curves(made, best[kind]) for kind, made in studies.items()}
         told = {kind: curve for kind, curve in curves.items() if curve}
         found = Analysis(results, importance, told)
-        _ = found.to_dict(), found.rows(), found.document()  # whatever is lacking, they need
+        _ = found.to_dict(), found.document(), found.rows()  # whatever is lacking, they need
     return found
 
 
@@ -123,10 +136,13 @@ def _studied(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _importance(trials: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
-    """Return the share of the variance of the RMSE that each parameter explains, by fANOVA."""
+    """Return the share of the variance of the RMSE that each parameter explains, by fANOVA.
+
+    Where the RMSE does not vary, there is nothing to explain.
+    """
     complete = [one for one in trials if one["state"] == "complete"]
     names = _varied(complete)
-    if len(complete) < FEWEST or not names:
+    if len(complete) < FEWEST or not names or _alike([one["value"] for one in complete]):
         return None
     optuna = library()
     with quiet():
@@ -138,8 +154,16 @@ def _importance(trials: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
                 optuna.trial.create_trial(params=params, distributions=spaces, value=one["value"])
             )
         evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-        found = optuna.importance.get_param_importances(study, evaluator=evaluator)
+        try:
+            found = optuna.importance.get_param_importances(study, evaluator=evaluator)
+        except RuntimeError:  # its trees see no variance either
+            return None
     return {name: float(value) for name, value in found.items()}
+
+
+def _alike(values: Sequence[float]) -> bool:
+    """Tell whether values are the same but for rounding."""
+    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
 
 
 def _varied(trials: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -175,14 +199,14 @@ def _curves(trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None)
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _studies_grid(studies: Sequence[Mapping[str, Any]]) -> Grid:
+def _studies_grid(studies: Sequence[Mapping[str, Any]], error: str) -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for one in studies:
         counts = one["trials"]
         best = one["best"]
-        value = None if best is None else best["validation"]["metrics"]["rmse"]["value"]
+        value = None if best is None else number(best["validation"]["metrics"]["rmse"]["value"])
         rows.append((one["model"], value, counts["complete"], counts["pruned"], counts["failed"]))
-    header = ("model", "validation RMSE", "complete", "pruned", "failed")
+    header = ("model", error, "complete", "pruned", "failed")
     return Grid("Studies: the best trial of each kind of model", header, tuple(rows))
 
 
@@ -196,19 +220,23 @@ def _importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list
             blocks.append(Grid(title, ("parameter", "importance"), rows))
     if few:
         told = f"No importance of parameters for {', '.join(few)}"
-        blocks.append(f"{told}: that takes {FEWEST} complete trials that differ.")
+        blocks.append(
+            f"{told}: that takes {FEWEST} complete trials that differ in parameters and in RMSE."
+        )
     return blocks
 
 
-def _curves_grid(curves: Mapping[str, Sequence[Sequence[tuple[int, float]]]]) -> list[str | Grid]:
+def _curves_grid(
+    curves: Mapping[str, Sequence[Sequence[tuple[int, float]]]], error: str
+) -> list[str | Grid]:
     rows: list[tuple[Cell, ...]] = []
     for kind, fits in curves.items():
         for fit, curve in enumerate(fits):
             step, value = min(curve, key=lambda point: point[1])
-            rows.append((kind, fit + 1, len(curve), step, value))
+            rows.append((kind, fit + 1, len(curve), step, number(value)))
     if not rows:
         return []
-    header = ("model", "fit", "points", "best step", "RMSE there")
+    header = ("model", "fit", "points", "best step", error)
     title = "Learning curves, on rows by which fits stop early (all points are in JSON and CSV)"
     return [Grid(title, header, tuple(rows))]
 
@@ -221,7 +249,7 @@ def compare(roots: Sequence[Path | str]) -> ValueComparison:
 
     One search alone is compared with itself: its finalists with each other.
     """
-    tested = [read(Path(root), TESTED) for root in roots]
+    tested = [read_same(Path(root), TESTED, RESULTS)[0] for root in roots]
     with _whole(", ".join(map(str, roots))):
         return _compared(tested, roots)
 
@@ -252,10 +280,14 @@ def _winners(
     parts = [_of_test(one, root) for one, root in zip(tested, roots, strict=True)]
     units = {one["data"]["unit"] for one in tested}
     if len(units) > 1:
-        raise BadInput(f"The searches have several units: {', '.join(map(str, units))}.")
+        named = sorted(brief(unit) if unit else "no unit" for unit in units)
+        raise BadInput(f"The searches have several units: {', '.join(named)}.")
     shared = sorted(set.intersection(*(set(part["rows"]) for part in parts)))
     if not shared:
-        raise BadInput("The searches have no test row in common: give them the same seed.")
+        raise BadInput(
+            "The searches have no test row in common. Give them the same data, --seed, --group "
+            "and --shift."
+        )
     columns: dict[str, Any] = {}
     targets = groups = None
     for one, part, root in zip(tested, parts, roots, strict=True):

@@ -18,7 +18,7 @@ from ordinate.surrogate.fitting import DATA, Data, Fit, Floats, Rows, Step
 from ordinate.surrogate.kept import CHECKPOINTS
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.splits import Split, k_fold
+from ordinate.surrogate.splits import Split, k_fold, units
 
 Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
 
@@ -142,12 +142,13 @@ class Bench:
     def final(self, candidate: Candidate, folder: str) -> Fit:
         """Return the last fit of a candidate, on all rows that are known.
 
-        It answers the rows that are apart, if they are. Without folds the model stays the one whose
-        validation rows calibrate its intervals.
+        It answers the rows that are apart, if they are. Without folds it is the fit that was judged
+        by the validation rows, which calibrate its intervals.
         """
-        rows = self.known if self.settings.folds else self.split.train
+        if not self.settings.folds:
+            return self._fit(candidate, self.split.train, 0, (), folder)
         asked = (self.split.validation,) if self.apart else ()
-        return self._fit(candidate, np.sort(rows), len(self.parts), asked, folder)
+        return self._fit(candidate, np.sort(self.known), len(self.parts), asked, folder)
 
     def _fit(
         self,
@@ -179,11 +180,10 @@ class Bench:
         """Return the rows of a fit, and those of them by which it stops early.
 
         These come from the rows of the fit, so that held-out rows decide nothing in it. Groups
-        stay whole.
+        stay whole, and rows of equal features together.
         """
         rng = np.random.default_rng([self.settings.seed, number])
-        units = rows if self.table.groups is None else self.table.groups[rows].astype(str)
-        names, codes = np.unique(units, return_inverse=True)
+        names, codes = np.unique(units(self.table, rows), return_inverse=True)
         count = min(max(1, round(STOPPING * len(names))), len(names) - 1)
         chosen = np.isin(codes, rng.permutation(len(names))[:count])
         return rows[~chosen], rows[chosen]

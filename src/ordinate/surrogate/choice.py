@@ -53,7 +53,8 @@ def choose(bench: Bench, clock: Clock) -> Choice:
     able = [one for one in contenders if one is not None]
     if not able:
         raise BadInput(_nothing(explored))
-    blend = blended(bench, able) if bench.settings.blends and len(able) > 1 else None
+    enough = len(able) > 1 and len(bench.held) > 1
+    blend = blended(bench, able) if bench.settings.blends and enough else None
     if blend and bench.settings.blend == "auto" and blend.blend.weights.max() == 1.0:
         blend = None  # it is one of the models
     best = min(able, key=lambda one: rounded(one.value))

@@ -19,6 +19,7 @@ FEWEST = 10  # rows: with fewer, training, validation and test are nothing to sp
 FEW = 50  # rows: with fewer, a test says little
 SHOWN = 5  # names that a note lists
 SAME = 1e-12  # 1 - |correlation| of a column that is the target in another unit
+ROUNDING = 1e-12  # of the largest value of a column: if it varies by no more, it is constant
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ def read_table(
     reading = {"label": group, "delimiter": delimiter, "encoding": encoding}
     chosen = None if features is None else [*features, target]
     found = read_numeric(path, chosen, **reading)
-    if target not in found.names:  # texts, or not there at all, which this says
+    if target not in found.names:  # no numbers, or not there at all, which this says
         read_numeric(path, [target], **reading)
     notes = []
     if found.texts:
-        notes.append(f"Left out, for they hold texts: {_listed(found.texts)}.")
+        notes.append(f"Left out, for they hold no numbers: {_listed(found.texts)}.")
     where = found.names.index(target)
     return make_table(
         np.delete(found.matrix, where, axis=1),
@@ -180,13 +181,24 @@ def _check(x: Floats, y: Floats, names: Sequence[str], target: str, where: str) 
             f"{where}: the target {brief(target)} is {y[0]:.6g} in every row. There is nothing to "
             "learn: is it the right column?"
         )
+    for name, column in zip(names, x.T, strict=True):
+        with np.errstate(over="ignore"):
+            squares = len(column) * np.square(np.ptp(column))
+        if not np.isfinite(squares):
+            raise BadValues(
+                f"{where}: the column {brief(name)} is too large to be normalised: rescale it."
+            )
+    if _constant(x).all():
+        raise BadValues(
+            f"{where}: no feature varies ({_listed(names)}). There is nothing to learn from."
+        )
 
 
 def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]:
     notes = []
     if len(y) < FEW:
         notes.append(f"There are {len(y)} rows: too few for a test that says much.")
-    if constant := [name for name, column in zip(names, x.T, strict=True) if np.ptp(column) == 0]:
+    if constant := [name for name, still in zip(names, _constant(x), strict=True) if still]:
         notes.append(f"Constant in every row, and kept: {_listed(constant)}.")
     if copies := [n for n, column in zip(names, x.T, strict=True) if _follows(column, y)]:
         notes.append(
@@ -194,6 +206,12 @@ def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]
             "before the target is?"
         )
     return notes
+
+
+def _constant(x: Floats) -> NDArray[np.bool_]:
+    """Tell of each column whether it varies by no more than rounding: 0.1 + 0.2 is not 0.3."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray((x - x[0]).std(axis=0) <= ROUNDING * np.abs(x).max(axis=0))
 
 
 def _follows(column: Floats, y: Floats) -> bool:
@@ -246,7 +264,7 @@ class Scaled:
         if not (np.isfinite(means).all() and np.isfinite(stds).all()):
             worst = int(np.argmax(~(np.isfinite(means) & np.isfinite(stds))))
             raise BadValues(f"Feature {worst + 1} is too large to be normalised: rescale it.")
-        return cls(means, np.where(stds > 0, stds, 1.0), Normalization.fit(target))
+        return cls(means, np.where(_constant(x), 1.0, stds), Normalization.fit(target))
 
     @classmethod
     def of(cls, table: Table, rows: NDArray[np.intp]) -> Self:
@@ -274,7 +292,7 @@ class Scaled:
             sound = means.ndim == 1 and means.shape == stds.shape
             sound = sound and bool(np.isfinite(means).all() and np.isfinite(stds).all())
             sound = sound and bool((stds > 0).all())
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             sound = False
         if not sound:
             raise BadStore("What is stored is no normalisation: train the surrogate again.")

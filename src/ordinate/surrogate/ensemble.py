@@ -173,7 +173,7 @@ class Ensemble:
             found.check()
         except BadStore as reason:
             raise BadStore(f"{folder} is refused: {reason}") from None
-        except (OSError, KeyError, TypeError, ValueError) as problem:
+        except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
             raise BadStore(f"{folder} holds no networks: {brief(str(problem))}.") from None
         return found
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadStore, BadValues
 from ordinate.runs.workers import tell
+from ordinate.summary.moments import UNIT
 from ordinate.surrogate.inputs import Inputs
 from ordinate.surrogate.models import Model, create_model, kind_of, load_model
 
@@ -136,12 +137,17 @@ def forget(tasks: Iterable[Fit]) -> None:
 
 def check_varied(targets: Floats, where: str) -> None:
     """Refuse targets that are all alike: there is nothing to learn, and no scale to learn it on."""
-    if not np.std(targets - targets[0]) > 0.0:
+    with np.errstate(over="ignore", invalid="ignore"):
+        alike, spread = np.ptp(targets) == 0.0, np.std(targets - targets[0])
+    if alike:
         raise BadValues(
             f"The target is {targets[0]:.6g} in all {len(targets):,} of {where}: there is nothing "
             "to learn from them. Take fewer folds, another --seed, or more rows whose targets "
             "differ."
         )
+    if not 0.0 < spread < np.inf:  # squares of numbers that differ can be too small for a float
+        size = "large" if spread else "small"
+        raise BadValues(f"The targets are too {size} to be squared twice. {UNIT}")
 
 
 def stops_early(kind: str) -> bool:

@@ -81,7 +81,7 @@ class Inputs:
             return cls(scaled)
         try:
             lattice = Lattice(tuple(np.array(column, float).reshape(-1) for column in values))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             lattice = Lattice(())
         if len(lattice.values) != len(scaled.means):
             raise BadStore("What is stored is no lattice of the features: train again.")

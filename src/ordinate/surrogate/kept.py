@@ -31,6 +31,17 @@ def _is_study(one: Any) -> bool:
     return best is None or (isinstance(best, dict) and isinstance(best.get("params"), dict))
 
 
+def read_same(root: Path, *names: str) -> list[dict[str, Any]]:
+    """Return several files of the latest run, once they are of one and the same."""
+    found = [read(root, name) for name in names]
+    if any(one.get("run") != found[0].get("run") for one in found):
+        raise BadStore(
+            f"{' and '.join(names)} of {root} are of different runs, for the latest was not "
+            "finished. Run the search again."
+        )
+    return found
+
+
 def read(root: Path, name: str) -> dict[str, Any]:
     """Return one of the files of the latest run."""
     path = root / name
@@ -40,6 +51,11 @@ def read(root: Path, name: str) -> dict[str, Any]:
         raise BadInput(
             f"{root} has no {name}: no search was finished there. Make one with: "
             f"ordinate surrogate tune DATA --target COLUMN -o {root}"
+        ) from None
+    except NotADirectoryError:
+        raise BadInput(
+            f"{root} is a file, and the results folder of a search is needed: what was given to "
+            "ordinate surrogate tune as -o DIR."
         ) from None
     except OSError as problem:
         raise BadInput(f"{path} cannot be read: {problem.strerror}.") from None

@@ -9,7 +9,7 @@ from ordinate.surrogate.bench import Bench, Candidate
 from ordinate.surrogate.fitting import Fit, Floats, fit
 from ordinate.surrogate.inputs import Lattice
 from ordinate.surrogate.models import kind_of
-from ordinate.surrogate.splits import Split
+from ordinate.surrogate.splits import Split, units
 
 # Smooth, so that it cannot tell a lattice by itself, as trees can; it learns what telling is worth.
 JUDGE = "gp"
@@ -65,12 +65,14 @@ def look(bench: Bench) -> Found | None:
     return _judged(bench, share)
 
 
-def _judged(bench: Bench, share: float) -> Found:
+def _judged(bench: Bench, share: float) -> Found | None:
     """Fit a smooth model that is told, and one that is not, on the same parts.
 
     The one that is told also says what it would predict for each row on the other side.
     """
-    small = replace(bench, split=_fewer(bench), made={})
+    small = _small(bench)
+    if small is None:
+        return None
     aware = replace(small, lattice=True)
     candidate = Candidate(JUDGE, dict(kind_of(JUDGE).defaults) | QUICK)
     fits = [small.tasks(candidate), aware.tasks(candidate)]
@@ -96,6 +98,19 @@ def _gains(bench: Bench, untold: Floats, told: Floats) -> bool:
     if len(sums) < 2:
         return False
     return bool(sums.sum() > np.sqrt(len(sums)) * sums.std(ddof=1))
+
+
+def _small(bench: Bench) -> Bench | None:
+    """Return the bench with fewer rows, and no more folds than these allow, if they allow any."""
+    split = _fewer(bench)
+    if not bench.settings.folds:
+        return replace(bench, split=split, made={})
+    rows = split.train if bench.apart else split.known
+    folds = min(bench.settings.folds, int(units(bench.table, rows).max()) + 1)
+    if folds < 2:
+        return None
+    settings = replace(bench.settings, folds=folds)
+    return replace(bench, split=split, settings=settings, made={})
 
 
 def _fewer(bench: Bench) -> Split:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.surrogate.data import Table
-from ordinate.surrogate.splits import Rows, Split
+from ordinate.surrogate.splits import Floats, Rows, Split, classes, exact, near, repeats, units
 
-NEAR = 1e-12  # relative: numbers that were written and read again
+CLOSE = 1e-6  # of what a column spans: numbers that were rounded, or kept in single precision
+LIKE = 1e-3  # relative: such numbers; without it small values of many sizes would all be close
+BULK = (0.05, 0.95)  # between which a column spans, whatever lies far off
+WIDER = 10.0  # times as far, to see whether rows are close by chance
+DENSE = 3.0  # times as many that far: by chance there are some
 SHOWN = 5  # rows that a note names
 SHIFTED = "shifted"  # the part beyond a shift, which is a second test
 PAIRS = tuple(
@@ -48,6 +51,7 @@ class Leaks:
 
     leaks: tuple[Leak, ...]
     sizes: dict[str, int]
+    repeats: int = 0  # rows for training and validation that repeat others, and have no groups
 
     def __len__(self) -> int:
         return len(self.leaks)
@@ -60,13 +64,21 @@ class Leaks:
     def notes(self) -> tuple[str, ...]:
         """What a report says of them: how many, and which."""
         found = [(part, twin, self._between(part, twin)) for part, twin in PAIRS]
-        return tuple(self._note(part, twin, leaks) for part, twin, leaks in found if leaks)
+        own = [self._note(part, twin, leaks) for part, twin, leaks in found if leaks]
+        if self.repeats:
+            rows = "row repeats another" if self.repeats == 1 else "rows repeat others"
+            own.append(
+                f"{self.repeats:,} {rows} by the features, among those for training and "
+                "validation: where rows are folded, repeats stay together in one fold."
+            )
+        return tuple(own)
 
     def to_dict(self) -> dict[str, Any]:
         """Return counts and rows by part."""
         return {
             "count": len(self.leaks),
             "rows": [vars(leak) for leak in self.leaks],
+            "repeats": self.repeats,
             "notes": list(self.notes),
         }
 
@@ -91,7 +103,7 @@ def duplicates(table: Table, split: Split, beyond: Rows | None = None) -> Leaks:
     """Return the rows for test or validation whose features stand in an earlier part, too.
 
     Test rows, and those `beyond` a shift, are compared with training and validation, validation
-    rows with training.
+    rows with training. Rows whose features were rounded count if the target is close, too.
 
     >>> from ordinate.surrogate.data import make_table
     >>> table = make_table([[float(k % 19)] for k in range(20)], range(20), names=["x"])
@@ -99,28 +111,40 @@ def duplicates(table: Table, split: Split, beyond: Rows | None = None) -> Leaks:
     >>> duplicates(table, split).leaks
     (Leak(part='test', row=20, twin_part='training', twin=1, kind='exact', same_target=False),)
     """
-    near, exact = _classes(table.features, NEAR), _classes(table.features, 0.0)
-    target = _codes(table.target, NEAR)
+    columns = (*table.features.T, table.target)
+    alike = np.stack(
+        [
+            classes(columns[:-1], near),
+            classes(columns[:-1], exact),
+            classes(columns[-1:], near),
+            rounded(columns),
+        ],
+        axis=1,
+    ).tolist()
     parts = split.parts | ({} if beyond is None else {SHIFTED: beyond})
     seen: dict[Key, Place] = {}
     leaks = []
     for part, rows in parts.items():
-        own = [
-            (row, _keys(int(near[row]), int(exact[row]), int(target[row])))
-            for row in np.sort(rows).tolist()
-        ]
+        own = [(row, _keys(*alike[row])) for row in np.sort(rows).tolist()]
         leaks += [leak for row, keys in own if (leak := _leak(part, row, keys, seen))]
         if part in {"test", SHIFTED}:
             continue  # nobody learns from a test, so another test may repeat it
         for row, keys in own:  # repeats within a part are no leak
             for key in keys:
                 seen.setdefault(key, (part, row))
-    return Leaks(tuple(leaks), {part: len(rows) for part, rows in parts.items()})
+    sizes = {part: len(rows) for part, rows in parts.items()}
+    return Leaks(tuple(leaks), sizes, _repeats(table, split.known))
 
 
-def _keys(near: int, exact: int, target: int) -> list[Key]:
+def _repeats(table: Table, rows: Rows) -> int:
+    """Return how many rows repeat others; what a group repeats is its own affair."""
+    return repeats(units(table, rows)) if table.groups is None else 0
+
+
+def _keys(like: int, same: int, target: int, whole: int) -> list[Key]:
     """Return what a twin may share with a row, the most alike first."""
-    return [(near, exact, target), (near, exact, None), (near, None, target), (near, None, None)]
+    by_features: list[Key] = [(like, same, target), (like, same, None), (like, None, target)]
+    return [*by_features, (like, None, None), (None, None, whole)]
 
 
 def _leak(part: str, row: int, keys: Sequence[Key], seen: Mapping[Key, Place]) -> Leak | None:
@@ -133,22 +157,22 @@ def _leak(part: str, row: int, keys: Sequence[Key], seen: Mapping[Key, Place]) -
     return Leak(part, row + 1, where, twin + 1, kind, found[2] is not None)
 
 
-def _classes(features: NDArray[np.float64], tolerance: float) -> Rows:
-    """Return a number for each row, the same for rows that are equal up to the tolerance."""
-    codes = np.zeros(len(features), np.intp)
-    for column in features.T:
-        pairs = np.stack([codes, _codes(column, tolerance)], axis=1)
-        codes = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    return codes
+def rounded(columns: Sequence[Floats]) -> Rows:
+    """Return classes of rows that are alike in all columns, but for rounding.
+
+    Rows of a dense table are as close by chance. There are many more then that are a little less
+    close, and nothing can be told: only those that are equal are alike.
+    """
+    equal, found = classes(columns, near), classes(columns, close)
+    if repeats(found) == repeats(equal):
+        return found
+    wider = classes(columns, lambda column: WIDER * close(column))
+    more, some = (repeats(codes) - repeats(equal) for codes in (wider, found))
+    return equal if more > DENSE * some else found
 
 
-def _codes(column: NDArray[np.float64], tolerance: float) -> Rows:
-    """Return a number for each value; neighbours closer than the tolerance share one."""
-    order = np.argsort(column, kind="stable")
-    sorted_ = column[order]
-    size = np.maximum(np.abs(sorted_[1:]), np.abs(sorted_[:-1]))
-    with np.errstate(over="ignore"):
-        steps = np.diff(sorted_) > tolerance * size
-    codes = np.zeros(len(column), np.intp)
-    codes[order[1:]] = np.cumsum(steps)
-    return codes
+def close(column: Floats) -> Floats:
+    """Leave room for numbers that were rounded to some six digits."""
+    low, high = np.quantile(column, BULK)
+    spread = high - low if high > low else column.std()
+    return np.minimum(CLOSE * spread, LIKE * np.abs(column))

@@ -11,7 +11,15 @@ import numpy as np
 
 from ordinate.data.engine import connect
 from ordinate.data.sources import literal
-from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadStore,
+    BadValues,
+    OrdinateError,
+    brief,
+    suggest,
+)
 from ordinate.report import flat
 from ordinate.runs.files import inside
 from ordinate.runs.manifest import Manifest
@@ -24,6 +32,9 @@ from ordinate.surrogate.uncertainty import Calibration, spread_of
 
 CSV, PARQUET = (".csv",), (".parquet", ".pq")
 SUM = 1e-6  # how far weights may be from 1 in sum
+# In standard deviations of a feature in training: what a note names, and what no model answers.
+FAR, FURTHEST = 10.0, 1e100
+SHOWN = 5  # features that a note lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +64,15 @@ class Predictions:
             dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
         ]
 
+    def csv(self) -> str:
+        """Return the rows as CSV; where there are none, its header alone."""
+        return flat.render(self.rows(), self.columns())
+
     def write(self, path: Path) -> None:
         """Write CSV or Parquet, by the suffix of the path."""
         check_suffix(str(path))
         if path.suffix.lower() in CSV:
-            path.write_bytes(flat.render(self.rows()).encode())  # the same bytes on every machine
+            path.write_bytes(self.csv().encode())  # the same bytes on every machine
             return
         with connect() as connection:
             connection.register("predictions", self.columns())
@@ -108,15 +123,44 @@ class Surrogate:
                 f"({', '.join(self.features)}), not an array of the shape {x.shape}."
             )
         level = float(self.config["alpha"]) if alpha is None else alpha
-        values, spread = self._answered(x)
+        self._check_finite(x)
+        away = self._away(x)
+        values, spread = self._answered(x, away)
         band = self.calibration.intervals(values, spread, alpha=level)
-        notes = (*band.notes, *self._of_lattice(x))
+        notes = (*band.notes, *self._of_lattice(x), *self._of_far(away))
         return Predictions(values, band.lower, band.upper, spread, level, notes)
+
+    def _check_finite(self, x: Floats) -> None:
+        """Refuse what no training row had: where it goes in a tree, say, is arbitrary."""
+        for row, column in np.argwhere(~np.isfinite(x))[:1]:
+            raise BadValues(
+                f"Row {row + 1} has {x[row, column]} in {brief(self.features[column])}, which is "
+                "no finite number."
+            )
+
+    def _away(self, x: Floats) -> Floats:
+        """Return how far values [N, d] lie from the means of training, in standard deviations."""
+        with np.errstate(over="ignore"):  # what is too far even for a number is infinitely far
+            return np.max([np.abs(one.scaled.features(x)) for _, one in self.models], axis=0)
+
+    def _of_far(self, away: Floats) -> list[str]:
+        """Say how many rows lie far from those that were learned from, and in what."""
+        far = away > FAR
+        if not far.any():
+            return []
+        names = [brief(self.features[column]) for column in np.flatnonzero(far.any(axis=0))]
+        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+        told = (
+            f"{int(far.any(axis=1).sum()):,} of {len(far):,} rows lie more than {FAR:g} standard "
+            f"deviations from the mean of the training rows, in {', '.join(names[:SHOWN])}{more}: "
+            "nothing like them was learned from, and their intervals promise nothing."
+        )
+        return [told]
 
     def _of_lattice(self, x: Floats) -> list[str]:
         """Say which rows are taken for rows of a lattice, where models are told of one."""
         lattices = [one.lattice for _, one in self.models if one.lattice is not None]
-        if not lattices:
+        if not lattices or not len(x):
             return []
         on = int(np.any([one.holds(x) for one in lattices], axis=0).sum())
         told = (
@@ -126,7 +170,40 @@ class Surrogate:
         )
         return [told]
 
-    def _answered(self, x: Floats) -> tuple[Floats, Floats | None]:
+    def _answered(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
+        """Return predictions and spreads, once all are finite."""
+        if not len(x):
+            return self._nothing()
+        furthest = int(np.argmax(away.max(axis=1)))
+        if away[furthest].max() > FURTHEST:
+            raise self._too_far(x, away, furthest)
+        try:
+            with np.errstate(all="ignore"):
+                values, spread = self._blended(x)
+        except (ValueError, ArithmeticError) as problem:
+            if isinstance(problem, OrdinateError) or away.max() <= FAR:
+                raise
+            raise self._too_far(x, away, furthest) from None  # numbers of a library ran over
+        sound = np.isfinite(values if spread is None else values + spread)
+        first = int(np.argmin(sound))
+        if not sound[first] and away[first].max() > FAR:
+            raise self._too_far(x, away, first)
+        return values, spread
+
+    def _nothing(self) -> tuple[Floats, Floats | None]:
+        """Return the answer to no rows, which not every library takes."""
+        apart = "weights" in self.config or hasattr(self.models[0][0], "spread")
+        return np.empty(0), np.empty(0) if apart else None
+
+    def _too_far(self, x: Floats, away: Floats, row: int) -> BadValues:
+        column = int(np.argmax(away[row]))
+        name = brief(self.features[column])
+        return BadValues(
+            f"Row {row + 1} lies too far from what was learned: {x[row, column]:g} in {name} is "
+            f"{away[row, column]:.3g} standard deviations from the mean of the training rows."
+        )
+
+    def _blended(self, x: Floats) -> tuple[Floats, Floats | None]:
         found = [answered(model, inputs, x) for model, inputs in self.models]
         if "weights" not in self.config:
             return found[0]
@@ -213,8 +290,8 @@ def _weights(value: Any) -> bool:
     right = isinstance(value, list) and all(
         isinstance(one, (int, float)) and not isinstance(one, bool) for one in value
     )
-    # nan is not at least 0, and the sum of anything infinite is not 1
-    return right and all(one >= 0.0 for one in value) and abs(sum(value) - 1.0) < SUM
+    # nan is not at least 0; whole numbers may be too large for a float
+    return right and all(0.0 <= one <= 1.0 for one in value) and abs(sum(value) - 1.0) < SUM
 
 
 WANTED: dict[str, Callable[[Any], bool]] = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TASK = "surrogate"
 STATES = ("complete", "pruned", "failed")
+SHARES = ("interval_coverage",)  # all other measures of intervals have the unit of the target
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Finalist:
         found: dict[str, Any] = {"name": self.name, "model": self.kind, "params": self.params}
         if self.members:
             found |= {"members": list(self.members), "weights": list(self.weights)}
-        return found | {"validation": self.judged.to_dict()}
+        return found | {"validation": _plain(self.judged)}
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class HeldOut:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         compared = None if self.comparison is None else self.comparison.to_dict()
-        return self.values.to_dict() | {"rows": self.what, "finalists": compared}
+        return _plain(self.values) | {"rows": self.what, "finalists": compared}
 
     def columns(self) -> dict[str, Any]:
         """Return the rows themselves."""
@@ -180,14 +181,20 @@ class Tuning:
         unit = self.source.unit
         lowest = min(self.finalists, key=lambda one: one.rmse.value)
         rows = [
-            _row("held-out RMSE of the winner", self.winner.rmse, unit),
-            _row(f"lowest held-out RMSE ({lowest.kind})", lowest.rmse, unit),
+            _row("validation_rmse", "held-out RMSE of the winner", self.winner.rmse, unit),
+            _row(
+                "lowest_validation_rmse",
+                f"lowest held-out RMSE ({lowest.kind})",
+                lowest.rmse,
+                unit,
+            ),
         ]
         for test in self.tests:
-            before = "" if test.name == "test" else f"{test.name}: "
+            usual = test.name == "test"
+            before, short = ("", "") if usual else (f"{test.name}: ", f"{test.name}_")
             rows += [
-                _row(before + name, one, unit if in_unit else None)
-                for name, one, in_unit in _measures(test)
+                _row(short + key, before + title, one, unit if in_unit else None)
+                for key, title, one, in_unit in _measures(test)
             ]
         return rows
 
@@ -231,7 +238,7 @@ class Tuning:
             [
                 {"stage": stage, "name": name, "model": kind} | row
                 for stage, name, kind, values in judged
-                for row in [*values.rows(), *_predictive(values)]
+                for row in _flat(values)
             ]
         )
 
@@ -242,37 +249,57 @@ class Tuning:
         return describe(self)
 
 
-def _row(name: str, one: Estimate, unit: str | None) -> dict[str, Any]:
-    return {"measure": name, "unit": unit} | one.to_dict()
+def _row(key: str, title: str, one: Estimate, unit: str | None) -> dict[str, Any]:
+    """Return a measure: the key is for programs, and stays; the title is for people."""
+    return {"key": key, "measure": title, "unit": unit} | one.to_dict()
 
 
-def _predictive(values: Values) -> list[dict[str, Any]]:
-    return [
-        {"part": "predictive", "metric": name}
-        | {"value": one.value, "low": one.low, "high": one.high, "method": one.method}
-        for name, one in values.predictive.items()
-    ]
+def _plain(values: Values) -> dict[str, Any]:
+    """Return plain values, in which baselines and measures of intervals have their unit, too."""
+    found = values.to_dict()
+    found["baselines"] = [one | {"unit": values.unit} for one in found["baselines"]]
+    found["predictive"] = {
+        name: one | {"unit": _unit(values, name)} for name, one in found["predictive"].items()
+    }
+    return found
 
 
-def _measures(test: HeldOut) -> Iterator[tuple[str, Estimate, bool]]:
-    """Yield the measures of a test: errors in the unit of the target, and shares.
+def _unit(values: Values, name: str) -> str | None:
+    return None if name in SHARES else values.unit
+
+
+def _flat(values: Values) -> Iterator[dict[str, Any]]:
+    """Yield one flat record for each value; a baseline has a column of its own for its name."""
+    for row in values.rows():
+        baseline = row.pop("model", None)
+        yield row | ({} if baseline is None else {"baseline": baseline, "unit": values.unit})
+    for name, one in values.predictive.items():
+        about = {"part": "predictive", "metric": name, "unit": _unit(values, name)}
+        yield about | {"value": one.value, "low": one.low, "high": one.high, "method": one.method}
+
+
+def _measures(test: HeldOut) -> Iterator[tuple[str, str, Estimate, bool]]:
+    """Yield the measures of a test by key and title: errors in the unit of the target, and shares.
 
     σ and the error of the baseline are the errors of constants, so they have their intervals.
     """
     values, y = test.values, test.targets
     for name, title in (("rmse", "test RMSE"), ("mae", "test MAE")):
-        yield title, values.metrics[name], True
-    yield "σ of the test targets", _constant(test, float(np.mean(y))), True
+        yield f"test_{name}", title, values.metrics[name], True
+    yield "test_sigma", "σ of the test targets", _constant(test, float(np.mean(y))), True
     for name, title in (("r2", "R²"), ("relative_accuracy", "relative accuracy, 1 - RMSE/σ")):
-        yield title, values.metrics[name], False
+        yield name, title, values.metrics[name], False
     training = values.normalization
     if training is not None:
-        yield "baseline error: RMSE of the training mean", _constant(test, training.mean), True
-    yield "improvement over the baseline", values.metrics["skill"], False
-    names = {"interval_coverage": "coverage of the intervals", "mean_interval_width": "their width"}
-    for name, title in names.items():
-        if name in values.predictive:
-            yield title, values.predictive[name], name == "mean_interval_width"
+        error = _constant(test, training.mean)
+        yield "baseline_rmse", "baseline error: RMSE of the training mean", error, True
+    yield "improvement", "improvement over the baseline", values.metrics["skill"], False
+    if "interval_coverage" in values.predictive:
+        coverage, width = (
+            values.predictive[name] for name in ("interval_coverage", "mean_interval_width")
+        )
+        yield "interval_coverage", "coverage of the intervals", coverage, False
+        yield "interval_width", "their width", width, True
 
 
 def _constant(test: HeldOut, constant: float) -> Estimate:

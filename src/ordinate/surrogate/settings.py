@@ -16,6 +16,7 @@ Device = Literal["cpu", "cuda"]
 AUTO = "auto"
 # What changes when and where the work is done, and nothing that is found.
 MANNER = ("jobs", "timeout")
+MOST_SHIFTED = 0.5  # of the rows
 
 
 class Preset(NamedTuple):
@@ -88,7 +89,7 @@ class Settings:
             among(name, getattr(self, name), get_args(Choosing))
         among("shift_end", self.shift_end, get_args(End))
         among("device", self.device, get_args(Device))
-        number("shift_share", self.shift_share, 0.0, 0.5)
+        _check_share(self.shift_share)
         number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
         if unknown := sorted(set(self.fixed) - set(self.kinds)):
@@ -149,6 +150,15 @@ class Settings:
         """What decides the result: everything but the manner of working."""
         plain = self.to_dict() | {"kinds": list(self.kinds)}
         return {name: value for name, value in plain.items() if name not in MANNER}
+
+
+def _check_share(share: Any) -> None:
+    right = isinstance(share, (int, float)) and not isinstance(share, bool)
+    if not (right and 0.0 < share <= MOST_SHIFTED):
+        raise BadOption(
+            f"--shift-share takes a finite number of 0 to {MOST_SHIFTED}, above 0: not "
+            f"{brief(share)}."
+        )
 
 
 def _kinds(

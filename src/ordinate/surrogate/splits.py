@@ -1,6 +1,6 @@
 """Which rows are for training, validation and test: the same for every trial."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,9 +11,13 @@ from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.surrogate.data import Table
 
 Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Room = Callable[[Floats], Floats]  # of a column: how far a value may lie from one that is alike
 End = Literal["high", "low"]
 SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
 PARTS = ("training", "validation", "test")
+MOST_SHIFTED = 0.5  # of the rows
+NEAR = 1e-12  # relative: numbers that were written and read again
 
 
 @dataclass(frozen=True)
@@ -90,21 +94,19 @@ def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[
     """Return k splits, in each of which another fold is for validation.
 
     With `of` its training and validation rows are folded and its test rows stay what they are;
-    without it no row is for the test. Groups stay whole where the table has them.
+    without it no row is for the test. Groups stay whole where the table has them, and so do rows
+    that repeat each other where it has none.
     """
     order = np.arange(len(table)) if of is None else np.sort(of.known)
     test = np.zeros(0, np.intp) if of is None else of.test
     rng = np.random.default_rng(seed)
-    if table.groups is None:
-        units, codes = len(order), np.arange(len(order))
-        fold = rng.permutation(np.arange(units) % max(k, 1))
+    codes = units(table, order)
+    count = int(codes.max(initial=-1)) + 1
+    _check_folds(table, k, count, len(order))
+    if count == len(order) and table.groups is None:
+        fold = rng.permutation(np.arange(count) % k)
     else:
-        _, codes = np.unique(_codes(table)[0][order], return_inverse=True)
-        units = int(codes.max(initial=-1)) + 1
-        fold = _fill(np.bincount(codes, minlength=units), np.full(max(k, 1), 1.0), rng)
-    if not 2 <= k <= units:
-        what = "rows" if table.groups is None else "groups"
-        raise BadOption(f"Folds must be from 2 to {units}, as many as there are {what}: not {k}.")
+        fold = _fill(np.bincount(codes, minlength=count), np.full(k, 1.0), rng)
     mixed = rng.permutation(len(order))
     of_row, order = fold[codes][mixed], order[mixed]
     return [
@@ -120,15 +122,17 @@ def shifted(
 
     The others are split at random, as `usual` does, 8 to 1 for training and validation.
     """
-    if not 0 < share < 1:
-        raise BadOption(f"The share of shifted rows must be between 0 and 1, not {share}.")
+    if not 0 < share <= MOST_SHIFTED:
+        raise BadOption(
+            f"The share of shifted rows is a number of 0 to {MOST_SHIFTED}, above 0: not {share}."
+        )
     if end not in {"high", "low"}:
         raise BadOption(f"A region is at the 'high' or the 'low' end, not {end!r}.")
     values = table.column(by) if end == "high" else -table.column(by)
     wanted = max(1, round(share * len(table)))
     cut = np.sort(values)[len(table) - wanted]
     outside = values >= cut  # all rows that are equal at the border are on one side of it
-    if outside.mean() > max(0.5, share):
+    if outside.mean() > MOST_SHIFTED:
         raise BadInput(
             f"{outside.mean():.0%} of the rows have the same extreme value of {by!r}: no region of "
             f"{share:.0%} can be cut off. Shift by another column."
@@ -148,6 +152,74 @@ def shifted(
     )
 
 
+# --- rows that belong together -------------------------------------------------------------------
+
+
+def units(table: Table, rows: Rows) -> Rows:
+    """Return a number for each of these rows, the same for rows that belong together.
+
+    These are the rows of a group or, in a table without groups, rows of equal features. They are
+    numbered in the order in which they first come.
+
+    >>> from ordinate.surrogate.data import make_table
+    >>> table = make_table([[float(k % 8)] for k in range(10)], range(10))
+    >>> units(table, np.arange(10)).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+    """
+    if not len(rows):
+        return np.zeros(0, np.intp)
+    if table.groups is not None:
+        return np.unique(table.groups[rows].astype(str), return_inverse=True)[1].reshape(-1)
+    codes = classes(table.features[rows].T, near)
+    _, first, own = np.unique(codes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[own.reshape(-1)]
+
+
+def classes(columns: Sequence[Floats] | Floats, room: Room) -> Rows:
+    """Return a number for each row, the same for rows that are alike in all columns.
+
+    Classes are parted again until none falls apart: in a dense column all values hang together,
+    neighbour by neighbour, and only within the classes of the other columns they do not.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rooms = [room(column) for column in columns]
+    codes, before = np.zeros(len(columns[0]), np.intp), -1
+    while True:
+        for column, own in zip(columns, rooms, strict=True):
+            codes = _parted(codes, column, own)
+            if not repeats(codes):
+                return codes
+        if repeats(codes) == before:
+            return codes
+        before = repeats(codes)
+
+
+def repeats(codes: Rows) -> int:
+    """Return how many rows repeat another one of their class."""
+    return len(codes) - int(codes.max(initial=-1)) - 1
+
+
+def exact(column: Floats) -> Floats:
+    """Leave no room: values are alike if they are equal."""
+    return np.zeros(len(column))
+
+
+def near(column: Floats) -> Floats:
+    """Leave room for numbers that were written and read again."""
+    return NEAR * np.abs(column)
+
+
+def _parted(codes: Rows, column: Floats, room: Floats) -> Rows:
+    """Return classes that are parted where the next value of a class is too far."""
+    order = np.lexsort((column, codes))
+    allowed = np.maximum(room[order[1:]], room[order[:-1]])
+    with np.errstate(over="ignore"):
+        far = np.diff(column[order]) > allowed
+    parted = np.zeros(len(codes), np.intp)
+    parted[order[1:]] = np.cumsum(far | (np.diff(codes[order]) > 0))
+    return parted
+
+
 # --- parts ---------------------------------------------------------------------------------------
 
 
@@ -157,6 +229,19 @@ def _check_shares(shares: Sequence[float]) -> None:
         raise BadOption(
             f"Shares are three numbers, for training (above 0), validation and test: not {shares}."
         )
+
+
+def _check_folds(table: Table, k: int, count: int, rows: int) -> None:
+    if 2 <= k <= count:
+        return
+    if count == rows or table.groups is not None:
+        what = "rows" if table.groups is None else "groups"
+        raise BadOption(f"Folds must be from 2 to {count}, as many as there are {what}: not {k}.")
+    raise BadOption(
+        f"Only {count:,} of {rows:,} rows differ in their features, too few for {k} folds: rows of "
+        "equal features stay in one fold. Take fewer folds, or 0 to judge by the validation part "
+        "alone."
+    )
 
 
 def _normed(shares: Sequence[float]) -> NDArray[np.float64]:

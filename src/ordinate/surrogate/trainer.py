@@ -300,15 +300,17 @@ class Trainer:
 
     def _resume(self, path: Path) -> None:
         kept, facts = tensors.read(path)
-        if facts.get("of") != self._sure:
-            changed = [k for k, v in self._sure.items() if facts.get("of", {}).get(k) != v]
+        of = facts.get("of") if isinstance(facts, dict) else None
+        known = of if isinstance(of, dict) else {}
+        if known != self._sure:
+            changed = [k for k, v in self._sure.items() if known.get(k) != v]
             raise BadStore(
                 f"{path} is the checkpoint of other training: {', '.join(changed)} differ. Remove "
                 "it to begin anew, or train as before."
             )
         try:
             self._take_up({name: part.to(self.device) for name, part in kept.items()}, facts)
-        except (KeyError, TypeError, ValueError, IndexError) as problem:
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
             raise BadStore(
                 f"{path} is no whole checkpoint: {brief(str(problem))}. Remove it to begin anew."
             ) from None
@@ -316,7 +318,9 @@ class Trainer:
     def _take_up(self, kept: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self.epoch, self.stopped = int(facts["epoch"]), bool(facts["stopped"])
         self.running = np.array(facts["running"], int)
-        self.rmse = np.array([math.inf if x is None else x for x in facts["rmse"]])
+        if not np.isin(self.running, np.arange(len(self.seeds))).all():
+            raise BadStore(f"{brief(facts['running'])} are no members")
+        self.rmse = np.array([math.inf if x is None else x for x in facts["rmse"]], float)
         self.steps, self.history = np.array(facts["steps"], int), list(facts["history"])
         shapes = {"best": len(self.seeds)}
         shapes |= dict.fromkeys(("weights", *MOMENTS), len(self.running))

@@ -30,12 +30,13 @@ from ordinate.surrogate.predict import load_surrogate
 from ordinate.surrogate.results import Finalist, HeldOut, Searched, Source, Tuning
 from ordinate.surrogate.search import Clock
 from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.splits import Split, shifted, usual
+from ordinate.surrogate.splits import Split, shifted, units, usual
 from ordinate.surrogate.store import save_blend, save_contenders
 from ordinate.surrogate.uncertainty import Calibration
 
 DEFAULT_ROOT = "surrogate_results"
 TEST = "test"
+FEWEST = 4  # rows to learn from and to choose by
 UNFINISHED = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
 )
@@ -123,10 +124,21 @@ def _parts(table: Table, split: Split | None, asked: Settings) -> tuple[Split, S
         found = _within(table, shift, asked.seed) if split is None else _without(split, shift)
     if not asked.folds and not len(found.validation):
         raise BadInput("There are no validation rows to choose by. Pass --folds, or keep some.")
-    if len(found.known) < max(4, asked.folds or 0):
+    if not asked.folds and asked.blend == "always" and len(found.validation) < 2:
+        raise BadInput("A blend is learned from two validation rows or more. Pass --folds.")
+    if len(found.known) < FEWEST:
         raise BadInput(f"{len(found.known)} rows are too few to learn from and to choose by.")
+    _check_folds(table, found, asked.folds or 0)
     check_varied(table.target[found.train], "the training rows")
     return found, shift
+
+
+def _check_folds(table: Table, split: Split, folds: int) -> None:
+    """Refuse too many folds before any work is done."""
+    count = int(units(table, split.known).max()) + 1
+    if folds > count:
+        what = "rows that differ in their features" if table.groups is None else "groups"
+        raise BadInput(f"There are {count:,} {what}, and --folds {folds:,} needs as many or more.")
 
 
 def _shift(table: Table, asked: Settings) -> Split:

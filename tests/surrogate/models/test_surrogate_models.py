@@ -265,7 +265,7 @@ def test_a_gaussian_process_predicts_as_the_library_does():
     assert own.fitted.lengths[2] > own.fitted.lengths[0]  # the first feature matters most
 
 
-def process(n=60):
+def process(n=120):
     """Return a kernel with noise, its lower factor, and targets of which three are failed."""
     x, y = data(n)
     y[[3, 17, 40]] += [6.0, -7.0, 8.0]
@@ -274,21 +274,32 @@ def process(n=60):
 
 
 def alone(whole, y, row, rest):
-    """Return the error of a row that the rest predicts, in its standard deviations."""
+    """Return the error of a row that the rest predicts, and its standard deviation."""
     own = np.linalg.solve(whole[np.ix_(rest, rest)], whole[rest, row])
-    return abs(y[row] - own @ y[rest]) / np.sqrt(whole[row, row] - whole[row, rest] @ own)
+    return y[row] - own @ y[rest], np.sqrt(whole[row, row] - whole[row, rest] @ own)
 
 
-def test_trimming_leaves_out_the_worst_row_again_and_again():
+def by_definition(whole, y, trim):
+    """Leave out the worst row again and again; every fit is made anew."""
+    found, rest = [], np.arange(len(y))
+    while True:
+        errors = [alone(whole, y, row, rest[rest != row]) for row in range(len(y))]
+        sizes = np.array([abs(errors[row][0]) / errors[row][1] for row in rest])
+        found.append((sum(error**2 for error, _ in errors), rest))
+        if sizes.max() <= trim * trimming.NORMAL * np.median(sizes):
+            return found
+        rest = np.delete(rest, sizes.argmax())
+
+
+def test_trimming_leaves_out_the_rows_without_which_errors_are_smallest():
     whole, factor, y = process()
-    rest = np.arange(len(y))
-    while True:  # as it is defined: every fit is made anew
-        errors = np.array([alone(whole, y, row, rest[rest != row]) for row in rest])
-        if errors.max() <= 6.0 * trimming.NORMAL * np.median(errors):
-            break
-        rest = np.delete(rest, errors.argmax())
+    found = by_definition(whole, y, 2.0)
+    steps = list(trimming._steps(factor, y, 2.0))[: len(found)]
+    sums = [float(np.square(step.errors).sum()) for step in steps]
+    assert sums == pytest.approx([total for total, _ in found[: len(sums)]], rel=1e-8)
+    assert len(sums) == 7 > 1 + sums.index(min(sums))  # some that do not help are tried, too
     weights, kept = trimming.trimmed(factor, y, 6.0)
-    assert np.flatnonzero(kept).tolist() == rest.tolist()
+    rest = np.flatnonzero(kept)
     assert np.flatnonzero(~kept).tolist() == [3, 17, 40]
     assert weights == pytest.approx(np.linalg.solve(whole[np.ix_(rest, rest)], y[rest]), abs=1e-9)
 
@@ -322,9 +333,39 @@ def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():
     assert robust_error < 0.5 * plain_error
 
 
-def test_rows_that_are_many_are_no_failed_ones():
-    x, y, _ = failed(0.2)
-    assert len(create_model("gp").fit(x, y).fitted.centres) == 400
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda x: (x[:, 0] > 0.95).astype(float),
+        lambda x: np.exp(4 * x[:, 0] + 2 * x[:, 1]),
+        lambda x: 1 / (x[:, 0] + 1.03),
+    ],
+    ids=["a rare step", "exponential", "pole"],
+)
+def test_rows_that_know_what_no_other_does_stay(law):
+    rng = np.random.default_rng(1)
+    x, new = rng.uniform(-1, 1, (600, 2)), rng.uniform(-1, 1, (600, 2))
+    mean, spread = law(x).mean(), law(x).std()
+    y = (law(x) - mean) / spread + rng.normal(0, 0.01, 600)
+    models = [create_model("gp", {"trim": trim, "rows": 300}).fit(x, y) for trim in (8.0, 0.0)]
+    robust, plain = (rmse((law(new) - mean) / spread, one.predict(new)) for one in models)
+    assert robust <= 1.1 * plain
+
+
+def test_no_more_than_a_few_rows_are_left_out(monkeypatch):
+    _, factor, y = process()
+    monkeypatch.setattr(trimming, "FEW", 2 / len(y))
+    assert (~trimming.trimmed(factor, y, 6.0)[1]).sum() == 2
+
+
+def test_errors_up_to_so_many_times_the_usual_one_are_no_reason():
+    whole, factor, y = process()
+    rows = np.arange(len(y))
+    errors = [alone(whole, y, row, rows[rows != row]) for row in rows]
+    sizes = np.array([abs(error) / deviation for error, deviation in errors])
+    times = sizes.max() / (trimming.NORMAL * np.median(sizes))
+    assert len(list(trimming._steps(factor, y, 1.001 * times))) == 1
+    assert len(list(trimming._steps(factor, y, 0.999 * times))) > 1
 
 
 @pytest.mark.parametrize("name", ["gp", "kernel_ridge", "svr"])

@@ -158,7 +158,7 @@ class HistBoosting(Model):
             early_stopping=validation is not None,
             n_iter_no_change=int(self.params["patience"]),
             tol=0.0,
-            random_state=self.seed,
+            random_state=self.seed % 2**32,  # it takes no larger one
         )
         held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
         model.fit(x, y, **held_out)

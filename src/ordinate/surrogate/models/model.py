@@ -3,7 +3,8 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -140,7 +141,8 @@ class Model(ABC):
     ) -> Any:
         """Fit, and say in words what a library complains of: parameters, most of the time."""
         try:
-            return self._fit(x, y, validation, tick)
+            with self._library():
+                return self._fit(x, y, validation, tick)
         except OrdinateError:
             raise
         except (ValueError, ArithmeticError, RuntimeError, MemoryError) as problem:
@@ -178,7 +180,7 @@ class Model(ABC):
     def restore(self, folder: Path, facts: Mapping[str, Any]) -> Self:
         """Take up what was fitted from a folder."""
         self.width, self.steps = facts["features"], facts["steps"]
-        with noted() as notes:  # of a library that has another version now
+        with noted() as notes, self._library():  # of a library that has another version now
             fitted = self._load(folder)
         try:
             sound = self._sound(fitted) and self._answers(fitted)
@@ -195,6 +197,18 @@ class Model(ABC):
         return self
 
     # --- parts -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _library(self) -> Iterator[None]:
+        """Say in words that a library is there, but broken."""
+        try:
+            yield
+        except (ImportError, OSError) as problem:
+            told = printable(str(problem)).strip()
+            raise MissingExtra(
+                f"{self.library} is installed, but cannot be loaded: {told}. Install it again: "
+                f"{EXTRA}"
+            ) from None
 
     def _answers(self, fitted: Any) -> bool:
         """Tell whether what was loaded can be asked at all."""

@@ -1,41 +1,68 @@
 """Trimming: rows that the others contradict, left out of a Gaussian process one after another."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FEW = 0.05  # of the rows: if more of them stand out, they are no outliers
+FEW = 0.05  # of the rows may be left out: were there more, they would not be outliers
 NORMAL = 1.4826  # standard deviations in a median absolute deviation of the normal distribution
+
+
+class Without(NamedTuple):
+    """A Gaussian process without some rows, and the errors of all rows if each is not known."""
+
+    out: list[int]
+    weights: Floats  # [N], 0 for those left out
+    errors: Floats  # [N], in the unit of the targets
 
 
 def trimmed(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the weights of a Gaussian process, and which rows have a part in it.
 
-    `factor` is the lower factor of Cholesky of A = kernel + noise. Without row i, its error is
-    w_i / (A⁻¹)_ii with the variance 1 / (A⁻¹)_ii, where w = A⁻¹y (Rasmussen and Williams 2006,
-    chapter 5). The row with the largest error, in standard deviations, is left out, and errors are
-    taken anew, until none is more than `trim` times the usual one (0: no row is left out): a
-    failed row makes its neighbours look bad, too, and these are kept. If too many rows stand out,
-    all are kept.
+    `factor` is the lower factor of Cholesky of A = kernel + noise. Rows whose error is more than
+    `trim` times the usual one, if they are not known, may be left out (0: none): as many of the
+    worst as make the squared errors of all rows smallest in sum. A failed row is predicted as
+    badly either way, and its neighbours gain; a row that knows what no other does is missed, and
+    stays.
     """
-    from scipy.linalg import lapack  # noqa: PLC0415 - heavy, and optional
+    best = min(_steps(factor, y, trim), key=lambda one: float(np.square(one.errors).sum()))
+    kept = np.ones(len(y), bool)
+    kept[best.out] = False
+    return best.weights[kept], kept
+
+
+def _steps(factor: Floats, y: Floats, trim: float) -> Iterator[Without]:
+    """Yield the process of all rows, then without the worst one, and so on while one stands out.
+
+    If row i is not known, its error is w_i / (A⁻¹)_ii, with the variance 1 / (A⁻¹)_ii, where
+    w = A⁻¹y (Rasmussen and Williams 2006, chapter 5). Leaving row i out for good takes the part
+    of its column c out of A⁻¹: c c' / c_i.
+    """
+    from scipy.linalg import cho_solve, lapack  # noqa: PLC0415 - heavy, and optional
 
     half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
     whole = weights = half.T @ (half @ y)
     precision = np.square(half).sum(axis=0)  # the diagonal of A⁻¹
-    kept = np.ones(len(y), bool)
-    most = int(FEW * len(y))
-    gone = np.empty((len(y), most + 1))  # what each row took with it: A⁻¹ less gone gone'
-    for k in range(most + 1 if trim else 0):
+    most, out = int(FEW * len(y)), list[int]()
+    gone = np.empty((len(y), most))  # A⁻¹ is less by gone gone' of those that are out
+    for k in range(most + 1):
+        kept = np.ones(len(y), bool)
+        kept[out] = False
         errors = np.zeros(len(y))
-        errors[kept] = np.abs(weights[kept]) / np.sqrt(precision[kept])
-        worst = int(errors.argmax())
-        if errors[worst] <= trim * NORMAL * np.median(errors[kept]):
-            return weights[kept], kept
+        errors[kept] = weights[kept] / precision[kept]
+        if out:  # these rows are predicted by those kept alone
+            errors[out] = cho_solve((gone[out, :k], True), whole[out], check_finite=False)
+        yield Without(list(out), np.where(kept, weights, 0.0), errors)
+        sizes = np.where(kept, np.abs(errors) * np.sqrt(np.abs(precision)), 0.0)
+        worst = int(sizes.argmax())
+        if not trim or k == most or sizes[worst] <= trim * NORMAL * np.median(sizes[kept]):
+            return
         column = half.T @ half[:, worst] - gone[:, :k] @ gone[worst, :k]
         gone[:, k] = column / np.sqrt(precision[worst])
         weights = weights - gone[:, k] * (weights[worst] / np.sqrt(precision[worst]))
         precision = precision - gone[:, k] ** 2
-        kept[worst] = False
-    return whole, np.ones(len(y), bool)
+        out.append(worst)

@@ -93,7 +93,7 @@ class Predictions:
         """Write CSV or Parquet, by the suffix of the path."""
         checked_suffix(str(path))
         if path.suffix.lower() in CSV:
-            text = flat.render(self.rows())
+            text = flat.render(self.rows(), self.columns())
             path.write_bytes(text.encode("utf-8"))  # the same bytes on every machine
         else:
             self._write_parquet(path)
