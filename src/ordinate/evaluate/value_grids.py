@@ -68,7 +68,7 @@ def _metrics(result: Values) -> Grid:
     return Grid("Metrics", header, tuple(rows), left=2)
 
 
-def number(value: float) -> Cell:
+def number(value: float) -> str:
     """Return a value with the digits that its size asks for."""
     if math.isnan(value) or value == 0:
         return shown(value)

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ordinate.evaluate.value_grids import number
 from ordinate.metrics import find
-from ordinate.report.document import shown
 from ordinate.runs.files import digest, inside
 from ordinate.runs.workers import Workers
 from ordinate.summary.moments import Moments
@@ -202,7 +202,7 @@ class Bench:
 
     def in_unit(self, value: float) -> str:
         """Return a number with the unit of the target."""
-        return f"{shown(value)} {self.unit}" if self.unit else shown(value)
+        return f"{number(value)} {self.unit}" if self.unit else number(value)
 
     def worded(self, step: Step) -> str:
         """Say how far a fit is."""
