@@ -10,6 +10,7 @@ import pytest
 from ordinate.errors import BadInput, BadOption, BadValues, Busy
 from ordinate.runs.lock import locked
 from ordinate.surrogate import search, tuning
+from ordinate.surrogate.bench import Candidate
 from ordinate.surrogate.data import make_table
 from ordinate.surrogate.search import Clock
 from ordinate.surrogate.settings import PRESETS, Settings
@@ -428,9 +429,9 @@ def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     order = []
     make = search._make
 
-    def logged(bench, kind, batch, progress):
+    def logged(bench, kind, batch, progress, end):
         order.append((kind, [one.number for one in batch.asked]))
-        make(bench, kind, batch, progress)
+        make(bench, kind, batch, progress, end)
 
     monkeypatch.setattr(search, "_make", logged)
     tune(smooth(), tmp_path, Settings(**QUICK | {"trials": 6}))
@@ -574,6 +575,30 @@ def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monke
     assert "lightgbm is installed, but cannot be loaded: libgomp.so.1" in note
 
 
+def test_a_fit_ends_when_its_time_is_over(tmp_path):
+    from dataclasses import replace
+
+    from ordinate.surrogate.fitting import OutOfTime, fit
+
+    bench = _bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
+    over = [replace(bench.tasks(Candidate(kind, {}))[0], end=-1.0) for kind in bench.settings.kinds]
+    steps, at_once = bench.workers.attempt(fit, over)
+    assert isinstance(steps, OutOfTime)
+    assert len(at_once.predictions[0])  # nobody can end what is one step
+
+
+def test_a_trial_without_time_is_left_for_the_next_run(tmp_path, monkeypatch):
+    settings = {"model": "poly_ridge,lightgbm", "trials": 2, "folds": 2}
+    whole = tune(smooth(), tmp_path / "whole", Settings(**settings))
+    with monkeypatch.context() as patch:
+        patch.setattr(Clock, "end", -1.0)
+        cut = tune(smooth(), tmp_path / "cut", Settings(**settings, timeout=1e6))
+    assert [len(one.trials) for one in cut.searched] == [2, 0]
+    assert cut.notes == (tuning.UNFINISHED, "There was no time for lightgbm.")
+    again = tune(smooth(), tmp_path / "cut", Settings(**settings))
+    assert again.to_dict() == whole.to_dict()
+
+
 class Killed(BaseException):
     """Ends a run as a kill would."""
 
@@ -630,8 +655,6 @@ def test_a_checkpoint_that_is_of_no_use_is_made_again(tmp_path, monkeypatch):
 
 
 def _candidate():
-    from ordinate.surrogate.bench import Candidate
-
     return Candidate("lightgbm", {})
 
 

@@ -1,5 +1,6 @@
 """One fit: what a worker is given, and what it answers for rows that the fit has not seen."""
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadStore, BadValues
+from ordinate.errors import BadStore, BadValues, OrdinateError
 from ordinate.runs.workers import tell
 from ordinate.summary.moments import UNIT
 from ordinate.surrogate.inputs import Inputs
@@ -21,6 +22,10 @@ Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops earl
 STEPS = {"rounds": "round", "epochs": "epoch"}  # parameters of kinds that learn step by step
 DATA = "data"  # under which name workers keep the table
 OFTEN = 0.2  # seconds from one word about a fit to the next
+
+
+class OutOfTime(OrdinateError):
+    """The time for a search was over before a fit was done."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,7 @@ class Fit:
     folder: str | None = None  # where to save the model
     flipped: bool = False  # whether rows are asked as if they came from the other source
     checkpoint: str | None = None  # where a kind that is resumable keeps its state
+    end: float | None = None  # by the clock that all processes share; fits step by step end then
 
 
 class Step(NamedTuple):
@@ -75,7 +81,7 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     model = create_model(task.kind, dict(task.params), seed=task.seed)
     real = inputs.scaled.target.denormalize_errors
     given = (*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
-    _learn(model, given, task, lambda step, x: _told(task, step, float(real(x))))
+    _learn(model, given, task, lambda step, x: _ticked(task, step, float(real(x))))
     curve = [(step, float(real(x))) for step, x in model.curve]
     if task.folder is not None:
         folder = Path(task.folder)
@@ -100,18 +106,19 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
 def _learn(model: Model, given: tuple[Floats, ...], task: Fit, tick: Callable[..., None]) -> None:
     """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
     path = None if task.checkpoint is None else Path(task.checkpoint)
+    seldom = _seldom(tick)
     try:
-        model.fit(*given, tick=_seldom(tick), checkpoint=path)
+        model.fit(*given, tick=seldom, checkpoint=path)
     except BadStore:
         if path is None:
             raise
         path.unlink(missing_ok=True)  # of other data or another version: it is made again
-        model.fit(*given, tick=_seldom(tick), checkpoint=path)
+        model.fit(*given, tick=seldom, checkpoint=path)
 
 
 def _seldom(tick: Callable[..., None]) -> Callable[..., None]:
     """Return a tick that is heard now and then: a fit may take thousands of steps a second."""
-    last = [0.0]
+    last = [-math.inf]
 
     def told(step: int, value: float) -> None:
         now = time.monotonic()
@@ -122,7 +129,10 @@ def _seldom(tick: Callable[..., None]) -> Callable[..., None]:
     return told
 
 
-def _told(task: Fit, step: int, rmse: float) -> None:
+def _ticked(task: Fit, step: int, rmse: float) -> None:
+    """Say how far a fit is, and end it if its time is over."""
+    if task.end is not None and time.monotonic() > task.end:
+        raise OutOfTime(f"There was no time left for {task.kind}.")
     for name, word in STEPS.items():
         if name in task.params:
             tell(Step(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse))

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ordinate.runs.trials import Trial
 from ordinate.summary.moments import Moments
 from ordinate.summary.normalization import Normalization
 from ordinate.surrogate.bench import Bench, Candidate, Made
-from ordinate.surrogate.fitting import Answers, Fit, Floats, fit, forget
+from ordinate.surrogate.fitting import Answers, Fit, Floats, OutOfTime, fit, forget
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.progress import Progress
 
@@ -41,6 +42,7 @@ class _Live:
     candidate: Candidate
     tasks: list[Fit]
     answers: list[Answers] = field(default_factory=list)
+    cut: bool = False  # whether its time was over before it was made
 
 
 class Clock:
@@ -65,8 +67,13 @@ class Clock:
         )
 
     def note(self, kind: str, seconds: float) -> None:
-        """Take how long a trial took."""
-        self._took[kind] = seconds
+        """Take how long a trial took; the longest so far counts, for it may be the best."""
+        self._took[kind] = max(seconds, self._took.get(kind, 0.0))
+
+    @property
+    def end(self) -> float | None:
+        """When the last fits must begin."""
+        return None if self._end is None else self._end - self._last_fits()
 
     def _last_fits(self) -> float:
         fits = [took / self._parts for took in self._took.values()]
@@ -149,10 +156,10 @@ def _turn(
         return False
     started = time.monotonic()
     for batch in _batches(bench, study, kind, done + count):
-        _make(bench, kind, batch, progress)
+        _make(bench, kind, batch, progress, None if forced else clock.end)
     clock.note(kind, (time.monotonic() - started) / count)
     progress.made()
-    return True
+    return len(study.trials) == done + count
 
 
 def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batch]:
@@ -166,23 +173,26 @@ def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batc
     return study.batches(space, total, defaults=defaults)
 
 
-def _make(bench: Bench, kind: str, batch: Batch, progress: Progress) -> None:
-    live = []
+def _make(bench: Bench, kind: str, batch: Batch, progress: Progress, end: float | None) -> None:
+    """Make the trials of a batch; those whose time is over are left for another run."""
+    trials = []
     for asked in batch.asked:
         candidate = Candidate(kind, asked.params)
-        live.append(_Live(asked, candidate, bench.tasks(candidate)))
-    tasks, count, done = [task for trial in live for task in trial.tasks], len(live), 0
+        tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
+        trials.append(_Live(asked, candidate, tasks))
+    live, done = trials, 0
     while live and done < len(bench.parts):
         # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
         ahead = max(1, bench.workers.jobs // len(live))
         parts = range(done, min(done + ahead, len(bench.parts)))
         live = _after_parts(bench, batch, parts, live, progress)
         done = parts.stop
-        progress.begun(count * done / len(bench.parts))
+        progress.begun(len(trials) * done / len(bench.parts))
     for trial in live:
         _finish(bench, batch, trial)
     batch.close()
-    forget(tasks)
+    for trial in takewhile(lambda one: not one.cut, trials):  # those behind are made again, too
+        forget(trial.tasks)
 
 
 def _after_parts(
@@ -200,6 +210,9 @@ def _goes_on(
 ) -> bool:
     """Take the answers of some parts in order, and say whether the trial is worth going on."""
     for answers in found:
+        if isinstance(answers, OutOfTime):
+            trial.cut = True
+            return False
         if isinstance(answers, OrdinateError):
             batch.finish(trial.asked.number, None, failed=str(answers))
             return False

@@ -73,7 +73,8 @@ def tune(
         found = Tuning(run, asked, _source(bench), searched, blend, winner, (), tuple(notes))
         found = replace(found, tests=tuple(_tests(bench, found)))
         _written(bench, found, command, config)
-        shutil.rmtree(inside(bench.root, CHECKPOINTS), ignore_errors=True)  # of what is kept now
+        if choice.finished:  # otherwise the next run may go on from some
+            shutil.rmtree(inside(bench.root, CHECKPOINTS), ignore_errors=True)
     return found
 
 
