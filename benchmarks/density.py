@@ -1,6 +1,6 @@
 """Surrogates of simulated densities: `auto` against plain models, in the same splits.
 
-    python benchmarks/density.py FILE --write docs/density.md     most of an hour
+    python benchmarks/density.py FILE --write docs/density.md     half an hour
     python benchmarks/density.py FILE --quick                     a smoke test
 
 FILE is a CSV with four Lennard-Jones parameters and the density that a simulation gave for them.
@@ -26,7 +26,6 @@ from density_page import (
     AVERAGE,
     TOLD,
     UNIT,
-    UNTOLD,
     Measured,
     Part,
     Searched,
@@ -62,24 +61,17 @@ def searched(table: Table, settings: Settings, split: Split | None = None) -> tu
 def measured(table: Table, seed: int, settings: Settings) -> tuple[Part, Searched]:
     """Let all systems learn from the same rows, and answer the same test rows."""
     split = random(table, seed)
-    asked = replace(settings, seed=seed)
-    tuning, seconds = searched(table, asked, split)
-    untold, _ = searched(table, replace(asked, lattice="never"), split)
+    tuning, seconds = searched(table, replace(settings, seed=seed), split)
     plain, told = (
         predicted(table.features, table.target, split, seed, lattice=how) for how in (False, True)
     )
     test = tuning.tests[0]
-    answers = {AUTO: answered(tuning), UNTOLD: answered(untold)}
+    answers = {AUTO: np.asarray(test.predictions[tuning.winner.name])}
     answers |= plain | {AVERAGE: mean_of(plain), TOLD: mean_of(told)}
     answers |= steps(table.features, table.target, split, seed)
     log(f"seed {seed}: {tuning.winner.kind}, {seconds:.0f} s")
     part = Part(f"seed {seed}", split.test, test.targets, answers, test.lower, test.upper)
     return part, Searched(seed, tuning, seconds)
-
-
-def answered(found: Tuning) -> Floats:
-    """Return what the winner predicts for the test rows."""
-    return np.asarray(found.tests[0].predictions[found.winner.name])
 
 
 def mean_of(columns: dict[str, Floats]) -> Floats:

@@ -23,7 +23,7 @@ from writing import Table, Target, markdown, processor, wrapped
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 UNIT = "kg/m³"
-AUTO, UNTOLD, AVERAGE, TOLD = "auto", "auto, not told", "average", "average, told"
+AUTO, AVERAGE, TOLD = "auto", "average", "average, told"
 METRICS = {"rmse": "RMSE", "mae": "MAE", "r2": "R²"}
 ERRORS = ("rmse", "mae")
 COVERAGE = (88.0, 92.0)  # per cent
@@ -132,6 +132,7 @@ def page(found: Measured) -> str:
         "# Surrogates of simulated densities",
         wrapped(METHOD.format(seconds=found.settings.timeout, jobs=found.settings.jobs)),
         wrapped(PLAIN.format(rows=LIKELY)),
+        wrapped(FIRST),
         wrapped(SOURCE.format(n=len(found.data))),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
         wrapped(f"Processor: {processor()}. Load before the run: {found.load:.2f}."),
@@ -164,8 +165,7 @@ METHOD = (
     "on other splits of the same file (seeds from 100) and on 800 of its rows, so that what is "
     "known of the file is known from most of its rows. **auto** is `ordinate surrogate tune` with "
     "its defaults, at most {seconds:g} s of search for each split on {jobs} processes of one "
-    "thread each; test rows choose nothing. **auto, not told** is the same with `lattice` set to "
-    "`never`; why that matters is said below, under the worst rows."
+    "thread each; test rows choose nothing."
 )
 PLAIN = (
     "Beside it stand five regressors as people first try them, on normalised features and targets, "
@@ -177,6 +177,12 @@ PLAIN = (
     "in the place of 19.1 and 19.8 in the place of 18.4. **average** is their plain average; "
     "**average, told** is that of the same five with one more feature, which tells whether a row "
     "lies on the lattice."
+)
+FIRST = (
+    "In a first run of this design the searches took 179 to 260 s, for fits that had begun were "
+    "not ended when their time was over. That was mended, and nothing else, before the run that is "
+    "shown. In the first one `auto` had RMSE 16.17 and MAE 3.57 (coverage 89.2 %), the average "
+    "17.02 and 5.42, and `auto` with `--lattice never` 16.79 and 5.35."
 )
 SOURCE = (
     "The file has {n:,} simulated densities of a liquid for four Lennard-Jones parameters, σ and ε "
