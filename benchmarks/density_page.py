@@ -274,7 +274,7 @@ def _targets(found: Measured, whole: Part) -> Table:
             )
         )
     slowest = max(one.seconds for one in found.searches)
-    reason = f"Load before the run: {found.load:.1f} on the cores that it shared."
+    reason = "Fits that are one step are not ended, and the last fits need more than was set aside."
     limit = found.settings.timeout or 0.0
     targets.append(
         Target("seconds of the slowest split, all included", limit, slowest, reason, unit=" s")
