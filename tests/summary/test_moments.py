@@ -74,7 +74,9 @@ def assert_same(first, second, tolerance=1e-12):
     assert first.order == second.order
     known = [(a, b) for a, b in ORDERS if a + b <= first.order]
     for mine, theirs in ((first.plain, second.plain), (first.squared, second.squared)):
-        assert np.allclose(mine.y, theirs.y, rtol=1e-13, atol=1e-12)
+        # a mean near 0 of large values is known as well as these are, and no better
+        size = np.sqrt(mine.sums[..., 2, 0] / np.maximum(mine.weight, 1e-300)) + np.abs(mine.y)
+        assert np.all(np.abs(mine.y - theirs.y) <= 1e-14 * size)
         assert np.allclose(mine.e, theirs.e, rtol=1e-11, atol=1e-9)
         for a, b in known:
             scale = np.sqrt(np.abs(mine.sums[..., 2, 0] ** a * mine.sums[..., 0, 2] ** b))
