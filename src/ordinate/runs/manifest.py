@@ -178,3 +178,14 @@ def _is_stored(value: Any) -> bool:
         and isinstance(value["sha256"], str)
         and type(value["size"]) is int
     )
+
+
+def is_kept(folder: Path) -> bool:
+    """Tell whether a saved model is there, whole; one that was tampered with is an error."""
+    if not folder.exists():
+        return False
+    try:
+        Manifest.read(folder).verify(folder)
+    except BadStore as problem:
+        raise BadStore(f"{problem} Remove the folder, and it is made again.") from None
+    return True

@@ -11,7 +11,7 @@ import numpy as np
 from ordinate.errors import BadStore
 from ordinate.runs import files
 from ordinate.runs.files import digest, replacing_folder, write_json
-from ordinate.runs.manifest import Manifest
+from ordinate.runs.manifest import Manifest, is_kept
 from ordinate.surrogate.bench import Bench, Candidate, Made
 from ordinate.surrogate.fitting import Answers, Fit, fit, forget
 from ordinate.surrogate.models import kind_of
@@ -31,7 +31,7 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 def kept_made(bench: Bench, candidate: Candidate) -> Made | None:
     """Return what a surrogate that an earlier run saved predicted for held-out rows."""
     folder = _folder(bench, bench.name_of(candidate))
-    if not _is_kept(folder):
+    if not is_kept(folder):
         return None
     found = rows_of(folder, HELD)
     if not np.array_equal(found.targets, bench.targets):
@@ -47,7 +47,7 @@ def save_contenders(
     missing = [
         (name, one)
         for name, one in zip(names, some, strict=True)
-        if not _is_kept(_folder(bench, name))
+        if not is_kept(_folder(bench, name))
     ]
     with ExitStack() as folders:
         opened = [
@@ -83,7 +83,7 @@ def save_blend(bench: Bench, one: "Blended", *, run: str, command: str) -> str:
     """Save a blend, whose members are saved already; return its name."""
     members = [bench.name_of(member.candidate) for member in one.members]
     name = f"{BLEND}-{digest(members)}"
-    if not _is_kept(_folder(bench, name)):
+    if not is_kept(_folder(bench, name)):
         config = {"model": BLEND, "members": members, "weights": one.blend.weights.tolist()}
         config["rmse"] = one.value
         with replacing_folder(_folder(bench, name)) as folder:
@@ -137,17 +137,6 @@ def rows_of(folder: Path, name: str = CALIBRATION) -> Calibration:
 
 def _folder(bench: Bench, name: str) -> Path:
     return files.inside(bench.root, MODELS, name)
-
-
-def _is_kept(folder: Path) -> bool:
-    """Tell whether a surrogate is there, whole; one that was tampered with is an error."""
-    if not folder.exists():
-        return False
-    try:
-        Manifest.read(folder).verify(folder)
-    except BadStore as problem:
-        raise BadStore(f"{problem} Remove the folder, and it is made again.") from None
-    return True
 
 
 def _seal(

@@ -10,7 +10,7 @@ from ordinate.errors import BadStore
 from ordinate.evaluate.baselines import json_label
 from ordinate.inference.result import finite
 from ordinate.runs.files import digest, inside, replacing_folder, write_json
-from ordinate.runs.manifest import Manifest
+from ordinate.runs.manifest import Manifest, is_kept
 from ordinate.tune.apply.predict import DECISION
 from ordinate.tune.choose.finalists import Contender
 from ordinate.tune.choose.vote import Voting
@@ -45,7 +45,7 @@ def name_of_vote(bench: Bench, voting: Voting) -> str:
 def kept_answers(bench: Bench, candidate: Candidate) -> Floats | None:
     """Return the out-of-fold answers of a model that an earlier run saved, if one did."""
     folder = _folder(bench, name_of(bench, candidate))
-    if bench.part or not _is_kept(folder):
+    if bench.part or not is_kept(folder):
         return None
     try:
         found: Floats = np.load(folder / ANSWERS, allow_pickle=False)
@@ -64,7 +64,7 @@ def kept_answers(bench: Bench, candidate: Candidate) -> Floats | None:
 def save_contender(bench: Bench, one: Contender, *, run: str, command: str) -> str:
     """Fit a model on all items and save it, unless that was done before; return its name."""
     name = name_of(bench, one.candidate)
-    if _is_kept(_folder(bench, name)):
+    if is_kept(_folder(bench, name)):
         return name
     fitted = one.fit(bench)
     known = bench.training.sets[one.candidate.data]
@@ -89,7 +89,7 @@ def save_contender(bench: Bench, one: Contender, *, run: str, command: str) -> s
 def save_vote(bench: Bench, voting: Voting, *, run: str, command: str) -> str:
     """Save a vote, whose members are saved already; return its name."""
     name = name_of_vote(bench, voting)
-    if _is_kept(_folder(bench, name)):
+    if is_kept(_folder(bench, name)):
         return name
     members = [name_of(bench, member.candidate) for member in voting.members]
     config = {"kind": VOTE, "members": members, "sets": list(voting.sets)}
@@ -110,17 +110,6 @@ def _folder(bench: Bench, name: str) -> Path:
 
 def _gives_probabilities(candidate: Candidate) -> bool:
     return KINDS[candidate.kind].gives == "probabilities"
-
-
-def _is_kept(folder: Path) -> bool:
-    """Tell whether a model is there, whole; one that was tampered with is an error."""
-    if not folder.exists():
-        return False
-    try:
-        Manifest.read(folder).verify(folder)
-    except BadStore as problem:
-        raise BadStore(f"{problem} Remove the folder, and it is made again.") from None
-    return True
 
 
 def _about(bench: Bench, judged: Judged, run: str) -> dict[str, Any]:
