@@ -29,9 +29,9 @@ from ordinate.runs.lock import locked
 
 with locked(Path(sys.argv[1]), "ordinate tune -e here"):
     if os.fork() == 0:
+        print("held", flush=True)  # by the child: what it does after a fork is then done
         sys.stdin.read()  # lives on until the test ends it
         os._exit(0)
-    print("held", flush=True)
     time.sleep(600)
 """
 
