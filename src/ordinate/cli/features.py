@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.experiment import add_experiment, opened
-from ordinate.cli.options import Help, add_output, reported
+from ordinate.cli.options import CODES, Help, add_output, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ EXAMPLES = {  # of each maker, the first of them in the help of all
   ordinate features list -e DIR
 """,
 }
-CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
 def add_to(commands: Any) -> None:

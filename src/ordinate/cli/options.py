@@ -23,6 +23,20 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
+CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
+
+
+def subcommand(commands: Any, name: str, what: str, description: str) -> argparse.ArgumentParser:
+    """Add a command of a command, and return its parser."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=what,
+        description=description,
+        epilog=CODES,
+        formatter_class=Help,
+        allow_abbrev=False,
+    )
+    return parser
 
 
 def add_labels(parser: argparse.ArgumentParser) -> None:

@@ -1,19 +1,12 @@
 """`ordinate surrogate`: from a table of numbers to a tuned regression model in real units."""
 
 import argparse
-import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ordinate.cli.options import FORMATS, Help, add_output, add_text, delimiter, names, reported
-from ordinate.errors import BadInput, BadOption, BadOutput
-
-if TYPE_CHECKING:
-    from ordinate.surrogate.data import Table
-    from ordinate.surrogate.settings import Settings
-
-ROOT = "surrogate_results"
-CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
+from ordinate.cli.options import CODES, Help, add_output, add_text, delimiter, reported, subcommand
+from ordinate.cli.surrogate_runs import ROOT, add_runs
+from ordinate.errors import BadInput
 
 EXAMPLES = f"""examples:
   ordinate surrogate tune densities.csv --target density --unit kg/m³
@@ -31,37 +24,6 @@ ordinate surrogate COMMAND --help explains a command.
 
 {CODES}"""
 
-# Flags of a run, by what a configuration file may set them to. Those of the report are not kept.
-RUN: dict[str, type] = {
-    "data": str,
-    "target": str,
-    "unit": str,
-    "features": list,
-    "group": str,
-    "delimiter": str,
-    "encoding": str,
-    "model": list,
-    "preset": str,
-    "trials": int,
-    "folds": int,
-    "epochs": int,
-    "device": str,
-    "blend": str,
-    "lattice": str,
-    "alpha": float,
-    "shift": str,
-    "shift_share": float,
-    "shift_end": str,
-    "timeout": float,
-    "jobs": int,
-    "seed": int,
-    "params": dict,
-    "params_of": str,
-    "members": int,
-    "output": str,
-}
-LISTS = ("features", "model")
-
 
 def add_to(commands: Any) -> None:
     """Add the command and its sub-commands to the parser."""
@@ -75,334 +37,14 @@ def add_to(commands: Any) -> None:
         allow_abbrev=False,
     )
     several = parser.add_subparsers(dest="surrogate", metavar="COMMAND", required=True)
-    _add_tune(several)
-    _add_train(several)
-    _add_ensemble(several)
+    add_runs(several)
     _add_predict(several)
     _add_analyze(several)
     _add_compare(several)
 
 
-def _parser(commands: Any, name: str, what: str, description: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=what,
-        description=description,
-        epilog=CODES,
-        formatter_class=Help,
-        allow_abbrev=False,
-    )
-    return parser
-
-
-# --- runs ----------------------------------------------------------------------------------------
-
-
-def _add_tune(commands: Any) -> None:
-    parser = _parser(
-        commands,
-        "tune",
-        "search models, blend the best of each kind, test the winner",
-        "Search models of several kinds, blend the best of each, and save them. Choices are made "
-        "by rows that are held out of the fits; the rows of the test choose nothing. A run that "
-        "was killed goes on where it stopped when the same command is given again.",
-    )
-    _add_data(parser)
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="A,B,…",
-        help="auto, or some of mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge "
-        "(default: auto, as the preset says)",
-    )
-    add("--trials", metavar="N", type=int, help="of each kind of model")
-    add(
-        "--blend",
-        choices=("auto", "always", "never"),
-        help="blend the best of each kind: auto takes the blend unless one model is better than "
-        "it on held-out rows by more than chance, in RMSE and in MAE; always; or never "
-        "(default: auto)",
-    )
-    add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
-    _add_judging(parser)
-    parser.set_defaults(run=run_tune, resumes=True)
-
-
-def _add_train(commands: Any) -> None:
-    parser = _parser(
-        commands,
-        "train",
-        "fit one model with given parameters, and test it",
-        "Fit one kind of model with its defaults, with parameters of your own, or with those that "
-        "a search found, and test it.",
-    )
-    _add_data(parser)
-    add = parser.add_argument
-    add("--model", metavar="KIND", help="kind of model (default: that of --params-of)")
-    add("--params", metavar="JSON", help="""parameters, such as '{"degree": 3}'""")
-    add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
-    _add_judging(parser)
-    parser.set_defaults(run=run_train, resumes=True)
-
-
-def _add_ensemble(commands: Any) -> None:
-    parser = _parser(
-        commands,
-        "ensemble",
-        "fit several kinds of models, and blend them",
-        "Fit several kinds of models with their defaults or with the parameters that a search "
-        "found, and blend them with weights learned on held-out rows. Of mlp alone: networks that "
-        "are trained as one batch, and whose mean is taken.",
-    )
-    _add_data(parser)
-    add = parser.add_argument
-    add(
-        "--model",
-        metavar="A,B,…",
-        help="kinds of models, or mlp alone (default: those of --params-of)",
-    )
-    add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
-    add("--members", metavar="N", type=int, help="networks that mlp trains as one batch")
-    _add_judging(parser)
-    parser.set_defaults(run=run_ensemble, resumes=True)
-
-
-def _add_data(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("data", nargs="?", metavar="DATA", help="CSV or Parquet, a row for each item")
-    add("--target", metavar="COL", help="column of the quantity to predict")
-    add("--unit", help="of the target, such as kg/m³")
-    add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
-    add("--group", metavar="COL", help="column of rows that belong together, and stay together")
-    add_text(parser)
-
-
-def _add_judging(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--preset",
-        choices=("minimal", "balanced", "thorough"),
-        help="how much is done: kinds and trials of a search, folds, epochs (default: balanced)",
-    )
-    add(
-        "--folds",
-        metavar="K",
-        type=int,
-        help="in which rows are held out in turn, to choose by; 0: choose by the validation rows, "
-        "where no trial is pruned, for there is nothing between its begin and its end (default: 3 "
-        "in the preset minimal, 5 in others)",
-    )
-    add(
-        "--epochs",
-        metavar="N",
-        type=int,
-        help="of networks, at most (default: 60, 100 or 300, as the preset says)",
-    )
-    add(
-        "--device",
-        choices=("cpu", "cuda"),
-        help="where networks are trained; results of cuda differ in last digits (default: cpu)",
-    )
-    add(
-        "--lattice",
-        choices=("auto", "always", "never"),
-        help="tell models which rows have only values that repeat, as on a lattice: if that is "
-        "better on held-out rows, always, or never (default: auto)",
-    )
-    add("--alpha", type=float, help="share of targets outside their intervals (default: 0.1)")
-    add(
-        "--shift",
-        metavar="COL",
-        help="keep the extreme region of a column (target: of the target) apart, as a second test",
-    )
-    add("--shift-share", metavar="SHARE", type=float, help="of rows in it (default: 0.1)")
-    add("--shift-end", choices=("high", "low"), help="at which end it lies (default: high)")
-    add("--jobs", metavar="N", type=int, help="processes; results do not depend on it (default: 1)")
-    add("--seed", type=int, help="of splits, models and search (default: 0)")
-    add(
-        "--config",
-        metavar="FILE",
-        help="TOML file with any of these flags but --format, such as folds = 5",
-    )
-    add("-o", "--output", metavar="DIR", help=f"results folder (default: ./{ROOT})")
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
-
-
-def run_tune(options: argparse.Namespace) -> int:
-    """Search, and print the report."""
-    asked = _asked(options)
-    return _ran("tune", options, asked, _settings(asked))
-
-
-def run_train(options: argparse.Namespace) -> int:
-    """Fit one model, and print the report."""
-    asked = _asked(options)
-    found = _tuned(asked)
-    kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
-    if kinds == ["auto"]:
-        raise BadOption("train takes one kind of model, and auto is several: name one in --model.")
-    if len(kinds) != 1:
-        known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
-        raise BadOption(f"Which kind of model? Name one with --model.{known}")
-    _check_tuned(asked, kinds, found)
-    params = _params(asked.get("params"), found.get(kinds[0], {})) | _epochs(kinds[0], asked)
-    settings = _settings(
-        asked | {"model": kinds}, trials=1, blend="never", fixed={kinds[0]: params}
-    )
-    return _ran("train", options, asked, settings)
-
-
-def run_ensemble(options: argparse.Namespace) -> int:
-    """Fit several kinds of models, blend them, and print the report."""
-    asked = _asked(options)
-    found = _tuned(asked)
-    kinds = asked.get("model") or list(found)
-    if len(kinds) < 2 and kinds != ["mlp"]:
-        raise BadOption(
-            "Which kinds of models? Name two or more with --model, such as gp,svr, or mlp alone: "
-            "--model mlp --members 16."
-        )
-    _check_tuned(asked, kinds, found)
-    fixed = {kind: found.get(kind, {}) | _epochs(kind, asked) for kind in kinds}
-    if "members" in asked:
-        if "mlp" not in fixed:
-            raise BadOption("--members is for networks: name mlp in --model, too.")
-        fixed["mlp"]["members"] = asked["members"]
-    blend = "always" if len(kinds) > 1 else "never"  # networks of one kind are one model
-    settings = _settings(asked | {"model": kinds}, trials=1, blend=blend, fixed=fixed)
-    return _ran("ensemble", options, asked, settings)
-
-
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the flags of the command line and of the configuration file."""
-    from ordinate.cli.config import merged
-
-    given = dict(vars(options))
-    for name in LISTS:
-        if given.get(name) is not None:
-            given[name] = list(names(f"--{name}", given[name]))
-    asked = merged(given, options.config, {name: RUN[name] for name in _flags(options)})
-    for name, how in (("data", "Name its file: DATA"), ("target", "Name its column: --target COL")):
-        if name not in asked:
-            raise BadOption(f"Which {name}? {how}.")
-    _check_folder(asked.get("output", ROOT))
-    return asked
-
-
-def _flags(options: argparse.Namespace) -> list[str]:
-    """Return the flags of a run that the command has."""
-    return [name for name in RUN if name in vars(options)]
-
-
-def _check_folder(output: str) -> None:
-    import os
-
-    if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
-        raise BadOutput(f"{output} is a file, and -o takes a folder.")
-
-
-def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
-    from dataclasses import fields
-
-    from ordinate.surrogate.settings import Settings
-
-    known = {one.name for one in fields(Settings) if one.init}
-    return Settings(**{name: x for name, x in asked.items() if name in known} | further)
-
-
-def _epochs(kind: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the limit on epochs that was asked for, for kinds that have epochs."""
-    return {"epochs": asked["epochs"]} if kind == "mlp" and "epochs" in asked else {}
-
-
-def _params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
-    import json
-
-    if text is None:
-        return tuned
-    try:
-        found = json.loads(text)
-    except ValueError as problem:
-        raise BadOption(f"--params takes a JSON object, and that is none: {problem}") from None
-    if not isinstance(found, dict):
-        raise BadOption(f"--params takes a JSON object, not {text!r}.")
-    return tuned | found
-
-
-def _tuned(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the parameters that a search found, whole, by kind of model."""
-    from pathlib import Path
-
-    from ordinate.surrogate.kept import latest
-
-    if "params_of" not in asked:
-        return {}
-    studies = latest(Path(asked["params_of"]))["studies"]
-    return {one["model"]: one["best"]["params"] for one in studies if one["best"]}
-
-
-def _check_tuned(asked: dict[str, Any], kinds: list[str], found: dict[str, Any]) -> None:
-    """Refuse kinds of which a search found nothing: their defaults are not what was asked for."""
-    lacking = [kind for kind in kinds if kind not in found]
-    if "params_of" in asked and lacking:
-        has = f"It has those of {', '.join(found)}." if found else "It has none."
-        raise BadOption(f"{asked['params_of']} has no parameters of {', '.join(lacking)}. {has}")
-
-
-def _ran(
-    name: str, options: argparse.Namespace, asked: dict[str, Any], settings: "Settings"
-) -> int:
-    from ordinate.cli.config import written
-    from ordinate.cli.progress import telling
-    from ordinate.report import render
-    from ordinate.surrogate.tuning import tune
-
-    table = _table(asked)
-    plain = settings.to_dict()
-    plain["model"] = [plain["model"]] if isinstance(plain["model"], str) else plain["model"]
-    resolved = asked | {key: x for key, x in plain.items() if key in RUN}
-    with telling() as tell:
-        result = tune(
-            table,
-            asked.get("output", ROOT),
-            settings,
-            unit=asked.get("unit"),
-            command=_command(name, asked),
-            config=written({key: resolved.get(key) for key in _flags(options)}),
-            tell=tell,
-        )
-    sys.stdout.write(render(result, options.format))
-    return 0
-
-
-def _command(name: str, asked: dict[str, Any]) -> str:
-    """Return the command line that says the same."""
-    from ordinate.cli.config import command
-
-    joined = {key: ",".join(asked[key]) for key in LISTS if key in asked}
-    rest = {key: x for key, x in (asked | joined).items() if key != "data"}
-    flags = command(name, rest).removeprefix(f"ordinate {name}")
-    return f"ordinate surrogate {name} {shlex.quote(asked['data'])}{flags}"
-
-
-def _table(asked: dict[str, Any]) -> "Table":
-    from ordinate.surrogate.data import read_table
-
-    return read_table(
-        asked["data"],
-        asked["target"],
-        features=asked.get("features"),
-        group=asked.get("group"),
-        delimiter=delimiter(asked.get("delimiter")),
-        encoding=asked.get("encoding"),
-    )
-
-
-# --- what was found ------------------------------------------------------------------------------
-
-
 def _add_predict(commands: Any) -> None:
-    parser = _parser(
+    parser = subcommand(
         commands,
         "predict",
         "predict new rows with a saved surrogate",
@@ -459,7 +101,7 @@ def _predictions(options: argparse.Namespace) -> Any:
 
 
 def _add_analyze(commands: Any) -> None:
-    parser = _parser(
+    parser = subcommand(
         commands,
         "analyze",
         "show what a search found",
@@ -480,7 +122,7 @@ def run_analyze(options: argparse.Namespace) -> int:
 
 
 def _add_compare(commands: Any) -> None:
-    parser = _parser(
+    parser = subcommand(
         commands,
         "compare",
         "compare the winners of several searches, or the finalists of one",
