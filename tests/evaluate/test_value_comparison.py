@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 from dataclasses import replace
 from itertools import permutations
 
@@ -506,3 +507,24 @@ def test_a_metric_that_no_method_covers_names_no_winner():
     (pair,) = compare_values(y, models, metrics=[share_of_sigma]).differences
     assert pair.verdict == "untested"
     assert pair.estimate.note == "no method covers it"
+
+
+def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    y = rng.normal(100.0, 10.0, 12)
+    models = {"first": y + rng.normal(0.0, 2.0, 12), "second": y + rng.normal(1.0, 3.0, 12)}
+    (found,) = compare_values(y, models, metrics=["mae"]).differences
+    sizes = [np.abs(models[name] - y) for name in (found.first, found.second)]
+    test = stats.ttest_rel(*sizes)
+    limits = test.confidence_interval(0.95)
+    assert found.p == pytest.approx(test.pvalue, rel=1e-9)
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((limits.low, limits.high))
+    assert found.estimate.method == "t"
+
+
+def test_few_items_without_scipy_are_not_tested(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    y = np.arange(12.0)
+    (found,) = compare_values(y, {"a": y + 1.0, "b": y * 1.5}, metrics=["mae"]).differences
+    assert math.isnan(found.p)
+    assert "pip install 'ordinate[stats]'" in found.estimate.note

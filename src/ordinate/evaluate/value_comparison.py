@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, MissingLabels, brief
+from ordinate.errors import BadOption, BadValues, MissingExtra, MissingLabels, brief
 from ordinate.evaluate.evaluation import BETTER, SCHEMA, Wanted, chosen
 from ordinate.evaluate.value_grids import METHODS, amount, cell, flat, limits, number
 from ordinate.evaluate.values import IN_UNIT, SQUARED
 from ordinate.inference import Estimate, Intervals
-from ordinate.inference.delta import quantile
-from ordinate.inference.distributions import student
+from ordinate.inference.distributions import NO_STUDENT, reach, student_tails
 from ordinate.inference.groups import FEW, VERY_FEW
 from ordinate.inference.multiple import holm
 from ordinate.inference.result import finite, nowhere
@@ -303,26 +302,22 @@ class _Contest:
             if abs(gap) <= FLAT * size:  # the two are one and the same
                 return Estimate(0.0, 0.0, 0.0, self._method), 1.0
             return nowhere(gap, "all items are alike"), math.nan
-        reach = self._reach()
-        found = Estimate(gap, gap - reach * error, gap + reach * error, self._method)
+        try:
+            far, method = reach(self.how.level, self.units, self._method)
+        except MissingExtra:
+            return nowhere(gap, NO_STUDENT), math.nan
+        found = Estimate(gap, gap - far * error, gap + far * error, method)
         return found, self._p(abs(gap) / error)
 
     @property
     def _method(self) -> str:
-        return "delta" if self.groups is None else "t"
-
-    def _reach(self) -> float:
-        if self.groups is None:
-            return quantile(self.how.level)
-        return student(self.how.level, self.units - 1)
+        return "delta" if self.groups is None and self.units >= FEW else "t"
 
     def _p(self, ratio: float) -> float:
         """Return the probability of a ratio to the standard error at least as far from 0."""
-        if self.groups is None:
-            return math.erfc(ratio / math.sqrt(2.0))
-        from scipy import special  # noqa: PLC0415 - only groups need it, and `student` asked for it
-
-        return 2.0 * float(special.stdtr(self.units - 1, -ratio))
+        if self._method == "t":
+            return student_tails(ratio, self.units - 1)
+        return math.erfc(ratio / math.sqrt(2.0))
 
     def _influence(self, metric: Metric, name: str) -> Floats | None:
         """Return what each item adds to a metric [n], None for a metric without a derivative."""

@@ -21,7 +21,7 @@ SHARES = {
 }
 METHODS = {
     "delta": "the delta method",
-    "t": "Student's t over groups",
+    "t": "Student's t",
     "ranks": "ranks",
     "poisson": "Poisson bootstrap",
     "wilson": "Wilson",

@@ -3,11 +3,36 @@
 from typing import Any
 
 from ordinate.errors import MissingExtra
+from ordinate.inference.delta import quantile
+from ordinate.inference.groups import FEW
+
+NO_STUDENT = (
+    f"fewer than {FEW} items or groups have Student's t, which needs SciPy: "
+    "pip install 'ordinate[stats]'"
+)
 
 
-def student(level: float, freedom: int) -> float:
+def reach(level: float, units: float, method: str | None = None) -> tuple[float, str]:
+    """Return how many standard errors away limits lie, and the name of the method.
+
+    Few items or groups do not know their standard error well: their limits are Student's.
+
+    >>> [round(reach(0.95, units)[0], 2) for units in (2, 5, 29, 30)]
+    [12.71, 2.78, 2.05, 1.96]
+    """
+    if method == "t" or (method is None and units < FEW):
+        return student(level, units - 1), "t"
+    return quantile(level), "delta"
+
+
+def student(level: float, freedom: float) -> float:
     """Return t so that Student's variable lies between -t and t with this probability."""
     return float(_special().stdtrit(freedom, (1.0 + level) / 2.0))
+
+
+def student_tails(ratio: float, freedom: float) -> float:
+    """Return the probability of Student's variable at least as far from 0."""
+    return 2.0 * float(_special().stdtr(freedom, -ratio))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:

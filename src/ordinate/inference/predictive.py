@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput
-from ordinate.inference.delta import limits, quantile
-from ordinate.inference.distributions import student
-from ordinate.inference.groups import FEW
+from ordinate.errors import BadInput, MissingExtra
+from ordinate.inference.delta import limits
+from ordinate.inference.distributions import NO_STUDENT, reach
 from ordinate.inference.result import Estimate, nowhere
 from ordinate.inference.small import mean_limits, wilson
 from ordinate.metrics import Metric, find
@@ -16,6 +15,7 @@ from ordinate.metrics.predictive import (
     ALIKE,
     central_coverage,
     interval_coverage,
+    items_of,
     standard_error,
     within,
 )
@@ -75,9 +75,7 @@ def grouped_bounds_estimate(metric: Metric | str, groups: Bounds, level: float =
     error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) / float(there.total.sum())
     if error <= ALIKE * abs(value) or value in asked.bounds:
         return nowhere(value, "all groups are alike")
-    few = count < FEW
-    reach = student(level, count - 1) if few else quantile(level)
-    return Estimate(value, *limits(value, error, asked.bounds, reach), "t" if few else "delta")
+    return _about(asked, value, error, count, level)
 
 
 def ensemble_estimate(metric: Metric | str, table: Ensemble, level: float = 0.95) -> Estimate:
@@ -111,4 +109,12 @@ def _by_delta(metric: Metric, table: ItemSums, level: float, infinite: str) -> E
         return nowhere(value, "there are too few items")
     if error == 0 or value in metric.bounds:
         return nowhere(value, "all items are alike")
-    return Estimate(value, *limits(value, error, metric.bounds, quantile(level)), "delta")
+    return _about(metric, value, error, items_of(table), level)
+
+
+def _about(metric: Metric, value: float, error: float, units: float, level: float) -> Estimate:
+    try:
+        far, method = reach(level, units)
+    except MissingExtra:
+        return nowhere(value, NO_STUDENT)
+    return Estimate(value, *limits(value, error, metric.bounds, far), method)

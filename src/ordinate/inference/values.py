@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption
+from ordinate.errors import BadOption, MissingExtra
 from ordinate.inference.bootstrap import percentile as percentile_limits
 from ordinate.inference.delta import limits, quantile
-from ordinate.inference.groups import FEW
+from ordinate.inference.distributions import NO_STUDENT, reach
 from ordinate.inference.intervals import Intervals
 from ordinate.inference.result import Estimate, nowhere
 from ordinate.metrics import Metric, regression
@@ -37,15 +37,14 @@ def estimate_values(
     `table` is the sum of the batch, where it is known.
     """
     groups = source if source.shape else None
-    _refuse_misfit(how, groups)
+    _refuse_misfit(how)
     whole = table if table is not None else source if groups is None else source.pooled
     return {m.expression: _estimate(m, whole, groups, how) for m in metrics}
 
 
-def _refuse_misfit(how: Intervals, groups: Moments | None) -> None:
+def _refuse_misfit(how: Intervals) -> None:
     """Refuse what moments do not give."""
-    fitting = {None, "delta"} if groups is None else {None, "delta", "t"}
-    if how.method not in fitting:
+    if how.method not in {None, "delta", "t"}:
         raise BadOption(
             f"The method {how.method!r} does not fit quantities: their sums cannot be drawn again. "
             "Leave it out, or draw the items themselves with poisson=True."
@@ -64,8 +63,12 @@ def _estimate(metric: Metric, table: Moments, groups: Moments | None, how: Inter
     error = standard_error(metric, table, groups)
     if not math.isfinite(error) or error == 0.0:
         return nowhere(value, NO_ERROR if error == 0.0 else "there are too few groups")
-    reach, method = _reach(groups, how)
-    low, high = limits(value, error, metric.bounds, reach)
+    units = count_of(table) if groups is None else _filled(groups)
+    try:
+        far, method = reach(how.level, units, how.method)
+    except MissingExtra:
+        return nowhere(value, NO_STUDENT)
+    low, high = limits(value, error, metric.bounds, far)
     return Estimate(value, low, high, method)
 
 
@@ -117,15 +120,6 @@ def _unknown(metric: Metric, table: Moments, groups: Moments | None) -> str | No
 def count_of(table: Moments) -> float:
     """Return the number of items; a whole weight is a count of them."""
     return float(table.total) if table.whole else float(table.n)
-
-
-def _reach(groups: Moments | None, how: Intervals) -> tuple[float, str]:
-    count = 0 if groups is None else int((groups.items > 0).sum())
-    if groups is None or how.method == "delta" or (count >= FEW and how.method is None):
-        return quantile(how.level), "delta"
-    from ordinate.inference.distributions import student  # noqa: PLC0415 - SciPy, for few groups
-
-    return student(how.level, count - 1), "t"
 
 
 def standard_error(metric: Metric, table: Moments, groups: Moments | None = None) -> float:
@@ -211,10 +205,15 @@ def _contributions(table: Moments, groups: Moments) -> Floats:
 
 
 def _between(sums: Floats, groups: Moments, table: Moments) -> float:
-    count = int((groups.items > 0).sum())
+    count = _filled(groups)
     if count < 2:
         return math.nan
     return math.sqrt(count / (count - 1) * float((sums**2).sum())) / float(table.total)
+
+
+def _filled(groups: Moments) -> int:
+    """Return the number of groups that have items."""
+    return int((groups.items > 0).sum())
 
 
 def _size_error(table: Moments, groups: Moments | None) -> float:

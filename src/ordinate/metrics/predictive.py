@@ -223,12 +223,17 @@ def standard_error(metric: Metric, table: ItemSums) -> float:
     Whole weights are counts of items. It is nan where there are fewer than two, and 0 where the
     items are alike: then the scores vary by less than a millionth of their size.
     """
-    n = float(table.total if table.whole else table.items)
+    n = items_of(table)
     if n < 2:
         return math.nan
     covariance = _covariance(table) * n / (n - 1.0)
     slopes = _slopes(metric, table, STEP * np.sqrt(np.diag(covariance)))
     return math.sqrt(max(float(slopes @ covariance @ slopes), 0.0))
+
+
+def items_of(table: ItemSums) -> float:
+    """Return the number of items; a whole weight is a count of them."""
+    return float(table.total if table.whole else table.items)
 
 
 def _covariance(table: ItemSums) -> Array:
