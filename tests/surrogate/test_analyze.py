@@ -1,13 +1,14 @@
 """Analysis: all measures with their intervals, parameters that mattered, learning curves."""
 
 import json
+import re
 import shutil
 
 import numpy as np
 import pytest
 
 from ordinate.errors import BadInput, BadStore
-from ordinate.report import render
+from ordinate.report import Grid, render
 from ordinate.surrogate.analyze import analyze, compare
 from ordinate.surrogate.data import make_table
 from ordinate.surrogate.settings import Settings
@@ -296,7 +297,7 @@ def test_searches_without_common_test_rows_are_told_what_decides_them(found, tmp
     ("values", "said"),
     [
         ({"summary": None}, "are damaged"),
-        ({"summary": [{}]}, "lack 'measure'"),
+        ({"summary": [{}]}, "lack 'value'"),
         ({"data": {}}, "lack 'unit'"),
         ({"studies": [3]}, "are damaged"),
         ({"notes": 3}, "are damaged"),
@@ -321,3 +322,16 @@ def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
         compare([tmp_path])
     with pytest.raises(BadStore, match="Run the search again"):
         compare([found[0], tmp_path])
+
+
+@pytest.mark.parametrize("report", ["search", "analysis"])
+def test_every_error_of_a_report_has_its_limits(found, report):
+    root, result = found
+    document = (result if report == "search" else analyze(root)).document()
+    grids = [x for x in document.blocks if isinstance(x, Grid) and "95 % intervals" in x.title]
+    assert len(grids) == {"search": 1 + len(result.tests), "analysis": 1}[report]
+    for grid in grids:
+        errors = [k for k, name in enumerate(grid.header) if re.search(r"rmse|mae|r2|RMSE", name)]
+        cells = [row[k] for row in grid.rows for k in errors]
+        assert cells
+        assert all(re.fullmatch(r"\S+ \(\S+ to \S+\)", cell) for cell in cells), cells

@@ -11,11 +11,11 @@ import numpy as np
 from ordinate.errors import BadInput, BadStore, OrdinateError, brief
 from ordinate.evaluate.evaluation import SCHEMA, aligned
 from ordinate.evaluate.value_comparison import ValueComparison, compare_values
-from ordinate.evaluate.value_grids import number
+from ordinate.evaluate.value_grids import cell, number
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
 from ordinate.runs.trials import library, quiet
-from ordinate.surrogate.describe import summary_grid
+from ordinate.surrogate.describe import estimate, summary_grid
 from ordinate.surrogate.kept import RESULTS, TESTED, TRIALS, read_same
 
 FEWEST = 4  # complete trials before anything can be said of parameters
@@ -204,10 +204,11 @@ def _studies_grid(studies: Sequence[Mapping[str, Any]], error: str) -> Grid:
     for one in studies:
         counts = one["trials"]
         best = one["best"]
-        value = None if best is None else number(best["validation"]["metrics"]["rmse"]["value"])
+        value = None if best is None else cell(estimate(best["validation"]["metrics"]["rmse"]))
         rows.append((one["model"], value, counts["complete"], counts["pruned"], counts["failed"]))
     header = ("model", error, "complete", "pruned", "failed")
-    return Grid("Studies: the best trial of each kind of model", header, tuple(rows))
+    title = "Studies: the best trial of each kind of model, with 95 % intervals"
+    return Grid(title, header, tuple(rows))
 
 
 def _importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list[str | Grid]:

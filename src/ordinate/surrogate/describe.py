@@ -1,18 +1,21 @@
 """A search for a surrogate in words and grids."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from ordinate.evaluate.value_grids import limits, number
+from ordinate.evaluate.value_grids import cell, limits, number
 from ordinate.inference.result import Estimate
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell
 from ordinate.surrogate.results import STATES, Finalist, HeldOut, Searched, Tuning
 
+VALUES = ("value", "low", "high")
 FLATTERED = (
     "Intervals take {units} as independent, and the model as given. The best of many is flattered "
     "by the rows that chose it: go by the test."
 )
+EARLY = ", a tenth of which only tells boosting and networks when to stop"
 
 
 def describe(result: Tuning) -> Document:
@@ -45,11 +48,11 @@ def _source(result: Tuning) -> str:
 
 def _search(result: Tuning) -> Grid:
     unit = f" ({result.source.unit})" if result.source.unit else ""
-    header = ("model", f"rmse{unit}", "95 % interval", f"mae{unit}", "r2", *STATES)
+    header = ("model", f"rmse{unit}", f"mae{unit}", *STATES)
     rows = [_searched(one) for one in result.searched]
     if result.blend:
         rows.append(("blend", *_judged(result.blend), None, None, None))
-    title = "Search: the best trial of each kind, by rows that were held out"
+    title = "Search: the best trial of each kind on held-out rows, with 95 % intervals"
     return Grid(title, header, tuple(rows))
 
 
@@ -59,11 +62,7 @@ def _searched(one: Searched) -> tuple[Cell, ...]:
 
 
 def _judged(one: Finalist | None) -> tuple[Cell, ...]:
-    if one is None:
-        return ("none", None, None, None)
-    found = one.judged.metrics
-    mae, r2 = number(found["mae"].value), number(found["r2"].value)
-    return (number(one.rmse.value), limits(one.rmse), mae, r2)
+    return ("none", None) if one is None else (cell(one.rmse), cell(one.judged.metrics["mae"]))
 
 
 def _parameters(result: Tuning) -> list[str]:
@@ -92,20 +91,18 @@ def _winner(result: Tuning) -> str:
 
 def summary_grid(rows: list[dict[str, Any]]) -> Grid:
     """Return measures with their intervals, from plain values."""
-    cells = tuple(
-        (row["measure"], number(_float(row["value"])), _limits(row), row["unit"]) for row in rows
+    found = [(row, estimate(row)) for row in rows]
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (row["measure"], number(one.value), limits(one) or one.note, row["unit"])
+        for row, one in found
     )
     return Grid("Summary", ("measure", "value", "95 % interval", "unit"), cells)
 
 
-def _limits(row: Mapping[str, Any]) -> Cell:
-    if row["low"] is None or row["high"] is None:
-        return row["note"]
-    return limits(Estimate(row["value"], row["low"], row["high"], row["method"]))
-
-
-def _float(value: float | None) -> float:
-    return float("nan") if value is None else value
+def estimate(row: Mapping[str, Any]) -> Estimate:
+    """Return a value with its limits, from plain values."""
+    value, low, high = (math.nan if row[key] is None else row[key] for key in VALUES)
+    return Estimate(value, low, high, row["method"], note=row["note"])
 
 
 def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
@@ -122,12 +119,12 @@ def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             kinds[name],
-            *(number(found[metric].value) for metric in ("rmse", "mae", "r2")),
+            *(cell(found[metric]) for metric in ("rmse", "mae", "r2")),
             "winner" if name == result.winner.name else None,
         )
         for name, found in test.comparison.models.items()
     )
-    title = f"{test.name.capitalize()}: all finalists, when the choice was made"
+    title = f"{test.name.capitalize()}: all finalists, once chosen, with 95 % intervals"
     return [told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
 
 
@@ -140,17 +137,17 @@ def _fitted(result: Tuning) -> str:
             else "they hold what they promise, for rows from where these come from."
         )
         return (
-            "Saved models were fitted on all training rows. Their intervals are calibrated on the "
-            f"validation rows, which have been used for nothing else: {kept}"
+            f"Saved models were fitted on the training rows{EARLY}. Their intervals are "
+            f"calibrated on the validation rows, which have been used for nothing else: {kept}"
         )
     if result.settings.folds:
-        few = "whose groups are too few" if grouped else "which are too few"
+        few = "of too few groups" if grouped else "too few"
         return (
-            f"Saved models were fitted on training and validation rows, {few} to keep "
-            "some apart for the intervals. These are calibrated on rows that were held out in "
-            "turn, of fits on fewer rows: take them as approximate."
+            f"Saved models were fitted on training and validation rows{EARLY}; these are {few} to "
+            "keep some apart for the intervals, which are calibrated on rows that were held out "
+            "in turn, of fits on fewer rows: take them as approximate."
         )
     return (
-        "Saved models were fitted on training rows; their intervals are calibrated on validation "
-        "rows, by which models were chosen, too."
+        f"Saved models were fitted on training rows{EARLY}; their intervals are calibrated on "
+        "validation rows, by which models were chosen, too: take them as too narrow."
     )
