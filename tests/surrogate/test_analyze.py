@@ -143,7 +143,7 @@ def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):
     tune(make_table(x, 1e-9 * y, target_name="y"), tmp_path, settings, unit="mol")
     found = analyze(tmp_path)
     said = str(found)
-    assert "validation RMSE (mol)" in said
+    assert "held-out RMSE (mol)" in said
     assert "RMSE (mol) there" in said
     rmse = found.results["studies"][0]["best"]["validation"]["metrics"]["rmse"]["value"]
     assert f"{rmse:.4g}" in said
@@ -335,3 +335,19 @@ def test_every_error_of_a_report_has_its_limits(found, report):
         cells = [row[k] for row in grid.rows for k in errors]
         assert cells
         assert all(re.fullmatch(r"\S+ \(\S+ to \S+\)", cell) for cell in cells), cells
+
+
+def test_intervals_without_end_and_few_test_rows_are_told(tmp_path):
+    result = tune(smooth(30), tmp_path, Settings(model="poly_ridge", folds=0, trials=1))
+    said = " ".join(str(result).split())
+    assert "90 % intervals of the winner have no end, so that they hold anything." in said
+    assert "alpha=0.1 needs 9 items, and there were fewer" in said
+    assert "Fewer than 30 rows leave the limits of this test unsure." in said
+    assert "by which models were chosen, too: take them as too narrow." in said
+    assert result.to_dict()["tests"]["test"]["notes"] == list(result.tests[0].notes)
+
+
+def test_the_blend_stands_beside_the_studies(found):
+    grids = [x for x in analyze(found[0]).document().blocks if isinstance(x, Grid)]
+    (grid,) = [one for one in grids if one.title.startswith("Studies")]
+    assert [row[0] for row in grid.rows] == ["kernel_ridge", "lightgbm", "blend"]

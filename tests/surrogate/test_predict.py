@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from ordinate.errors import BadValues
+from ordinate.surrogate.data import make_table
 from ordinate.surrogate.models import KINDS
 from ordinate.surrogate.predict import load_surrogate
 from ordinate.surrogate.settings import Settings
 from ordinate.surrogate.tuning import tune
-from surrogates import smooth
+from surrogates import columns, smooth
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,19 @@ def test_no_rows_have_no_predictions_but_the_same_columns(found, kind, tmp_path)
     for name in ("none.csv", "none.parquet"):
         none.write(tmp_path / name)
     assert (tmp_path / "none.csv").read_text() == none.csv()
+
+
+@pytest.mark.parametrize("kind", ["gp", "mlp"])
+def test_what_never_varied_in_training_changes_nothing_and_is_told(tmp_path, kind):
+    x, y = columns(60)
+    table = make_table(np.column_stack([x, np.full(60, 7.0)]), y, names=["a", "b", "c", "still"])
+    small = {"mlp": {"members": 2, "width": 8, "depth": 1, "epochs": 2}}
+    tune(
+        table, tmp_path, Settings(model=kind, folds=2, trials=1, fixed={kind: small.get(kind, {})})
+    )
+    asked = load_surrogate(tmp_path)
+    rows = np.column_stack([x[:4], [7.0, 7.0, 8.0, 7e9]])
+    found, plain = asked.predict(rows), asked.predict(table.features[:4])
+    assert (found.values == plain.values).all()
+    assert not [note for note in plain.notes if "still" in note]
+    assert [note for note in found.notes if note.startswith("2 of 4 rows differ in 'still' from")]

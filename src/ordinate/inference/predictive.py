@@ -22,7 +22,7 @@ from ordinate.metrics.predictive import (
 from ordinate.summary.bounds import Bounds, ItemSums
 from ordinate.summary.ensemble import Ensemble
 
-ENDLESS = "some intervals have no end, so it is infinite"
+ENDLESS = "some intervals have no end"
 NO_ITEMS = "there are no items"
 
 

@@ -84,7 +84,7 @@ class Analysis:
             f"Run {self.results['run']}. The winner is {self.results['winner']}.",
             *self.cautions,
             summary_grid(self.summary),
-            _studies_grid(self.results["studies"], f"validation {error}"),
+            _studies_grid(self.results, f"held-out {error}"),
             *_importance_grids(self.importance),
             *_curves_grid(self.curves, f"{error} there"),
             *self.results["notes"],
@@ -199,16 +199,21 @@ def _curves(trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None)
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _studies_grid(studies: Sequence[Mapping[str, Any]], error: str) -> Grid:
+def _studies_grid(results: Mapping[str, Any], error: str) -> Grid:
     rows: list[tuple[Cell, ...]] = []
-    for one in studies:
+    for one in results["studies"]:
         counts = one["trials"]
-        best = one["best"]
-        value = None if best is None else cell(estimate(best["validation"]["metrics"]["rmse"]))
-        rows.append((one["model"], value, counts["complete"], counts["pruned"], counts["failed"]))
+        numbers = (counts["complete"], counts["pruned"], counts["failed"])
+        rows.append((one["model"], _rmse(one["best"]), *numbers))
+    if results["blend"] is not None:
+        rows.append(("blend", _rmse(results["blend"]), None, None, None))
     header = ("model", error, "complete", "pruned", "failed")
     title = "Studies: the best trial of each kind of model, with 95 % intervals"
     return Grid(title, header, tuple(rows))
+
+
+def _rmse(finalist: Mapping[str, Any] | None) -> Cell:
+    return None if finalist is None else cell(estimate(finalist["validation"]["metrics"]["rmse"]))
 
 
 def _importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list[str | Grid]:

@@ -19,6 +19,7 @@ FEWEST = 10  # rows: with fewer, training, validation and test are nothing to sp
 FEW = 50  # rows: with fewer, a test says little
 SHOWN = 5  # names that a note lists
 SAME = 1e-12  # 1 - |correlation| of a column that is the target in another unit
+CHANGED = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
 ROUNDING = 1e-12  # of the largest value of a column: if it varies by no more, it is constant
 
 
@@ -199,7 +200,7 @@ def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]
     if len(y) < FEW:
         notes.append(f"There are {len(y)} rows: too few for a test that says much.")
     if constant := [name for name, still in zip(names, _constant(x), strict=True) if still]:
-        notes.append(f"Constant in every row, and kept: {_listed(constant)}.")
+        notes.append(f"Constant in every row, so nothing is learned of it: {_listed(constant)}.")
     if copies := [n for n, column in zip(names, x.T, strict=True) if _follows(column, y)]:
         notes.append(
             f"The target {target!r} in another unit, it seems: {_listed(copies)}. Is it known "
@@ -243,15 +244,17 @@ def _fingerprint(
 class Scaled:
     """How features and target are normalised, as the training rows have it.
 
+    A feature that is constant in training is 0 for ever: nothing is known of other values.
+
     >>> scaled = Scaled.fit([[1.0, 5.0], [3.0, 5.0]], [10.0, 30.0])
-    >>> scaled.features([[5.0, 5.0]]).tolist()  # a constant feature is only moved to 0
+    >>> scaled.features([[5.0, 6.0]]).tolist()
     [[3.0, 0.0]]
     >>> scaled.target.denormalize(2.0)
     40.0
     """
 
     means: Floats
-    stds: Floats
+    stds: Floats  # 0 where a feature is constant
     target: Normalization
 
     @classmethod
@@ -264,7 +267,7 @@ class Scaled:
         if not (np.isfinite(means).all() and np.isfinite(stds).all()):
             worst = int(np.argmax(~(np.isfinite(means) & np.isfinite(stds))))
             raise BadValues(f"Feature {worst + 1} is too large to be normalised: rescale it.")
-        return cls(means, np.where(_constant(x), 1.0, stds), Normalization.fit(target))
+        return cls(means, np.where(_constant(x), 0.0, stds), Normalization.fit(target))
 
     @classmethod
     def of(cls, table: Table, rows: NDArray[np.intp]) -> Self:
@@ -273,7 +276,13 @@ class Scaled:
 
     def features(self, features: Any) -> Floats:
         """Return features on the normalised scale."""
-        return (np.asarray(features, np.float64) - self.means) / self.stds
+        gaps = np.asarray(features, np.float64) - self.means
+        return np.divide(gaps, self.stds, out=np.zeros_like(gaps), where=self.stds > 0.0)
+
+    def changed(self, features: Any) -> NDArray[np.bool_]:
+        """Tell of values [N, d] whether they differ from one that never varied in training."""
+        near = np.isclose(np.asarray(features, np.float64), self.means, rtol=CHANGED, atol=0.0)
+        return (self.stds == 0.0) & ~near
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers, from which `from_dict` makes the same again to the last digit."""
@@ -291,7 +300,7 @@ class Scaled:
             target = Normalization(float(stored["target"]["mean"]), float(stored["target"]["std"]))
             sound = means.ndim == 1 and means.shape == stds.shape
             sound = sound and bool(np.isfinite(means).all() and np.isfinite(stds).all())
-            sound = sound and bool((stds > 0).all())
+            sound = sound and bool((stds >= 0).all())
         except (KeyError, TypeError, ValueError, OverflowError):
             sound = False
         if not sound:

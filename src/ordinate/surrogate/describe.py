@@ -4,7 +4,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ordinate.evaluate.value_grids import cell, limits, number
+from ordinate.inference.groups import FEW
 from ordinate.inference.result import Estimate
 from ordinate.report import Document, Grid
 from ordinate.report.document import Cell
@@ -107,14 +110,11 @@ def estimate(row: Mapping[str, Any]) -> Estimate:
 
 def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
     """Return the winner beside the other finalists, on rows that chose none of them."""
-    promised = 100 * (1 - result.settings.alpha)
-    held = 100 * test.values.predictive["interval_coverage"].value
-    told = (
-        f"{test.name}, {test.what}: {promised:g} % intervals of the winner hold {held:.1f} % of "
-        f"{test.values.table.n:,} targets."
-    )
+    told: list[str | Grid] = [_coverage(result, test), *test.notes]
+    if test.values.table.n < FEW:
+        told.append(f"Fewer than {FEW} rows leave the limits of this test unsure.")
     if test.comparison is None:
-        return [told]
+        return told
     kinds = {one.name: one.kind for one in result.finalists}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
@@ -125,7 +125,16 @@ def _test(result: Tuning, test: HeldOut) -> list[str | Grid]:
         for name, found in test.comparison.models.items()
     )
     title = f"{test.name.capitalize()}: all finalists, once chosen, with 95 % intervals"
-    return [told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
+    return [*told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
+
+
+def _coverage(result: Tuning, test: HeldOut) -> str:
+    promised, n = 100 * (1 - result.settings.alpha), test.values.table.n
+    said = f"{test.name}, {test.what}: {promised:g} % intervals of the winner"
+    if not np.isfinite(test.upper - test.lower).all():
+        return f"{said} have no end, so that they hold anything."
+    held = 100 * test.values.predictive["interval_coverage"].value
+    return f"{said} hold {held:.1f} % of {n:,} targets."
 
 
 def _fitted(result: Tuning) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ordinate.data.engine import connect
 from ordinate.data.sources import literal
@@ -80,6 +81,11 @@ class Predictions:
             connection.execute(f"COPY predictions TO {target} (FORMAT parquet)")
 
 
+def _rows(where: NDArray[np.bool_]) -> str:
+    """Say how many rows have one of some values [N, d]."""
+    return f"{int(where.any(axis=1).sum()):,} of {len(where):,} rows"
+
+
 def check_suffix(path: str) -> None:
     """Refuse a file that is neither CSV nor Parquet, before any work is done."""
     if Path(path).suffix.lower() not in (*CSV, *PARQUET):
@@ -127,7 +133,7 @@ class Surrogate:
         away = self._away(x)
         values, spread = self._answered(x, away)
         band = self.calibration.intervals(values, spread, alpha=level)
-        notes = (*band.notes, *self._of_lattice(x), *self._of_far(away))
+        notes = (*band.notes, *self._of_lattice(x), *self._of_changed(x), *self._of_far(away))
         return Predictions(values, band.lower, band.upper, spread, level, notes)
 
     def _check_finite(self, x: Floats) -> None:
@@ -148,14 +154,30 @@ class Surrogate:
         far = away > FAR
         if not far.any():
             return []
-        names = [brief(self.features[column]) for column in np.flatnonzero(far.any(axis=0))]
-        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
         told = (
-            f"{int(far.any(axis=1).sum()):,} of {len(far):,} rows lie more than {FAR:g} standard "
-            f"deviations from the mean of the training rows, in {', '.join(names[:SHOWN])}{more}: "
-            "nothing like them was learned from, and their intervals promise nothing."
+            f"{_rows(far)} lie more than {FAR:g} standard deviations from the mean of the training "
+            f"rows, in {self._columns(far)}: nothing like them was learned from, and their "
+            "intervals promise nothing."
         )
         return [told]
+
+    def _of_changed(self, x: Floats) -> list[str]:
+        """Say how many rows differ in what never varied in training."""
+        changed = np.any([one.scaled.changed(x) for _, one in self.models], axis=0)
+        if not changed.any():
+            return []
+        told = (
+            f"{_rows(changed)} differ in {self._columns(changed)} from all training rows, which "
+            "are alike in it: what that changes is not known, and they are predicted as if it had "
+            "not changed."
+        )
+        return [told]
+
+    def _columns(self, where: NDArray[np.bool_]) -> str:
+        """Name the columns of some values [N, d]."""
+        names = [brief(self.features[column]) for column in np.flatnonzero(where.any(axis=0))]
+        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+        return f"{', '.join(names[:SHOWN])}{more}"
 
     def _of_lattice(self, x: Floats) -> list[str]:
         """Say which rows are taken for rows of a lattice, where models are told of one."""

@@ -133,11 +133,13 @@ class HeldOut:
     values: Values  # of the winner
     comparison: ValueComparison | None = None
     groups: Any = None  # of the rows, if there are any
+    notes: tuple[str, ...] = ()  # that came with the predictions of the winner
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         compared = None if self.comparison is None else self.comparison.to_dict()
-        return _plain(self.values) | {"rows": self.what, "finalists": compared}
+        further = {"rows": self.what, "finalists": compared, "notes": list(self.notes)}
+        return _plain(self.values) | further
 
     def columns(self) -> dict[str, Any]:
         """Return the rows themselves."""

@@ -295,7 +295,10 @@ def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> 
     )
     own = tuple(int(row) + 1 for row in rows)
     bounds = (won.lower, won.upper)
-    return HeldOut(name, what, own, targets, predictions, *bounds, values, comparison, groups)
+    notes = won.notes
+    return HeldOut(
+        name, what, own, targets, predictions, *bounds, values, comparison, groups, notes
+    )
 
 
 # --- what is written -----------------------------------------------------------------------------
