@@ -31,6 +31,20 @@ def unsendable(_kept, _task):
     return lambda: None
 
 
+def refuse(word):
+    raise ValueError(f"{word} cannot be read.")
+
+
+class Unreadable:
+    """What can be sent, but not be read."""
+
+    def __init__(self, word):
+        self.word = word
+
+    def __reduce__(self):
+        return refuse, (self.word,)
+
+
 def leave(_kept, code):
     os._exit(code)
 

@@ -98,6 +98,49 @@ def test_what_cannot_travel_is_told_in_words():
         workers.map(worker_tasks.unsendable, [None])
 
 
+def test_a_function_that_workers_cannot_find_is_an_error_for_any_number_of_tasks():
+    told = _told_by(
+        "def double(kept, task):\n"
+        "    return 2 * task\n"
+        "with Workers(2) as workers:\n"
+        "    for number in (1, 2, 3, 9):\n"
+        "        try:\n"
+        "            workers.map(double, list(range(number)))\n"
+        "        except AttributeError as error:\n"
+        "            print(number, \"'double'\" in str(error))\n"
+        "    print(workers.map(own.only_even, [2, 4, 6]))\n"
+    )
+    assert told == ["1 True", "2 True", "3 True", "9 True", "[2, 4, 6]"]
+
+
+def test_a_task_that_cannot_be_read_is_an_error_and_the_next_call_has_its_own_answers():
+    told = _told_by(
+        "with Workers(2) as workers:\n"
+        "    try:\n"
+        "        workers.attempt(own.only_even, [2, 4, own.Unreadable('six'), 8, 10, 12])\n"
+        "    except ValueError as error:\n"
+        "        print(error)\n"
+        "    print(workers.map(own.only_even, [14, 16, 18]))\n"
+    )
+    assert told == ["six cannot be read.", "[14, 16, 18]"]
+
+
+def test_a_kept_value_that_cannot_be_read_is_an_error_whatever_follows_it():
+    told = _told_by(
+        "with Workers(2) as workers:\n"
+        "    workers.keep('a', own.Unreadable('a'))\n"
+        "    workers.keep('b', bytes(10_000_000))  # more than a pipe holds\n"
+        "    for _ in range(2):\n"
+        "        try:\n"
+        "            workers.map(own.only_even, [2, 4, 6])\n"
+        "        except ValueError as error:\n"
+        "            print(error)\n"
+        "    workers.drop('a')\n"
+        "    print(workers.map(own.only_even, [2, 4, 6]))\n"
+    )
+    assert told == ["a cannot be read.", "a cannot be read.", "[2, 4, 6]"]
+
+
 def test_a_worker_that_dies_is_reported_and_the_next_call_has_new_ones():
     with Workers(2) as workers:
         with pytest.raises(OrdinateError, match=r"ended on its own \(exit code 7\).*--jobs"):
@@ -184,6 +227,18 @@ def test_a_plain_script_without_a_guard_can_use_them(tmp_path):
 
 
 # --- processes -----------------------------------------------------------------------------------
+
+
+def _told_by(script):
+    """Return the lines that a script prints; one that waits for ever is ended after a while."""
+    start = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "import worker_tasks as own\n"
+        "from ordinate.runs.workers import Workers\n"
+    )
+    command = [sys.executable, "-c", start + script, str(Path(worker_tasks.__file__).parent)]
+    found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    return found.stdout.splitlines()
 
 
 def _alive(pid):

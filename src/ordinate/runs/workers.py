@@ -31,6 +31,7 @@ ONE_THREAD = dict.fromkeys(
 # Started by a command of its own, a worker needs neither the script nor the state of its parent.
 COMMAND = "import sys; sys.path[:] = sys.argv[1:]; from ordinate.runs.workers import serve; serve()"
 PATIENCE = 5.0  # seconds that a worker has to end when it is told to
+CHUNK = 1 << 16  # bytes that are passed over at a time, after a message that cannot be read
 
 
 class Told(NamedTuple):
@@ -182,9 +183,11 @@ class _Process:
         self._send(("run", function, task))
         while isinstance(answer := self._answer(), Told):
             hear(answer.message)
-        result, error, trace = answer
+        result, error, trace, read = answer
         if error is not None and not isinstance(error, OrdinateError):
             error.add_note(f"In a worker process:\n{trace}")
+        if not read:
+            raise error  # for the worker reads no more, and would never answer another task
         return Outcome(result, error)
 
     def _answer(self) -> Any:
@@ -253,22 +256,25 @@ def serve() -> None:
             elif what == "drop":
                 kept.pop(first, None)
             else:
-                bad = what == "bad"
-                found = Outcome(None, first) if bad else _tried(first, kept, second)
-                _answer(answers, _packed(found))
+                read = what != "bad"
+                found = _tried(first, kept, second) if read else Outcome(None, first)
+                _answer(answers, _packed(found, read=read))
 
 
 def _listen(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> None:
     """Pass messages on, and end the process at once when no more can come, even within a task."""
-    while True:
-        try:
-            message = pickle.load(messages)  # noqa: S301 - from the process that started this one
-        except EOFError:
-            os._exit(0)
-        except Exception as error:  # noqa: BLE001 - a message that cannot be read is reported
-            inbox.put(("bad", error, None))
-            return
-        inbox.put(message)
+    try:
+        while True:
+            inbox.put(pickle.load(messages))  # noqa: S301 - from the process that started this one
+    except EOFError:
+        pass
+    except Exception as error:  # noqa: BLE001 - a message that cannot be read is reported
+        inbox.put(("bad", error, None))
+        # Where the next one begins is lost, but whoever sends must not wait for a full pipe.
+        while messages.read(CHUNK):
+            pass
+    finally:
+        os._exit(0)
 
 
 def _answer(pipe: IO[bytes], packed: bytes) -> None:
@@ -279,15 +285,16 @@ def _answer(pipe: IO[bytes], packed: bytes) -> None:
         os._exit(0)
 
 
-def _packed(outcome: Outcome) -> bytes:
+def _packed(outcome: Outcome, *, read: bool) -> bytes:
+    """Return an answer: an outcome, where its error arose, and whether the message was read."""
     trace = "" if outcome.error is None else "".join(traceback.format_exception(outcome.error))
     try:
         if outcome.error is not None:
             pickle.loads(pickle.dumps(outcome.error))  # noqa: S301 - some errors fail only here
-        return pickle.dumps((*outcome, trace), protocol=pickle.HIGHEST_PROTOCOL)
+        return pickle.dumps((*outcome, trace, read), protocol=pickle.HIGHEST_PROTOCOL)
     except Exception as problem:  # noqa: BLE001 - whatever cannot travel is told in words
         told = f"What came of a task cannot be sent: {outcome.error or problem!r}"
-        return pickle.dumps((None, RuntimeError(told), trace))
+        return pickle.dumps((None, RuntimeError(told), trace, read))
 
 
 # --- in either -----------------------------------------------------------------------------------
