@@ -49,6 +49,16 @@ def leave(_kept, code):
     os._exit(code)
 
 
+def outlive(_kept, task):
+    """Leave, in all workers but one, which notes what it begins and takes its time."""
+    survivor, notes = task
+    if os.getpid() != survivor:
+        os._exit(7)
+    with notes.open("a", encoding="utf-8") as file:
+        file.write("begun\n")
+    time.sleep(60)
+
+
 def halfway(_kept, task):
     tell((task, "half"))
     return task

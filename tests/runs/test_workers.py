@@ -148,6 +148,20 @@ def test_a_worker_that_dies_is_reported_and_the_next_call_has_new_ones():
         assert workers.map(worker_tasks.only_even, [2, 4]) == [2, 4]
 
 
+@pytest.mark.parametrize("survivor", [0, 1])
+def test_when_one_worker_dies_the_others_begin_nothing_more(survivor, tmp_path):
+    notes = tmp_path / "notes"
+    notes.touch()
+    with Workers(2) as workers:
+        workers.map(worker_tasks.pid, [0, 1])
+        pid = workers._processes[survivor]._process.pid
+        with pytest.raises(OrdinateError, match=r"ended on its own \(exit code 7\)"):
+            workers.map(worker_tasks.outlive, [(pid, notes)] * 3)
+        assert notes.read_text("utf-8") in ("", "begun\n")
+        assert not _alive(pid)
+        assert workers.map(worker_tasks.only_even, [2, 4, 6]) == [2, 4, 6]
+
+
 def test_what_a_function_says_does_not_disturb_its_answer(capfd):
     with Workers(2) as workers:
         assert workers.map(worker_tasks.say, ["a", "b"]) == ["a", "b"]

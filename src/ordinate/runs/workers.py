@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
@@ -132,21 +133,22 @@ class Workers:
 
     def _asked(self, function: Function, tasks: Sequence[Any], hear: Listener) -> list[Outcome]:
         """Let each worker take the next task when it is free; a thread waits for each of them."""
-        places, taking = iter(range(len(tasks))), threading.Lock()
-        found: dict[int, Outcome] = {}
+        places, found = deque(range(len(tasks))), dict[int, Outcome]()
 
         def work(process: _Process) -> None:
-            process.refresh(self._kept)
-            while True:
-                with taking:
-                    place = next(places, None)
-                if place is None:
-                    return
-                found[place] = process.ask(function, tasks[place], hear)
+            try:
+                process.refresh(self._kept)
+                while (place := _next(places)) is not None:
+                    found[place] = process.ask(function, tasks[place], hear)
+            except BaseException:
+                places.clear()  # so that no other worker begins a task in vain
+                raise
 
         with ThreadPoolExecutor(max(1, len(self._processes))) as threads:
             try:
-                list(threads.map(work, self._processes))
+                waiting = [threads.submit(work, process) for process in self._processes]
+                for thread in as_completed(waiting):  # so that whichever fails is known at once
+                    thread.result()
             except BaseException:
                 self._kill()  # so that no thread waits for an answer any longer
                 raise
@@ -155,6 +157,14 @@ class Workers:
     def _kill(self) -> None:
         for process in self._processes:
             process.kill()
+
+
+def _next(places: deque[int]) -> int | None:
+    """Take the next of what several threads take from."""
+    try:
+        return places.popleft()
+    except IndexError:
+        return None
 
 
 class _Process:
