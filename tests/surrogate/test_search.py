@@ -458,10 +458,19 @@ def test_a_clock_affords_what_there_is_time_for(monkeypatch):
     assert clock.affords("slow", 4) == 1  # nobody knows how long it takes
     clock.note("slow", 20.0)
     time.now = 20.0
-    assert clock.affords("slow", 4) == 2  # 80 seconds less 6 for the last fit, with caution
+    assert clock.affords("slow", 4) == 2  # 80 seconds less 8 for the last fit, with caution
     time.now = 90.0
     assert clock.affords("slow", 4) == 0
     assert Clock(None, parts=5, jobs=1).affords("slow", 4) == 4
+
+
+@pytest.mark.parametrize(("parts", "last"), [(1, 30.0), (2, 120.0), (5, 11.71875)])
+def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch, parts, last):
+    """Without folds it is the fit that was judged; with 5, on five rows instead of four."""
+    monkeypatch.setattr(search, "time", _Time())
+    clock = Clock(1000.0, parts=parts)
+    clock.note("gp", 30.0)
+    assert clock.end == pytest.approx(1000.0 - last)
 
 
 # --- settings ------------------------------------------------------------------------------------
@@ -575,16 +584,39 @@ def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monke
     assert "lightgbm is installed, but cannot be loaded: libgomp.so.1" in note
 
 
-def test_a_fit_ends_when_its_time_is_over(tmp_path):
+def test_no_fit_begins_when_its_time_is_over(tmp_path, monkeypatch):
     from dataclasses import replace
 
-    from ordinate.surrogate.fitting import OutOfTime, fit
+    from ordinate.surrogate import fitting
 
     bench = _bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
     over = [replace(bench.tasks(Candidate(kind, {}))[0], end=-1.0) for kind in bench.settings.kinds]
-    steps, at_once = bench.workers.attempt(fit, over)
-    assert isinstance(steps, OutOfTime)
-    assert len(at_once.predictions[0])  # nobody can end what is one step
+    monkeypatch.setattr(fitting, "_learn", None)  # nobody comes so far
+    found = bench.workers.attempt(fitting.fit, over)
+    assert [type(one) for one in found] == [fitting.OutOfTime] * 2
+
+
+def test_a_fit_that_runs_ends_with_its_time_unless_it_is_one_step(tmp_path, monkeypatch):
+    from dataclasses import replace
+
+    from ordinate.surrogate import fitting
+
+    bench = _bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
+    tasks = [replace(bench.tasks(Candidate(kind, {}))[0], end=1.0) for kind in bench.settings.kinds]
+    learn, time = fitting._learn, _Time()
+    monkeypatch.setattr(fitting, "time", time)
+
+    def late(*given):
+        time.now = 2.0
+        learn(*given)
+
+    monkeypatch.setattr(fitting, "_learn", late)
+    found = []
+    for task in tasks:
+        time.now = 0.0
+        found += bench.workers.attempt(fitting.fit, [task])
+    assert isinstance(found[0], fitting.OutOfTime)
+    assert len(found[1].predictions[0])
 
 
 def test_a_trial_without_time_is_left_for_the_next_run(tmp_path, monkeypatch):
@@ -593,7 +625,7 @@ def test_a_trial_without_time_is_left_for_the_next_run(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(Clock, "end", -1.0)
         cut = tune(smooth(), tmp_path / "cut", Settings(**settings, timeout=1e6))
-    assert [len(one.trials) for one in cut.searched] == [2, 0]
+    assert [len(one.trials) for one in cut.searched] == [1, 0]
     assert cut.notes == (tuning.UNFINISHED, "There was no time for lightgbm.")
     again = tune(smooth(), tmp_path / "cut", Settings(**settings))
     assert again.to_dict() == whole.to_dict()

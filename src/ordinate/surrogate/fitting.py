@@ -50,7 +50,7 @@ class Fit:
     folder: str | None = None  # where to save the model
     flipped: bool = False  # whether rows are asked as if they came from the other source
     checkpoint: str | None = None  # where a kind that is resumable keeps its state
-    end: float | None = None  # by the clock that all processes share; fits step by step end then
+    end: float | None = None  # by the clock that all processes share; none begins after it
 
 
 class Step(NamedTuple):
@@ -73,6 +73,7 @@ class Answers:
 
 def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     """Fit a model and answer; the normalisation is that of the rows that it learns from."""
+    _check_time(task)  # for kinds that learn in one step, which nobody can end
     data: Data = kept[DATA]
     early = stops_early(task.kind)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
@@ -131,11 +132,15 @@ def _seldom(tick: Callable[..., None]) -> Callable[..., None]:
 
 def _ticked(task: Fit, step: int, rmse: float) -> None:
     """Say how far a fit is, and end it if its time is over."""
-    if task.end is not None and time.monotonic() > task.end:
-        raise OutOfTime(f"There was no time left for {task.kind}.")
+    _check_time(task)
     for name, word in STEPS.items():
         if name in task.params:
             tell(Step(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse))
+
+
+def _check_time(task: Fit) -> None:
+    if task.end is not None and time.monotonic() > task.end:
+        raise OutOfTime(f"There was no time left for {task.kind}.")
 
 
 def forget(tasks: Iterable[Fit]) -> None:
