@@ -379,13 +379,42 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
     assert gains(signs)
     # in two groups, one of which gains what the other loses, that is chance again
     assert not gains(np.sort(signs), np.repeat(["a", "b"], 200))
-    bench = _bench(two_sources(1.0), tmp_path, Settings(model="svr", folds=2))
-    assert lattice.look(bench).used
+    settings = Settings(model="svr", folds=2)
+    assert lattice.look(_bench(two_sources(1.0), tmp_path / "a", settings)).used
     monkeypatch.setattr(lattice, "_gains", lambda *_: False)
-    found = lattice.look(bench)
+    found = lattice.look(_bench(two_sources(1.0), tmp_path / "b", settings))
     assert found.told < found.untold
     assert not found.used
     assert "not told: the gain is no more than its standard error" in found.note("kg")
+
+
+def test_a_lattice_that_there_was_no_time_to_judge_is_judged_by_the_next_run(tmp_path):
+    settings = {"model": "kernel_ridge", "trials": 1, "folds": 2}
+    whole = tune(two_sources(1.0), tmp_path / "whole", Settings(**settings))
+    root = tmp_path / "cut"
+    cut = tune(two_sources(1.0), root, Settings(**settings, timeout=0.0))
+    untold = tune(two_sources(1.0), tmp_path / "untold", Settings(**settings, lattice="never"))
+    assert "no time to look whether that matters, so models are not told" in cut.notes[0]
+    assert cut.winner.name == untold.winner.name
+    again = tune(two_sources(1.0), root, Settings(**settings))
+    assert again.to_dict() == whole.to_dict()
+    assert again.winner.name != cut.winner.name
+    hasty = tune(two_sources(1.0), root, Settings(**settings, timeout=0.0))
+    assert hasty.winner.name == whole.winner.name  # what was judged is kept
+    assert hasty.notes == whole.notes
+
+
+def test_a_kept_judgement_that_is_damaged_is_made_again(tmp_path):
+    from ordinate.surrogate.lattice import look
+
+    bench = _bench(two_sources(1.0), tmp_path, Settings(model="svr", folds=2))
+    found = look(bench)
+    (path,) = (tmp_path / "lattices").iterdir()
+    whole = path.read_bytes()
+    for damaged in (b"{", b"[]", b"{}", whole.replace(b"true", b'"yes"')):
+        path.write_bytes(damaged)
+        assert look(bench) == found
+        assert path.read_bytes() == whole
 
 
 def test_predictions_say_that_a_lattice_is_used(tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ordinate.errors import BadInput, BadStore, brief
 
-RUNS, CHECKPOINTS = "runs", "checkpoints"
+RUNS, CHECKPOINTS, LATTICES = "runs", "checkpoints", "lattices"
 RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
 CONFIG, TESTED = "config.toml", "test_predictions.json"
 

@@ -1,13 +1,17 @@
 """Whether rows on a lattice differ from the others, as rows that were held out tell."""
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from ordinate.evaluate.value_grids import number
+from ordinate.runs.files import inside, write_json
 from ordinate.surrogate.bench import Bench, Candidate
-from ordinate.surrogate.fitting import Fit, Floats, fit
+from ordinate.surrogate.fitting import Fit, Floats, OutOfTime, fit
 from ordinate.surrogate.inputs import Lattice
+from ordinate.surrogate.kept import LATTICES
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.splits import Split, units
 
@@ -16,6 +20,11 @@ JUDGE = "gp"
 QUICK = {"rows": 300}
 SHARES = (0.05, 0.95)  # of rows on the lattice: with fewer on either side there is nothing to tell
 MOST = 2_000  # rows on which it is judged
+ASKED = "Models are told which, as was asked."
+NO_TIME = (
+    "There was no time to look whether that matters, so models are not told. Give more time, or "
+    "decide without looking: --lattice always, or never."
+)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,7 @@ class Found:
         of = f" {unit}" if unit else ""
         head = f"{self.share:.0%} of the rows lie on a lattice: each of their values repeats."
         if np.isnan(self.told):
-            return f"{head} Models are told which, as was asked."
+            return f"{head} {ASKED if self.used else NO_TIME}"
         side = "lower" if self.gap < 0 else "higher"
         judged = (
             f"On it the target is {side} by {number(abs(self.gap))}{of} at the same inputs "
@@ -51,8 +60,11 @@ class Found:
         return f"{head} {judged} {done}"
 
 
-def look(bench: Bench) -> Found | None:
-    """Return what the rows that are not for the test show of a lattice, if there is one."""
+def look(bench: Bench, end: float | None = None) -> Found | None:
+    """Return what the rows that are not for the test show of a lattice, if there is one.
+
+    It is not used where there was no time to judge it.
+    """
     asked, rows = bench.settings.lattice, bench.known
     if asked == "never":
         return None
@@ -62,10 +74,39 @@ def look(bench: Bench) -> Found | None:
         return Found(share, used=True)
     if not SHARES[0] <= share <= SHARES[1]:
         return None
-    return _judged(bench, share)
+    try:
+        return _once(bench, share, end)
+    except OutOfTime:
+        return Found(share, used=False)
 
 
-def _judged(bench: Bench, share: float) -> Found | None:
+def _once(bench: Bench, share: float, end: float | None) -> Found | None:
+    """Judge, and keep it: whoever goes on with a search decides alike, however little time is left.
+
+    Where there was no time nothing is kept, so the next run looks again.
+    """
+    by = {"judge": JUDGE, "most": MOST} | QUICK
+    path = inside(bench.root, LATTICES, f"{bench.code(by)}.json")
+    found = _kept(path)
+    if found is None:
+        found = _judged(bench, share, end)
+        if found is not None:
+            write_json(path, asdict(found))
+    return found
+
+
+def _kept(path: Path) -> Found | None:
+    """Return what an earlier run found, if that is there and whole."""
+    try:
+        found = Found(**json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
+    right = {name: type(value) for name, value in vars(Found(0.0, used=False)).items()}
+    whole = {name: type(value) for name, value in vars(found).items()} == right
+    return found if whole else None
+
+
+def _judged(bench: Bench, share: float, end: float | None) -> Found | None:
     """Fit a smooth model that is told, and one that is not, on the same parts.
 
     The one that is told also says what it would predict for each row on the other side.
@@ -77,13 +118,13 @@ def _judged(bench: Bench, share: float) -> Found | None:
     candidate = Candidate(JUDGE, dict(kind_of(JUDGE).defaults) | QUICK)
     fits = [small.tasks(candidate), aware.tasks(candidate)]
     fits.append([replace(task, flipped=True) for task in fits[1]])
-    untold, told, other = (_answers(bench, tasks) for tasks in fits)
+    untold, told, other = (_answers(bench, tasks, end) for tasks in fits)
     features = small.table.features
     on = Lattice.fit(features[small.known]).holds(features[small.held])
     gap = float(np.median(np.where(on, told - other, other - told)))
     knowing, unknowing = (np.abs(answer - small.targets) for answer in (told, untold))
     better = _gains(small, unknowing, knowing)
-    chance = knowing.mean() < unknowing.mean() and not better
+    chance = bool(knowing.mean() < unknowing.mean()) and not better
     return Found(share, better, float(knowing.mean()), float(unknowing.mean()), gap, chance)
 
 
@@ -123,6 +164,6 @@ def _fewer(bench: Bench) -> Split:
     return replace(split, train=train, validation=validation, test=split.test[:0])
 
 
-def _answers(bench: Bench, tasks: list[Fit]) -> Floats:
-    found = bench.workers.map(fit, tasks)
+def _answers(bench: Bench, tasks: list[Fit], end: float | None) -> Floats:
+    found = bench.workers.map(fit, [replace(task, end=end) for task in tasks])
     return np.concatenate([one.predictions[0] for one in found])

@@ -63,7 +63,7 @@ def tune(
     clock = Clock(asked.timeout, max(1, asked.folds or 0), asked.jobs)
     parts, shift = _parts(table, split, asked)
     with _opened(root, table, parts, shift, asked, unit, command, tell) as plain:
-        told = look(plain)
+        told = look(plain, clock.end)
         bench = replace(plain, lattice=told is not None and told.used)
         run = _run_id(bench)
         choice = choose(bench, clock)
