@@ -33,6 +33,15 @@ def test_it_learns_and_tells_how():
     assert not model.notes
 
 
+def test_networks_that_diverge_at_once_are_noted(tmp_path):
+    model = fitted(lr=1e6, loss="mse", epochs=3)
+    assert model.fitted.steps == (0, 0)
+    (note,) = model.notes
+    assert note.startswith("2 of 2 networks did not learn: no epoch made them better")
+    model.save(tmp_path)
+    assert load_model(tmp_path).notes == (note,)
+
+
 def test_one_member_has_no_spread():
     assert fitted(members=1).spread(data(5, 2)[0]).tolist() == [0.0] * 5
 

@@ -1,5 +1,6 @@
 """Networks as a kind of model: one, or an ensemble of several that are trained as one batch."""
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
@@ -94,6 +95,8 @@ class MLP(Model):
             )
         self.steps = round(float(np.mean(found.steps)))
         self.curve = found.curve  # with what a checkpoint knew before
+        if idle := sum(steps == 0 for steps in found.steps):
+            warnings.warn(_idle(idle, len(found.steps)), stacklevel=2)
         return found
 
     def _predict(self, fitted: "Ensemble", x: Floats) -> Floats:
@@ -117,6 +120,14 @@ class MLP(Model):
 
     def _sound(self, fitted: "Ensemble") -> bool:
         return fitted.network.features == self.width
+
+
+def _idle(idle: int, members: int) -> str:
+    """Say that members are as they began: they diverged at once, or learned nothing of use."""
+    return (
+        f"{idle:,} of {members:,} networks did not learn: no epoch made them better than the "
+        "weights that they began with, which they keep. A smaller lr may help."
+    )
 
 
 @contextmanager
