@@ -1,6 +1,7 @@
 """Leaks and outliers: found, counted and named."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -169,6 +170,13 @@ def test_outliers_of_target_and_features_are_reported_and_kept():
     assert "row 10 (60, +" in feature.note
     assert len(table) == 100
     assert json.loads(json.dumps(feature.to_dict()))["rows"] == [10, 9]
+
+
+def test_the_distance_of_a_fill_value_is_a_short_number():
+    x, y = arrays()
+    x[3, 0] = 1e99
+    (found,) = outliers(make_table(x, y, names=["a", "b", "c"]))
+    assert re.fullmatch(r".*: row 4 \(1e\+99, \+[0-9.]+e\+[0-9]+ σ\)\.", found.note)
 
 
 def test_normal_values_are_no_outliers():

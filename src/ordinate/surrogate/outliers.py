@@ -36,7 +36,7 @@ class Outliers:
     def note(self) -> str:
         """What a report says of them."""
         shown = ", ".join(
-            f"row {row} ({value:.6g}, {z:+.1f} σ)"
+            f"row {row} ({value:.6g}, {z:+.3g} σ)"
             for row, value, z in zip(self.rows, self.values, self.distances, strict=True)
         )
         more = f" and {self.count - len(self.rows):,} more" if self.count > len(self.rows) else ""
