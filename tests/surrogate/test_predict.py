@@ -35,9 +35,22 @@ def test_a_row_beyond_all_measure_is_named_by_every_kind(found, kind, value):
             found[kind].predict(rows)
 
 
-def test_numbers_that_run_over_inside_a_model_are_told_by_the_row(found):
+def test_a_row_that_is_as_far_as_far_goes_is_answered_with_a_note(found):
     rows = np.zeros((3, 3))
-    rows[2, 0] = 1e60  # which networks hold as infinite
+    rows[:, 0] = 0.0, 1e5, 1e60  # networks hold the last one as infinite
+    for kind, one in found.items():
+        answer = one.predict(rows)
+        assert np.isfinite(answer.values).all(), kind
+        assert answer.values[1] == pytest.approx(answer.values[2])
+        assert "2 of 3 rows lie more than 10 standard deviations" in answer.notes[-1]
+
+
+def test_numbers_that_run_over_inside_a_model_are_told_by_the_row(found, monkeypatch):
+    from ordinate.surrogate import inputs
+
+    monkeypatch.setattr(inputs, "REACH", np.inf)
+    rows = np.zeros((3, 3))
+    rows[2, 0] = 1e60
     with pytest.raises(BadValues, match=r"Row 3 lies too far .* in 'a'"):
         found["mlp"].predict(rows)
     assert np.isfinite(found["lightgbm"].predict(rows).values).all()

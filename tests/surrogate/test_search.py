@@ -83,6 +83,41 @@ def test_test_targets_choose_nothing(tmp_path, folders):
     assert first.tests[0].values.metrics["rmse"] != second.tests[0].values.metrics["rmse"]
 
 
+def odd_row(part, value):
+    """Return the table of the law with one odd value in a row of a part."""
+    x, y = columns(300)
+    x[getattr(random(smooth(300), 0), part)[0], 0] = value
+    return make_table(x, y, names=["a", "b", "c"], target_name="y")
+
+
+@pytest.mark.parametrize("value", [1e20, -1e99])
+@pytest.mark.parametrize("part", ["train", "validation", "test"])
+def test_one_odd_value_ends_no_search(tmp_path, part, value):
+    pytest.importorskip("torch")
+    deep = {"block": "swiglu", "depth": 3, "epochs": 2, "members": 2}
+    fixed = {"mlp": deep, "poly_ridge": {"degree": 6}, "svr": {}}
+    settings = Settings(model="mlp,poly_ridge,svr", folds=2, fixed=fixed)
+    result = tune(odd_row(part, value), tmp_path, settings)
+    assert all(one.best is not None for one in result.searched)
+    assert not [note for note in result.notes if "failed" in note]
+
+
+def test_a_test_row_that_a_model_cannot_answer_fails_no_trial(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    from ordinate.surrogate import inputs
+
+    deep = {"mlp": {"block": "swiglu", "epochs": 2, "members": 2}}
+    settings = Settings(model="mlp", folds=2, fixed=deep)
+    monkeypatch.setattr(inputs, "REACH", 1e30)
+    found, finished = search.search(_bench(odd_row("test", 1e30), tmp_path, settings), Clock(None))
+    assert finished
+    (trial,) = found[0].trials
+    assert trial.value is not None
+    told = ("test_rmse", "test_rmse_denorm", "mae_denorm", "r2_score", "r2_pct")
+    assert [trial.attributes[name] for name in told] == [None] * 5
+    assert trial.attributes["validation_rmse_denorm"] == pytest.approx(trial.value)
+
+
 def test_the_unit_of_the_target_chooses_nothing(tmp_path):
     x, y = columns()
     found = {}

@@ -17,6 +17,10 @@ from ordinate.surrogate.data import Scaled
 
 Floats = NDArray[np.float64]
 OFTEN = 5  # a value that occurs more often in training repeats
+# In standard deviations, beyond which all is as far. Otherwise one odd value, such as a fill value
+# of 1e20, is too much for a model: networks compute in 32 bits and square what flows through each
+# gated block, three of which take it to the 8th power, and polynomials take powers, too.
+REACH = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,8 @@ class Inputs:
 
     def of(self, features: Any) -> Floats:
         """Return what a model is given."""
-        x = self.scaled.features(features)
+        with np.errstate(over="ignore"):  # what is too far even for a number is as far
+            x = np.clip(self.scaled.features(features), -REACH, REACH)
         if self.lattice is None:
             return x
         on = np.where(self.lattice.holds(features) != self.flipped, 1.0, -1.0)

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import OrdinateError
-from ordinate.metrics import find
+from ordinate.errors import BadValues, OrdinateError
+from ordinate.inference.result import finite
 from ordinate.runs.files import digest, inside
 from ordinate.runs.study import Asked, Batch, Study, rounded
 from ordinate.runs.trials import Trial
-from ordinate.summary.moments import Moments
 from ordinate.summary.normalization import Normalization
 from ordinate.surrogate.bench import Bench, Candidate, Made
-from ordinate.surrogate.fitting import Answers, Fit, Floats, OutOfTime, fit, forget
+from ordinate.surrogate.fitting import Answers, Fit, Floats, OutOfTime, Rows, fit, forget
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.progress import Progress
+from ordinate.surrogate.scores import Scores
 
 STUDIES = "studies.db"
 CAUTION = 1.25  # a trial may take so much longer than those before
@@ -257,36 +257,41 @@ def joined(bench: Bench, candidate: Candidate, answers: Sequence[Answers]) -> Ma
 
 
 def _of_held(bench: Bench, predictions: Floats) -> dict[str, Any]:
-    table, training = bench.moments(predictions), _training(bench)
-    rmse, mae, r2 = (float(find(name, Moments)(table)) for name in ("rmse", "mae", "r2"))
+    normalized, rmse, mae, r2 = _measured(bench, bench.held, predictions)
     return {
-        "validation_rmse": training.normalize_errors(rmse),
+        "validation_rmse": normalized,
         "validation_rmse_denorm": rmse,
         "validation_mae_denorm": mae,
-        "validation_r2_score": _number(r2),
+        "validation_r2_score": r2,
     }
 
 
 def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
-    """Return what the average of the models of all parts is worth on the test rows."""
+    """Return what the average of the models of all parts is worth on the test rows.
+
+    These decide nothing: what cannot be told of them is None, and no failure of the trial.
+    """
     rows = bench.split.test
     if not len(rows):
         return {}
-    average = np.mean([one.predictions[1] for one in answers], axis=0)
-    table = Moments.of(bench.table.target[rows], average)
-    rmse, mae, r2 = (float(find(name, Moments)(table)) for name in ("rmse", "mae", "r2"))
+    with np.errstate(over="ignore", invalid="ignore"):
+        average = np.mean([one.predictions[1] for one in answers], axis=0)
+    try:
+        normalized, rmse, mae, r2 = _measured(bench, rows, average)
+    except BadValues:  # not finite, or too large to be squared
+        normalized = rmse = mae = r2 = None
     return {
-        "test_rmse": _training(bench).normalize_errors(rmse),
+        "test_rmse": normalized,
         "test_rmse_denorm": rmse,
         "mae_denorm": mae,
-        "r2_score": _number(r2),
-        "r2_pct": _number(100.0 * r2),
+        "r2_score": r2,
+        "r2_pct": None if r2 is None else 100.0 * r2,
     }
 
 
-def _training(bench: Bench) -> Normalization:
-    return Normalization.fit(bench.table.target[bench.split.train])
-
-
-def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+def _measured(bench: Bench, rows: Rows, predictions: Floats) -> list[float | None]:
+    """Return the RMSE on the scale of training, and RMSE, MAE and R² in the unit."""
+    training = Normalization.fit(bench.table.target[bench.split.train])
+    values = Scores.of(bench.table.target[rows], predictions, training).values
+    rmse, mae, r2 = (values[name] for name in ("rmse", "mae", "r2"))
+    return [finite(one) for one in (training.normalize_errors(rmse), rmse, mae, r2)]
