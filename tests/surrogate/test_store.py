@@ -85,6 +85,25 @@ def test_saved_parameters_are_whole(found):
         assert facts["params"].items() >= one.params.items()
 
 
+def test_rows_that_were_learned_from_and_rows_for_stopping_are_counted_apart(tmp_path):
+    settings = Settings(model="lightgbm,svr", trials=1, folds=2, blend="never")
+    result = tune(smooth(), tmp_path, settings)
+    folders = [tmp_path / "models" / one.name for one in result.finalists]
+    early, once = (json.loads((folder / "surrogate.json").read_text()) for folder in folders)
+    assert early["rows"] + early["stopping_rows"] == once["rows"] == 72
+    assert 0 < early["stopping_rows"] < early["rows"]
+    assert once["stopping_rows"] == 0
+
+
+def test_a_surrogate_that_does_not_say_its_stopping_rows_is_loaded(fresh):
+    root, folder = fresh
+    about = json.loads((folder / "surrogate.json").read_text())
+    del about["stopping_rows"]  # as it was written once
+    (folder / "surrogate.json").write_text(json.dumps(about))
+    resealed(folder)
+    assert len(load_surrogate(root).predict([[0.0, 0.0, 0.0]])) == 1
+
+
 def test_a_name_may_be_how_it_begins(found):
     root, result = found
     assert load_surrogate(root, "svr").name == result.finalists[0].name

@@ -170,6 +170,12 @@ def stops_early(kind: str) -> bool:
     return not STEPS.keys().isdisjoint(kind_of(kind).defaults)
 
 
+def counted(task: Fit) -> tuple[int, int]:
+    """Return how many rows a fit learns from, and by how many it stops early."""
+    learned, stop = len(task.rows), len(task.stop)
+    return (learned, stop) if stops_early(task.kind) else (learned + stop, 0)
+
+
 def answered(model: Model, inputs: Inputs, features: Floats) -> tuple[Floats, Floats | None]:
     """Return predictions in the unit of the target and, of ensembles, their spread."""
     x, target = inputs.of(features), inputs.scaled.target

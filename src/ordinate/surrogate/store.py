@@ -13,7 +13,7 @@ from ordinate.runs import files
 from ordinate.runs.files import digest, replacing_folder, write_json
 from ordinate.runs.manifest import Manifest, is_kept
 from ordinate.surrogate.bench import Bench, Candidate, Made
-from ordinate.surrogate.fitting import Answers, Fit, fit, forget
+from ordinate.surrogate.fitting import Answers, Fit, counted, fit, forget
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.uncertainty import HELD, Calibration, inside, narrowest, spread_of
 from ordinate.surrogate.uncertainty import NAME as CALIBRATION
@@ -104,11 +104,13 @@ def _blended(bench: Bench, one: "Blended", names: Sequence[str]) -> Calibration:
 
 
 def _about(one: "Contender", task: Fit, answers: Answers) -> dict[str, Any]:
+    learned, stopping = counted(task)
     return {
         "model": one.candidate.kind,
         "params": one.candidate.params,
         "inputs": answers.inputs,
-        "rows": len(task.rows) + len(task.stop),
+        "rows": learned,
+        "stopping_rows": stopping,
         "rmse": one.value,
         "notes": list(answers.notes),
         "curve": answers.curve,
