@@ -271,6 +271,24 @@ def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
         assert not set(table.groups[rows]) & set(table.groups[stop])
 
 
+@pytest.mark.parametrize("sizes", [[420, *[20] * 9], [200] * 3, [85] * 6 + [1] * 90], ids=str)
+def test_a_large_group_is_learned_from_and_stops_no_fit(tmp_path, sizes):
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    table = make_table(*columns(600), groups=groups)
+    bench = _bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
+    for number in range(20):
+        rows, stop = bench._stopping(np.arange(600), number)
+        assert len(rows) + len(stop) == 600
+        assert 15 <= len(stop) <= max(105, min(sizes))
+
+
+def test_rows_that_all_differ_stop_fits_as_ever(tmp_path):
+    bench = _bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=3, seed=4))
+    rows = bench.parts[0].train
+    chosen = np.random.default_rng([4, 7]).permutation(len(rows))[: round(0.1 * len(rows))]
+    assert set(bench._stopping(rows, 7)[1]) == set(rows[chosen])
+
+
 def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
     result = tune(smooth(groups=12), tmp_path, Settings(model="poly_ridge", trials=1, folds=3))
     assert result.source.groups == 12

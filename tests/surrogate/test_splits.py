@@ -94,6 +94,20 @@ def test_groups_are_kept_together_where_there_are_any():
     assert "both sides" in random(data, 0).notes[0]
 
 
+@pytest.mark.parametrize("sizes", [[420, *[22] * 8], [300, *[60] * 5], [30, 30, 30, 10]], ids=str)
+def test_a_group_that_is_most_of_the_rows_is_trained_on(sizes):
+    data = table(sum(sizes), [str(k) for k, size in enumerate(sizes) for _ in range(size)])
+    for seed in range(30):
+        found = grouped(data, seed).sizes
+        assert min(found.values()) > 0
+        assert found["training"] >= 0.6 * len(data)
+
+
+def test_which_of_few_large_groups_is_trained_on_depends_on_the_seed():
+    data = table(100, [str(k) for k, size in enumerate((24, 25, 25, 26)) for _ in range(size)])
+    assert len({group for seed in range(20) for group in data.groups[grouped(data, seed).test]}) > 2
+
+
 def test_unequal_groups_are_told():
     split = grouped(table(100, ["big"] * 80 + ["mid"] * 15 + ["small"] * 5), 0)
     assert min(split.sizes.values()) >= 5

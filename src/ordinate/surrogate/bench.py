@@ -18,11 +18,11 @@ from ordinate.surrogate.fitting import DATA, Data, Fit, Floats, Rows, Step
 from ordinate.surrogate.kept import CHECKPOINTS
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.splits import Split, k_fold, units
+from ordinate.surrogate.splits import LARGE, Split, k_fold, units
 
 Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
 
-FORM = 3  # of what is kept between runs: raise it when the same settings give other numbers
+FORM = 4  # of what is kept between runs: raise it when the same settings give other numbers
 ENOUGH = 50  # validation rows, or groups of them: fewer are no measure of intervals
 STOPPING = 0.1  # of the rows of a fit, by which it stops early
 
@@ -180,12 +180,16 @@ class Bench:
         """Return the rows of a fit, and those of them by which it stops early.
 
         These come from the rows of the fit, so that held-out rows decide nothing in it. Groups
-        stay whole, and rows of equal features together.
+        stay whole, and rows of equal features together; one that is far too large is learned from.
         """
         rng = np.random.default_rng([self.settings.seed, number])
-        names, codes = np.unique(units(self.table, rows), return_inverse=True)
-        count = min(max(1, round(STOPPING * len(names))), len(names) - 1)
-        chosen = np.isin(codes, rng.permutation(len(names))[:count])
+        codes = units(self.table, rows)
+        sizes = np.bincount(codes)
+        wanted = max(1, round(STOPPING * len(rows)))
+        order = rng.permutation(len(sizes))
+        order = order[sizes[order] <= max(LARGE * wanted, sizes.min())]
+        last = int(np.argmin(np.abs(np.cumsum(sizes[order]) - wanted)))
+        chosen = np.isin(codes, order[: min(last + 1, len(sizes) - 1)])
         return rows[~chosen], rows[chosen]
 
     def remember(self, candidate: Candidate, made: Made) -> None:

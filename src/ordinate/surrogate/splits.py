@@ -18,6 +18,7 @@ SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
 PARTS = ("training", "validation", "test")
 MOST_SHIFTED = 0.5  # of the rows
 NEAR = 1e-12  # relative: numbers that were written and read again
+LARGE = 1.5  # times what a part is to have: larger groups do not belong there
 
 
 @dataclass(frozen=True)
@@ -270,19 +271,23 @@ def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) ->
     """Return a part for each group: each goes where most rows are missing.
 
     Parts of equal size take large groups first. Others take them as they come, for else the small
-    groups would always be those of the test.
+    groups would always be those of the test; but groups far too large for the smallest part come
+    first, and go to the largest one.
     """
     wanted = shares / shares.sum() * sizes.sum()
+    equal = np.ptp(shares) == 0
+    first = sizes if equal else sizes // (LARGE * wanted[shares > 0].min())
     order = rng.permutation(len(sizes))
-    if np.ptp(shares) == 0:
-        order = order[np.argsort(-sizes[order], kind="stable")]
+    order = order[np.argsort(-first[order], kind="stable")]
+    largest = [int(np.argmax(shares))]
     part = np.zeros(len(sizes), np.intp)
     have = np.zeros(len(shares))
     open_parts = [k for k, share in enumerate(shares) if share > 0]
     empty = set(open_parts)
     for done, group in enumerate(order):
         # The last groups go to parts that have none yet.
-        among = sorted(empty) if len(order) - done <= len(empty) else open_parts
+        fitting = largest if first[group] and not equal else open_parts
+        among = sorted(empty) if len(order) - done <= len(empty) else fitting
         part[group] = max(among, key=lambda k: wanted[k] - have[k])
         have[part[group]] += sizes[group]
         empty.discard(int(part[group]))
