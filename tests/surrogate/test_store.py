@@ -170,7 +170,7 @@ def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
     assert before.of(x)[:, 2].tolist() == [1.0] * 6 + [-1.0] * 2
 
 
-@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3, [[10**400], [1.0]]])
+@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3, [[10**400], [1.0]], [[1.0], [None]]])
 def test_a_stored_lattice_that_is_none_is_refused(lattice):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
     stored = Inputs.fit(x, np.arange(2.0), lattice=False).to_dict()
@@ -191,6 +191,44 @@ def test_a_stored_normalisation_that_is_none_is_refused(change):
 def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
     train = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [2.0], [2.0]])
     assert Lattice.fit(train).holds([[1.0], [2.0], [3.0]]).tolist() == [True, False, False]
+
+
+def test_a_stored_lattice_may_be_in_any_order_and_empty():
+    stored = Inputs.fit(np.array([[0.1, 2.0], [0.3, 1.0]]), np.arange(2.0), lattice=False).to_dict()
+    lattice = Inputs.from_dict(stored | {"lattice": [[3.0, 1.0, 2.0], []]}).lattice
+    assert lattice.values[0].tolist() == [1.0, 2.0, 3.0]
+    assert lattice.holds([[1.0, 0.0], [np.nan, np.inf]]).tolist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda x: x.astype(np.float32),
+        lambda x: np.array([[float(f"{value:.10g}") for value in row] for row in x]),
+    ],
+    ids=["float32", "typed"],
+)
+def test_a_value_is_on_the_lattice_whatever_its_last_digits(again):
+    steps = np.arange(-3.0, 9.0) * 0.1
+    grid = np.array([(a, 300.0 + 50.0 * b) for a in steps for b in steps])
+    grid[:, 0] += 0.3 - 3 * 0.1  # 0 and what is 0 up to rounding
+    lattice = Lattice.fit(grid)
+    assert lattice.holds(again(grid)).all()
+    assert not lattice.holds(grid + np.array([1e-4, 0.0])).any()
+    assert not lattice.holds(grid + np.array([0.0, 1e-3])).any()
+    assert Lattice.fit(np.vstack([grid[:48], again(grid[:48])])).holds(grid[:48]).all()
+
+
+def test_values_that_lie_close_are_told_apart():
+    days = np.repeat(20240101.0 + 100 * np.arange(8), 6)[:, None]
+    assert not Lattice.fit(days).holds(days + 1.0).any()
+    sizes = np.repeat(np.geomspace(1e-9, 1e3, 13), 6)[:, None]
+    assert Lattice.fit(sizes).holds(sizes).all()
+    assert not Lattice.fit(sizes).holds(sizes[6:] * 1.01).any()
+    once = np.random.default_rng(0).uniform(size=(100_000, 1))
+    assert not Lattice.fit(once).holds(once).any()
+    half = np.vstack([np.full((50, 1), 0.3), once[:50]])  # one value repeats
+    assert Lattice.fit(half).holds(half.astype(np.float32)).tolist() == [True] * 50 + [False] * 50
 
 
 # --- what is forged or damaged, and sealed again -------------------------------------------------

@@ -21,11 +21,14 @@ OFTEN = 5  # a value that occurs more often in training repeats
 # of 1e20, is too much for a model: networks compute in 32 bits and square what flows through each
 # gated block, three of which take it to the 8th power, and polynomials take powers, too.
 REACH = 1e3
+LIKE = 1e-6  # of a value: kept in single precision, or typed, it is the same
+LEAST = 1e-15  # of what a column spans: so far from 0 is what is 0 up to rounding
+MOST = 1e-5  # of what a column spans: no further, for dates as numbers differ by little of them
 
 
 @dataclass(frozen=True, eq=False)
 class Lattice:
-    """The values of each feature that repeat in training.
+    """The values of each feature that repeat in training, but for the last digits.
 
     >>> x = np.array([[1.0, 2.0]] * 6 + [[0.3, 2.0], [1.0, 0.7]])
     >>> Lattice.fit(x).holds(x).tolist()
@@ -37,17 +40,35 @@ class Lattice:
     @classmethod
     def fit(cls, features: Floats) -> Self:
         """Find the values that repeat."""
-        found = []
-        for column in features.T:
-            values, counts = np.unique(column, return_counts=True)
-            found.append(values[counts > OFTEN])
-        return cls(tuple(found))
+        return cls(tuple(_repeated(column) for column in features.T))
 
     def holds(self, features: Any) -> NDArray[np.bool_]:
         """Tell of each row whether all its values repeat."""
         x = np.asarray(features, float)
-        on = [np.isin(column, values) for column, values in zip(x.T, self.values, strict=True)]
+        on = [_counts(values, column) > 0 for column, values in zip(x.T, self.values, strict=True)]
         return np.all(on, axis=0)
+
+
+def _repeated(column: Floats) -> Floats:
+    """Return the values that occur often."""
+    values = np.unique(column)
+    low, high = _bounds(values)
+    ordered = np.sort(column)
+    counts = np.searchsorted(ordered, high, "right") - np.searchsorted(ordered, low)
+    return values[counts > OFTEN]
+
+
+def _counts(values: Floats, column: Floats) -> NDArray[np.intp]:
+    """Return how many of the sorted values are the same as each one of a column."""
+    low, high = _bounds(values)
+    return np.searchsorted(low, column, "right") - np.searchsorted(high, column)
+
+
+def _bounds(values: Floats) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest number that is the same as each of these values."""
+    span = np.ptp(values) or np.abs(values).max() if len(values) else 0.0
+    room = np.clip(LIKE * np.abs(values), LEAST * span, MOST * span)
+    return values - room, values + room
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +106,8 @@ class Inputs:
         if values is None:
             return cls(scaled)
         try:
-            lattice = Lattice(tuple(np.array(column, float).reshape(-1) for column in values))
+            columns = [np.sort(np.array(column, float).reshape(-1)) for column in values]
+            lattice = Lattice(tuple(one for one in columns if np.isfinite(one).all()))
         except (TypeError, ValueError, OverflowError):
             lattice = Lattice(())
         if len(lattice.values) != len(scaled.means):
