@@ -9,7 +9,7 @@ import numpy as np
 from ordinate.surrogate.data import Table
 from ordinate.surrogate.splits import Floats, Rows, Split, classes, exact, near, repeats, units
 
-CLOSE = 1e-6  # of what a column spans: numbers that were rounded, or kept in single precision
+CLOSE = 5e-6  # of what a column spans: numbers that were rounded, or kept in single precision
 LIKE = 1e-3  # relative: such numbers; without it small values of many sizes would all be close
 BULK = (0.05, 0.95)  # between which a column spans, whatever lies far off
 WIDER = 10.0  # times as far, to see whether rows are close by chance
