@@ -256,10 +256,38 @@ def test_a_feature_that_is_constant_up_to_rounding_is_constant():
 
 def test_a_feature_that_is_the_target_in_another_unit_is_noted():
     y = np.random.default_rng(0).normal(size=60)
-    x = np.column_stack([y * 1000 + 273.15, y + np.random.default_rng(1).normal(size=60) * 1e-3])
+    x = np.column_stack([y * 1000 + 273.15, y + np.random.default_rng(1).normal(size=60) * 1e-2])
     table = make_table(x, y, names=["copy", "close"])
     assert len(table.notes) == 1
     assert "another unit, it seems: 'copy'. Is it known" in table.notes[0]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [np.log, lambda y: 1000 / y, lambda y: np.round(y, 1), lambda y: np.round(1000 / y, 4)],
+    ids=["log", "inverse", "rounded", "rounded inverse"],
+)
+def test_a_feature_that_is_made_of_the_target_is_noted(made):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 2))
+    y = 600 + 100 * x[:, 0] + 30 * x[:, 1] ** 2 + rng.normal(0, 20, 500)
+    names = ["a", "b", "made"]
+    table = make_table(np.column_stack([x, made(y)]), y, names=names, target_name="y")
+    (note,) = table.notes
+    assert note.startswith("So close to the target 'y' in its order that it may be made of it")
+    assert "'made'. Is it known" in note
+    assert make_table(x, y).notes == ()
+
+
+def test_a_feature_that_merely_follows_the_target_is_not_noted():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 2))
+    y = x[:, 0] + 0.02 * x[:, 1]
+    assert np.corrcoef(x[:, 0], y)[0, 1] > 0.999
+    assert make_table(x, y).notes == ()
+    assert make_table(x[:, :1], x[:, 0] ** 3).notes == ()  # a law of one feature
+    few = make_table(x[:30], x[:30, 0] ** 3)
+    assert not any("made of it" in note for note in few.notes)
 
 
 # --- normalisation -------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ FEW = 50  # rows: with fewer, a test says little
 SHOWN = 5  # names that a note lists
 SAME = 1e-12  # 1 - |correlation| of a column that is the target in another unit
 CHANGED = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
+MADE = 1e-5  # 1 - |rank correlation| of a column that may be made of the target: its log, rounded
+RANKED = 50  # rows: fewer are often in the order of a feature that merely correlates
 ROUNDING = 1e-12  # of the largest value of a column: if it varies by no more, it is constant
 
 
@@ -199,12 +201,19 @@ def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]
     notes = []
     if len(y) < FEW:
         notes.append(f"There are {len(y)} rows: too few for a test that says much.")
-    if constant := [name for name, still in zip(names, _constant(x), strict=True) if still]:
+    still = _constant(x)
+    if constant := [name for name, one in zip(names, still, strict=True) if one]:
         notes.append(f"Constant in every row, so nothing is learned of it: {_listed(constant)}.")
     if copies := [n for n, column in zip(names, x.T, strict=True) if _follows(column, y)]:
         notes.append(
             f"The target {target!r} in another unit, it seems: {_listed(copies)}. Is it known "
             "before the target is?"
+        )
+    varied = [(n, column) for n, column, one in zip(names, x.T, still, strict=True) if not one]
+    if made := [name for name in _made(varied, y) if name not in copies]:
+        notes.append(
+            f"So close to the target {target!r} in its order that it may be made of it: "
+            f"{_listed(made)}. Is it known before the target is?"
         )
     return notes
 
@@ -215,11 +224,25 @@ def _constant(x: Floats) -> NDArray[np.bool_]:
         return np.asarray((x - x[0]).std(axis=0) <= ROUNDING * np.abs(x).max(axis=0))
 
 
-def _follows(column: Floats, y: Floats) -> bool:
-    """Tell whether a column is a straight line of the target, to the last digits."""
+def _follows(column: Floats, y: Floats, room: float = SAME) -> bool:
+    """Tell whether a column is a straight line of the target, but for little."""
     with np.errstate(all="ignore"):
         a, b = column - column.mean(), y - y.mean()
-        return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < SAME)
+        return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < room)
+
+
+def _made(columns: Sequence[tuple[str, Floats]], y: Floats) -> list[str]:
+    """Name the columns that give the order of the target; one alone may well be its law."""
+    if len(columns) < 2 or len(y) < RANKED:
+        return []
+    order = _ranks(y)
+    return [name for name, column in columns if _follows(_ranks(column), order, MADE)]
+
+
+def _ranks(column: Floats) -> Floats:
+    """Return the places of values in their order; equal values share the mean of theirs."""
+    _, own, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[own.reshape(-1)]
 
 
 def _listed(names: Sequence[str]) -> str:
