@@ -123,7 +123,7 @@ def test_the_unit_of_the_target_chooses_nothing(tmp_path):
     found = {}
     for unit in (1.0, 1e-17):
         table = make_table(x, unit * y, names=["a", "b", "c"], target_name="y")
-        settings = Settings(**QUICK | {"model": "svr,poly_ridge"}, blend="never")
+        settings = Settings(**QUICK | {"model": "svr,poly_ridge", "trials": 1}, blend="never")
         result = found[unit] = tune(table, tmp_path / str(unit), settings)
         for one in result.searched:
             assert one.best.rmse.value == pytest.approx(min(t.value for t in one.trials))
@@ -329,6 +329,26 @@ def test_a_region_beyond_a_shift_is_tested_apart_and_learned_by_nobody(tmp_path)
     assert beyond.min() > table.column("a")[np.array(inside.rows) - 1].max()
     assert sum(result.source.sizes.values()) == len(table)
     assert set(outside.values.predictive) == set(inside.values.predictive)
+
+
+@pytest.mark.parametrize("names", [["a", "b", "c"], ["a", "b", "target"]], ids=str)
+def test_a_feature_called_target_goes_before_the_target(tmp_path, names):
+    x, y = columns()
+    table = make_table(x, y, names=names, target_name="y")
+    settings = Settings(model="poly_ridge", trials=1, folds=2, shift="target")
+    outside = tune(table, tmp_path, settings).tests[1]
+    column = x[:, 2] if "target" in names else y
+    assert set(np.array(outside.rows) - 1) == set(np.argsort(column)[-8:])
+
+
+def test_of_a_shift_only_the_parts_that_are_used_are_told(tmp_path):
+    x, y = columns(600)
+    groups = ["a"] * 300 + ["b"] * 280 + ["c", "d"] * 10
+    table = make_table(x, y, names=["a", "b", "c"], groups=groups)
+    settings = Settings(model="poly_ridge", trials=1, folds=2, shift="b")
+    notes = tune(table, tmp_path, settings).source.notes
+    (note,) = [note for note in notes if "Groups are of unequal size" in note]
+    assert " 0% test" not in note
 
 
 def test_a_planted_leak_is_named(tmp_path):

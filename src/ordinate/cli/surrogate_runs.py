@@ -168,7 +168,8 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     add(
         "--shift",
         metavar="COL",
-        help="keep the extreme region of a column (target: of the target) apart, as a second test",
+        help="keep the extreme region of a column apart, as a second test (target: of the target, "
+        "unless a feature is called so)",
     )
     add("--shift-share", metavar="SHARE", type=float, help="of rows in it (default: 0.1)")
     add("--shift-end", choices=("high", "low"), help="at which end it lies (default: high)")

@@ -89,7 +89,7 @@ class Settings:
             among(name, getattr(self, name), get_args(Choosing))
         among("shift_end", self.shift_end, get_args(End))
         among("device", self.device, get_args(Device))
-        _check_share(self.shift_share)
+        check_share(self.shift_share)
         number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
         if unknown := sorted(set(self.fixed) - set(self.kinds)):
@@ -152,7 +152,8 @@ class Settings:
         return {name: value for name, value in plain.items() if name not in MANNER}
 
 
-def _check_share(share: Any) -> None:
+def check_share(share: Any) -> None:
+    """Refuse what is no share of rows that a shift can keep apart."""
     right = isinstance(share, (int, float)) and not isinstance(share, bool)
     if not (right and 0.0 < share <= MOST_SHIFTED):
         raise BadOption(

@@ -2,21 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, NoItems
+from ordinate.runs.flags import among
 from ordinate.surrogate.data import Table
+from ordinate.surrogate.settings import MOST_SHIFTED, End, check_share
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
 Room = Callable[[Floats], Floats]  # of a column: how far a value may lie from one that is alike
-End = Literal["high", "low"]
 SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
 PARTS = ("training", "validation", "test")
-MOST_SHIFTED = 0.5  # of the rows
 NEAR = 1e-12  # relative: numbers that were written and read again
 LARGE = 1.5  # times what a part is to have: larger groups do not belong there
 
@@ -102,8 +102,7 @@ def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[
     test = np.zeros(0, np.intp) if of is None else of.test
     rng = np.random.default_rng(seed)
     codes = units(table, order)
-    count = int(codes.max(initial=-1)) + 1
-    _check_folds(table, k, count, len(order))
+    count = check_folds(table, codes, k)
     if count == len(order) and table.groups is None:
         fold = rng.permutation(np.arange(count) % k)
     else:
@@ -121,14 +120,10 @@ def shifted(
 ) -> Split:
     """Return a split whose test rows are the extreme region of a feature, or of the target.
 
-    The others are split at random, as `usual` does, 8 to 1 for training and validation.
+    All others are for training.
     """
-    if not 0 < share <= MOST_SHIFTED:
-        raise BadOption(
-            f"The share of shifted rows is a number of 0 to {MOST_SHIFTED}, above 0: not {share}."
-        )
-    if end not in {"high", "low"}:
-        raise BadOption(f"A region is at the 'high' or the 'low' end, not {end!r}.")
+    check_share(share)
+    among("shift_end", end, get_args(End))
     values = table.column(by) if end == "high" else -table.column(by)
     wanted = max(1, round(share * len(table)))
     cut = np.sort(values)[len(table) - wanted]
@@ -138,18 +133,15 @@ def shifted(
             f"{outside.mean():.0%} of the rows have the same extreme value of {by!r}: no region of "
             f"{share:.0%} can be cut off. Shift by another column."
         )
-    rng = np.random.default_rng(seed)
-    inside = np.flatnonzero(~outside)
-    rest = _subset(table, inside)
-    halves = usual(rest, seed, (SHARES[0], SHARES[1], 0.0))
     bound = cut if end == "high" else -cut
     sign = "≥" if end == "high" else "≤"
+    rng = np.random.default_rng(seed)
     return Split(
-        inside[halves.train],
-        inside[halves.validation],
+        np.flatnonzero(~outside),
+        np.zeros(0, np.intp),
         rng.permutation(np.flatnonzero(outside)),
         f"shifted ({by} {sign} {bound:.6g}, seed {seed})",
-        (*halves.notes, *_straddling(table, outside)),
+        tuple(_straddling(table, outside)),
     )
 
 
@@ -232,9 +224,11 @@ def _check_shares(shares: Sequence[float]) -> None:
         )
 
 
-def _check_folds(table: Table, k: int, count: int, rows: int) -> None:
+def check_folds(table: Table, codes: Rows, k: int) -> int:
+    """Return how many units there are, which are to be as many as folds or more."""
+    count, rows = int(codes.max(initial=-1)) + 1, len(codes)
     if 2 <= k <= count:
-        return
+        return count
     if count == rows or table.groups is not None:
         what = "rows" if table.groups is None else "groups"
         raise BadOption(f"Folds must be from 2 to {count}, as many as there are {what}: not {k}.")
@@ -292,11 +286,6 @@ def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) ->
         have[part[group]] += sizes[group]
         empty.discard(int(part[group]))
     return part
-
-
-def _subset(table: Table, rows: Rows) -> Table:
-    groups = None if table.groups is None else table.groups[rows]
-    return Table(table.features[rows], table.names, table.target[rows], table.target_name, groups)
 
 
 def _straddling(table: Table, outside: NDArray[Any]) -> list[str]:

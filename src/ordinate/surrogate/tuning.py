@@ -30,7 +30,7 @@ from ordinate.surrogate.predict import load_surrogate
 from ordinate.surrogate.results import Finalist, HeldOut, Searched, Source, Tuning
 from ordinate.surrogate.search import Clock
 from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.splits import Split, shifted, units, usual
+from ordinate.surrogate.splits import Split, check_folds, shifted, units, usual
 from ordinate.surrogate.store import save_blend, save_contenders
 from ordinate.surrogate.uncertainty import Calibration
 
@@ -129,21 +129,15 @@ def _parts(table: Table, split: Split | None, asked: Settings) -> tuple[Split, S
         raise BadInput("A blend is learned from two validation rows or more. Pass --folds.")
     if len(found.known) < FEWEST:
         raise BadInput(f"{len(found.known)} rows are too few to learn from and to choose by.")
-    _check_folds(table, found, asked.folds or 0)
+    if asked.folds:
+        check_folds(table, units(table, found.known), asked.folds)
     check_varied(table.target[found.train], "the training rows")
     return found, shift
 
 
-def _check_folds(table: Table, split: Split, folds: int) -> None:
-    """Refuse too many folds before any work is done."""
-    count = int(units(table, split.known).max()) + 1
-    if folds > count:
-        what = "rows that differ in their features" if table.groups is None else "groups"
-        raise BadInput(f"There are {count:,} {what}, and --folds {folds:,} needs as many or more.")
-
-
 def _shift(table: Table, asked: Settings) -> Split:
-    by = table.target_name if asked.shift == "target" else str(asked.shift)
+    named = asked.shift != "target" or "target" in table.names
+    by = str(asked.shift) if named else table.target_name
     return shifted(table, by, share=asked.shift_share, end=asked.shift_end, seed=asked.seed)
 
 
