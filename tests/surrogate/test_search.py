@@ -302,7 +302,7 @@ def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
     assert few.source.sizes["validation"] >= 50
     assert not few.source.apart
     told = " ".join(str(few).split())
-    assert "whose groups are too few to keep some apart" in told
+    assert "of too few groups to keep some apart" in told
     assert "take them as approximate" in told
     many = tune(smooth(600, groups=600), tmp_path / "many", settings)
     assert many.source.apart

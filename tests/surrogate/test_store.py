@@ -356,3 +356,9 @@ def test_results_that_are_not_whole_are_refused(fresh, values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
     with pytest.raises(BadStore, match="is not whole"):
         load_surrogate(root)
+
+
+def test_a_lattice_asks_nothing_of_what_never_varied():
+    train = np.column_stack([np.repeat([1.0, 2.0], 6), np.full(12, 5.0)])
+    inputs = Inputs.fit(train, np.arange(12.0), lattice=True)
+    assert inputs.on_lattice([[1.0, 5.0], [2.0, 6.0], [1.5, 5.0]]).tolist() == [True, True, False]

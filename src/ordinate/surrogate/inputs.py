@@ -90,8 +90,13 @@ class Inputs:
             x = np.clip(self.scaled.features(features), -REACH, REACH)
         if self.lattice is None:
             return x
-        on = np.where(self.lattice.holds(features) != self.flipped, 1.0, -1.0)
+        on = np.where(self.on_lattice(features) != self.flipped, 1.0, -1.0)
         return np.column_stack([x, on])
+
+    def on_lattice(self, features: Any) -> NDArray[np.bool_]:
+        """Tell of each row whether it lies on the lattice; what never varied tells nothing."""
+        x = np.where(self.scaled.stds > 0.0, np.asarray(features, float), self.scaled.means)
+        return np.zeros(len(x), bool) if self.lattice is None else self.lattice.holds(x)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""

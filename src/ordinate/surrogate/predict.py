@@ -181,16 +181,16 @@ class Surrogate:
 
     def _of_lattice(self, x: Floats) -> list[str]:
         """Say which rows are taken for rows of a lattice, where models are told of one."""
-        lattices = [one.lattice for _, one in self.models if one.lattice is not None]
-        if not lattices or not len(x):
+        told = [inputs for _, inputs in self.models if inputs.lattice is not None]
+        if not told or not len(x):
             return []
-        on = int(np.any([one.holds(x) for one in lattices], axis=0).sum())
-        told = (
+        on = int(np.any([inputs.on_lattice(x) for inputs in told], axis=0).sum())
+        note = (
             f"{on:,} of {len(x):,} rows lie on the lattice of the training rows, and are predicted "
             "as rows from there, the others as rows from elsewhere: that says where rows come "
             "from, and is no law."
         )
-        return [told]
+        return [note]
 
     def _answered(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
         """Return predictions and spreads, once all are finite."""
