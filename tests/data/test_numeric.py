@@ -32,7 +32,10 @@ def test_a_column_with_few_texts_is_an_error_and_one_with_many_is_left_out(tmp_p
     path = written(tmp_path, "a,b", ["1,2", "2,x", "3,4"])
     with pytest.raises(BadValues, match=r"row 2 of column 'b' is 'x', which is no finite number"):
         read_numeric(path)
-    assert read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"])).texts == ("b",)
+    found = read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]))
+    assert (found.names, found.texts, found.few) == (("a",), (), ("b",))
+    with pytest.raises(BadInput, match=r"'b' of .* fewer than half of the cells are numbers"):
+        read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]), ["a", "b"])
 
 
 def test_true_and_false_are_numbers_among_themselves_only(tmp_path):
@@ -59,3 +62,41 @@ def test_a_file_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monk
     monkeypatch.setattr(numeric, "MOST", 5)
     with pytest.raises(BadInput, match=r"3 rows of 2 columns: too many to hold in memory"):
         read_numeric(written(tmp_path, "a,b", ["1,2", "2,3", "3,4"]))
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("3,1", "-0,5", ",5", "1,5e3", "1.234,5", "1,234", "1,234.5", "1 234", "1\u202f234"),
+        *("1'234.5", "1.234.567", "3.1%", "3 %", "3,1 %", "\u22123.1"),
+    ],
+)
+def test_numbers_that_only_people_read_are_refused_and_not_left_out(tmp_path, cell):
+    path = written(tmp_path, "a;b", [f"1;{cell}", f"2;{cell}", "3;n/a", "4;7", "5;"])
+    with pytest.raises(BadInput) as told:
+        read_numeric(path, delimiter=";")
+    assert f"numbers in 'b' are written as {cell!r} is, which is not read" in str(told.value)
+    assert "a point for a decimal comma" in str(told.value)
+    assert str(told.value).endswith("Or name the columns to use with --features.")
+    with pytest.raises(BadInput, match=r"as in 1234\.5\.$"):
+        read_numeric(path, ["a", "b"], delimiter=";")
+    assert read_numeric(path, ["a"], delimiter=";").names == ("a",)
+
+
+def test_all_columns_of_such_numbers_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(numeric, "BLOCK", 1)
+    path = written(tmp_path, "a;b;c", ["1,5;1;2,5", "2,5;2;3,5"])
+    with pytest.raises(BadInput, match=r"numbers in 'a', 'c' are written as '1,5'"):
+        read_numeric(path, delimiter=";")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *("2020-01-02", "01.02.2020", "1/2/2020", "12:30", "2020-01-02 12:30:00", "Jan 2, 2020"),
+        *("A17", "17-3", "192.168.0.1", "-", "%", "1,2,3", "[1, 2]", "3,1 kg", "n/a"),
+    ],
+)
+def test_dates_times_and_ids_are_texts(tmp_path, cell):
+    found = read_numeric(written(tmp_path, "a;b", [f"1;{cell}", f"2;{cell}"]), delimiter=";")
+    assert (found.names, found.texts) == (("a",), ("b",))

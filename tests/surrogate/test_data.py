@@ -77,6 +77,18 @@ def test_a_column_of_texts_is_left_out_and_named(tmp_path):
         read_table(path, "y", features=["a", "colour"])
 
 
+def test_a_column_of_a_few_numbers_is_not_said_to_hold_none(tmp_path):
+    rows = [f"{row},{k if k % 3 == 0 else 'nd'}" for k, row in enumerate(lines())]
+    table = read_table(written(tmp_path, rows, "a,b,y,c"), "y")
+    assert table.notes == ("Left out, for fewer than half of their cells are numbers: 'c'.",)
+
+
+def test_a_target_with_decimal_commas_is_refused_for_them(tmp_path):
+    rows = [f"{k};{k}.5;{k},25" for k in range(60)]
+    with pytest.raises(BadInput, match=r"in 'y' are written as '0,25'.*point for a decimal comma"):
+        read_table(written(tmp_path, rows, "a;b;y"), "y", features=["a"])
+
+
 def test_a_column_of_categories_in_parquet_is_left_out_too(tmp_path):
     colours = pa.array(["red", "blue"] * 30).dictionary_encode()
     days = pa.array(np.arange(60), pa.int32()).cast(pa.date32())

@@ -9,11 +9,18 @@ from numpy.typing import NDArray
 
 from ordinate.data.engine import Connection, connect
 from ordinate.data.query import column_of, label_of
-from ordinate.data.sources import Source, open_sources, read, read_arrays
+from ordinate.data.sources import Source, literal, open_sources, read, read_arrays
 from ordinate.errors import BadInput, BadValues, brief
 
 MOST = 20_000_000  # cells that are taken into memory
 BLOCK = 256  # columns that one query looks at
+SHOWN = 5  # names that an error lists
+# Numbers as people write them, and as no reader takes them: 3,1 or 1,234.5 or 1 234 or 3.1 %.
+SPACE = r" \x{A0}\x{202F}"  # plain, and two that break no line
+WRITTEN = (
+    rf"[-+\x{{2212}}]?((\d{{1,3}}([.,'\x{{2019}}{SPACE}]\d{{3}})+|\d+)([.,]\d*)?|[.,]\d+)"
+    rf"([eE][-+]?\d+)?[{SPACE}]?%?"
+)
 
 
 @dataclass(frozen=True)
@@ -21,12 +28,14 @@ class Numeric:
     """Columns of numbers [N, d], and what is known of the others.
 
     A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
-    numbers, such as dates, too; `labels` a column that was asked for as texts.
+    numbers, such as dates, too; `few` those of which fewer than half of the cells are numbers;
+    `labels` a column that was asked for as texts.
     """
 
     names: tuple[str, ...]
     matrix: NDArray[np.float64]
     texts: tuple[str, ...]
+    few: tuple[str, ...]
     labels: NDArray[Any] | None
     path: str
 
@@ -41,8 +50,9 @@ def read_numeric(
 ) -> Numeric:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
-    A column holds no numbers where less than half of its cells are some. In others a cell that is
-    none is an error, with its row.
+    Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
+    none is an error, with its row. A column of numbers such as 3,1 or 1,234.5 or 3.1% is an error,
+    too: it is neither guessed what they mean, nor is the column left out without a word.
     """
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
         sources = reader.sources([path])
@@ -57,6 +67,7 @@ class _Reading:
     def __init__(self, connection: Connection, source: Source) -> None:
         self.connection, self.source = connection, source
         self.logical: set[str] = set()  # columns of true and false
+        self.few: set[str] = set()  # columns of which fewer than half of the cells are numbers
 
     def all(self, names: Sequence[str] | None, label: str | None) -> Numeric:
         source = self.source
@@ -68,15 +79,15 @@ class _Reading:
                 f"memory (at most {MOST:,} cells)."
             )
         found = {name: self._kind(name, *counts) for name, *counts in self._counts(wanted)}
-        if names is not None and (texts := [name for name in wanted if not found[name]]):
-            raise BadInput(
-                f"The column {brief(texts[0])} of {source.name} holds no numbers, and numbers are "
-                "needed. Leave it out, or turn it into numbers first."
-            )
         kept = [name for name in wanted if found[name]]
-        texts = [name for name in wanted if not found[name]]
+        others = [name for name in wanted if not found[name]]
+        self._check_written(others, named=names is not None)
+        few = tuple(name for name in others if name in self.few)
+        texts = tuple(name for name in others if name not in self.few)
+        if names is not None and others:
+            raise self._no_numbers(others[0])
         labels = None if label is None else self._labels(label)
-        return Numeric(tuple(kept), self._matrix(kept, n), tuple(texts), labels, source.name)
+        return Numeric(tuple(kept), self._matrix(kept, n), texts, few, labels, source.name)
 
     def _read(self, query: str) -> list[Any]:
         return read(self.connection, query, self.source.name)
@@ -105,7 +116,45 @@ class _Reading:
         if others and numbers >= others:
             odd = f"{self._text(name)} IS NOT NULL AND {self._number(name)} IS NULL"
             raise self._strange(name, odd)
+        if others and numbers:
+            self.few.add(name)
         return not others
+
+    def _check_written(self, names: Sequence[str], *, named: bool) -> None:
+        """Refuse columns of numbers that are written as none is read."""
+        found: dict[str, str] = {}
+        for start in range(0, len(names), BLOCK):
+            part = names[start : start + BLOCK]
+            asked = ", ".join(self._written(name) for name in part)
+            cells = self._read(f"SELECT {asked} FROM {self.source.sql}")[0]
+            found |= {name: cell for name, cell in zip(part, cells, strict=True) if cell}
+        if not found:
+            return
+        which = ", ".join(map(brief, list(found)[:SHOWN]))
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        cell = brief(next(iter(found.values())))
+        instead = "" if named else " Or name the columns to use with --features."
+        raise BadInput(
+            f"{self.source.name}: numbers in {which}{more} are written as {cell} is, which is not "
+            "read. Write a point for a decimal comma, no separators of thousands and no percent "
+            f"signs, as in 1234.5.{instead}"
+        )
+
+    def _written(self, name: str) -> str:
+        """Return SQL for a cell that is a number to people alone, if at least half are numbers."""
+        cell = self._text(name)
+        number = f"TRY_CAST({cell} AS DOUBLE) IS NOT NULL"
+        written = f"NOT {number} AND regexp_full_match(trim({cell}), {literal(WRITTEN)})"
+        either = f"count(*) FILTER ({number} OR {written})"
+        return f"CASE WHEN 2 * {either} >= count({cell}) THEN min({cell}) FILTER ({written}) END"
+
+    def _no_numbers(self, name: str) -> BadInput:
+        """Return the error for a column that was asked for."""
+        column = f"column {brief(name)} of {self.source.name}"
+        what = f"The {column} holds no numbers, and numbers are needed"
+        if name in self.few:
+            what = f"In the {column} fewer than half of the cells are numbers, which all must be"
+        return BadInput(f"{what}. Leave it out, or turn it into numbers first.")
 
     def _matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
         matrix = np.empty((n, len(names)))

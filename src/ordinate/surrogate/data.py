@@ -85,6 +85,10 @@ def read_table(
     notes = []
     if found.texts:
         notes.append(f"Left out, for they hold no numbers: {_listed(found.texts)}.")
+    if found.few:
+        notes.append(
+            f"Left out, for fewer than half of their cells are numbers: {_listed(found.few)}."
+        )
     where = found.names.index(target)
     return make_table(
         np.delete(found.matrix, where, axis=1),
