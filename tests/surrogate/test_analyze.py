@@ -227,10 +227,9 @@ def test_files_that_lack_something_are_refused(tmp_path):
 
 def test_finalists_of_one_search_are_compared(found):
     result = compare([found[0]])
-    assert set(result.models) == {one.name for one in found[1].finalists}
-    winner = found[1].winner.name
+    assert set(result.models) == {one.kind for one in found[1].finalists}
     test = found[1].tests[0].values.metrics["rmse"].value
-    assert result.models[winner]["rmse"].value == pytest.approx(test)
+    assert result.models[found[1].winner.kind]["rmse"].value == pytest.approx(test)
 
 
 def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_path):
@@ -273,7 +272,7 @@ def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
     settings = {"model": "poly_ridge", "trials": 1, "folds": 2}
     tune(smooth(), tmp_path / "a", Settings(**settings))
     tune(smooth(), tmp_path / "b", Settings(**settings), unit="kg")
-    with pytest.raises(BadInput, match=r"several units: 'kg', no unit\."):
+    with pytest.raises(BadInput, match=r"several units: 'kg', no unit\. .*same --unit"):
         compare([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(BadInput, match="one finalist only"):
         compare([tmp_path / "a"])

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
 STEP = 1e-5
 IMAGINARY = 1e-20j
-NO_ERROR = "its standard error is 0, or lost in rounding"
+NO_ERROR = "its standard error is 0 or lost in rounding"
 LOST = 1e-10  # of what is added up to a variance: less than this is rounding
 CHUNK = 1 << 12  # items whose draws fit into the cache
 

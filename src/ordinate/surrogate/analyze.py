@@ -265,7 +265,10 @@ def _compared(tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]) 
         found = _of_test(tested[0], roots[0])
         if len(found["predictions"]) < 2:
             raise BadInput(f"{roots[0]} has one finalist only: name a second folder.")
-        columns = {name: np.array(x, float) for name, x in found["predictions"].items()}
+        # a search has one finalist of each kind: what their names add makes tables wide
+        columns = {
+            name.rpartition("-")[0]: np.array(x, float) for name, x in found["predictions"].items()
+        }
         unit, groups = tested[0]["data"]["unit"], found.get("groups")
         return compare_values(np.array(found["targets"]), columns, unit=unit, groups=groups)
     columns, targets, unit, groups = _winners(tested, roots)
@@ -287,7 +290,10 @@ def _winners(
     units = {one["data"]["unit"] for one in tested}
     if len(units) > 1:
         named = sorted(brief(unit) if unit else "no unit" for unit in units)
-        raise BadInput(f"The searches have several units: {', '.join(named)}.")
+        raise BadInput(
+            f"The searches have several units: {', '.join(named)}. Run them again with the same "
+            "--unit."
+        )
     shared = sorted(set.intersection(*(set(part["rows"]) for part in parts)))
     if not shared:
         raise BadInput(
