@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from command import run
 from ordinate.cli.output import replacing
 from ordinate.errors import BadOutput
+from ordinate.examples import path
 from ordinate.runs.files import sweep
 
 
@@ -27,7 +29,7 @@ def test_a_sweep_takes_no_output_that_is_being_written(tmp_path):
     with replacing(str(tmp_path / "out.md"), force=False) as out:
         out.write_text("whole")
         assert sweep(tmp_path) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["out.md"]
+    assert [left.name for left in tmp_path.iterdir()] == ["out.md"]
 
 
 def test_an_output_is_as_readable_as_any_new_file(tmp_path):
@@ -44,3 +46,23 @@ def test_an_error_leaves_nothing(tmp_path):
     ):
         raise BadOutput("no more")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("out.json", '{\n  "schema"'),
+        ("out.CSV", "group,metric,"),
+        ("out.md", "# 240 items"),
+        ("out.tex", "% 240 items"),
+        ("out.txt", "240 items"),
+        ("out", "240 items"),
+    ],
+)
+def test_a_report_is_written_as_its_file_ends_unless_a_format_is_named(tmp_path, name, begin):
+    asked = ("evaluate", path("cefr"))
+    assert run(*asked, "-o", tmp_path / name).code == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(begin)
+    again = ("-o", tmp_path / name, "--force", "--format", "markdown")
+    assert run(*asked, *again).code == 0
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith("# 240 items")

@@ -262,7 +262,7 @@ def test_bounds_take_groups_for_units_and_subgroups_have_their_own():
         assert own == pytest.approx(inside[columns["family"] == name].mean())
     text = " ".join(run(*ASKED, *bounds, "--alpha", 0.2, "--unit", "kg/m³").out.split())
     assert "The intervals should hold 80 % of the targets, and hold" in text
-    assert "No interval for mean_interval_width: all items are alike." in text
+    assert "No interval for mean_interval_width: it is the same for all items." in text
     grid = text[text.index("Predictive intervals") :]
     assert grid.index("kg/m³") > grid.index("mean_interval_width")
 
@@ -280,7 +280,8 @@ def test_bounds_of_groups_of_one_item_are_those_of_items():
     assert few.method == "t"
     assert grouped_bounds_estimate("winkler", table[:1]).note == "there is one group only"
     width = Bounds.of(y, y, y + 1, groups=np.arange(200))
-    assert grouped_bounds_estimate("mean_interval_width", width).note == "all groups are alike"
+    found = grouped_bounds_estimate("mean_interval_width", width)
+    assert found.note == "it is the same in all groups"
 
 
 def test_bounds_on_the_normalised_scale_are_turned_back(here):

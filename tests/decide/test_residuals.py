@@ -301,7 +301,7 @@ def test_what_has_no_limits_has_a_reason():
     alike = Bounds.of([1, 2], [0, 1], [2, 3])
     reasons = [
         (bounds_estimate("winkler", endless), "some intervals have no end"),
-        (bounds_estimate("winkler", alike), "all items are alike"),
+        (bounds_estimate("winkler", alike), "it is the same for all items"),
         (bounds_estimate("winkler", Bounds.of([1], [0], [2])), "too few items"),
         (ensemble_estimate("crps", Ensemble.of([1, 2], [[1], [2]])), "has no spread"),
         (ensemble_estimate("central_coverage", Ensemble.of([1], [[1, 2]])), "too few for this"),

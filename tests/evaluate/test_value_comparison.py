@@ -150,7 +150,7 @@ def test_rounding_is_no_difference(off):
 
 def test_a_difference_without_any_spread_is_not_tested():
     found = one(compare_values(Y, {"a": Y + 1.1, "b": Y + 2.2}, "rmse"), "rmse")
-    assert (found.verdict, found.estimate.note) == ("untested", "all items are alike")
+    assert (found.verdict, found.estimate.note) == ("untested", "it is the same for all items")
     assert found.estimate.value == pytest.approx(-1.1)
 
 

@@ -139,7 +139,7 @@ def test_items_that_are_all_alike_have_no_interval_rather_than_one_of_rounding(n
         for n in (2, 100, 12_345):
             found = estimate(name, [0] * n, [row] * n)
             assert math.isnan(found.low)
-            assert found.note == "all items are alike"
+            assert found.note == "it is the same for all items"
 
 
 def test_one_item_has_no_interval():

@@ -41,7 +41,7 @@ def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
         row = rows[name]
         assert row["value"] is not None
         if row["low"] is None:  # such as the width of intervals that are all as wide
-            assert row["note"] == "all items are alike"
+            assert row["note"] == "it is the same for all items"
         else:
             assert row["low"] <= row["value"] <= row["high"], name
         if "held-out" not in name:

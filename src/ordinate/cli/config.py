@@ -86,7 +86,7 @@ def _parsed(path: str) -> dict[str, Any]:
     except OSError as problem:
         raise BadInput(f"{brief(path)} cannot be read: {problem.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise BadInput(f"{path} is no TOML: {problem}. Write lines such as top-k = 5.") from None
+        raise BadInput(f"{path} is no TOML: {problem}. Write lines such as seed = 5.") from None
 
 
 def _checked(path: str, name: str, value: Any, kind: type) -> Any:

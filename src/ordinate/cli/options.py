@@ -23,6 +23,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 
 
 FORMATS = ("text", "json", "csv", "markdown", "latex")
+BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
 CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
@@ -110,7 +111,11 @@ def add_draws(parser: argparse.ArgumentParser) -> None:
 def add_output(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how and where the report is written."""
     add = parser.add_argument
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add(
+        "--format",
+        choices=FORMATS,
+        help=f"how to write the report (default: as OUT ends, {', '.join(BY_SUFFIX)}, or text)",
+    )
     add(
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
     )
@@ -155,11 +160,18 @@ def reported(
 
     keep_apart(inputs, [options.output])
     with replacing(options.output, force=options.force) as report:
-        text = render(result(), options.format)
+        text = render(result(), options.format or _format_of(options.output))
         if report is None:
             sys.stdout.write(text)
         else:
             report.write_text(text, encoding="utf-8")
+
+
+def _format_of(output: str | None) -> str:
+    """Return the format that a file is to have by its suffix: whoever opens it goes by that."""
+    from pathlib import Path
+
+    return "text" if output is None else BY_SUFFIX.get(Path(output).suffix.lower(), "text")
 
 
 def counted(options: argparse.Namespace) -> "CountedSystems":

@@ -77,7 +77,7 @@ def add_to(commands: Any) -> None:
     )
     add_output(parser)
     add_own(parser)
-    parser.set_defaults(run=run, resumes=True, format=None, force=None)
+    parser.set_defaults(run=run, resumes=True, force=None)
 
 
 def _add_judging(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +160,7 @@ def run(options: argparse.Namespace) -> int:
     """Tune, and write the report."""
     asked = _asked(options)
     settings = _settings(asked)
-    options.format, options.force = asked.get("format", "text"), asked.get("force", False)
+    options.format, options.force = asked.get("format"), asked.get("force", False)
     options.output = asked.get("output")
     reported(options, [options.config], lambda: _result(asked, settings))
     return 0

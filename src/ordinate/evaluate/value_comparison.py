@@ -301,7 +301,7 @@ class _Contest:
         if error <= FLAT * size:
             if abs(gap) <= FLAT * size:  # the two are one and the same
                 return Estimate(0.0, 0.0, 0.0, self._method), 1.0
-            return nowhere(gap, "all items are alike"), math.nan
+            return nowhere(gap, "it is the same for all items"), math.nan
         try:
             far, method = reach(self.how.level, self.units, self._method)
         except MissingExtra:

@@ -74,7 +74,7 @@ def grouped_bounds_estimate(metric: Metric | str, groups: Bounds, level: float =
     pulls = np.asarray(there.total * (asked(there) - value))
     error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) / float(there.total.sum())
     if error <= ALIKE * abs(value) or value in asked.bounds:
-        return nowhere(value, "all groups are alike")
+        return nowhere(value, "it is the same in all groups")
     return _about(asked, value, error, count, level)
 
 
@@ -108,7 +108,7 @@ def _by_delta(metric: Metric, table: ItemSums, level: float, infinite: str) -> E
     if math.isnan(error):
         return nowhere(value, "there are too few items")
     if error == 0 or value in metric.bounds:
-        return nowhere(value, "all items are alike")
+        return nowhere(value, "it is the same for all items")
     return _about(metric, value, error, items_of(table), level)
 
 

@@ -72,7 +72,7 @@ def _limited(metric: Metric, value: float, error: float, how: Intervals, method:
         return nowhere(value, "there are too few items")
     at_bound = any(math.isclose(value, end, abs_tol=ALIKE) for end in metric.bounds)
     if error == 0 or at_bound:
-        return nowhere(value, "all items are alike")
+        return nowhere(value, "it is the same for all items")
     low, high = limits(value, error, metric.bounds, quantile(how.level))
     return Estimate(value, low, high, method)
 
