@@ -133,10 +133,36 @@ def test_a_changed_file_is_never_opened(fresh, name):
     content = bytearray((folder / name).read_bytes())
     content[len(content) // 2] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(BadStore, match=r"is not what its manifest\.json lists"):
+    said = rf"is not what its manifest\.json lists.* remove {folder} and repeat the command"
+    with pytest.raises(BadStore, match=said):
         load_surrogate(root)
-    with pytest.raises(BadStore, match="Remove the folder, and it is made again"):
+    with pytest.raises(BadStore, match=said):
         tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    shutil.rmtree(folder)
+    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    load_surrogate(root)
+
+
+def test_models_without_manifests_are_made_again_when_they_are_removed(fresh):
+    root, folder = fresh
+    (folder / "manifest.json").unlink()
+    with pytest.raises(BadInput, match=f"Remove {root / 'models'}, and repeat the command"):
+        load_surrogate(root)
+    shutil.rmtree(root / "models")
+    with pytest.raises(BadInput, match="Make one with: ordinate surrogate tune"):
+        load_surrogate(root)
+    tune(smooth(), root, Settings(model="poly_ridge", trials=1, folds=2))
+    load_surrogate(root)
+
+
+def test_studies_that_are_damaged_begin_anew_once_they_are_moved_away(fresh):
+    root, _ = fresh
+    (root / "studies.db").write_text("no database")
+    asked = Settings(model="poly_ridge", trials=2, folds=2)
+    with pytest.raises(BadStore, match=r"not a database\. If it is damaged, move it away"):
+        tune(smooth(), root, asked)
+    (root / "studies.db").rename(root / "moved.db")
+    tune(smooth(), root, asked)
 
 
 def test_a_file_that_is_not_listed_is_refused(fresh):

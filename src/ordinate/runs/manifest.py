@@ -70,7 +70,7 @@ class Manifest:
         except OSError as problem:
             raise BadStore(f"{path} cannot be read: {problem.strerror}.") from None
         except (ValueError, RecursionError) as problem:
-            raise BadStore(f"{path} is no JSON: {brief(str(problem))}") from None
+            raise BadStore(f"{path} is no JSON: {brief(str(problem))}.") from None
         if (wrong := _misshapen(found)) is not None:
             raise BadStore(f"{path} is no manifest: {wrong}.")
         return cls(**{field: found[field] for field in FIELDS})
@@ -124,7 +124,7 @@ def _verify(folder: Path, path: str, stored: Stored) -> None:
 def _changed(folder: Path, path: str, listed: str, found: str) -> BadStore:
     return BadStore(
         f"{brief(path)} in {folder} is not what its {NAME} lists: {listed}, but the file has "
-        f"{found}. It was changed or damaged: it is not opened. Make the artefact again."
+        f"{found}. It was changed or damaged: it is not opened, and must be made again."
     )
 
 
@@ -180,12 +180,20 @@ def _is_stored(value: Any) -> bool:
     )
 
 
+def whole(folder: Path) -> Manifest:
+    """Return the manifest of a saved model, once its files are as it says; else say what to do."""
+    try:
+        manifest = Manifest.read(folder)
+        manifest.verify(folder)
+    except BadStore as problem:
+        again = f"To make it again, remove {folder} and repeat the command that made it."
+        raise BadStore(f"{problem} {again}") from None
+    return manifest
+
+
 def is_kept(folder: Path) -> bool:
     """Tell whether a saved model is there, whole; one that was tampered with is an error."""
     if not folder.exists():
         return False
-    try:
-        Manifest.read(folder).verify(folder)
-    except BadStore as problem:
-        raise BadStore(f"{problem} Remove the folder, and it is made again.") from None
+    whole(folder)
     return True

@@ -93,7 +93,10 @@ class TrialFile:
                 yield
         except (OptunaError, SQLAlchemyError, RuntimeError) as problem:
             reason = str(problem.__cause__ or problem).splitlines()[0]
-            raise BadStore(f"{self.path} cannot be used for studies: {reason}") from problem
+            raise BadStore(
+                f"{self.path} cannot be used for studies: {reason.rstrip('.')}. If it is damaged, "
+                "move it away, and the search begins anew."
+            ) from problem
 
 
 # --- what Optuna keeps, and what Ordinate makes of it --------------------------------------------

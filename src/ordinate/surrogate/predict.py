@@ -23,7 +23,7 @@ from ordinate.errors import (
 )
 from ordinate.report import flat
 from ordinate.runs.files import inside
-from ordinate.runs.manifest import Manifest
+from ordinate.runs.manifest import whole
 from ordinate.surrogate.fitting import Floats, answered
 from ordinate.surrogate.inputs import Inputs
 from ordinate.surrogate.kept import latest
@@ -266,12 +266,11 @@ def _model(folder: Path, config: Mapping[str, Any]) -> tuple[Model, Inputs]:
 def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
     """Return what a folder says of itself, once it is what its manifest lists."""
     folder = inside(root, MODELS, name)
-    manifest = Manifest.read(folder)
+    manifest = whole(folder)
     if manifest.kind != KIND:
         raise BadStore(f"{folder} holds a {brief(manifest.kind)}, and no surrogate.")
     if manifest.name != name:
         raise BadStore(f"{folder} holds {brief(manifest.name)}: it was moved or mixed up.")
-    manifest.verify(folder)
     if ABOUT not in manifest.files:
         raise BadStore(f"{folder} has no {ABOUT}, which says what it predicts. Train again.")
     return _about(folder / ABOUT), rows_of(folder), folder
@@ -332,7 +331,10 @@ def _found(root: Path, wanted: str) -> str:
     folder = root / MODELS
     names = sorted(path.parent.name for path in folder.glob("[!.]*/manifest.json"))
     if not names:
-        raise BadInput(f"{root} holds no surrogate. Make one with: ordinate surrogate tune")
+        how = "Make one with: ordinate surrogate tune"
+        if folder.exists():
+            how = f"Remove {folder}, and repeat the command that made it."
+        raise BadInput(f"{root} holds no surrogate. {how}")
     if wanted in names:
         return wanted
     fitting = [name for name in names if name.startswith(wanted)]

@@ -474,7 +474,7 @@ def test_training_files_with_other_features_are_an_error(copied):
 def test_a_saved_model_that_was_changed_is_refused(copied, finished):
     (path,) = (copied / "models" / finished[1].winner.name).glob("out_of_fold.npy")
     path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(BadStore, match="Remove the folder, and it is made again"):
+    with pytest.raises(BadStore, match=f"remove {path.parent} and repeat the command"):
         tuned(copied)
 
 

@@ -13,7 +13,7 @@ from ordinate.errors import BadInput, BadOption, BadStore, OrdinateError, brief,
 from ordinate.runs.experiment import Experiment
 from ordinate.runs.features import Features
 from ordinate.runs.files import digest, inside
-from ordinate.runs.manifest import Manifest
+from ordinate.runs.manifest import Manifest, whole
 from ordinate.runs.workers import one_thread
 from ordinate.scale import Scale
 from ordinate.tune.apply.predictions import Predictions
@@ -198,8 +198,7 @@ def _loaded(experiment: Experiment, name: str, *, member: bool = False) -> Tuned
     folder = inside(experiment.folder(MODELS), name)
     if not folder.is_dir():
         raise BadStore(f"There is no model {brief(name)} in {experiment.folder(MODELS)}.")
-    manifest = Manifest.read(folder)
-    manifest.verify(folder)
+    manifest = whole(folder)
     if manifest.kind != "model":
         raise BadStore(f"{folder} holds {brief(manifest.kind)} by its manifest, not a model.")
     decision = _decision(folder / DECISION)
