@@ -224,3 +224,27 @@ def test_what_many_rows_do_is_no_outlier():
     x = (np.arange(500) % 20 == 0).astype(float)[:, None]  # 5 % have the other value
     assert (np.abs(robust_z(x[:, 0])) > 6).sum() == 25
     assert outliers(make_table(x, np.linspace(0.0, 1.0, 500))) == []
+
+
+@pytest.mark.parametrize("sign", [-9999.0, 1e6])
+@pytest.mark.parametrize("every", [3, 9, 50])
+def test_one_far_value_in_many_rows_is_asked_about(sign, every):
+    x, y = arrays()
+    x[::every, 1] = sign
+    (found,) = outliers(make_table(x, y, names=["a", "b", "c"]))
+    count = len(x[::every])
+    assert (found.column, found.count) == ("b", count)
+    assert f"'b' has {sign:.6g} in {count} rows ({count} % of them)" in found.note
+    assert found.note.endswith("far from all other values: is it a sign for a missing one?")
+
+
+@pytest.mark.parametrize("values", [[0, 1], [0, 1, 2, 40], [0, 1, 10, 100], [1, 2, 3, 4, 5, 30]])
+def test_values_of_flags_and_counts_are_no_signs(values):
+    rng, weights = np.random.default_rng(0), np.array([3.0] * (len(values) - 1) + [0.5])
+    x = rng.choice(values, (500, 1), p=weights / weights.sum()).astype(float)
+    assert outliers(make_table(x, np.linspace(0.0, 1.0, 500))) == []
+
+
+def test_a_value_that_lies_no_farther_from_the_others_than_they_do_is_no_sign():
+    x = np.concatenate([np.linspace(0.0, 1.0, 400), np.linspace(1.0, 20.0, 60), [25.0] * 40])
+    assert outliers(make_table(x[:, None], np.linspace(0.0, 1.0, 500))) == []

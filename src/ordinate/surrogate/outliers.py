@@ -1,7 +1,8 @@
 """Values far from all others: reported, never dropped.
 
 Far is a matter of the scale: where the bulk of a column is skewed and its logarithms are less so,
-distances are those of logarithms. What many rows do is the shape of a column, and no outlier.
+distances are those of logarithms. What many rows do is the shape of a column, and no outlier,
+unless it is one and the same value, such as -9999: that is a sign, and no quantity.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from ordinate.surrogate.data import Table
 FAR = 6.0  # robust standard deviations from the median
 SHOWN = 5  # rows that are named
 COMMON = 0.02  # of the rows: if more lie far off, that is how the column is
+MOST = 0.5  # of the rows may have a value that is a sign
+DISTINCT = 10  # other values, at least: a column of fewer has flags or counts
 SKEWED = 0.15  # of 1: below it no scale is any better
 EIGHTHS = (0.125, 0.5, 0.875)  # between which the bulk lies
 NORMAL = 1.482602218505602  # σ of a normal distribution over its median absolute deviation
@@ -31,10 +34,16 @@ class Outliers:
     values: tuple[float, ...]
     distances: tuple[float, ...]  # in robust standard deviations
     logarithmic: bool = False  # whether these are of logarithms
+    share: float | None = None  # of the rows, where all far values are one and the same
 
     @property
     def note(self) -> str:
         """What a report says of them."""
+        if self.share is not None:
+            return (
+                f"{self.column!r} has {self.values[0]:.6g} in {self.count:,} rows ({self.share:.2g}"
+                " % of them), far from all other values: is it a sign for a missing one?"
+            )
         shown = ", ".join(
             f"row {row} ({value:.6g}, {z:+.3g} σ)"
             for row, value, z in zip(self.rows, self.values, self.distances, strict=True)
@@ -65,13 +74,28 @@ def outliers(table: Table, far: float = FAR) -> list[Outliers]:
 
 def _far(name: str, column: NDArray[np.float64], far: float) -> Outliers | None:
     logs = _logarithms(column)
-    z = robust_z(column if logs is None else logs)
-    rows = np.flatnonzero(np.abs(z) > far)
-    if not len(rows) or len(rows) > max(SHOWN, COMMON * len(column)):
+    scaled = column if logs is None else logs
+    z = robust_z(scaled)
+    away = np.abs(z) > far
+    rows = np.flatnonzero(away)
+    share = 100.0 * len(rows) / len(column) if _is_sign(scaled, away) else None
+    if not len(rows) or (share is None and len(rows) > max(SHOWN, COMMON * len(column))):
         return None
     worst = rows[np.argsort(-np.abs(z[rows]), kind="stable")][:SHOWN]
     shown = (tuple((worst + 1).tolist()), tuple(column[worst].tolist()), tuple(z[worst].tolist()))
-    return Outliers(name, len(rows), *shown, logarithmic=logs is not None)
+    return Outliers(name, len(rows), *shown, logarithmic=logs is not None, share=share)
+
+
+def _is_sign(column: NDArray[np.float64], away: NDArray[np.bool_]) -> bool:
+    """Tell whether the far values are one value that stands for something else.
+
+    It lies farther from all others than these lie from each other.
+    """
+    far, others = column[away], column[~away]
+    if not 1 < len(far) < MOST * len(column) or np.ptp(far) > 0:
+        return False
+    gap = np.abs(others - far[0]).min()
+    return bool(gap > np.ptp(others)) and len(np.unique(others)) >= DISTINCT
 
 
 def _logarithms(column: NDArray[np.float64]) -> NDArray[np.float64] | None:
