@@ -13,12 +13,14 @@ import pytest
 from command import run
 from ordinate.cli.surrogate import EXAMPLES
 from ordinate.data.engine import connect
+from ordinate.examples import path
 from ordinate.runs.lock import locked
 from ordinate.surrogate.data import read_table
 from ordinate.surrogate.settings import Settings
 from ordinate.surrogate.tuning import tune
 from surrogates import columns, left_by, write
 
+FOUND = "python -m ordinate.examples"  # prints where an example lies
 QUICK = ("--model", "poly_ridge,kernel_ridge", "--trials", "2", "--folds", "2")
 
 
@@ -305,6 +307,10 @@ def test_analysis_and_comparison_are_reports(finished, tmp_path):
         (("tune", "{data}", "--target", "y", "-o", "{data}"), "is a file, and -o takes a folder"),
         (("predict", "{data}", "{data}"), "is a file, and the results folder of a search"),
         (("ensemble", "{data}", "--target", "y", "--model", "svr,gp", "--members", "3"), "mlp"),
+        (
+            ("train", "{data}", "--target", "y", "--model", "svr,gp"),
+            "--model names 2: svr, gp. Name one, or fit them all with: ordinate surrogate ensemble",
+        ),
         (("predict", "absent", "{data}"), "no search was finished"),
         (("predict", "{root}", "{data}", "-o", "x.txt"), ".csv or .parquet"),
         (("predict", "{root}", "{data}", "--alpha", "2"), "between 0 and 1"),
@@ -375,6 +381,8 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
     for name in ("densities.csv", "new.csv"):
         text = "\n".join(["carbons,pressure,temperature,density", *lines])
         (tmp_path / name).write_text(text + "\n")
+    assert EXAMPLES.splitlines()[1].strip() == f'cp "$({FOUND} densities)" densities.csv'
+    assert path("densities").read_text().splitlines()[0].endswith(",density")
     examples = re.findall(r"^  ordinate (surrogate \w+ .*)$", EXAMPLES, re.MULTILINE)
     assert len(examples) == 10
     for line in examples:

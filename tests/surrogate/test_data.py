@@ -185,6 +185,14 @@ def test_an_unknown_target_names_the_nearest_column(tmp_path):
         read_table(written(tmp_path, lines(), "a,b,density"), "densty")
 
 
+def test_a_missing_column_is_not_said_to_be_one_that_is_asked_for_too(tmp_path):
+    path = written(tmp_path, ["1,2,3"], "EpsC,SigC,SigHH")
+    with pytest.raises(BadInput, match=r"no column 'SigH'\. Did you mean 'SigHH'\?$"):
+        read_features(path, ["EpsC", "SigC", "SigH"])
+    with pytest.raises(BadInput, match=r"no column 'EpsH'\. Its columns are: 'EpsC', "):
+        read_features(path, ["EpsC", "SigC", "EpsH", "SigHH"])
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -9,6 +9,7 @@ from ordinate.cli.surrogate_runs import ROOT, add_runs
 from ordinate.errors import BadInput
 
 EXAMPLES = f"""examples:
+  cp "$(python -m ordinate.examples densities)" densities.csv
   ordinate surrogate tune densities.csv --target density --unit kg/m³
   ordinate surrogate tune densities.csv --target density --model lightgbm,svr --trials 20 --jobs 2
   ordinate surrogate tune densities.csv --target density --shift pressure -o shifted

@@ -197,7 +197,12 @@ def run_train(options: argparse.Namespace) -> int:
     kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
     if kinds == ["auto"]:
         raise BadOption("train takes one kind of model, and auto is several: name one in --model.")
-    if len(kinds) != 1:
+    if len(kinds) > 1:
+        raise BadOption(
+            f"train takes one kind of model, and --model names {len(kinds)}: {', '.join(kinds)}. "
+            "Name one, or fit them all with: ordinate surrogate ensemble"
+        )
+    if not kinds:
         known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
         raise BadOption(f"Which kind of model? Name one with --model.{known}")
     _check_tuned(asked, kinds, found)

@@ -66,12 +66,14 @@ class _Reading:
 
     def __init__(self, connection: Connection, source: Source) -> None:
         self.connection, self.source = connection, source
+        self.asked: Sequence[str] = ()
         self.logical: set[str] = set()  # columns of true and false
         self.few: set[str] = set()  # columns of which fewer than half of the cells are numbers
 
     def all(self, names: Sequence[str] | None, label: str | None) -> Numeric:
         source = self.source
         wanted = list(names) if names is not None else [c for c in source.columns if c != label]
+        self.asked = wanted
         n = int(self._read(f"SELECT count(*) FROM {source.sql}")[0][0])
         if n * len(wanted) > MOST:
             raise BadInput(
@@ -174,7 +176,7 @@ class _Reading:
         return matrix
 
     def _text(self, name: str) -> str:
-        return f"nullif(CAST({column_of(self.source, name)} AS VARCHAR), '')"
+        return f"nullif(CAST({column_of(self.source, name, self.asked)} AS VARCHAR), '')"
 
     def _number(self, name: str) -> str:
         text = self._text(name)

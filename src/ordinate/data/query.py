@@ -1,6 +1,6 @@
 """From files and columns to SQL: the items with their labels, side by side or joined."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ordinate.data.engine import Connection
@@ -206,10 +206,14 @@ def column_named(role: str, named: str | None, source: Source, notes: list[str])
     return found[0]
 
 
-def column_of(source: Source, column: str) -> str:
-    """Return SQL for a column of a file, or say what the file has instead."""
+def column_of(source: Source, column: str, asked: Collection[str] = ()) -> str:
+    """Return SQL for a column of a file, or say what the file has instead.
+
+    What is asked for beside it is no other spelling of it.
+    """
     if column not in source.columns:
-        hint = suggest(column, list(source.columns)) or " " + listed(source)
+        free = [name for name in source.columns if name not in asked]
+        hint = suggest(column, free) or " " + listed(source)
         if any(column.lower() == other.lower() for other in source.columns):
             hint += " Upper and lower case count."
         raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")

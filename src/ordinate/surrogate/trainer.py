@@ -345,5 +345,7 @@ def usable(device: str) -> torch.device:
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError) as problem:
         reason = str(problem).splitlines()[0]
-        raise BadOption(f"The device {brief(device)} cannot be used: {reason}") from None
+        raise BadOption(
+            f"The device {brief(device)} cannot be used: {reason.rstrip('.')}. Pass --device cpu."
+        ) from None
     return found
