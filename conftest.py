@@ -1,10 +1,19 @@
 """What all tests share, those in modules and on pages included."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from ordinate.metrics.catalogue import CATALOGUE
+import ordinate
+from ordinate.metrics.catalogue import CATALOGUE, Metric
+
+PACKAGE = Path(ordinate.__file__).parent
+
+
+def _of_the_package(metric: Metric) -> bool:
+    """Ask where the code stands: an example in a docstring has the name of its module."""
+    return Path(metric.function.__code__.co_filename).is_relative_to(PACKAGE)
 
 
 @pytest.fixture(autouse=True)
@@ -13,5 +22,5 @@ def _forgotten() -> Iterator[None]:
     before = set(CATALOGUE)
     yield
     for key in set(CATALOGUE) - before:
-        if not CATALOGUE[key].function.__module__.startswith("ordinate."):
+        if not _of_the_package(CATALOGUE[key]):
             del CATALOGUE[key]
