@@ -3,7 +3,6 @@
 import csv
 import gzip
 import re
-import time
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +12,8 @@ import pytest
 
 from ordinate.data import lines
 from ordinate.data.campaign import Campaign, CampaignColumns, read_campaign
+from ordinate.data.engine import connect
+from ordinate.data.faults import checked_by
 from ordinate.data.irregular import Kind
 from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItems
 from ordinate.scale import Scale
@@ -181,15 +182,25 @@ def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
     gold = [f"T{k % 61}\te{k // 2}\t{CEFR[k % 6]}" for k in range(100_000)]
     write("gold.tsv", "\n".join(gold) + "\n")
     write("run.tsv", "\r\n".join(messy(100_000, 1)) + "\r\n")
-    start = time.perf_counter()
     campaign = lenient("gold.tsv", "run.tsv", test_case="topic")
-    assert time.perf_counter() - start < 5  # seconds; about half of one on a free machine
     wanted = expected("gold.tsv", ["run.tsv"])
     assert set(wanted.irregular["run.tsv"]) == set(Kind) - {Kind.ENCODING, Kind.QUOTES}
     check(campaign, wanted)
     assert campaign.panel.dropped == 100_000 - campaign.read["run"]["answered"] > 0
     with pytest.raises(BadInput, match=r"wrong number of columns \(\d+, first: run.tsv:\d+ 'T"):
         read_campaign("gold.tsv", ["run.tsv"], scale=SCALE)
+
+
+@pytest.mark.parametrize("by_test_case", [True, False])
+def test_lines_are_looked_up_in_gold_and_never_compared_in_pairs(by_test_case):
+    with connect() as connection:
+        connection.execute("CREATE TABLE known (place BIGINT, test_case VARCHAR, id VARCHAR)")
+        connection.execute("CREATE TABLE levels (value VARCHAR, level INTEGER)")
+        texts = "text VARCHAR, kind VARCHAR, test_case VARCHAR, id VARCHAR, value VARCHAR"
+        connection.execute(f"CREATE TABLE answers (line BIGINT, {texts})")
+        query = checked_by(len(CEFR), by_test_case=by_test_case)
+        ((_, plan),) = connection.execute(f"EXPLAIN {query}").fetchall()
+    assert re.findall(r"(\w+)[ _]join\b", plan.lower()) == ["hash", "hash"]
 
 
 @pytest.mark.parametrize("missing", ["drop", "worst"])

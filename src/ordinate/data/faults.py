@@ -43,7 +43,10 @@ def checked_by(size: int, *, by_test_case: bool) -> str:
 
 
 def _alone(size: int, *, by_test_case: bool) -> str:
-    """Return SQL for what each line is, whatever the others are."""
+    """Return SQL for what each line is, whatever the others are.
+
+    The join has nothing but equalities: older engines compare all pairs of lines for any other.
+    """
     same = " AND known.test_case = answers.test_case" if by_test_case else ""
     kind = _first_of(
         {
@@ -55,7 +58,7 @@ def _alone(size: int, *, by_test_case: bool) -> str:
     return (
         f"SELECT line, text, place, level, CASE WHEN kind IS NULL THEN {kind} ELSE kind END AS "
         "kind FROM answers LEFT JOIN levels USING (value) "
-        f"LEFT JOIN known ON kind IS NULL AND known.id = answers.id{same}"
+        f"LEFT JOIN known ON known.id = CASE WHEN kind IS NULL THEN answers.id END{same}"
     )
 
 
