@@ -1171,7 +1171,7 @@ def test_a_named_pipe_is_read_like_a_file():
         start_new_session=True,
     )
     try:
-        out, err = started.communicate(timeout=10)
+        out, err = started.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         os.killpg(started.pid, signal.SIGKILL)
         started.communicate()
@@ -1191,25 +1191,35 @@ def _wait_for_reader(path: str, started: subprocess.Popen) -> int:
     return pytest.fail("nobody reads from the pipe")
 
 
+@pytest.fixture
+def heard():
+    """Let children hear interrupts: a shell that starts tests in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("source", ["-", "pipe"])
 def test_an_interrupt_exits_with_130_and_leaves_nothing(here, source):
     os.mkfifo("pipe")
     command = [*COMMAND, "evaluate", source, "-o", "out.txt", "--items", "wrong.csv"]
-    started = subprocess.Popen(
+    with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    if source == "-":
-        started.stdin.write(b"gold,predicted\n" + b"A1,A1\n" * 100_000)  # more than a pipe holds
-        started.stdin.flush()
-        writer = None
-    else:
-        writer = _wait_for_reader("pipe", started)
-    started.send_signal(signal.SIGINT)
-    try:
-        out, err = started.communicate(timeout=PATIENCE)
-    finally:
-        if writer is not None:
-            os.close(writer)
+    ) as started:
+        try:
+            if source == "-":
+                lines = b"gold,predicted\n" + b"A1,A1\n" * 100_000  # more than a pipe holds
+                started.stdin.write(lines)
+                started.stdin.flush()
+                started.send_signal(signal.SIGINT)
+            else:
+                writer = _wait_for_reader("pipe", started)
+                started.send_signal(signal.SIGINT)
+                os.close(writer)  # a child that was just about to read would wait for ever
+            out, err = started.communicate(timeout=PATIENCE)
+        finally:
+            started.kill()  # one that hangs; nothing happens to one that has ended
     assert (started.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     assert names(here) == ["pipe"]
