@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.isotonic import IsotonicRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
@@ -561,6 +561,7 @@ def test_the_most_probable_level_is_predicted(method):
     assert (scaling.predict(p) == labels[after.argmax(axis=1)]).all()
     assert (scaling.predict_proba(p) == after).all()
     assert not hasattr(clone(scaling), "classes_")
+    assert is_classifier(scaling)
 
 
 @EVERY

@@ -109,6 +109,13 @@ class Recalibration(Estimator, ABC):
         """The labels of the scale, in its order: those of the columns of `predict_proba`."""
         return labels_of(self.scale_)
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags  # noqa: PLC0415 - only scikit-learn asks
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        return tags
+
     @abstractmethod
     def _learn(self, held: HeldOut) -> None:
         """Learn from held-out items."""
