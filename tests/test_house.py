@@ -3,6 +3,7 @@
 import importlib.util
 import pkgutil
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import get_args
 
@@ -16,6 +17,8 @@ from ordinate.inference.intervals import Method
 from ordinate.report import RENDERERS
 
 ROOT = Path(__file__).parent.parent
+FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")
+FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -39,10 +42,19 @@ def test_the_architecture_lists_every_module():
     assert sorted(listed) == sorted({"ordinate", *modules} - {m for m in modules if "__" in m})
 
 
+def _other_versions() -> list[str]:
+    """Return the libraries of fits whose versions are not those with which pages are made."""
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    return [x for x in FITTING if f"{x}=={version(x).partition('+')[0]}" not in pinned]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_shown_output_is_what_the_commands_print(page):
     text = page.read_text("utf-8")
-    assert _words(_build().with_outputs(text)) == _words(text)
+    made = _build().with_outputs(text)
+    if FITS.search(text) and (other := _other_versions()):
+        pytest.skip(f"other versions of {', '.join(other)} fit other models than the page shows")
+    assert _words(made) == _words(text)
 
 
 def test_the_readme_shows_a_report():
