@@ -45,6 +45,11 @@ def value(name, gold, rows, weights=None, scale=None):
     return float(metric(summary([metric], gold, rows, weights, scale)))
 
 
+def test_calibration_is_listed_last_whichever_family_is_imported_first():
+    families = list(dict.fromkeys(metric.family for metric in METRICS))
+    assert families == ["proper scores", "expected values", "calibration"]
+
+
 # --- over the items ------------------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import ordinate.metrics.proper  # noqa: F401 - the catalogue lists its metrics before these
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
 from ordinate.summary.reliability import FINE, Bins, Parts, Reliability
