@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, MissingExtra, MissingLabels, brief
+from ordinate.errors import BadOption, BadValues, MissingLabels, brief
 from ordinate.evaluate.evaluation import BETTER, SCHEMA, Wanted, chosen
 from ordinate.evaluate.value_grids import METHODS, amount, cell, flat, limits, number
 from ordinate.evaluate.values import IN_UNIT, SQUARED
 from ordinate.inference import Estimate, Intervals
-from ordinate.inference.distributions import NO_STUDENT, reach, student_tails
+from ordinate.inference.distributions import student_tails
 from ordinate.inference.groups import FEW, VERY_FEW
 from ordinate.inference.multiple import holm
 from ordinate.inference.result import finite, nowhere
-from ordinate.inference.values import BASIS, count_of, covered, estimate_values, gradient
+from ordinate.inference.values import BASIS, about, count_of, covered, estimate_values, gradient
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINES
 from ordinate.report import Document, Grid, html, render
@@ -36,6 +36,7 @@ MOST_SHOWN = 5  # rows named in an error
 EDGE = 0.01  # the share of items below, and above, the middle of a column
 DEFAULT_METRICS = ("rmse", "mae", "r2")
 NOT_ASKED = "no interval was asked for"
+ENDLESS = (-math.inf, math.inf)  # the bounds of a difference
 WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
 
 
@@ -302,12 +303,8 @@ class _Contest:
             if abs(gap) <= FLAT * size:  # the two are one and the same
                 return Estimate(0.0, 0.0, 0.0, self._method), 1.0
             return nowhere(gap, "it is the same for all items"), math.nan
-        try:
-            far, method = reach(self.how.level, self.units, self._method)
-        except MissingExtra:
-            return nowhere(gap, NO_STUDENT), math.nan
-        found = Estimate(gap, gap - far * error, gap + far * error, method)
-        return found, self._p(abs(gap) / error)
+        found = about(gap, error, ENDLESS, self.units, self.how.level, self._method)
+        return found, math.nan if found.method is None else self._p(abs(gap) / error)
 
     @property
     def _method(self) -> str:

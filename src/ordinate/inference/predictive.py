@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, MissingExtra
-from ordinate.inference.delta import limits
-from ordinate.inference.distributions import NO_STUDENT, reach
+from ordinate.errors import BadInput
 from ordinate.inference.result import Estimate, nowhere
 from ordinate.inference.small import mean_limits, wilson
+from ordinate.inference.values import about
 from ordinate.metrics import Metric, find
 from ordinate.metrics.predictive import (
     ALIKE,
@@ -75,7 +74,7 @@ def grouped_bounds_estimate(metric: Metric | str, groups: Bounds, level: float =
     error = math.sqrt(count / (count - 1) * float(pulls @ pulls)) / float(there.total.sum())
     if error <= ALIKE * abs(value) or value in asked.bounds:
         return nowhere(value, "it is the same in all groups")
-    return _about(asked, value, error, count, level)
+    return about(value, error, asked.bounds, count, level)
 
 
 def ensemble_estimate(metric: Metric | str, table: Ensemble, level: float = 0.95) -> Estimate:
@@ -109,12 +108,4 @@ def _by_delta(metric: Metric, table: ItemSums, level: float, infinite: str) -> E
         return nowhere(value, "there are too few items")
     if error == 0 or value in metric.bounds:
         return nowhere(value, "it is the same for all items")
-    return _about(metric, value, error, items_of(table), level)
-
-
-def _about(metric: Metric, value: float, error: float, units: float, level: float) -> Estimate:
-    try:
-        far, method = reach(level, units)
-    except MissingExtra:
-        return nowhere(value, NO_STUDENT)
-    return Estimate(value, *limits(value, error, metric.bounds, far), method)
+    return about(value, error, metric.bounds, items_of(table), level)

@@ -64,12 +64,23 @@ def _estimate(metric: Metric, table: Moments, groups: Moments | None, how: Inter
     if not math.isfinite(error) or error == 0.0:
         return nowhere(value, NO_ERROR if error == 0.0 else "there are too few groups")
     units = count_of(table) if groups is None else _filled(groups)
+    return about(value, error, metric.bounds, units, how.level, how.method)
+
+
+def about(
+    value: float,
+    error: float,
+    bounds: tuple[float, float],
+    units: float,
+    level: float,
+    method: str | None = None,
+) -> Estimate:
+    """Return a value with the limits that its standard error gives, or why there are none."""
     try:
-        far, method = reach(how.level, units, how.method)
+        far, method = reach(level, units, method)
     except MissingExtra:
         return nowhere(value, NO_STUDENT)
-    low, high = limits(value, error, metric.bounds, far)
-    return Estimate(value, low, high, method)
+    return Estimate(value, *limits(value, error, bounds, far), method)
 
 
 def _why_none(metric: Metric, table: Moments, value: float) -> str | None:
