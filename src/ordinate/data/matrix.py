@@ -19,6 +19,7 @@ from ordinate.data.sources import (
     Reader,
     Source,
     delimiter_of,
+    literal,
     open_sources,
     opened,
     quoted,
@@ -28,7 +29,6 @@ from ordinate.data.sources import (
 from ordinate.errors import BadInput, BadValues, brief
 
 Array = NDArray[Any]
-PARQUET = "read_parquet"
 BLOCK = 1024  # columns that are read at once: the engine holds them beside the matrix
 
 
@@ -76,10 +76,10 @@ def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -
 def _source(connection: Connection, reader: Reader, path: str) -> Source:
     """Return a file under its own names: the engine takes 'it' and 'It' for one, and renames."""
     source = reader.sources([path])[0]
-    if not source.sql.startswith(PARQUET):
+    if source.parquet is None:
         return source
-    schema = source.sql.replace(PARQUET, "parquet_schema", 1)
-    names = [row[0] for row in read(connection, f"SELECT name FROM {schema} OFFSET 1", source.name)]
+    schema = f"SELECT name FROM parquet_schema({literal(str(source.parquet))}) OFFSET 1"
+    names = [row[0] for row in read(connection, schema, source.name)]
     if len(names) != len(source.columns):  # nested columns, whose parts are listed too
         return source
     if twice := [name for name, times in Counter(names).items() if times > 1]:

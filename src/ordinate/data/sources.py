@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.data.engine import Connection, engine
@@ -35,6 +36,10 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 HEAD = 1 << 16  # bytes looked at before a file is read
 LINES = 5  # of a text file, by which its delimiter is recognised
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
+BUFFER = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
+PARALLEL, SEQUENTIAL = "parallel=true", "parallel=false"
+# A folder named column=value is no data: DuckDB would put its value in that column's place.
+PLAIN_FOLDERS = "hive_partitioning=false"
 UTF8 = {"utf-8", "utf-8-sig", "ascii"}
 T = TypeVar("T")
 
@@ -47,6 +52,7 @@ class Source:
     sql: str
     columns: dict[str, str]
     numbers: frozenset[str] = field(default_factory=frozenset)  # columns that may hold NaN
+    parquet: Path | None = None  # where it lies, if it is a Parquet file
 
 
 def quoted(name: str) -> str:
@@ -80,14 +86,18 @@ class Reader:
         self.made = 0
 
     def sources(self, paths: list[str]) -> list[Source]:
-        """Return the files of names, patterns, and '-' for standard input."""
+        """Return the files of names, patterns, and '-' for standard input, each described."""
+        return [self.source(name, path) for name, path in self.files(paths)]
+
+    def files(self, paths: list[str]) -> list[tuple[str, Path]]:
+        """Return the files of names, patterns, and '-' for standard input, each named once."""
         found = [pair for text in paths for pair in self.found(text)]
         seen: set[Path] = set()
         for name, path in found:
             if path.resolve() in seen:
                 raise BadInput(f"{name} is named twice: its items would count twice.")
             seen.add(path.resolve())
-        return [self._source(name, path) for name, path in found]
+        return found
 
     # --- finding -----------------------------------------------------------------------------
 
@@ -117,7 +127,8 @@ class Reader:
 
     # --- recognising -------------------------------------------------------------------------
 
-    def _source(self, name: str, given: Path) -> Source:
+    def source(self, name: str, given: Path) -> Source:
+        """Recognise and describe a file."""
         try:
             path = self.plain_file(given)
             with path.open("rb") as file:
@@ -182,14 +193,17 @@ class Reader:
     # --- describing --------------------------------------------------------------------------
 
     def _parquet(self, name: str, path: Path) -> Source:
-        sql = f"read_parquet({literal(str(path))})"
+        sql = f"read_parquet({literal(str(path))}, {PLAIN_FOLDERS})"
         rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
         numbers = frozenset(row[0] for row in rows if row[1] in {"FLOAT", "DOUBLE"})
-        return Source(name, sql, {row[0]: quoted(row[0]) for row in rows}, numbers)
+        return Source(name, sql, {row[0]: quoted(row[0]) for row in rows}, numbers, path)
 
     def _json(self, name: str, path: Path, packing: str) -> Source:
         """Take every value as text: a key may come late, and hold numbers and texts."""
-        sql = f"read_json_objects({literal(str(path))}, compression='{packing}', format='auto')"
+        sql = (
+            f"read_json_objects({literal(str(path))}, compression='{packing}', format='auto', "
+            f"{PLAIN_FOLDERS})"
+        )
         keys = (
             "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "
             f"(SELECT ks, i, unnest(ks) AS k FROM (SELECT json_keys(json) AS ks, "
@@ -213,7 +227,8 @@ class Reader:
             f"read_csv({literal(str(path))}, auto_detect=false, header=true, nullstr='', "
             f"delim={literal(columns.delimiter)}, quote='\"', escape='\"', "
             f"compression='{packing}', max_line_size={LONGEST_LINE}, "
-            f"buffer_size={2 * LONGEST_LINE}, columns={{{types}}})"
+            f"buffer_size={BUFFER}, {_reading(path, packing)}, {PLAIN_FOLDERS}, "
+            f"columns={{{types}}})"
         )
         return Source(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
 
@@ -244,6 +259,31 @@ def _header(name: str, path: Path, packing: str, delimiter: str | None) -> _Head
     if not any(names):
         raise BadInput(f"{name} has no header line.")
     return _Header(names, delimiter)
+
+
+def _reading(path: Path, packing: str) -> str:
+    """Return how DuckDB reads a text file: in parallel, unless that could drop its last row.
+
+    Readers in parallel lose a last row that is longer than a buffer, and say nothing; one reader
+    alone refuses it. A packed file does not tell how its last row looks.
+    """
+    if packing == "uncompressed" and (path.stat().st_size <= BUFFER or _ends_in_short_row(path)):
+        return PARALLEL
+    return SEQUENTIAL
+
+
+def _ends_in_short_row(path: Path) -> bool:
+    """Tell whether a row begins within the last bytes of a file.
+
+    A line break ends a row if the quotes after it are even in number: the file ends outside them.
+    """
+    with path.open("rb") as file:
+        file.seek(-LONGEST_LINE, io.SEEK_END)
+        tail = np.frombuffer(file.read().rstrip(b"\r\n"), np.uint8)
+    breaks = np.flatnonzero((tail == ord("\n")) | (tail == ord("\r")))
+    quotes = np.flatnonzero(tail == ord('"'))
+    after = len(quotes) - np.searchsorted(quotes, breaks)
+    return bool((after % 2 == 0).any())
 
 
 def _text(raw: IO[bytes]) -> io.TextIOWrapper:
@@ -310,19 +350,22 @@ def _nearby(text: str) -> str:
 
 def read(connection: Connection, query: str, name: str) -> list[Any]:
     """Return the rows of a query on a file."""
-    return _run(lambda: connection.execute(query).fetchall(), name)
+    return _run(lambda sql: connection.execute(sql).fetchall(), query, name)
 
 
 def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run(lambda: connection.execute(query).fetchnumpy(), name)
+    return _run(lambda sql: connection.execute(sql).fetchnumpy(), query, name)
 
 
-def _run(query: Callable[[], T], name: str) -> T:
+def _run(execute: Callable[[str], T], query: str, name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:
-        return query()
+        return execute(query)
     except engine().Error as problem:
+        # Readers in parallel refuse some texts with line breaks in quotes, which one alone takes.
+        if PARALLEL in query:
+            return _run(execute, query.replace(PARALLEL, SEQUENTIAL), name)
         message = str(problem).replace(str(Path(name).absolute()), name)
         raise BadInput(f"{name} cannot be read: {_reason(message)}") from None
 
@@ -334,6 +377,13 @@ def _reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
     if "state machine" in message:
         return "a quote is not closed, or its line ends are mixed."
+    if "Maximum line size" in message:
+        line = re.search(r"Line: (\d+)", message)
+        where = f"the row in line {line[1]}" if line else "a row"
+        return (
+            f"{where} has more than {LONGEST_LINE:,} bytes. Close its quotes if one is open, or "
+            "leave long texts out."
+        )
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     kept = [lines[0].split(": ", 1)[-1]]
     for line in lines[1:3]:
