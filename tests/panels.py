@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from naive import NAIVE
 from ordinate.scale import Scale
 from ordinate.scale.encode import factorise
-from ordinate.summary import Panel
+from ordinate.summary import Paired, Panel
 from strategies import scale_of
 
 Array = NDArray[Any]
@@ -29,6 +29,23 @@ def labels(levels: Answers) -> list["str | None"]:
 def by_label(systems: Mapping[str, Answers]) -> dict[str, list["str | None"]]:
     """Columns of labels by system."""
     return {name: labels(answers) for name, answers in systems.items()}
+
+
+def paired_of(scale: Scale, cells: Array) -> Paired:
+    """The pairs of counts [K, K + 1, K + 1] of gold and two answers; the last answer is none."""
+    at = np.nonzero(cells)
+    return Paired(scale, *at, cells[at], cells[at])
+
+
+def dense(pairs: Paired) -> tuple[Array, Array]:
+    """Items and weights [..., K, K + 1, K + 1] of pairs, groups first where there are any."""
+    size = len(pairs.scale)
+    groups = () if pairs.groups is None else (pairs.group_count,)
+    found = np.zeros((2, *groups, size, size + 1, size + 1))
+    at = (pairs.gold, pairs.one, pairs.other)
+    at = at if pairs.groups is None else (pairs.groups, *at)
+    found[:, *at] = [pairs.items, pairs.weights]
+    return found[0], found[1]
 
 
 def panel_of(

@@ -24,8 +24,7 @@ from ordinate.inference.paired import (
     stuart_maxwell,
 )
 from ordinate.metrics import find
-from ordinate.summary import Paired
-from panels import gap, panel_of, sampled
+from panels import dense, gap, paired_of, panel_of, sampled
 from strategies import scale_of
 
 UNANSWERED = ("cem_ord", "mae", "accuracy", "macro_mae", "bias")  # take items without an answer
@@ -211,7 +210,7 @@ def test_whole_weights_are_repetitions(name):
 def test_the_permutation_of_right_and_wrong_is_mcnemar_however_many_items(wins, losses, more):
     cells = np.zeros((2, 3, 3))
     cells[0, 0, 1], cells[0, 1, 0], cells[1, 1, 0], cells[1, 1, 1] = wins, losses, more, 9
-    found = permutation(find("accuracy"), Paired(scale_of(2), cells, cells))
+    found = permutation(find("accuracy"), paired_of(scale_of(2), cells))
     expected = stats.binomtest(wins + more, wins + losses + more, 0.5).pvalue
     assert found.draws is None
     assert found.p == pytest.approx(expected, rel=1e-9, abs=1e-300)
@@ -381,13 +380,13 @@ def paired_tables(draw, largest=40):
     cells = draw(st.lists(sparse, min_size=math.prod(shape), max_size=math.prod(shape)))
     array = np.array(cells, float).reshape(shape)
     positions = draw(st.sampled_from([None, [0.0, 0.5, 2.0, 3.25][:size]]))
-    return Paired(scale_of(size, positions), array, array)
+    return paired_of(scale_of(size, positions), array)
 
 
 def spelled(pairs):
     """Each item as gold, first answer, second answer; None is no answer."""
     size = len(pairs.scale)
-    for (g, a, b), n in np.ndenumerate(pairs.weights):
+    for (g, a, b), n in np.ndenumerate(dense(pairs)[1]):
         item = g, a if a < size else None, b if b < size else None
         yield from itertools.repeat(item, int(n))
 
@@ -447,7 +446,7 @@ def test_steps_that_differ_by_rounding_only_are_ties(unit):
 def test_a_million_items_are_no_problem_for_the_tests_of_signs(wins, losses):
     cells = np.zeros((2, 3, 3))
     cells[0, 0, 1], cells[0, 1, 0] = wins, losses
-    pairs = Paired(scale_of(2), cells, cells)
+    pairs = paired_of(scale_of(2), cells)
     n = wins + losses
     expected = min(1.0, 2 * stats.binom.cdf(min(wins, losses), n, 0.5)) if wins != losses else 1.0
     for test in (mcnemar, sign):

@@ -18,7 +18,8 @@ from ordinate.inference.delta import influence, variance
 from ordinate.inference.draws import Draws, redrawing, replicate
 from ordinate.metrics import all_metrics, find
 from ordinate.scale.encode import CHUNK, factorise
-from ordinate.summary import Confusion, Paired, Panel
+from ordinate.summary import Confusion, Panel
+from panels import paired_of
 from strategies import METRICS, scale_of
 
 N, SIZE, COUNT = 800, 4, 4000
@@ -476,7 +477,7 @@ def test_pairs_beyond_exact_numbers_are_no_counts():
     cells = np.zeros((2, 3, 3))
     for weight, whole in ((2.0**53 - 1, True), (2.0**53, False), (1e17, False)):
         cells[0, 1, 0] = weight
-        pairs = Paired(scale_of(2), cells, cells.copy())
+        pairs = paired_of(scale_of(2), cells)
         assert pairs.first.whole is whole
         assert pairs.whole is whole
 

@@ -23,6 +23,7 @@ from ordinate.errors import (
 from ordinate.scale import Scale
 from ordinate.scale.encode import factorise
 from ordinate.summary import Confusion, Panel
+from panels import dense
 
 LABELS = ["low", "mid", "high"]
 SCALE = Scale(LABELS)
@@ -174,8 +175,8 @@ def test_a_pair_is_how_often_each_two_answers_meet(rows, pair):
     place = {**{label: k for k, label in enumerate(LABELS)}, None: 3}
     for g, a, b, w in zip(gold, systems[first], systems[second], weights, strict=True):
         expected[:, place[g], place[a], place[b]] += [w > 0, w]
-    assert np.array_equal(both.items, expected[0])
-    assert np.array_equal(both.weights, expected[1])
+    assert np.array_equal(dense(both), expected)
+    assert (both.items > 0).all()
     assert np.array_equal(both.first.weights, panel.table(first).weights)
     assert np.array_equal(both.second.weights, panel.table(second).weights)
     assert np.array_equal(both.answers, expected[1].sum(axis=0)[:3, :3])
@@ -187,9 +188,8 @@ def test_pairs_within_groups_add_up_to_the_pair(rows):
     panel = Panel.of(SCALE, gold, systems, weights, factorise(groups), "worst")
     inside = panel.paired("one", "three", grouped=True)
     whole = panel.paired("one", "three")
-    assert inside.weights.shape == (len(panel.group_values), 3, 4, 4)
-    assert np.array_equal(inside.pooled.weights, whole.weights)
-    assert np.array_equal(inside.pooled.items, whole.items)
+    assert dense(inside)[0].shape == (len(panel.group_values), 3, 4, 4)
+    assert np.array_equal(dense(inside.pooled), dense(whole))
     for k in range(len(panel.group_values)):
         assert np.array_equal(inside.first.weights[k], panel.by_group("one").weights[k])
 
@@ -198,7 +198,7 @@ def test_pairs_can_be_added():
     gold, answers = ["low", "mid", "high"], {"a": ["low", "low", "mid"], "b": ["mid"] * 3}
     panel = Panel.of(SCALE, gold, answers)
     pair = panel.paired("a", "b")
-    assert np.array_equal((pair + pair).weights, (panel + panel).paired("a", "b").weights)
+    assert np.array_equal(dense(pair + pair), dense((panel + panel).paired("a", "b")))
     other = Panel.of("low,high", ["low"], {"a": ["low"], "b": ["low"]}).paired("a", "b")
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = pair + other

@@ -1,7 +1,7 @@
 """What a system must beat: constants, chance, and the range that gold leaves attainable."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,8 @@ from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
-BLOCK = 1 << 18  # cells of tables evaluated at once
+BLOCK = 1 << 18  # cells of tables that are kept for all metrics
+LARGE = 1 << 21  # cells of tables that are evaluated at once
 MOST_LEVELS = 50  # up to which the attainable range is worth its K^4 cells
 
 
@@ -60,11 +61,19 @@ class Yardstick:
 
     def __init__(self, table: Confusion) -> None:
         self.table, self.scale = table, table.scale
-        size = len(self.scale)
-        self.constants = table.with_cells(table.gold[None, :, None] * np.eye(size)[:, None, :])
         silent = table.unanswered_share.sum() * table.gold
         self.chance = table.with_cells(table.by_chance * table.total, silent)
         self.majority = int(table.gold.argmax())
+
+    def constants(self) -> Iterator[Confusion]:
+        """Everything predicted as one level: a table for each, in blocks of levels."""
+        size = len(self.scale)
+        block = max(1, LARGE // size**2)
+        for first in range(0, size, block):
+            levels = np.arange(first, min(first + block, size))
+            cells = np.zeros((len(levels), size, size))
+            cells[np.arange(len(levels)), :, levels] = self.table.gold
+            yield self.table.with_cells(cells)
 
     @cached_property
     def one_row_moved(self) -> list[Confusion]:
@@ -96,7 +105,7 @@ class Yardstick:
 
     def _constants(self, metric: Metric) -> tuple[Point, Point]:
         try:
-            values = metric(self.constants)
+            values = np.concatenate([metric(tables) for tables in self.constants()])
         except NotApplicable as reason:
             return Point(math.nan, str(reason)), Point(math.nan, str(reason))
         levels = self.scale.labels

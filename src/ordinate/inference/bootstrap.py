@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.inference.delta import blocks_of_cells
 from ordinate.metrics import Metric
 from ordinate.summary import Confusion
 
@@ -47,8 +48,7 @@ def acceleration(metric: Metric, source: Confusion) -> float:
 
     All items of a cell leave the same table behind, so each filled cell is tried once.
     """
-    rest, counts = (_without_group if source.shape else _without_item)(source)
-    values = metric.of_expected(rest, source.pooled if source.shape else source)
+    values, counts = (_without_groups if source.shape else _without_items)(metric, source)
     pull = (counts * values).sum() / counts.sum() - values
     spread = (counts * pull**2).sum()
     if not spread > 0.0:
@@ -56,13 +56,20 @@ def acceleration(metric: Metric, source: Confusion) -> float:
     return float((counts * pull**3).sum() / (6.0 * spread**1.5))
 
 
-def _without_item(table: Confusion) -> tuple[Confusion, Array]:
+def _without_items(metric: Metric, table: Confusion) -> tuple[Array, Array]:
     cells = table.weights.reshape(-1)
-    filled = np.flatnonzero(cells)
-    rest = cells - np.eye(cells.size)[filled]
-    return table.with_cells(rest.reshape(-1, *table.weights.shape)), cells[filled]
+    blocks = blocks_of_cells(table)
+    values = [metric.of_expected(_without_one(table, block), table) for block in blocks]
+    return np.concatenate(values), cells[np.concatenate(blocks)]
 
 
-def _without_group(batch: Confusion) -> tuple[Confusion, Array]:
-    rest = batch.pooled.weights - batch.weights
-    return batch.with_cells(rest), np.ones(len(rest))
+def _without_one(table: Confusion, cells: Array) -> Confusion:
+    """Return a table for each of the cells, which lacks one of its items."""
+    rest = np.tile(table.weights.reshape(-1), (len(cells), 1))
+    rest[np.arange(len(cells)), cells] -= 1.0
+    return table.with_cells(rest.reshape(-1, *table.weights.shape))
+
+
+def _without_groups(metric: Metric, batch: Confusion) -> tuple[Array, Array]:
+    rest = batch.with_cells(batch.pooled.weights - batch.weights)
+    return metric.of_expected(rest, batch.pooled), np.ones(len(batch.weights))

@@ -21,26 +21,25 @@ def influence(metric: Metric, table: Confusion) -> Array:
     It is 0 for empty cells: no item has their influence.
     """
     cells = table.weights.reshape(-1)
-    filled = np.flatnonzero(cells)
-    steps = np.minimum(OF_CELL * cells[filled] / table.total, OF_TABLE)
     found = np.zeros(cells.shape)
-    found[filled] = [
-        slope
-        for part, step in _blocks(filled, steps, cells.size)
-        for slope in _slopes(metric, table, part, step)
-    ]
+    for part in blocks_of_cells(table):
+        steps = np.minimum(OF_CELL * cells[part] / table.total, OF_TABLE)
+        found[part] = _slopes(metric, table, part, steps)
     return found.reshape(table.weights.shape)
 
 
-def _blocks(filled: Array, steps: Array, size: int) -> list[tuple[Array, Array]]:
-    count = max(1, -(-len(filled) * size // BLOCK))
-    return list(zip(np.array_split(filled, count), np.array_split(steps, count), strict=True))
+def blocks_of_cells(table: Confusion) -> list[Array]:
+    """Return the filled cells in blocks, so that a table for each of a block fits into memory."""
+    filled = np.flatnonzero(table.weights)
+    count = max(1, -(-len(filled) * table.weights.size // BLOCK))
+    return np.array_split(filled, count)
 
 
 def _slopes(metric: Metric, table: Confusion, cells: Array, steps: Array) -> Array:
     """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
-    towards = np.eye(table.weights.size)[cells] * table.total - table.weights.reshape(-1)
-    moved = towards * steps[:, None]
+    one_cell = np.zeros((len(cells), table.weights.size))
+    one_cell[np.arange(len(cells)), cells] = table.total
+    moved = (one_cell - table.weights.reshape(-1)) * steps[:, None]
     both = table.weights.reshape(-1) + np.stack([moved, -moved])
     tables = table.with_cells(both.reshape(2, len(cells), *table.weights.shape))
     up, down = metric.of_expected(tables, table)

@@ -51,13 +51,14 @@ class Test:
 def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
     """Test whether two systems are exchangeable, given gold: swap their answers to the items.
 
-    A batch of tables is one table for each group, and whole groups are swapped. All swaps are
-    tried where they are few; otherwise random ones, until enough were as extreme as the data.
+    Where there are groups, whole groups are swapped. All swaps are tried where they are few;
+    otherwise random ones, until enough were as extreme as the data.
     """
     if not pairs.whole:
         raise NotApplicable("the weights are no counts of items that could be swapped")
-    swaps: _Swaps = _OfGroups(pairs) if pairs.weights.ndim > 3 else _OfItems(pairs)
-    whole = pairs.pooled if pairs.weights.ndim > 3 else pairs
+    grouped = pairs.groups is not None
+    swaps: _Swaps = _OfGroups(pairs) if grouped else _OfItems(pairs)
+    whole = pairs.pooled if grouped else pairs
     seen = abs(_difference(metric, whole.first, whole.second, whole.first))
     if math.isnan(seen):
         return Test(math.nan, note=metric.undefined_when or "the metric is undefined here")
@@ -97,12 +98,21 @@ class _OfItems(_Swaps):
 
     def __init__(self, pairs: Paired) -> None:
         self.pairs = pairs
-        counts = pairs.weights
-        apart = np.triu(counts + np.swapaxes(counts, -1, -2), 1)  # gold, answer, another answer
-        self.gold, self.one, self.other = np.nonzero(apart)
-        self.counts = apart[self.gold, self.one, self.other].astype(np.int64)
+        size = len(pairs.scale)
+        self.shape, self.size = (size, size + 1), size * (size + 1)
+        same = pairs.one == pairs.other
+        agreed = self._cells(pairs.gold, pairs.one)[same]
+        self.agreed = np.bincount(agreed, pairs.weights[same], minlength=self.size)
+        low, high = np.minimum(pairs.one, pairs.other), np.maximum(pairs.one, pairs.other)
+        apart = (self._cells(pairs.gold, low) * (size + 1) + high)[~same]
+        keys, place = np.unique(apart, return_inverse=True)  # gold, answer, another answer
+        self.counts = np.bincount(place, pairs.weights[~same]).astype(np.int64)
+        self.one = keys // (size + 1)  # the cell of gold and one answer
+        self.other = self._cells(self.one // (size + 1), keys % (size + 1))
         self.states = float(np.prod(self.counts + 1.0))
-        self.size = pairs.first.weights.size
+
+    def _cells(self, gold: Array, answers: Array) -> Array:
+        return gold * self.shape[1] + answers
 
     def all(self) -> tuple[Array, Array]:
         ways = np.zeros((1, 0), np.int64)
@@ -118,19 +128,23 @@ class _OfItems(_Swaps):
 
     def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
         """`ways` [B, pairs] are how many of the items the first system answers with `one`."""
-        agreed = np.zeros_like(self.pairs.first.weights)
-        levels, answers = np.indices(agreed.shape)
-        agreed[:] = self.pairs.weights[levels, answers, answers]
-        shape, width = agreed.shape, agreed.shape[-1]
-        ends = [np.zeros((len(self.counts), agreed.size)) for _ in range(2)]
-        rows = np.arange(len(self.counts))
-        for end, answer in zip(ends, (self.one, self.other), strict=True):
-            end[rows, self.gold * width + answer] = 1.0
         kept, moved = ways.astype(float), (self.counts - ways).astype(float)
-        first = agreed.reshape(-1) + kept @ ends[0] + moved @ ends[1]
-        second = agreed.reshape(-1) + moved @ ends[0] + kept @ ends[1]
-        one, other = (self.pairs.confusion(t.reshape(-1, *shape)) for t in (first, second))
+        first = self.agreed + _placed(kept, self.one, self.size)
+        first += _placed(moved, self.other, self.size)
+        second = self.agreed + _placed(moved, self.one, self.size)
+        second += _placed(kept, self.other, self.size)
+        one, other = (self.pairs.confusion(t.reshape(-1, *self.shape)) for t in (first, second))
         return one, other
+
+
+def _placed(amounts: Array, cells: Array, size: int) -> Array:
+    """Return tables [B, size] with the sum of the amounts [B, pairs] that belong into each cell."""
+    tables = np.zeros((len(amounts), size))
+    if len(cells):
+        order = np.argsort(cells, kind="stable")
+        filled, starts = np.unique(cells[order], return_index=True)
+        tables[:, filled] = np.add.reduceat(amounts[:, order], starts, axis=1)
+    return tables
 
 
 def _fair(n: int) -> Array:
@@ -209,10 +223,8 @@ def _sampled(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test:
 
 def mcnemar(pairs: Paired) -> Test:
     """Test whether two systems are right equally often, by the items that only one has right."""
-    size = len(pairs.scale)
-    right = np.eye(size, size + 1, dtype=bool)
-    first = pairs.weights[(right[:, :, None] & ~right[:, None, :])].sum()
-    second = pairs.weights[(~right[:, :, None] & right[:, None, :])].sum()
+    one, other = pairs.one == pairs.gold, pairs.other == pairs.gold
+    first, second = pairs.weights[one & ~other].sum(), pairs.weights[other & ~one].sum()
     return _sign(pairs, float(first), float(second))
 
 
@@ -220,7 +232,7 @@ def sign(pairs: Paired) -> Test:
     """Test whether one system is nearer to gold more often; no answer is the farthest."""
     silent = 2.0 * pairs.scale.gaps.max()
     far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), silent)])
-    gain = far[:, None, :] - far[:, :, None]  # how much nearer the first one is
+    gain = far[pairs.gold, pairs.other] - far[pairs.gold, pairs.one]  # how much nearer is the first
     clear = np.abs(gain) > 1e-9 * silent  # positions may be no exact numbers
     nearer = pairs.weights[clear & (gain > 0)].sum()
     farther = pairs.weights[clear & (gain < 0)].sum()

@@ -20,6 +20,8 @@ from ordinate.metrics.arithmetic import (
 from ordinate.metrics.catalogue import metric
 from ordinate.summary import Confusion
 
+BLOCK = 1 << 21  # numbers that say which of three levels lie between: 300 levels have 27 million
+
 
 @metric(
     family="agreement",
@@ -228,12 +230,21 @@ def krippendorff_alpha(
     elif level == "interval":
         distance = np.broadcast_to(table.scale.gaps**2, table.counts.shape)
     else:  # the values between two levels, with half of those at each end
-        between = table.scale.positions[:, None, None], table.scale.positions[:, None]
-        inside = _between(*between, table.scale.positions)
-        distance = np.einsum("...k,ijk", values, inside) ** 2 * apart
+        distance = _values_between(values) ** 2 * apart
     observed = 2.0 * (table.counts * distance).sum(axis=CELLS)
     expected = np.einsum("...i,...ij,...j", values, distance, values)
     return 1.0 - ratio((2.0 * table.total - 1.0) * observed, expected)
+
+
+def _values_between(values: Array) -> Array:
+    """Return the values [..., i, j] of levels strictly between two, with half of those two."""
+    levels = np.arange(values.shape[-1])
+    block = max(1, BLOCK // levels.size**2)
+    parts = [
+        np.einsum("...k,ijk", values, _between(low[:, None, None], levels[:, None], levels))
+        for low in np.split(levels, range(block, levels.size, block))
+    ]
+    return np.concatenate(parts, axis=-2)
 
 
 def _between(low: Array, high: Array, middle: Array) -> Array:

@@ -1,7 +1,7 @@
 """Closeness: the Closeness Evaluation Measure, at ordinal, nominal and interval scale.
 
-Two levels are close if few gold items lie between them. `closer[j, i, x]` says how much an item
-of level x counts as closer to the gold level j than the predicted level i; half of the ties do.
+Two levels are close if few gold items lie between them. `closer[j, i, x]` says how many halves of
+an item of level x count as closer to the gold level j than the predicted level i: 2, or 1 of a tie.
 """
 
 from functools import lru_cache
@@ -14,21 +14,28 @@ from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
 
+BLOCK = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
+
 
 @lru_cache(maxsize=16)
 def _closer_by_order(size: int) -> Array:
     levels = np.arange(size)
     gold, predicted, item = levels[:, None, None], levels[:, None], levels
     low, high = np.minimum(gold, predicted), np.maximum(gold, predicted)
-    between = ((low <= item) & (item <= high)).astype(float)
-    return np.where(item == predicted, 0.5, between)
+    between = ((low <= item) & (item <= high)).view(np.uint8)
+    return between + (between & (item != predicted))
 
 
 def _closer_by_distance(distance: Array, tolerance: float) -> Array:
-    """Strictly closer counts 1, equally close 1/2."""
-    item, predicted = distance[:, None, :], distance[:, :, None]
+    """Strictly closer counts whole, equally close by half."""
+    return np.stack([_closer_to(gold, tolerance) for gold in distance])
+
+
+def _closer_to(item: Array, tolerance: float) -> Array:
+    """Return halves [i, x] by the distances of all levels from one gold level."""
+    predicted = item[:, None]
     equal = np.abs(item - predicted) <= tolerance * np.maximum(item, predicted)
-    return np.where(equal, 0.5, (item < predicted).astype(float))
+    return np.where(equal, 1, 2 * (item < predicted)).astype(np.uint8)
 
 
 @lru_cache(maxsize=16)
@@ -38,18 +45,22 @@ def _closer_by_interval(scale: Scale) -> Array:
 
 @lru_cache(maxsize=16)
 def _closer_by_name(size: int, ties: str) -> Array:
-    same = np.eye(size)
+    same = np.eye(size, dtype=np.uint8)
     if ties == "half":
         return _closer_by_distance(1.0 - same, tolerance=0.0)
     match = same[:, None, :] * same[:, :, None]  # only items of the same level
-    return np.where(same[:, :, None] > 0, match, 1.0)
+    return 2 * np.where(same[:, :, None] > 0, match, np.uint8(1))
 
 
 def _probability(table: Confusion, closer: Array) -> Array:
     """Return P(x is closer to gold j than predicted i) over gold items x, as [..., j, i]."""
     size = len(table.scale)
-    flat = table.gold_share @ closer.reshape(-1, size).T
-    return np.minimum(flat.reshape(*table.shape, size, size), 1.0)
+    block = max(1, BLOCK // size**2)  # gold levels
+    parts = [
+        table.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
+        for gold in range(0, size, block)
+    ]
+    return np.minimum(np.concatenate(parts, axis=-1).reshape(*table.shape, size, size), 1.0)
 
 
 def _score(table: Confusion, proximity: Array) -> Value:

@@ -1,5 +1,6 @@
 """Distance: how far off, in steps of the scale."""
 
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -16,7 +17,6 @@ from ordinate.metrics.arithmetic import (
     ratio,
 )
 from ordinate.metrics.catalogue import metric
-from ordinate.scale import Scale
 from ordinate.summary import Confusion
 
 
@@ -194,12 +194,17 @@ def rennie_srebro(
     Thresholds lie midway between levels, and a right prediction has margin 1. With the hinge,
     a distance of d levels costs d(d+1) over all thresholds and 2d over the two nearest to gold.
     """
-    return mean_cost(table, _threshold_cost(table.scale, kind, penalty))
+    return mean_cost(table, _threshold_cost(len(table.scale), kind, penalty))
 
 
-def _threshold_cost(scale: Scale, kind: str, penalty: str) -> Array:
-    levels = np.arange(len(scale))
-    gold, predicted, threshold = levels[:, None, None], levels[:, None], levels[:-1]
+@lru_cache(maxsize=16)
+def _threshold_cost(size: int, kind: str, penalty: str) -> Array:
+    return np.stack([_penalties(gold, size, kind, penalty) for gold in range(size)])
+
+
+def _penalties(gold: int, size: int, kind: str, penalty: str) -> Array:
+    """Return the penalties of all thresholds together, for each prediction of a gold level."""
+    predicted, threshold = np.arange(size)[:, None], np.arange(size - 1)
     above = np.where(gold > threshold, 1, -1)
     margin = above * (2 * predicted - 2 * threshold - 1)
     loss = {

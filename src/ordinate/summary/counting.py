@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadWeights
+from ordinate.errors import BadInput, BadWeights
 from ordinate.scale.encode import CHUNK, Codes
 
 MOST_BINS = 1 << 16  # what the cache holds
 BATCH = 16 * CHUNK  # items given to one histogram
 HEAVIEST = 1e150  # whose square is still a number
+MOST_CELLS = 1 << 27  # of a batch of tables: a gigabyte for each of its sums
 Counts = NDArray[np.int64]
 
 
@@ -34,6 +35,16 @@ class Sums(NamedTuple):
     def counted(self) -> bool:
         """Whether every weight is a whole number, and so a count of items."""
         return self.fractions is None or not self.fractions.any()
+
+
+def check_size(groups: int, levels: int) -> None:
+    """Refuse a batch of tables, one for each group, that does not fit into memory."""
+    if groups * levels * (levels + 1) > MOST_CELLS:
+        raise BadInput(
+            f"{groups:,} groups on a scale of {levels} levels are too many for a table of each: "
+            f"at most {MOST_CELLS // (levels * (levels + 1)):,} groups. Take a coarser scale or "
+            "larger groups."
+        )
 
 
 def count(rows: Codes, columns: Codes) -> Counts:

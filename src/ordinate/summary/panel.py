@@ -12,7 +12,7 @@ from ordinate.errors import BadOption, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.scale.encode import Groups
 from ordinate.summary.confusion import MOST_ITEMS, Confusion
-from ordinate.summary.counting import Sums, checked
+from ordinate.summary.counting import Sums, check_size, checked
 from ordinate.summary.paired import Paired
 from ordinate.summary.tabulate import (
     DROP,
@@ -206,30 +206,34 @@ class Panel:
     def table(self, system: str) -> Confusion:
         """Return the confusion of one system."""
         size = len(self.scale)
-        cells = self.rows[:, 0] * (size + 1) + self._answers(system)
+        cells = self._gold * (size + 1) + self._answers(system)
         return self._confusion(cells, (size, size + 1))
 
     def by_group(self, system: str) -> Confusion:
         """Return the confusion of one system within each group: a batch."""
         size, groups = len(self.scale), self._groups
-        cells = (groups * size + self.rows[:, 0]) * (size + 1) + self._answers(system)
+        check_size(len(self.group_values), size)
+        cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
         return self._confusion(cells, (len(self.group_values), size, size + 1))
 
     def paired(self, first: str, second: str, *, grouped: bool = False) -> Paired:
         """Return gold x first x second; with `grouped`, within each group."""
-        size = len(self.scale)
-        cells = (self.rows[:, 0] * (size + 1) + self._answers(first)) * (size + 1)
-        cells = cells + self._answers(second)
-        shape: tuple[int, ...] = (size, size + 1, size + 1)
-        if grouped:
-            cells = cells + self._groups * (size * (size + 1) ** 2)
-            shape = (len(self.group_values), *shape)
-        items, weights = (_tally(cells, part, shape) for part in (self.items, self.weights))
-        return Paired(self.scale, items, weights, self.counted)
+        return Paired.gathered(
+            self.scale,
+            (self._gold, self._answers(first), self._answers(second)),
+            (self.items, self.weights),
+            self._groups if grouped else None,
+            len(self.group_values) if grouped else 0,
+            counted=self.counted,
+        )
 
     def _confusion(self, cells: Array, shape: tuple[int, ...]) -> Confusion:
         sums = self._sums.map(lambda part: _tally(cells, part, shape))
         return Confusion(self.scale, *sums[:3], counted=self.counted)
+
+    @property
+    def _gold(self) -> Array:
+        return self.rows[:, 0].astype(np.int64)  # cells of many levels are no small numbers
 
     def _answers(self, system: str) -> Array:
         return self.rows[:, 1 + self.systems.index(system)].astype(np.int64)

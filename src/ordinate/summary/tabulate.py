@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.scale import Scale
 from ordinate.scale.encode import CHUNK, MAPPED, OFF, Codes, Groups, Strange, encode, off_scale
-from ordinate.summary.counting import Sums, Within, count, count_weighted
+from ordinate.summary.counting import Sums, Within, check_size, count, count_weighted
 
 Missing = Literal["error", "drop", "worst"]
 Weights = NDArray[np.float64] | None
@@ -37,6 +37,7 @@ def count_columns(
     same_length(len(rows), len(columns), "gold labels", "predictions")
     if groups is not None:
         same_length(len(rows), len(groups.codes), "labels", "groups")
+        check_size(len(groups.values), len(scale))
     if not len(rows):
         raise NoItems("There are no items to evaluate: the columns are empty.")
     weighing = checked_weights(weights, len(rows))
