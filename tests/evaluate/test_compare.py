@@ -368,9 +368,9 @@ def crowd(count, seed=1, n=60):
 
 
 def test_one_system_is_no_comparison_and_neither_are_more_than_500():
-    with pytest.raises(BadOption, match="two systems or more, and there is 1"):
+    with pytest.raises(BadOption, match="2 to 500 systems, not 1"):
         compared(GOLD, {"s0": SYSTEMS["s0"]})
-    with pytest.raises(BadOption, match="there is 0"):
+    with pytest.raises(BadOption, match="2 to 500 systems, not 0"):
         compared(GOLD, {})
     with pytest.raises(BadOption, match="2 to 500 systems, not 501"):
         compared([0, 1], {f"s{k}": [0, 1] for k in range(501)})

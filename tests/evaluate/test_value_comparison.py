@@ -387,7 +387,7 @@ def test_names_and_units_cannot_drive_anything(form):
         ([1.0, math.nan], {"a": [1, 2], "b": [1, 2]}, {}, BadValues, "target of row 2 is nan"),
         ([1.0, 2.0], {"a": [1, 2], "b": ["x", "y"]}, {}, BadValues, "'b' must be numbers"),
         ([1.0, 2.0], {"a": [1, 2], "b": [1]}, {}, UnequalLengths, "predictions of 'b'"),
-        ([1.0, 2.0], {"a": [1, 2]}, {}, BadOption, "two models or more"),
+        ([1.0, 2.0], {"a": [1, 2]}, {}, BadOption, "2 to 500 models, not 1"),
         ([1.0, 2.0], [[1, 2], [1, 2]], {}, BadOption, "models by name"),
         ([1.0, 2.0], {1: [1, 2], "1": [1, 2]}, {}, BadOption, "the same name"),
         ([], {"a": [], "b": []}, {}, NoItems, "no items"),

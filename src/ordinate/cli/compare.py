@@ -83,7 +83,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    reported(options, [*options.files, options.map], lambda: _compared(options))
+    reported(options, lambda: _compared(options))
     return 0
 
 
@@ -92,11 +92,12 @@ def _compared(options: argparse.Namespace) -> "Comparison":
 
     from ordinate.cli.progress import ticking
     from ordinate.evaluate import Origin, chosen
+    from ordinate.evaluate.boards import check_count
     from ordinate.evaluate.compare import Comparison
 
     metrics, how = chosen(options.metrics), _how(options)
     wanted = _pairs(options.pairs)
-    found = counted(options)
+    found = counted(options, check_count)
     pairs = [_pair(text, found.panel.systems) for text in wanted]
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     with ticking("comparing") as tick:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from ordinate.metrics import Metric
 
 
+class Input(str):
+    """A path that a command reads, and so never writes: the type of every flag that names one."""
+
+    __slots__ = ()
+
+
 class Help(argparse.RawDescriptionHelpFormatter):
     """Help whose sentences are wrapped, and whose examples stand as they are."""
 
@@ -51,6 +57,7 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
     add(
         "--map",
         metavar="FILE",
+        type=Input,
         help="labels to rename before the scale sees them: a JSON object, "
         "or CSV with the header from,to",
     )
@@ -84,6 +91,7 @@ def add_systems(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
+        type=Input,
         help="CSV, TSV, JSONL or Parquet, also gzipped: one file whose columns are systems, or a "
         "file of gold levels and then one for each run",
     )
@@ -128,6 +136,7 @@ def add_own(parser: argparse.ArgumentParser) -> None:
         "--load",
         metavar="FILE.py",
         action="append",
+        type=Input,
         default=[],
         help="a Python file of your own that declares further metrics with @ordinate.metric(…); "
         "it is run; may be repeated",
@@ -151,14 +160,22 @@ def load(paths: Iterable[str]) -> None:
             raise BadOption(f"{path} cannot be loaded: {what}") from problem
 
 
-def reported(
-    options: argparse.Namespace, inputs: Iterable[str | None], result: Callable[[], Any]
-) -> None:
+def inputs_of(options: argparse.Namespace) -> list[str]:
+    """Return every path that the options name as something to read."""
+    values = [x for value in vars(options).values() for x in _several(value)]
+    return [value for value in values if isinstance(value, Input)]
+
+
+def _several(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def reported(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
     from ordinate.cli.output import keep_apart, replacing
     from ordinate.report import render
 
-    keep_apart(inputs, [options.output])
+    keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as report:
         text = render(result(), options.format or _format_of(options.output))
         if report is None:
@@ -174,8 +191,10 @@ def _format_of(output: str | None) -> str:
     return "text" if output is None else BY_SUFFIX.get(Path(output).suffix.lower(), "text")
 
 
-def counted(options: argparse.Namespace) -> "CountedSystems":
-    """Read the systems that the options of `add_systems` name."""
+def counted(
+    options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None
+) -> "CountedSystems":
+    """Read the systems that the options of `add_systems` name, if their number is admitted."""
     from ordinate.cli.progress import watch
     from ordinate.data import read_map
     from ordinate.data.systems import SystemColumns, count_systems
@@ -193,7 +212,7 @@ def counted(options: argparse.Namespace) -> "CountedSystems":
         renamed=read_map(options.map) if options.map else {},
     )
     scale = Scale.of(options.scale) if options.scale is not None else None
-    return count_systems(options.files, columns, scale, options.missing, watch=watch)
+    return count_systems(options.files, columns, scale, options.missing, watch=watch, admit=admit)
 
 
 def delimiter(text: str | None) -> str | None:

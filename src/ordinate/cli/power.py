@@ -52,13 +52,13 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Plan, and write the report."""
-    reported(options, [*options.files, options.map], lambda: _planned(options))
+    reported(options, lambda: _planned(options))
     return 0
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
     from ordinate.evaluate import Origin
-    from ordinate.evaluate.power import Plan, Planning
+    from ordinate.evaluate.power import Plan, Planning, check_count
     from ordinate.metrics import find
 
     metric = find(options.metric)
@@ -70,7 +70,7 @@ def _planned(options: argparse.Namespace) -> "Plan":
         options.draws,
         options.seed,
     )
-    found = counted(options)
+    found = counted(options, check_count)
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     return Plan.from_panel(found.panel, metric, asked, origin=origin)
 

@@ -1,5 +1,6 @@
 """Files of many systems on the same items: columns of one file, or one file for each run."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -37,19 +38,25 @@ def count_systems(
     missing: Missing = "error",
     *,
     watch: Watch = lambda _: nullcontext(),
+    admit: Callable[[int], None] = lambda _: None,
 ) -> CountedSystems:
     """Count what systems answered to the same items.
 
     The systems are columns of one file (or of several files with the same columns); or the first
-    file has the gold levels, and each further one is the run of a system, joined by an id.
+    file has the gold levels, and each further one is the run of a system, joined by an id. `admit`
+    may refuse a number of systems before anything is read.
     """
     with (
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
         watch(connection),
     ):
-        sources = reader.sources(paths)
+        files = reader.files(paths)
+        runs = len(files) - 1
+        if columns.systems or runs:
+            admit(len(columns.systems) or runs)
+        sources = [reader.source(name, path) for name, path in files]
         way: Way = (Wide if columns.systems else Runs)(connection, sources, columns)
         panel = way.panel(scale, missing)
-    files = tuple(source.name for source in sources)
-    return CountedSystems(panel, way.gold, files, way.joined, tuple(way.notes))
+    names = tuple(source.name for source in sources)
+    return CountedSystems(panel, way.gold, names, way.joined, tuple(way.notes))

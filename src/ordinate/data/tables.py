@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.scale import Scale
 from ordinate.summary import Confusion
-from ordinate.summary.counting import Sums
+from ordinate.summary.counting import Sums, check_size
 from ordinate.summary.tabulate import Missing, MissingRows
 
 Array = NDArray[Any]
@@ -47,6 +47,7 @@ class Coded:
         """Return a table for each pair of subgroup and group that occurs."""
         groups = int(self.group.max(initial=0)) + 1
         pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
+        check_size(len(pairs), len(self.scale))
         sums = _counted(self, slot, self.predicted, len(pairs))
         batch = Confusion.settled(self.scale, sums, rows, missing)
         return Tables(batch, pairs // groups, pairs % groups)

@@ -150,11 +150,16 @@ class Board:
         }
 
 
+def check_count(systems: int) -> None:
+    """Refuse too few systems, and more than whose differences can be compared."""
+    if not 2 <= systems <= MOST:
+        raise BadOption(f"Comparing takes 2 to {MOST} systems, not {systems}.")
+
+
 def settled(panel: Panel, how: Comparing) -> Comparing:
     """Return the options with everything that was left open, checked against the systems."""
     count = len(panel.systems)
-    if not 2 <= count <= MOST:
-        raise BadOption(f"Comparing takes 2 to {MOST} systems, not {count}.")
+    check_count(count)
     pairs = list(how.pairs)
     if not pairs and count == 2:
         pairs = [(panel.systems[0], panel.systems[1])]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ordinate.errors import BadOption, MissingExtra, NotApplicable
 from ordinate.evaluate.baselines import json_label
-from ordinate.evaluate.boards import Board, Boards, Comparing, Correction, settled
+from ordinate.evaluate.boards import Board, Boards, Comparing, Correction, check_count, settled
 from ordinate.evaluate.evaluation import SCHEMA, Declared, Origin, Wanted, chosen, preset_note
 from ordinate.inference.draws import Tick
 from ordinate.inference.paired import Test, bowker, mcnemar, permutation, sign, stuart_maxwell
@@ -152,8 +152,7 @@ def compare(
     """
     if not isinstance(systems, Mapping):
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    if len(systems) < 2:
-        raise BadOption(f"Comparing takes two systems or more, and there is {len(systems)}.")
+    check_count(len(systems))
     named = [tuple(map(str, pair)) for pair in pairs]
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
@@ -196,7 +195,7 @@ def _classical(pairs: Paired) -> dict[str, Test]:
         "bowker": lambda: bowker(pairs.answers),
         "stuart_maxwell": lambda: stuart_maxwell(pairs.answers),
     }
-    if pairs.weights.ndim > 3:
+    if pairs.groups is not None:
         note = "it takes items as independent, and they come in groups"
         return {name: Test(math.nan, note=note) for name in ways}
     if not pairs.whole:

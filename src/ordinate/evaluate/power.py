@@ -89,7 +89,7 @@ class Plan:
     ) -> "Plan":
         """Plan from one or two systems of a panel that is already counted."""
         asked, wanted = asked or Planning(), find(metric)
-        _one_or_two(len(panel.systems))
+        check_count(len(panel.systems))
         if asked.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
         values = {system: _value(wanted, panel, system) for system in panel.systems}
@@ -181,7 +181,7 @@ def power(
     """
     if not isinstance(systems, Mapping):
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    _one_or_two(len(systems))
+    check_count(len(systems))
     declared = resolve(scale, gold, *systems.values())
     grouped = None if groups is None else factorise(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
@@ -199,7 +199,8 @@ def needed_items(spread: float | None, asked: Planning) -> int | None:
     return max(1, math.ceil((reach * spread / asked.difference) ** 2))
 
 
-def _one_or_two(systems: int) -> None:
+def check_count(systems: int) -> None:
+    """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
         raise BadOption(f"A plan takes one system or two, not {systems}.")
 

@@ -31,6 +31,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 FLAT = 1e-12  # relative to the values: a difference, or an error, this small is rounding
 BESIDE = 3  # metrics in one grid
+MOST_MODELS = 500
 MOST_PAIRS = 30  # in one grid; JSON has all
 MOST_SHOWN = 5  # rows named in an error
 EDGE = 0.01  # the share of items below, and above, the middle of a column
@@ -179,8 +180,8 @@ def compare_values(
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
-    if len(models) < 2:
-        raise BadOption(f"Comparing takes two models or more, and there is {len(models)}.")
+    if not 2 <= len(models) <= MOST_MODELS:
+        raise BadOption(f"Comparing takes 2 to {MOST_MODELS} models, not {len(models)}.")
     named = {str(name): column for name, column in models.items()}
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")

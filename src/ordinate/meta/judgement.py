@@ -37,6 +37,7 @@ REFERENCE_METRICS = ("accuracy", "kendall_tau_a", "mutual_information")
 COMPARED = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
 JUDGED = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED)))
 FEWEST_SYSTEMS = 3
+MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
 CONSTANT = "one of the two metrics is the same for all systems that both are defined for"
 
 
@@ -76,6 +77,7 @@ def judge(
         count = len(panel.systems)
         raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {count}.")
     whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES
+    _check_pairs(len(panel.systems), cases if whole else len(panel.group_values))
     parted = split(panel, cases, seed) if whole else panel
     tables = [parted.by_group(system) for system in parted.systems]
     ideal = np.stack([_reference(metric, tables) for metric in against])
@@ -93,6 +95,16 @@ def judge(
         origin=origin or Origin(),
         irregular=tuple(irregular),
     )
+
+
+def _check_pairs(systems: int, cases: int) -> None:
+    """Refuse more pairs of systems than fit into memory, in all test cases at once."""
+    if systems**2 * cases > MOST_PAIRS:
+        most = math.isqrt(MOST_PAIRS // cases)
+        raise BadOption(
+            f"{systems:,} systems have too many pairs to look at in {cases:,} test cases: at most "
+            f"{most:,} systems. Leave some out, or take fewer test cases."
+        )
 
 
 def _distinct(metrics: Wanted) -> list[Metric]:

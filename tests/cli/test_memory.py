@@ -1,0 +1,160 @@
+"""What large inputs need: memory that does not explode, and refusals before the work."""
+
+import csv
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from command import run
+from ordinate.errors import BadInput
+from ordinate.scale.encode import factorise
+from ordinate.summary import Confusion, Panel
+from ordinate.summary.counting import MOST_CELLS
+
+COMMAND = (sys.executable, "-m", "ordinate.cli")
+CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
+GIGABYTE, MEGABYTE = 1 << 30, 1 << 10  # in bytes, and in the kilobytes of getrusage
+
+
+def table(path, header, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def run_within(limit, *arguments):
+    """Run a command in a process of so much address space."""
+
+    def confine():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=confine,
+    )
+
+
+def peak(*arguments):
+    """Run a command, and return the megabytes that it needed at most."""
+    with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL) as child:
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0
+    return usage.ru_maxrss / MEGABYTE
+
+
+# --- systems -------------------------------------------------------------------------------------
+
+
+def systems(folder, count, rows=20):
+    """A file of so many systems, and the flags that name them."""
+    chance = random.Random(count)  # noqa: S311 - of a test
+    names = [f"s{k}" for k in range(count)]
+    cells = [[chance.choice(CEFR) for _ in range(count + 1)] for _ in range(rows)]
+    path = table(folder / "all.csv", ["gold", *names], cells)
+    return ("compare", path, "--gold", "gold", "--systems", ",".join(names))
+
+
+@pytest.mark.parametrize("more", [("--metrics", "mae", "--draws", "200")])
+def test_500_systems_are_compared_in_4_gb(tmp_path, more):
+    ran = run_within(4 * GIGABYTE, *systems(tmp_path, 500), *more, "--format", "json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert len(json.loads(ran.stdout)["systems"]) == 500
+
+
+@pytest.mark.slow
+def test_500_systems_are_compared_in_4_gb_by_all_default_metrics(tmp_path):
+    test_500_systems_are_compared_in_4_gb(tmp_path, ())
+
+
+@pytest.mark.parametrize("count", [501, 5_000])
+def test_more_systems_are_refused_before_they_are_read(tmp_path, count):
+    asked = systems(tmp_path, count, rows=1)
+    asked[1].write_bytes(b"\xff\xfe\x00 nothing that could be read")
+    ran = run(*asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"Comparing takes 2 to 500 systems, not {count}." in ran.err
+
+
+def test_more_runs_are_refused_before_they_are_read(tmp_path):
+    for k in range(502):
+        (tmp_path / f"r{k}.csv").write_bytes(b"\xff\xfe\x00 nothing that could be read")
+    ran = run("compare", tmp_path / "r0.csv", tmp_path / "r[1-9]*.csv", "--id", "id")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Comparing takes 2 to 500 systems, not 501." in ran.err
+
+
+def test_a_plan_for_three_systems_is_refused_before_they_are_read(tmp_path):
+    (tmp_path / "all.csv").write_bytes(b"\xff\xfe\x00 nothing that could be read")
+    ran = run("power", tmp_path / "all.csv", "--gold", "gold", "--systems", "a,b,c")
+    assert (ran.code, ran.out) == (2, "")
+    assert "A plan takes one system or two, not 3." in ran.err
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+def levels(folder, items):
+    """A file of items on 300 levels."""
+    chance = random.Random(items)  # noqa: S311 - of a test
+    gold = [chance.randint(1, 300) for _ in range(items)]
+    off = [chance.randint(-20, 20) for _ in range(items)]
+    rows = [(g, min(300, max(1, g + d))) for g, d in zip(gold, off, strict=True)]
+    return table(folder / "levels.csv", ["gold", "predicted"], rows), ("--scale", "1..300")
+
+
+def test_300_levels_are_evaluated_in_500_mb(tmp_path):
+    path, scale = levels(tmp_path, 12)
+    assert peak("evaluate", path, *scale, "--draws", "100") < 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metrics", [(), ("--metrics", "all", "--draws", "100")])
+def test_300_levels_and_2000_items_are_evaluated_in_500_mb(tmp_path, metrics):
+    path, scale = levels(tmp_path, 2_000 if not metrics else 100)
+    assert peak("evaluate", path, *scale, *metrics) < 500
+
+
+def test_two_systems_of_300_levels_in_groups_are_compared_in_1_gb(tmp_path):
+    chance = random.Random(3)  # noqa: S311 - of a test
+    rows = [[*(chance.randint(1, 300) for _ in range(3)), f"w{k % 4}"] for k in range(8)]
+    path = table(tmp_path / "two.csv", ["gold", "a", "b", "writer"], rows)
+    two = ("compare", path, "--gold", "gold", "--systems", "a,b", "--scale", "1..300")
+    quick = ("--metrics", "mae", "--draws", "100")
+    assert peak(*two, *quick) < 1_000
+    assert peak(*two, *quick, "--groups", "writer") < 1_000
+
+
+@pytest.mark.parametrize("size", [180, 182, 220, 300])
+def test_a_comparison_on_many_levels_has_the_value_of_each_system_alone(size):
+    """Cells of more than 181 levels have numbers that 16 bits do not hold."""
+    chance = random.Random(size)  # noqa: S311 - of a test
+    gold, one, other = ([chance.randint(1, size) for _ in range(50)] for _ in range(3))
+    panel = Panel.of(f"1..{size}", gold, {"one": one, "other": other})
+    assert panel.table("one") == Confusion.of(f"1..{size}", gold, one)
+    assert (
+        panel.paired("one", "other").second.weights.tolist()
+        == panel.table("other").weights.tolist()
+    )
+
+
+def test_groups_whose_tables_do_not_fit_into_memory_are_refused():
+    count = MOST_CELLS // (300 * 301) + 1
+    gold = [1] * count
+    groups = factorise([f"g{k}" for k in range(count)])
+    scale = Confusion.of("1..300", [1], [1]).scale
+    with pytest.raises(BadInput, match="1,487 groups on a scale of 300 levels are too many"):
+        Confusion.by_group(scale, gold, gold, groups)
+    panel = Panel.of("1..300", gold, {"a": gold, "b": gold}, groups=groups)
+    with pytest.raises(BadInput, match="at most 1,486 groups"):
+        panel.by_group("a")
+    with pytest.raises(BadInput, match="at most 1,486 groups"):
+        _ = panel.paired("a", "b", grouped=True).first
