@@ -4,8 +4,10 @@ import math
 
 import pytest
 
+from command import run
 from ordinate.cli.config import command, merged, read, written
 from ordinate.cli.main import parser
+from ordinate.cli.surrogate_runs import RUN as SURROGATE
 from ordinate.cli.tune import REPORT, RUN
 from ordinate.errors import BadInput, BadOption
 
@@ -99,4 +101,22 @@ def test_a_command_can_be_given_again():
 
 def test_the_file_can_set_every_flag_of_the_command():
     options = vars(parser().parse_args(["tune"]))
-    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "resumes", "config"}
+    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "resumes", "config", "load"}
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_configuration_file_runs_no_python(tmp_path, config, more):
+    code = tmp_path / "own.py"
+    code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    path = config(f'experiment = "{tmp_path}"\nload = ["{code}"]')
+    ran = run("tune", "--config", path, *more)
+    assert (ran.code, ran.out) == (2, "")
+    assert "load runs Python code, which no file may ask for. Say --load FILE.py" in ran.err
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("kinds", [RUN | REPORT, SURROGATE])
+def test_no_command_takes_code_from_a_configuration_file(config, kinds):
+    assert "load" not in kinds
+    with pytest.raises(BadOption, match="runs Python code"):
+        read(config("load = ['own.py']"), kinds)

@@ -1,11 +1,13 @@
 """Outputs of commands: whole on the disk before they get their name, and swept away by nobody."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from command import run
+from experiments import lay_out
 from ordinate.cli.output import replacing
 from ordinate.errors import BadOutput
 from ordinate.examples import path
@@ -66,3 +68,111 @@ def test_a_report_is_written_as_its_file_ends_unless_a_format_is_named(tmp_path,
     again = ("-o", tmp_path / name, "--force", "--format", "markdown")
     assert run(*asked, *again).code == 0
     assert (tmp_path / name).read_text(encoding="utf-8").startswith("# 240 items")
+
+
+# --- what is read is never written ---------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """An experiment with a saved model, and a search for a surrogate."""
+    root = tmp_path_factory.mktemp("finished")
+    study = lay_out(root / "study", n=36, sets=("strong",))
+    tune = ("--models", "logistic", "--stage2-trials", "1", "--folds", "2")
+    assert run("tune", "-e", study, *tune).code == 0
+    shutil.copy(path("densities"), root / "densities.csv")
+    train = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
+    assert run("surrogate", "train", root / "densities.csv", *train, "-o", root / "found").code == 0
+    return root
+
+
+@pytest.fixture
+def here(finished, tmp_path, monkeypatch):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(path("cefr"), "cefr.csv")
+    Path("own.py").write_text("# nothing is declared here\n")
+    return tmp_path
+
+
+KEPT = "is for what Ordinate keeps there"
+READ = "is read, so it cannot be written"
+
+
+def contents(folder):
+    return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "why"),
+    [
+        ("evaluate cefr.csv --load own.py", "own.py", READ),
+        ("compare cefr.csv --gold gold --systems predicted,gold --load own.py", "own.py", READ),
+        ("properties mae --load own.py", "own.py", READ),
+        ("check -e study", "study/ml-training-data/train.csv", KEPT),
+        ("check -e study", "study/features/strong/train/features.csv", KEPT),
+        ("check -e study", "study/ml-test-data/report.csv", KEPT),
+        ("check -e study", "study/.lock", KEPT),
+        ("rank -e study --by mae", "study/ml-test-data/test.csv", KEPT),
+        ("rank -e study --by mae", "study/models/report.json", KEPT),
+        ("evaluate -e study", "study/ml-training-data/train.csv", KEPT),
+        ("evaluate cefr.csv", "study/ml-test-data/test.csv", KEPT),
+        ("evaluate cefr.csv --items study/ml-test-data/test.csv", "out.txt", KEPT),
+        ("tune -e study --dry-run", "study/results/report.json", KEPT),
+        ("features list -e study", "study/ml-training-data/train.csv", KEPT),
+        (
+            "predict -e study --data study/ml-test-data/test.csv",
+            "study/ml-test-data/test.csv",
+            READ,
+        ),
+        ("predict -e study --data cefr.csv", "study/ml-training-data/train.csv", KEPT),
+        ("surrogate analyze found", "found/results.json", KEPT),
+        ("surrogate analyze found", "found/runs/report.json", KEPT),
+        ("surrogate compare found", "found/test_predictions.json", KEPT),
+        ("surrogate predict found densities.csv", "densities.csv", READ),
+        ("check -e study --features-base-dir study/features", "study/features/x.txt", "is read"),
+    ],
+)
+def test_force_does_not_overwrite_what_is_read_or_kept(here, command, output, why):
+    before = contents(here)
+    ran = run(*command.split(), "-o", output, "--force")
+    assert (ran.code, ran.out) == (2, "")
+    assert why in ran.err
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("check -e study", "study/report.json"),
+        ("check -e study", "study/reports/check.md"),
+        ("surrogate analyze found", "found/analysis.md"),
+        ("evaluate cefr.csv", "results.json"),
+    ],
+)
+@pytest.mark.usefixtures("here")
+def test_reports_may_lie_in_an_experiment_and_be_written_again(command, output):
+    Path(output).parent.mkdir(exist_ok=True)
+    assert run(*command.split(), "-o", output).code == 0
+    first = Path(output).read_bytes()
+    assert run(*command.split(), "-o", output, "--force").code == 0
+    assert Path(output).read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    ("data", "output", "why"),
+    [
+        ("densities.csv", "study", "is an experiment with texts"),
+        ("densities.csv", "study/models/mine", KEPT),
+        ("found/runs/densities.csv", "found", "lies where the results would be written"),
+    ],
+)
+def test_a_search_is_not_written_over_an_experiment_or_its_own_data(here, data, output, why):
+    if data != "densities.csv":
+        shutil.copy("densities.csv", data)
+    before = contents(here)
+    asked = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
+    ran = run("surrogate", "train", data, *asked, "-o", output)
+    assert (ran.code, ran.out) == (2, "")
+    assert why in ran.err
+    assert contents(here) == before

@@ -55,5 +55,5 @@ def run(options: argparse.Namespace) -> int:
         found.append(check(opened(options), options.scale))
         return found[0]
 
-    reported(options, [], result)
+    reported(options, result)
     return 2 if found[0].errors else 0

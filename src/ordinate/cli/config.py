@@ -10,6 +10,7 @@ from typing import Any
 from ordinate.errors import BadInput, BadOption, brief, suggest
 
 Kinds = Mapping[str, type]
+CODE = "load"  # the flag that runs code, which comes from the command line only
 WORDS = {
     bool: "true or false",
     int: "a whole number",
@@ -34,6 +35,11 @@ def read(path: str, kinds: Kinds) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in _parsed(path).items():
         name = key.replace("-", "_")
+        if name == CODE:
+            raise BadOption(
+                f"{path}: {CODE} runs Python code, which no file may ask for. Say --{CODE} FILE.py "
+                "on the command line."
+            )
         if name not in kinds:
             known = [flag(one) for one in kinds]
             raise BadOption(

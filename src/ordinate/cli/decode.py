@@ -4,7 +4,17 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import FORMATS, Help, add_draws, add_own, add_text, delimiter, names
+from ordinate.cli.options import (
+    FORMATS,
+    Help,
+    Input,
+    add_draws,
+    add_own,
+    add_text,
+    delimiter,
+    inputs_of,
+    names,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -39,7 +49,7 @@ def add_to(commands: Any) -> None:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV, TSV, JSONL or Parquet, also gzipped")
+    add("file", metavar="FILE", type=Input, help="CSV, TSV, JSONL or Parquet, also gzipped")
     add(
         "--probabilities",
         metavar="COLS",
@@ -49,7 +59,12 @@ def add_to(commands: Any) -> None:
     )
     add("--metric", required=True, help="name or expression of the metric to decode for")
     add("--gold", metavar="COL", help="column of the gold levels")
-    add("--fit", metavar="FILE", help="file to fit on (default: the rows of FILE with gold)")
+    add(
+        "--fit",
+        metavar="FILE",
+        type=Input,
+        help="file to fit on (default: the rows of FILE with gold)",
+    )
     add("--scale", help="a preset (cefr, …), integers (1..6), or labels from lowest to highest")
     add(
         "--class-weights",
@@ -73,7 +88,7 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.cli.output import keep_apart, replacing
     from ordinate.report import flat, render
 
-    keep_apart([options.file, options.fit], [options.output])
+    keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as out:
         result, ids = _decoded(options)
         levels = flat.render(_levels(result, ids, options.id))

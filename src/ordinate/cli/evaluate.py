@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ordinate.cli.experiment_report import add_models, evaluate_models, refuse_models
 from ordinate.cli.options import (
     Help,
+    Input,
     add_draws,
     add_labels,
     add_output,
     add_own,
     delimiter,
+    inputs_of,
     metric_value,
     names,
     reported,
@@ -75,12 +77,18 @@ def add_to(commands: Any) -> None:
         "files",
         nargs="*",
         metavar="FILE",
+        type=Input,
         help="CSV, TSV, JSONL or Parquet, also gzipped; "
         "several files, patterns, or - for standard input",
     )
     add("--gold", metavar="COL", help="column of the gold levels")
     add("--predicted", metavar="COL", help="column of the predicted levels")
-    add("--gold-file", metavar="FILE", help="file of the gold levels, if it is another one")
+    add(
+        "--gold-file",
+        metavar="FILE",
+        type=Input,
+        help="file of the gold levels, if it is another one",
+    )
     add("--id", metavar="COL", help="column by which gold and predictions are joined")
     add("--row-order", action="store_true", help="match gold and predictions by their row order")
     add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
@@ -156,8 +164,7 @@ def run(options: argparse.Namespace) -> int:
     if options.task == "labels":
         refuse_values(options)
     limits = [_limit(options, text) for text in options.fail_under]
-    inputs = (*options.files, options.gold_file, options.map, options.shifted)
-    keep_apart(inputs, (options.output, options.items))
+    keep_apart(inputs_of(options), (options.output, options.items))
     judged = [metric for metric, _ in limits]
     if any(_of_probabilities(metric) for metric in judged) and options.probabilities is None:
         raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
@@ -171,7 +178,7 @@ def run(options: argparse.Namespace) -> int:
         return found[0]
 
     with replacing(options.items, force=options.force) as items:
-        reported(options, inputs, result)
+        reported(options, result)
     return _judge(found[0], limits)
 
 

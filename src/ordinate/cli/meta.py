@@ -3,7 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import Help, add_output, add_own, add_text, counted, delimiter, reported
+from ordinate.cli.options import (
+    Help,
+    Input,
+    add_output,
+    add_own,
+    add_text,
+    counted,
+    delimiter,
+    reported,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -98,6 +107,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="RUN",
+        type=Input,
         help="the runs, one file for each system (files, patterns or folders); with --systems, "
         "one file whose columns are systems",
     )
@@ -107,7 +117,12 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     add("--id", metavar="COL", help="column of the items in gold and runs")
     add("--value", metavar="COL", help="column of the levels in gold and runs")
     add("--scale", help="a preset, integers (1..6), or labels from lowest to highest")
-    add("--map", metavar="FILE", help="labels to rename: a JSON object, or CSV with from,to")
+    add(
+        "--map",
+        metavar="FILE",
+        type=Input,
+        help="labels to rename: a JSON object, or CSV with from,to",
+    )
     add(
         "--lenient",
         action="store_true",
@@ -123,8 +138,9 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Judge, and write the report."""
-    gold = options.gold if options.systems is None else None
-    reported(options, [*options.files, options.map, gold], lambda: _judged(options))
+    if options.systems is None and options.gold is not None:
+        options.gold = Input(options.gold)  # a file, and no column
+    reported(options, lambda: _judged(options))
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ordinate.errors import BadOption, BadOutput, brief
 from ordinate.runs import files
+from ordinate.runs.stores import refuse_store
 
 
 @contextmanager
@@ -23,17 +24,21 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
         yield temporary
 
 
-def keep_apart(inputs: Iterable[str | None], outputs: Iterable[str | None]) -> None:
-    """Refuse an output that is an input, or another output: one of them would be lost."""
-    given = [text for text in inputs if text]
-    matched = [match for text in given for match in _matches(text)]
-    read = {Path(text).resolve() for text in (*given, *matched)}
+def keep_apart(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
+    """Refuse an output that is an input, lies in one, or is another output: it would be lost."""
+    matched = [match for text in inputs for match in (text, *_matches(text))]
+    read = {Path(text).resolve() for text in matched}
     written = [Path(text).resolve() for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
         if path in read:
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
+        if folder := next((one for one in path.parents if one in read), None):
+            raise BadOption(
+                f"{path.name} lies in {brief(str(folder))}, which is read, so it cannot be written "
+                "there. Name another folder."
+            )
 
 
 def _matches(pattern: str) -> list[str]:
@@ -53,6 +58,7 @@ def _target(wanted: str, *, force: bool) -> Path:
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
         raise BadOutput(f"{brief(wanted)} cannot be written: {reason}.") from None
+    refuse_store(path)
     if there and not path.is_file():
         raise BadOutput(f"{wanted} is a folder or no plain file. Name a file.")
     if there and not force:

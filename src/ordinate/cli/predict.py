@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.experiment import add_experiment, opened
-from ordinate.cli.options import FORMATS, Help
+from ordinate.cli.options import FORMATS, Help, Input, inputs_of
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ def add_to(commands: Any) -> None:
     )
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
-        "--data", metavar="FILE", help="file of texts, or a data file of the experiment"
+        "--data", metavar="FILE", type=Input, help="file of texts, or a data file of the experiment"
     )
     either.add_argument(
         "--features",
         metavar="DIR",
+        type=Input,
         help="folder of features for one data set, of the model's own set",
     )
     add(
@@ -125,7 +126,7 @@ def _write(
     from ordinate.report import flat, render
     from ordinate.tune.apply.predicting import Predicting, predicted
 
-    keep_apart([options.data], [options.output])
+    keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as out:
         sought = _sought(options, experiment, model, stems)
         found = predicted(model, sought, options.output)

@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         raise BadOption("--most-items takes a whole number of at least 1, together with --search.")
     if options.explain and options.metrics:
         raise BadOption("--explain takes one metric and one property, and no further metrics.")
-    reported(options, [], lambda: _found(options))
+    reported(options, lambda: _found(options))
     return 0
 
 

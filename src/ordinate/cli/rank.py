@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.experiment import add_experiment, opened
-from ordinate.cli.options import Help, add_draws, add_output, add_own, reported
+from ordinate.cli.options import Help, Input, add_draws, add_output, add_own, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def add_to(commands: Any) -> None:
         "--external",
         metavar="FILE",
         action="append",
+        type=Input,
         default=[],
         help="file of predictions by id, or a pattern; may be repeated",
     )
@@ -83,7 +84,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Rank, and write the report."""
-    reported(options, options.external, lambda: _ranking(options))
+    reported(options, lambda: _ranking(options))
     return 0
 
 

@@ -71,7 +71,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the study, and write the report."""
-    reported(options, [], lambda: _studied(options))
+    reported(options, lambda: _studied(options))
     return 0
 
 

@@ -4,7 +4,17 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.options import CODES, Help, add_output, add_text, delimiter, reported, subcommand
+from ordinate.cli.options import (
+    CODES,
+    Help,
+    Input,
+    add_output,
+    add_text,
+    delimiter,
+    inputs_of,
+    reported,
+    subcommand,
+)
 from ordinate.cli.surrogate_runs import ROOT, add_runs
 from ordinate.errors import BadInput
 
@@ -54,7 +64,12 @@ def _add_predict(commands: Any) -> None:
     )
     add = parser.add_argument
     add("results", metavar="DIR", help="results folder of a search")
-    add("data", metavar="DATA", help="CSV or Parquet with the columns that were learned from")
+    add(
+        "data",
+        metavar="DATA",
+        type=Input,
+        help="CSV or Parquet with the columns that were learned from",
+    )
     add(
         "--name",
         metavar="NAME",
@@ -74,7 +89,7 @@ def run_predict(options: argparse.Namespace) -> int:
 
     if options.output is not None:
         check_suffix(options.output)
-    keep_apart([options.data], [options.output])
+    keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as out:
         found = _predictions(options)
         if out is None:
@@ -118,7 +133,7 @@ def run_analyze(options: argparse.Namespace) -> int:
     """Analyse, and write the report."""
     from ordinate.surrogate.analyze import analyze
 
-    reported(options, [], lambda: analyze(options.results))
+    reported(options, lambda: analyze(options.results))
     return 0
 
 
@@ -140,5 +155,5 @@ def run_compare(options: argparse.Namespace) -> int:
 
     if len(set(options.results)) < len(options.results):
         raise BadInput("The same results folder is named twice.")
-    reported(options, [], lambda: compare(options.results))
+    reported(options, lambda: compare(options.results))
     return 0

@@ -246,7 +246,7 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     for name, how in (("data", "Name its file: DATA"), ("target", "Name its column: --target COL")):
         if name not in asked:
             raise BadOption(f"Which {name}? {how}.")
-    _check_folder(asked.get("output", ROOT))
+    _check_folder(asked.get("output", ROOT), asked["data"])
     return asked
 
 
@@ -255,11 +255,24 @@ def _flags(options: argparse.Namespace) -> list[str]:
     return [name for name in RUN if name in vars(options)]
 
 
-def _check_folder(output: str) -> None:
+def _check_folder(output: str, data: str) -> None:
+    """Refuse a folder of results that is none, is an experiment, or would bury the data."""
     import os
+    from pathlib import Path
+
+    from ordinate.runs.stores import SEARCH, TRAINING, refuse_store
 
     if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
         raise BadOutput(f"{output} is a file, and -o takes a folder.")
+    root = Path(output).resolve()
+    if (root / TRAINING).is_dir():
+        raise BadOutput(f"{output} is an experiment with texts. Name another folder with -o.")
+    refuse_store(root)
+    given = Path(data).resolve()
+    if given.is_relative_to(root) and given.relative_to(root).parts[:1] in {(x,) for x in SEARCH}:
+        raise BadOutput(
+            f"{data} lies where the results would be written. Move it, or name another folder."
+        )
 
 
 def _settings(asked: dict[str, Any], **further: Any) -> "Settings":

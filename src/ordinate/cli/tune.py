@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.experiment import add_experiment, opened
-from ordinate.cli.options import FORMATS, Help, add_output, add_own, load, names, reported
+from ordinate.cli.options import FORMATS, Help, Input, add_output, add_own, names, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -50,7 +50,6 @@ RUN: dict[str, type] = {
     "seed": int,
     "nested": bool,
     "train": list,
-    "load": list,
 }
 REPORT: dict[str, type] = {"dry_run": bool, "format": str, "output": str, "force": bool}
 
@@ -71,7 +70,12 @@ def add_to(commands: Any) -> None:
     _add_judging(parser)
     _add_search(parser)
     add = parser.add_argument
-    add("--config", metavar="FILE", help="TOML file with any of these flags, such as top-k = 5")
+    add(
+        "--config",
+        metavar="FILE",
+        type=Input,
+        help="TOML file with any of these flags, such as top-k = 5",
+    )
     add(
         "--dry-run", action="store_true", default=None, help="say what would be done; write nothing"
     )
@@ -162,7 +166,9 @@ def run(options: argparse.Namespace) -> int:
     settings = _settings(asked)
     options.format, options.force = asked.get("format"), asked.get("force", False)
     options.output = asked.get("output")
-    reported(options, [options.config], lambda: _result(asked, settings))
+    if "features_base_dir" in asked:
+        options.features_base_dir = Input(asked["features_base_dir"])
+    reported(options, lambda: _result(asked, settings, options.load))
     return 0
 
 
@@ -170,12 +176,10 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
     """Return the flags of the command line and of the configuration file."""
     from ordinate.cli.config import merged
 
-    given = vars(options) | {"load": options.load or None}
+    given = dict(vars(options))
     if options.models is not None:
         given["models"] = list(names("--models", options.models))
     asked = merged(given, options.config, RUN | REPORT)
-    if not options.load:
-        load(asked.get("load", ()))
     if "experiment" not in asked:
         raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
     if (form := asked.get("format", "text")) not in FORMATS:
@@ -191,7 +195,7 @@ def _settings(asked: dict[str, Any]) -> "Settings":
     return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
 
 
-def _result(asked: dict[str, Any], settings: "Settings") -> Any:
+def _result(asked: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
     from ordinate.cli.config import command, written
     from ordinate.cli.progress import telling
     from ordinate.tune.choose.dry_run import dry_run
@@ -208,7 +212,7 @@ def _result(asked: dict[str, Any], settings: "Settings") -> Any:
             experiment,
             settings,
             scale=scale,
-            command=command("tune", of_run | _joined(of_run)),
+            command=command("tune", of_run | _joined(of_run) | {"load": loaded}),
             config=written({name: resolved.get(name) for name in RUN}),
             tell=tell,
         )

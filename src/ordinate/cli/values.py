@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import delimiter, names
+from ordinate.cli.options import Input, delimiter, names
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def add_values(parser: argparse.ArgumentParser) -> None:
         help="look at the errors by prediction, by these columns, and at the largest",
     )
     add("--against", metavar="COLS", help="columns of other models' predictions, to compare with")
-    add("--shifted", metavar="FILE", help="a shifted test set, to put beside this one")
+    add("--shifted", metavar="FILE", type=Input, help="a shifted test set, to put beside this one")
 
 
 def evaluated(

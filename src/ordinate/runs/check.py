@@ -8,11 +8,12 @@ from ordinate.errors import brief
 from ordinate.runs.check_data import DataCheck
 from ordinate.runs.checked import Checked, FeaturesFound
 from ordinate.runs.dataset import USUAL, Dataset, stem_of
-from ordinate.runs.experiment import ROLES, TEST, TRAINING, Experiment
+from ordinate.runs.experiment import ROLES, Experiment
 from ordinate.runs.features import Features
 from ordinate.runs.files import PICKLES, TEMPORARY, UNLOCKED, inside
 from ordinate.runs.findings import Findings, Severity
 from ordinate.runs.manifest import Manifest
+from ordinate.runs.stores import TEST, TRAINING
 
 
 def check(experiment: Experiment, scale: str | None = None) -> Checked:

@@ -8,8 +8,9 @@ import numpy as np
 from ordinate.errors import BadScale, brief
 from ordinate.runs.checked import DataFound
 from ordinate.runs.dataset import Dataset
-from ordinate.runs.experiment import ROLES, TRAINING, Experiment
+from ordinate.runs.experiment import ROLES, Experiment
 from ordinate.runs.findings import Findings, Severity
+from ordinate.runs.stores import TRAINING
 from ordinate.scale import Scale
 from ordinate.scale.columns import code_of
 

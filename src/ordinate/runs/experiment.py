@@ -9,11 +9,9 @@ from ordinate.errors import BadInput, brief, suggest
 from ordinate.runs.dataset import DataColumns, Dataset, Role, read_dataset, stem_of
 from ordinate.runs.features import Features, read_features
 from ordinate.runs.files import inside
+from ordinate.runs.stores import FEATURES, FOLDERS, TEST, TRAINING
 from ordinate.scale import Scale, resolve
 
-TRAINING, TEST, FEATURES = "ml-training-data", "ml-test-data", "features"
-MADE = ("models", "predictions", "results", "ho_multifeat_results")
-FOLDERS = (TRAINING, TEST, FEATURES, *MADE)
 ROLES: dict[Role, str] = {"training": TRAINING, "test": TEST}
 
 

@@ -14,9 +14,10 @@ from ordinate.evaluate.value_comparison import ValueComparison, compare_values
 from ordinate.evaluate.value_grids import cell, number
 from ordinate.report import Document, Grid, html, render
 from ordinate.report.document import Cell
+from ordinate.runs.stores import RESULTS, TESTED, TRIALS
 from ordinate.runs.trials import library, quiet
 from ordinate.surrogate.describe import estimate, summary_grid
-from ordinate.surrogate.kept import RESULTS, TESTED, TRIALS, read_same
+from ordinate.surrogate.kept import read_same
 
 FEWEST = 4  # complete trials before anything can be said of parameters
 ROUNDING = 1e-12  # relative: values that differ by no more are the same

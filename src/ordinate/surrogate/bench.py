@@ -11,11 +11,11 @@ import numpy as np
 from ordinate.evaluate.value_grids import number
 from ordinate.metrics import find
 from ordinate.runs.files import digest, inside
+from ordinate.runs.stores import CHECKPOINTS
 from ordinate.runs.workers import Workers
 from ordinate.summary.moments import Moments
 from ordinate.surrogate.data import Table
 from ordinate.surrogate.fitting import DATA, Data, Fit, Floats, Rows, Step
-from ordinate.surrogate.kept import CHECKPOINTS
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.settings import Settings
 from ordinate.surrogate.splits import LARGE, Split, k_fold, units

@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadInput, BadStore, brief
-
-RUNS, CHECKPOINTS, LATTICES = "runs", "checkpoints", "lattices"
-RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
-CONFIG, TESTED = "config.toml", "test_predictions.json"
+from ordinate.runs.stores import RESULTS
 
 
 def latest(root: Path) -> dict[str, Any]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ordinate.evaluate.value_grids import number
 from ordinate.runs.files import inside, write_json
+from ordinate.runs.stores import LATTICES
 from ordinate.surrogate.bench import Bench, Candidate
 from ordinate.surrogate.fitting import Fit, Floats, OutOfTime, fit
 from ordinate.surrogate.inputs import Lattice
-from ordinate.surrogate.kept import LATTICES
 from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.splits import Split, units
 

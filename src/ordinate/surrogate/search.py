@@ -11,6 +11,7 @@ import numpy as np
 from ordinate.errors import BadValues, OrdinateError
 from ordinate.inference.result import finite
 from ordinate.runs.files import digest, inside
+from ordinate.runs.stores import STUDIES
 from ordinate.runs.study import Asked, Batch, Study, rounded
 from ordinate.runs.trials import Trial
 from ordinate.summary.normalization import Normalization
@@ -20,7 +21,6 @@ from ordinate.surrogate.models import kind_of
 from ordinate.surrogate.progress import Progress
 from ordinate.surrogate.scores import Scores
 
-STUDIES = "studies.db"
 CAUTION = 1.25  # a trial may take so much longer than those before
 
 

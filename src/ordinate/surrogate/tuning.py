@@ -16,13 +16,13 @@ from ordinate.report import render
 from ordinate.runs.files import inside, sweep, write_json, write_text
 from ordinate.runs.lock import locked
 from ordinate.runs.manifest import Manifest
+from ordinate.runs.stores import CHECKPOINTS, CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
 from ordinate.runs.workers import Workers
 from ordinate.summary.normalization import Normalization
 from ordinate.surrogate.bench import Bench, Tell, silent
 from ordinate.surrogate.choice import Blended, Choice, Contender, choose
 from ordinate.surrogate.data import Table
 from ordinate.surrogate.fitting import Rows, check_varied
-from ordinate.surrogate.kept import CHECKPOINTS, CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
 from ordinate.surrogate.lattice import look
 from ordinate.surrogate.leaks import SHIFTED, Leaks, duplicates
 from ordinate.surrogate.outliers import outliers

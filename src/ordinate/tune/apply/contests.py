@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, brief, suggest
 from ordinate.runs.dataset import Dataset
-from ordinate.runs.experiment import TEST, Experiment
+from ordinate.runs.experiment import Experiment
 from ordinate.runs.features import Features
+from ordinate.runs.stores import TEST
 from ordinate.scale import Scale
 from ordinate.tune.apply.contest import Contest
 from ordinate.tune.apply.external import Answered, External

@@ -9,6 +9,7 @@ import numpy as np
 
 from ordinate.errors import OrdinateError
 from ordinate.runs.files import inside
+from ordinate.runs.stores import STUDIES
 from ordinate.runs.study import Asked, Batch, Study
 from ordinate.runs.trials import Trial
 from ordinate.tune.choose.screen import told_best
@@ -27,7 +28,6 @@ from ordinate.tune.trial.decision import Floats, rough_levels
 from ordinate.tune.trial.judging import DECODED
 
 STAGE = "searching"
-STUDIES = "studies.db"
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,12 @@ from typing import Any
 
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
 from ordinate.runs.dataset import Dataset
-from ordinate.runs.experiment import TRAINING, Experiment
+from ordinate.runs.experiment import Experiment
 from ordinate.runs.files import digest, inside, replacing_folder, sweep
 from ordinate.runs.lock import locked
 from ordinate.runs.manifest import NAME as MANIFEST
 from ordinate.runs.manifest import Manifest, versions
+from ordinate.runs.stores import TRAINING
 from ordinate.tune.features.leaks import refuse_groups
 from ordinate.tune.features.made import Made, MadeFor
 from ordinate.tune.features.maker import (

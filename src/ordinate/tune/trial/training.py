@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, brief, suggest
 from ordinate.evaluate.baselines import json_label
-from ordinate.runs.experiment import TRAINING, Experiment
+from ordinate.runs.experiment import Experiment
 from ordinate.runs.features import Features
 from ordinate.runs.files import digest
+from ordinate.runs.stores import TRAINING
 from ordinate.scale import Scale
 
 Levels = NDArray[np.int64]
