@@ -129,7 +129,7 @@ def test_every_form_is_written_whole_and_never_over_another(finished, tmp_path, 
     assert "--force" in again.err
 
 
-def test_own_metrics_are_loaded_by_the_flag_and_by_the_configuration(root, tmp_path):
+def test_own_metrics_are_loaded_by_the_flag_alone(root, tmp_path):
     own = tmp_path / "own.py"
     own.write_text(
         "import ordinate\nfrom ordinate.metrics import find\n\n\n"
@@ -137,10 +137,14 @@ def test_own_metrics_are_loaded_by_the_flag_and_by_the_configuration(root, tmp_p
         "    return find('accuracy')(table)\n"
     )
     config = tmp_path / "tune.toml"
-    config.write_text(f'metric = "my_share"\nload = ["{own}"]\n')
-    ran = run("tune", "-e", root, *QUICK, "--config", config, "--format", "json")
+    config.write_text('metric = "my_share"\n')
+    asked = ("tune", "-e", root, *QUICK, "--config", config, "--format", "json")
+    ran = run(*asked, "--load", own)
     assert (ran.code, ran.err) == (0, "")
     assert json.loads(ran.out)["metric"] == "my_share"
+    (kept,) = root.glob("results/my_share-*/manifest.json")
+    assert f"--load {own}" in json.loads(kept.read_text())["command"]
+    assert "load" not in tomllib.loads(kept.with_name("config.toml").read_text())
 
 
 def test_columns_and_features_may_have_other_names_and_places(root, tmp_path):

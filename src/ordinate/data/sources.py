@@ -378,8 +378,8 @@ def _reason(message: str) -> str:
     if "state machine" in message:
         return "a quote is not closed, or its line ends are mixed."
     if "Maximum line size" in message:
-        line = re.search(r"Line: (\d+)", message)
-        where = f"the row in line {line[1]}" if line else "a row"
+        at = re.search(r"Line: (\d+)", message)
+        where = f"the row in line {at[1]}" if at else "a row"
         return (
             f"{where} has more than {LONGEST_LINE:,} bytes. Close its quotes if one is open, or "
             "leave long texts out."
