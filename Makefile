@@ -75,10 +75,10 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/values.py --write docs/benchmarks-values.md
 
 coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
-	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/doubts.csv
+	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/coverage_warnings.csv
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
-	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/verified.json
+	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json
 
 docs: $(VENV)/.test ## regenerate the reference and all shown output
 	$(BIN)/python docs/build.py

@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from ordinate.inference import Intervals, estimate
 from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.draws import Draws, redrawing, replicate
-from ordinate.inference.intervals import FEWEST, JEFFREYS, usual_method
-from ordinate.inference.small import posterior
+from ordinate.inference.confidence_intervals import FEWEST, JEFFREYS, usual_method
+from ordinate.inference.resampling import Draws, redrawing, replicate
+from ordinate.inference.small_samples import posterior
 from ordinate.metrics import Metric, find
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 from writing import log, markdown, wrapped
 
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate import Scale
-from ordinate.decide.decode import Decoder
 from ordinate.errors import BadOption
-from ordinate.evaluate.boards import Board, Boards, Comparing, settled
 from ordinate.metrics import find
-from ordinate.scale.encode import Groups
-from ordinate.summary import Panel
+from ordinate.postprocess.decoder import Decoder
+from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.scale.encoding import Groups
+from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

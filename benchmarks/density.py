@@ -32,11 +32,11 @@ from density_page import (
     Shift,
     page,
 )
-from ordinate.surrogate.data import Table, make_table, read_table
-from ordinate.surrogate.results import Tuning
-from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.splits import Split, random
-from ordinate.surrogate.tuning import tune
+from ordinate.regress.settings import Settings
+from ordinate.regress.splits import Split, random
+from ordinate.regress.table import Table, make_table, read_table
+from ordinate.regress.tuning import tune
+from ordinate.regress.tuning_result import Tuning
 from regressors import predicted, steps
 from writing import log
 

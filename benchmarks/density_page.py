@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.evaluate.value_comparison import compare_values
-from ordinate.evaluate.values import Values, evaluate_values
 from ordinate.inference import Estimate
-from ordinate.surrogate.data import Table as Data
-from ordinate.surrogate.inputs import Inputs, Lattice
-from ordinate.surrogate.models import create_model
-from ordinate.surrogate.results import HeldOut, Tuning
-from ordinate.surrogate.settings import Settings
+from ordinate.models.regressors import create_model
+from ordinate.regress.model_inputs import Inputs, Lattice
+from ordinate.regress.settings import Settings
+from ordinate.regress.table import Table as Data
+from ordinate.regress.tuning_result import HeldOut, Tuning
+from ordinate.results.regression import Values, evaluate_values
+from ordinate.results.regression_comparison import compare_values
 from regressors import LIKELY, REGRESSORS, STEPS
 from writing import Table, Target, markdown, processor, wrapped
 

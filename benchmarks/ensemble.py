@@ -26,9 +26,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from ordinate.surrogate.ensemble import Ensemble, seeds_of
-from ordinate.surrogate.network import Network
-from ordinate.surrogate.training import Training
+from ordinate.models.networks.batched_ensemble import Ensemble, seeds_of
+from ordinate.models.networks.residual_network import Network
+from ordinate.models.networks.training_schedule import Training
 from writing import Table, Target, log, markdown, processor, wrapped
 
 Floats = NDArray[np.float64]

@@ -28,18 +28,18 @@ from numpy.typing import NDArray
 
 from essays import FOLDS, counted, folds, read
 from ordinate import Scale
-from ordinate.evaluate.boards import Board, Boards, Comparing, settled
+from ordinate.classify.cross_validation import assembled
+from ordinate.classify.cross_validation import folds as inner_folds
+from ordinate.classify.decision_rules import Plan
+from ordinate.features import Items, Maker
+from ordinate.features.embeddings import Embeddings
+from ordinate.features.lexical import Lexical
+from ordinate.features.tfidf import Tfidf
 from ordinate.metrics import find
-from ordinate.scale.encode import Groups
-from ordinate.summary import Panel
-from ordinate.tune.features import Items, Maker
-from ordinate.tune.features.embeddings import Embeddings
-from ordinate.tune.features.lexical import Lexical
-from ordinate.tune.features.tfidf import Tfidf
-from ordinate.tune.models import create
-from ordinate.tune.trial.cross import assembled
-from ordinate.tune.trial.cross import folds as inner_folds
-from ordinate.tune.trial.decision import Plan
+from ordinate.models.classifiers import create
+from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.scale.encoding import Groups
+from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

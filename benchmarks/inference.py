@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate import Scale
-from ordinate.inference.draws import BLOCK, Draws, redrawing, replicate
+from ordinate.inference.resampling import BLOCK, Draws, redrawing, replicate
 from ordinate.metrics import find
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 from writing import Target, launch, log, markdown, processor, shown, wrapped
 
 Array = NDArray[Any]

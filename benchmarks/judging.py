@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.draws import Draws
+from ordinate.inference.resampling import Draws
 from ordinate.meta.coverage import coverage
-from ordinate.meta.resampling import limits, redraw
 from ordinate.meta.robustness import agreement, mean_merits, robustness, stability
+from ordinate.meta.system_resampling import limits, redraw
 from ordinate.meta.unanimity import improvements, unanimous_improvement
 from writing import log, markdown
 

@@ -183,7 +183,7 @@ def numbers(column: Column) -> NDArray[Any]:
 def check(pair: Pair, calls: dict[str, Call]) -> None:
     """Stop if two libraries disagree about a metric: ratios of other work would say nothing."""
     table = ordinate.Confusion.of(pair.scale, pair.gold, pair.predicted)
-    known = {metric.name for metric in ordinate.metrics()}
+    known = {metric.name for metric in ordinate.list_metrics()}
     for peer in PEERS.keys() & calls.keys():
         for name, value in calls[peer]().items():
             if name not in known:

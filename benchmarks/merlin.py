@@ -25,21 +25,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from essays import FOLDS, Essays, counted, folds, read
-from ordinate.evaluate.boards import Board, Boards, Comparing, settled
+from ordinate.classify.bench import Bench
+from ordinate.classify.decision_rules import Plan
+from ordinate.classify.finalists import Contender
+from ordinate.classify.selection import Choice, choose
+from ordinate.classify.settings import Settings
+from ordinate.classify.training_data import Training
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.workers import Workers
+from ordinate.features import make
+from ordinate.features.lexical import Lexical
+from ordinate.features.tfidf import Tfidf
 from ordinate.metrics import find
-from ordinate.runs.experiment import Experiment
-from ordinate.runs.workers import Workers
-from ordinate.scale.encode import Groups
-from ordinate.summary import Panel
-from ordinate.tune.choose.choice import Choice, choose
-from ordinate.tune.choose.finalists import Contender
-from ordinate.tune.features import make
-from ordinate.tune.features.lexical import Lexical
-from ordinate.tune.features.tfidf import Tfidf
-from ordinate.tune.trial.bench import Bench
-from ordinate.tune.trial.decision import Plan
-from ordinate.tune.trial.settings import Settings
-from ordinate.tune.trial.training import Training
+from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.scale.encoding import Groups
+from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
 
 Array = NDArray[Any]

@@ -35,11 +35,11 @@ import torchmetrics.functional.classification as tm
 from numpy.typing import NDArray
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ordinate.evaluate.calibration import parts_of, wanted_metrics
-from ordinate.inference.probabilities import BLOCKS
+from ordinate.inference.probability_scores import BLOCKS
 from ordinate.metrics import Metric, find
+from ordinate.results.calibration import parts_of, wanted_metrics
 from ordinate.scale import Scale
-from ordinate.summary.reliability import Parts, Reliability
+from ordinate.summaries.reliability import Parts, Reliability
 from writing import Call, Table, Target, log, markdown, processor, shown, wrapped
 
 SIZE, QUICK_SIZE, LEVELS, BINS = 1_000_000, 50_000, 6, 10

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.surrogate.inputs import Inputs
-from ordinate.surrogate.models import create_model
-from ordinate.surrogate.splits import Split
+from ordinate.models.regressors import create_model
+from ordinate.regress.model_inputs import Inputs
+from ordinate.regress.splits import Split
 
 Floats = NDArray[np.float64]
 GP, SVR, MLP, TREES, LIGHTGBM = "GP", "SVR", "MLP", "histogram boosting", "LightGBM"

@@ -29,12 +29,12 @@ import torch
 import torchmetrics.functional.regression as tm
 from numpy.typing import NDArray
 
-from ordinate.evaluate.values import evaluate_values
 from ordinate.inference import Intervals
-from ordinate.inference.values import estimate_values
+from ordinate.inference.regression import estimate_values
 from ordinate.metrics import find
-from ordinate.summary.moments import ROWS as CHUNK
-from ordinate.summary.moments import Moments
+from ordinate.results.regression import evaluate_values
+from ordinate.summaries.regression import ROWS as CHUNK
+from ordinate.summaries.regression import Moments
 from writing import BURST, Call, Target, burst, launch, log, markdown, processor, shown, wrapped
 
 Floats = NDArray[np.float64]
@@ -153,7 +153,7 @@ class File(NamedTuple):
 
 SUMMING = """
 import sys
-from ordinate.data.values import ValueColumns, sum_files
+from ordinate.readers.regression import ValueColumns, sum_files
 print(sum_files([sys.argv[1]], ValueColumns("target", "predicted")).table.n)
 """
 READ = """

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ordinate.evaluate.catalogue import TITLES, Catalogue
-from ordinate.metrics import KINDS, Metric, all_metrics, summary_of
+from ordinate.metrics import KINDS, Metric, list_metrics, summary_of
 from ordinate.metrics.references import REFERENCES
+from ordinate.results.metric_catalogue import TITLES, Catalogue
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
@@ -45,7 +45,7 @@ def reference() -> str:
         if kind != "labels":
             parts.append(f"# {TITLES[kind]}")
         family = None
-        for metric in all_metrics(summary_of(kind)):
+        for metric in list_metrics(summary_of(kind)):
             if metric.family != family:
                 family = metric.family
                 parts.append(f"## {family.capitalize()}")
@@ -79,7 +79,7 @@ def section(metric: Metric) -> str:
 
 def main() -> None:
     """Write everything."""
-    every = [metric for kind in KINDS for metric in all_metrics(summary_of(kind))]
+    every = [metric for kind in KINDS for metric in list_metrics(summary_of(kind))]
     unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")

@@ -16,16 +16,15 @@ import krippendorff
 import numpy as np
 import pytest
 import skordinal.metrics
+from frozen_irrcac import DIGITS, IRRCAC
 from imblearn.metrics import macro_averaged_mean_absolute_error
+from naive import NAIVE
 from scipy import stats
 from scipy.spatial.distance import cosine as cosine_distance
 from scipy.stats.contingency import odds_ratio
 from sklearn import metrics
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils.class_weight import compute_sample_weight
-
-from frozen_irrcac import DIGITS, IRRCAC
-from naive import NAIVE
 
 
 class Sample(NamedTuple):

@@ -6,64 +6,61 @@
 0.871
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
-    from ordinate.evaluate import (
+    from ordinate.inference import Estimate, Intervals
+    from ordinate.metrics import Metric, list_metrics, metric
+    from ordinate.results import (
         Evaluation,
         cefr_classification_report,
         classification_report,
         evaluate,
         score,
     )
-    from ordinate.evaluate.calibration import Calibration
-    from ordinate.evaluate.calibration_report import calibration_report, cefr_calibration_report
-    from ordinate.evaluate.compare import Comparison, compare
-    from ordinate.evaluate.power import Plan, power
-    from ordinate.evaluate.recalibration import Recalibrated
-    from ordinate.evaluate.value_comparison import compare_values
-    from ordinate.evaluate.values import Values, evaluate_values, regression_report
-    from ordinate.inference import Estimate, Intervals
-    from ordinate.metrics import Metric, metric
-    from ordinate.metrics import all_metrics as metrics
+    from ordinate.results.calibration import Calibration
+    from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
+    from ordinate.results.comparison import Comparison, compare
+    from ordinate.results.recalibration import Recalibrated
+    from ordinate.results.regression import Values, evaluate_values, regression_report
+    from ordinate.results.regression_comparison import compare_values
+    from ordinate.results.sample_size import Plan, power
     from ordinate.scale import Scale
-    from ordinate.summary import Confusion
-    from ordinate.summary.normalization import Normalization
+    from ordinate.summaries import Confusion
+    from ordinate.summaries.normalization import Normalization
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
-    "Calibration": ("ordinate.evaluate.calibration", "Calibration"),
-    "Comparison": ("ordinate.evaluate.compare", "Comparison"),
-    "Confusion": ("ordinate.summary", "Confusion"),
+    "Calibration": ("ordinate.results.calibration", "Calibration"),
+    "Comparison": ("ordinate.results.comparison", "Comparison"),
+    "Confusion": ("ordinate.summaries", "Confusion"),
     "Estimate": ("ordinate.inference", "Estimate"),
-    "Evaluation": ("ordinate.evaluate", "Evaluation"),
+    "Evaluation": ("ordinate.results", "Evaluation"),
     "Intervals": ("ordinate.inference", "Intervals"),
     "Metric": ("ordinate.metrics", "Metric"),
-    "Normalization": ("ordinate.summary.normalization", "Normalization"),
+    "Normalization": ("ordinate.summaries.normalization", "Normalization"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
-    "Plan": ("ordinate.evaluate.power", "Plan"),
-    "Recalibrated": ("ordinate.evaluate.recalibration", "Recalibrated"),
+    "Plan": ("ordinate.results.sample_size", "Plan"),
+    "Recalibrated": ("ordinate.results.recalibration", "Recalibrated"),
     "Scale": ("ordinate.scale", "Scale"),
-    "Values": ("ordinate.evaluate.values", "Values"),
-    "calibration_report": ("ordinate.evaluate.calibration_report", "calibration_report"),
-    "cefr_calibration_report": ("ordinate.evaluate.calibration_report", "cefr_calibration_report"),
-    "cefr_classification_report": ("ordinate.evaluate", "cefr_classification_report"),
-    "classification_report": ("ordinate.evaluate", "classification_report"),
-    "compare": ("ordinate.evaluate.compare", "compare"),
-    "compare_values": ("ordinate.evaluate.value_comparison", "compare_values"),
-    "evaluate": ("ordinate.evaluate", "evaluate"),
-    "evaluate_values": ("ordinate.evaluate.values", "evaluate_values"),
+    "Values": ("ordinate.results.regression", "Values"),
+    "calibration_report": ("ordinate.results.calibration_report", "calibration_report"),
+    "cefr_calibration_report": ("ordinate.results.calibration_report", "cefr_calibration_report"),
+    "cefr_classification_report": ("ordinate.results", "cefr_classification_report"),
+    "classification_report": ("ordinate.results", "classification_report"),
+    "compare": ("ordinate.results.comparison", "compare"),
+    "compare_values": ("ordinate.results.regression_comparison", "compare_values"),
+    "evaluate": ("ordinate.results", "evaluate"),
+    "evaluate_values": ("ordinate.results.regression", "evaluate_values"),
+    "list_metrics": ("ordinate.metrics", "list_metrics"),
     "metric": ("ordinate.metrics", "metric"),
-    "metrics": ("ordinate.metrics", "all_metrics"),
-    "power": ("ordinate.evaluate.power", "power"),
-    "regression_report": ("ordinate.evaluate.values", "regression_report"),
-    "score": ("ordinate.evaluate", "score"),
+    "power": ("ordinate.results.sample_size", "power"),
+    "regression_report": ("ordinate.results.regression", "regression_report"),
+    "score": ("ordinate.results", "score"),
 }
 
 __all__ = [
@@ -88,29 +85,26 @@ __all__ = [
     "compare_values",
     "evaluate",
     "evaluate_values",
+    "list_metrics",
     "metric",
-    "metrics",
     "power",
     "regression_report",
     "score",
 ]
 
 
-class _Front(ModuleType):
-    """The package as people see it: `ordinate.evaluate` is the function, not the folder."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'ordinate' has no attribute {name!r}")
-        module, attribute = _HOMES[name]
-        return getattr(import_module(module), attribute)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):  # else: an import of the folder
-            super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *__all__]
+# Packages with public names of their own, reached after `import ordinate`.
+_PACKAGES = ("classify", "inference", "meta", "metrics", "postprocess", "regress", "summaries")
 
 
-sys.modules[__name__].__class__ = _Front
+def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"ordinate.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ordinate' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})

@@ -8,7 +8,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from command import run
 
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\n"

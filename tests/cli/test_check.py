@@ -6,9 +6,9 @@ import json
 import shlex
 
 import pytest
-
 from command import run
 from experiment_folder import items, write_experiment, write_rows
+
 from ordinate.cli.check import EXAMPLES
 
 

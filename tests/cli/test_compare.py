@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from command import Ran, run
+
 from ordinate.cli import progress
 from ordinate.cli.main import parser
-from ordinate.evaluate.compare import compare
+from ordinate.results.comparison import compare
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 SYSTEMS = ("a", "b", "c")

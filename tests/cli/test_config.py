@@ -3,8 +3,8 @@
 import math
 
 import pytest
-
 from command import run
+
 from ordinate.cli.config import command, merged, read, written
 from ordinate.cli.main import parser
 from ordinate.cli.surrogate_runs import RUN as SURROGATE

@@ -7,12 +7,12 @@ import shlex
 
 import numpy as np
 import pytest
+from command import run
 
 import ordinate
-from command import run
 from ordinate import Scale
 from ordinate.cli.decode import EXAMPLES
-from ordinate.decide.decode import Decoder
+from ordinate.postprocess.decoder import Decoder
 
 LABELS = np.array(["A1", "A2", "B1", "B2", "C1", "C2"])
 SHARES = np.array([0.05, 0.1, 0.3, 0.3, 0.2, 0.05])

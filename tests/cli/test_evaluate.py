@@ -19,14 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from command import Ran, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ordinate
-from command import Ran, run
-from ordinate.metrics import all_metrics, find
+from ordinate.metrics import find, list_metrics
 from ordinate.scale import Scale
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COMMAND = [sys.executable, "-m", "ordinate.cli"]
@@ -926,7 +926,7 @@ def test_commas_in_parentheses_belong_to_the_metric():
 
 def test_all_metrics_are_those_of_the_catalogue():
     found = report(write("some.csv", PAIRS), "--metrics", "all")
-    assert list(found["metrics"]) == [m.name for m in all_metrics() if not m.required]
+    assert list(found["metrics"]) == [m.name for m in list_metrics() if not m.required]
 
 
 LIMITS = [  # on PAIRS: accuracy 1/3, mae 2/3, bias 0

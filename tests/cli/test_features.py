@@ -9,19 +9,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import csv
-
 from command import run
 from feature_texts import rows_of, write
 from language_models import tiny_model
+from pyarrow import csv
+
 from ordinate.cli.features import EXAMPLES
-from ordinate.runs.experiment import Experiment
-from ordinate.runs.manifest import Manifest
-from ordinate.tune.features import make
-from ordinate.tune.features.concat import Concat
-from ordinate.tune.features.external import External
-from ordinate.tune.features.lexical import Lexical
-from ordinate.tune.features.tfidf import Tfidf
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.manifest import Manifest
+from ordinate.features import make
+from ordinate.features.concat import Concat
+from ordinate.features.external import External
+from ordinate.features.lexical import Lexical
+from ordinate.features.tfidf import Tfidf
 
 SLOW = ("embeddings", "perplexity")  # their libraries take long to import
 

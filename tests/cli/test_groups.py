@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ordinate.data import Columns, count_files
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
+from ordinate.readers import Columns, count_files
 from ordinate.scale import Scale
-from ordinate.scale.encode import factorise
-from ordinate.summary import Confusion
+from ordinate.scale.encoding import factorise
+from ordinate.summaries import Confusion
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 NAMES = ("essay", "gold", "predicted", "second", "writer", "language", "weight")

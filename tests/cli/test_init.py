@@ -4,12 +4,12 @@ import csv
 from collections import Counter
 
 import pytest
-
 from command import run
+
+from ordinate import features
 from ordinate.cli import init
 from ordinate.examples import path, split_texts
-from ordinate.runs.experiment import Experiment
-from ordinate.tune import features
+from ordinate.experiment.folder import Experiment
 
 
 def rows(file):
@@ -110,7 +110,7 @@ def test_a_stopped_run_is_taken_up(tmp_path, monkeypatch, after):
 
 def _stop_after(patch, steps):
     """Let two files and two feature sets be written at most, and then stop as a signal does."""
-    from ordinate.runs import files
+    from ordinate.experiment import safe_files as files
 
     done = []
 

@@ -1,8 +1,8 @@
 """Interrupted commands: one line, 130, and whether the same command goes on."""
 
 import pytest
-
 from command import run
+
 from ordinate.cli import main
 
 

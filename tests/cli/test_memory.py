@@ -9,12 +9,12 @@ import subprocess
 import sys
 
 import pytest
-
 from command import run
+
 from ordinate.errors import BadInput
-from ordinate.scale.encode import factorise
-from ordinate.summary import Confusion, Panel
-from ordinate.summary.counting import MOST_CELLS
+from ordinate.scale.encoding import factorise
+from ordinate.summaries import Confusion, Panel
+from ordinate.summaries.counting import MOST_CELLS
 
 COMMAND = (sys.executable, "-m", "ordinate.cli")
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")

@@ -6,12 +6,12 @@ import shlex
 
 import numpy as np
 import pytest
-
 from command import run
+from panels import panel_of, sampled
+
 from ordinate.cli.meta import EXAMPLES
 from ordinate.examples import path
-from ordinate.meta.judgement import JUDGED, judge
-from panels import panel_of, sampled
+from ordinate.meta.meta_evaluation import JUDGED, judge
 
 CASES, SIZE = 12, 15
 NAMES = ("a", "b", "c")

@@ -5,13 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from command import run
 from experiments import lay_out
+
 from ordinate.cli.output import replacing
 from ordinate.errors import BadOutput
 from ordinate.examples import path
-from ordinate.runs.files import sweep
+from ordinate.experiment.safe_files import sweep
 
 
 def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):

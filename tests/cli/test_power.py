@@ -5,9 +5,9 @@ import re
 import shlex
 
 import pytest
+from command import run
 
 import ordinate
-from command import run
 from ordinate.cli.power import EXAMPLES
 from ordinate.examples import path
 

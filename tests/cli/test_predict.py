@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-
 from command import run
 from experiments import lay_out
+from saved_models import crown, save_model
+
 from ordinate.cli.main import parser
 from ordinate.cli.predict import EXAMPLES
-from ordinate.runs.experiment import Experiment
-from ordinate.runs.lock import locked
-from saved_models import crown, save_model
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.lock import locked
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COLUMNS = ["level", "argmax", "average", *(f"p_{x}" for x in CEFR), "set_low", "set_high"]

@@ -6,14 +6,14 @@ import json
 import math
 from pathlib import Path
 
+import naive_probabilities as naive
 import numpy as np
 import pandas as pd
 import pytest
-
-import naive_probabilities as naive
 from command import run
 from naive_probabilities import sample
-from ordinate.evaluate.calibration import DEFAULT_METRICS, Calibration
+
+from ordinate.results.calibration import DEFAULT_METRICS, Calibration
 
 LABELS = ("low", "mid", "high")
 SCALE = ("--scale", "low,mid,high")

@@ -3,10 +3,10 @@
 import json
 
 import pytest
-
 from command import run
+
 from ordinate.meta.properties import PROPERTIES
-from ordinate.metrics import all_metrics
+from ordinate.metrics import list_metrics
 from ordinate.metrics.catalogue import CATALOGUE
 
 OWN = """
@@ -32,12 +32,12 @@ def test_all_metrics_and_properties_are_shown():
     assert ran.code == 0
     assert "is no proof" in ran.out
     assert "violated ≠ paper" in ran.out
-    assert all(metric.name in ran.out for metric in all_metrics())
+    assert all(metric.name in ran.out for metric in list_metrics())
 
 
 def test_json_has_every_cell():
     found = json.loads(run("properties", "--format", "json").out)
-    assert set(found["properties"]) == {metric.name for metric in all_metrics()}
+    assert set(found["properties"]) == {metric.name for metric in list_metrics()}
     cell = found["properties"]["quadratic_kappa"]["monotonicity"]
     assert cell["verdict"] == cell["verdict_with_empty_levels"] == "violated"
     assert (cell["paper"], cell["agrees"]) == ("✓", False)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from command import run
 from experiments import CEFR, lay_out
+from saved_models import save_model
+
 from ordinate import compare
+from ordinate.classify.trained_model import load_all
 from ordinate.cli.main import parser
 from ordinate.cli.rank import EXAMPLES
-from ordinate.runs.experiment import Experiment
-from ordinate.tune.apply.predict import load_all
-from saved_models import save_model
+from ordinate.experiment.folder import Experiment
 
 QUICK = ("--draws", "200")
 

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from experiments import lay_out
-from ordinate.cli.main import main, parser
 from saved_models import save_model
+
+from ordinate.cli.main import main, parser
 
 HEAVY = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals"}
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\nA2,A2\n"

@@ -5,19 +5,21 @@ import re
 import shlex
 
 import pytest
-
 from command import run
+
 from ordinate.cli.study import EXAMPLES, READ_AS
-from ordinate.meta import fit, synthetic
-from ordinate.meta.fit import Search
-from ordinate.meta.study import study
-from ordinate.meta.synthetic import CHOICES, FITTED, SEARCHED, Reading
+from ordinate.meta.replication import reading_search, synthetic_systems
+from ordinate.meta.replication.reading_search import Search
+from ordinate.meta.replication.study import study
+from ordinate.meta.replication.synthetic_systems import CHOICES, FITTED, SEARCHED, Reading
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(synthetic, "CASES", 5)  # quick; the whole experiment is run elsewhere
+    monkeypatch.setattr(
+        synthetic_systems, "CASES", 5
+    )  # quick; the whole experiment is run elsewhere
 
 
 @pytest.fixture
@@ -28,12 +30,13 @@ def quick(monkeypatch):
     def search(seeds, *, tick):
         asked.append(tuple(seeds))
         tick(1.0)
-        best, tried = fit.descend(
-            fit.LITERAL, lambda reading: fit.Fit(len(reading.changes(FITTED)), 0.0, 0, 0)
+        best, tried = reading_search.descend(
+            reading_search.LITERAL,
+            lambda reading: reading_search.Fit(len(reading.changes(FITTED)), 0.0, 0, 0),
         )
         return Search(tuple(seeds), best, tried)
 
-    monkeypatch.setattr(fit, "search", search)
+    monkeypatch.setattr(reading_search, "search", search)
     return asked
 
 

@@ -9,16 +9,16 @@ import tomllib
 
 import numpy as np
 import pytest
-
 from command import run
-from ordinate.cli.surrogate import EXAMPLES
-from ordinate.data.engine import connect
-from ordinate.examples import path
-from ordinate.runs.lock import locked
-from ordinate.surrogate.data import read_table
-from ordinate.surrogate.settings import Settings
-from ordinate.surrogate.tuning import tune
 from surrogates import columns, left_by, write
+
+from ordinate.cli.surrogate import EXAMPLES
+from ordinate.examples import path
+from ordinate.experiment.lock import locked
+from ordinate.readers.duckdb_engine import connect
+from ordinate.regress.settings import Settings
+from ordinate.regress.table import read_table
+from ordinate.regress.tuning import tune
 
 FOUND = "python -m ordinate.examples"  # prints where an example lies
 QUICK = ("--model", "poly_ridge,kernel_ridge", "--trials", "2", "--folds", "2")
@@ -183,8 +183,8 @@ def test_an_interrupted_search_says_that_it_goes_on(finished, tmp_path, monkeypa
         raise KeyboardInterrupt
 
     data, root, _ = finished
-    monkeypatch.setattr("ordinate.surrogate.tuning.tune", stopped)
-    monkeypatch.setattr("ordinate.surrogate.predict.load_surrogate", stopped)
+    monkeypatch.setattr("ordinate.regress.tuning.tune", stopped)
+    monkeypatch.setattr("ordinate.regress.trained_model.load_surrogate", stopped)
     ran = run("surrogate", "tune", data, "--target", "y", *QUICK, "-o", tmp_path)
     assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted. The same command goes on.\n")
     ran = run("surrogate", "predict", root, data)
@@ -374,7 +374,7 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
         asked = {"model": "poly_ridge,kernel_ridge", "trials": 1, "folds": 2}
         return tune(table, root, Settings(**asked, shift=settings.shift), **said)
 
-    monkeypatch.setattr("ordinate.surrogate.tuning.tune", small)
+    monkeypatch.setattr("ordinate.regress.tuning.tune", small)
     monkeypatch.chdir(tmp_path)
     x, y = columns()
     lines = [",".join(map(repr, row)) for row in np.column_stack([x, y]).tolist()]

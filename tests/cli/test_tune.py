@@ -9,15 +9,15 @@ import sys
 import tomllib
 
 import pytest
-
 from command import run
 from experiments import CEFR, lay_out, models_of, results_of
+
+from ordinate.classify.settings import Settings
+from ordinate.classify.tuning import tune
 from ordinate.cli.tune import EXAMPLES
-from ordinate.report import render
-from ordinate.runs.experiment import Experiment
-from ordinate.runs.lock import locked
-from ordinate.tune.choose.tuning import tune
-from ordinate.tune.trial.settings import Settings
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.lock import locked
+from ordinate.render import render
 
 QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import counts, same, scale_of
 
 from ordinate.metrics import find
 from ordinate.metrics.closeness import _ordinal_proximity
 from ordinate.scale import Scale
-from ordinate.summary import Confusion
-from strategies import counts, same, scale_of
+from ordinate.summaries import Confusion
 
 
 def value(name: str, table: Confusion) -> float:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import tables
 
 from ordinate.metrics import find
 from ordinate.metrics.per_level import per_level
 from ordinate.scale import Scale
-from ordinate.summary import Confusion
-from strategies import tables
+from ordinate.summaries import Confusion
 
 CEFR = Scale.of("cefr")
 SCORES = ["accuracy", "ordinal_accuracy", "ordinal_distance_linear", "ordinal_distance_quadratic",

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import stats
-
-from inference.oracles import (
+from oracles import (
     TEN,
     confusion,
     corrected_limits,
@@ -25,14 +23,16 @@ from inference.oracles import (
     spelled,
     without_each,
 )
+from scipy import stats
+from strategies import METRICS, scale_of, tables
+
 from ordinate.errors import BadOption
-from ordinate.evaluate import DEFAULT_METRICS
 from ordinate.inference import Intervals, estimate
 from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.draws import BLOCK, Draws, redrawing, replicate
+from ordinate.inference.resampling import BLOCK, Draws, redrawing, replicate
 from ordinate.metrics import find
-from ordinate.summary import Confusion
-from strategies import METRICS, scale_of, tables
+from ordinate.results import DEFAULT_METRICS
+from ordinate.summaries import Confusion
 
 METRICS_OF_TEN = [find(name) for name in TEN]
 TABLES = {

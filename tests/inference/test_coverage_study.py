@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ordinate.inference.doubts import _known
+from ordinate.inference.coverage_warnings import _known
 from ordinate.metrics import find
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"

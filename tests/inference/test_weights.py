@@ -5,22 +5,22 @@ import math
 
 import numpy as np
 import pytest
+from oracles import TEN, confusion, disagreements, item_bootstrap, labels, sample, spelled
+from panels import paired_of
 from scipy import stats
 from scipy.special import expit, logit
 from statsmodels.stats.proportion import proportion_confint
+from strategies import METRICS, scale_of
 
-from inference.oracles import TEN, confusion, disagreements, item_bootstrap, labels, sample, spelled
-from ordinate.data import Columns, count_files
-from ordinate.data.systems import SystemColumns, count_systems
 from ordinate.errors import BadOption
 from ordinate.inference import Intervals, estimate
-from ordinate.inference.delta import influence, variance
-from ordinate.inference.draws import Draws, redrawing, replicate
-from ordinate.metrics import all_metrics, find
-from ordinate.scale.encode import CHUNK, factorise
-from ordinate.summary import Confusion, Panel
-from panels import paired_of
-from strategies import METRICS, scale_of
+from ordinate.inference.delta_method import influence, variance
+from ordinate.inference.resampling import Draws, redrawing, replicate
+from ordinate.metrics import find, list_metrics
+from ordinate.readers import Columns, count_files
+from ordinate.readers.panel import SystemColumns, count_systems
+from ordinate.scale.encoding import CHUNK, factorise
+from ordinate.summaries import Confusion, Panel
 
 N, SIZE, COUNT = 800, 4, 4000
 
@@ -268,7 +268,7 @@ def test_an_item_of_hardly_any_weight_hardly_matters():
 
 
 @pytest.mark.parametrize(
-    "metric", [m for m in all_metrics() if not m.required], ids=lambda m: m.name
+    "metric", [m for m in list_metrics() if not m.required], ids=lambda m: m.name
 )
 def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     table = weighted_sample(13, n=40)[3]

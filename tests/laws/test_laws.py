@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ordinate.evaluate import Evaluation
-from ordinate.metrics import find
-from ordinate.scale import Scale
-from ordinate.summary import Confusion
 from strategies import METRICS, NAMES, counts, same, scale_of, scales, tables
+
+from ordinate.metrics import find
+from ordinate.results import Evaluation
+from ordinate.scale import Scale
+from ordinate.summaries import Confusion
 
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 

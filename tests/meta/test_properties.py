@@ -7,20 +7,20 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from naive import NAIVE
 
 import ordinate
-from naive import NAIVE
 from ordinate.errors import BadOption
-from ordinate.meta.cases import Places, compositions, every_table
-from ordinate.meta.marks import MARKS, agrees
 from ordinate.meta.properties import PROPERTIES
-from ordinate.meta.search import check, find_law
-from ordinate.meta.verdicts import Explained, Verdicts, facts
-from ordinate.metrics import all_metrics, find
-from ordinate.metrics.verified import FORMAL, in_a_line, properties_of, verified
-from ordinate.summary import Confusion
+from ordinate.meta.properties_search import check, find_law
+from ordinate.meta.property_verdicts import Explained, Verdicts, facts
+from ordinate.meta.published_properties import MARKS, agrees
+from ordinate.meta.small_cases import Places, compositions, every_table
+from ordinate.metrics import find, list_metrics
+from ordinate.metrics.known_properties import FORMAL, in_a_line, properties_of, verified
+from ordinate.summaries import Confusion
 
-NAMES = [metric.name for metric in all_metrics()]
+NAMES = [metric.name for metric in list_metrics()]
 CHECKABLE = [name for name in NAMES if not find(name).required]
 EXAMPLES = [
     (name, law, key)
@@ -269,7 +269,7 @@ def test_each_counterexample_holds_item_by_item(name, law, key):
 def test_a_search_at_a_small_bound_finds_what_is_on_file():
     order = ["undefined", "not_violated", "tie_only", "violated"]
     small = 4
-    for checked in check(all_metrics(), most_items=small):
+    for checked in check(list_metrics(), most_items=small):
         again = json.loads(json.dumps(facts(checked)))
         for law, cell in properties_of(checked.metric).items():
             name = f"{checked.metric.name} {law}"

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from ordinate.errors import BadOption
-from ordinate.inference.draws import Draws
-from ordinate.meta.ranks import correlation, mid_ranks, spearman
+from ordinate.inference.resampling import Draws
+from ordinate.meta.rank_correlation import correlation, mid_ranks, spearman
 from ordinate.meta.robustness import (
     agreement,
     discriminative_power,

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from ordinate.meta.coverage import coverage
-from ordinate.meta.ranks import correlation, mid_ranks, spearman
+from ordinate.meta.rank_correlation import correlation, mid_ranks, spearman
 from ordinate.meta.unanimity import improvements, unanimous_improvement
 
 FEW = st.integers(-3, 3).map(float)  # few values, so that many are equal

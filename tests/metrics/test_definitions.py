@@ -4,21 +4,21 @@ import math
 
 import numpy as np
 import pytest
+from frozen_irrcac import DIGITS, IRRCAC
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from frozen_irrcac import DIGITS, IRRCAC
 from naive import NAIVE
-from ordinate.errors import BadOption, NotApplicable
-from ordinate.metrics import all_metrics, find
-from ordinate.summary import Confusion
 from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
+
+from ordinate.errors import BadOption, NotApplicable
+from ordinate.metrics import find, list_metrics
+from ordinate.summaries import Confusion
 
 TAKING = [metric for metric in METRICS if metric.takes_unanswered]
 
 
 def test_every_metric_has_a_naive_definition():
-    assert {metric.name for metric in all_metrics()} == set(NAIVE)
+    assert {metric.name for metric in list_metrics()} == set(NAIVE)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)

@@ -9,12 +9,12 @@ import sklearn.metrics as sk
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ordinate.metrics import all_metrics, find
+from ordinate.metrics import find, list_metrics
 from ordinate.metrics.regression import percentile
-from ordinate.scale.encode import Groups, factorise
-from ordinate.summary.moments import Moments
+from ordinate.scale.encoding import Groups, factorise
+from ordinate.summaries.regression import Moments
 
-METRICS = all_metrics(Moments)
+METRICS = list_metrics(Moments)
 NAMES = [metric.name for metric in METRICS]
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 PEERS = {

@@ -3,11 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.experiment_options import add_experiment, opened
 from ordinate.cli.options import Help, add_output, reported
 
 if TYPE_CHECKING:
-    from ordinate.runs.checked import Checked
+    from ordinate.experiment.check_report import Checked
 
 EXAMPLES = """examples:
   ordinate check -e study
@@ -47,7 +47,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check, report, and fail where there is an error."""
-    from ordinate.runs.check import check
+    from ordinate.experiment.check import check
 
     found: list[Checked] = []
 

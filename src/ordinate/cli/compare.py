@@ -17,8 +17,8 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.evaluate.boards import Comparing
-    from ordinate.evaluate.compare import Comparison
+    from ordinate.results.comparison import Comparison
+    from ordinate.results.leaderboard import Comparing
 
 CORRECTIONS = ("max_t", "holm", "bh", "by", "none")
 
@@ -91,9 +91,9 @@ def _compared(options: argparse.Namespace) -> "Comparison":
     from dataclasses import replace
 
     from ordinate.cli.progress import ticking
-    from ordinate.evaluate import Origin, chosen
-    from ordinate.evaluate.boards import check_count
-    from ordinate.evaluate.compare import Comparison
+    from ordinate.results import Origin, chosen
+    from ordinate.results.comparison import Comparison
+    from ordinate.results.leaderboard import check_count
 
     metrics, how = chosen(options.metrics), _how(options)
     wanted = _pairs(options.pairs)
@@ -108,7 +108,7 @@ def _compared(options: argparse.Namespace) -> "Comparison":
 
 def _how(options: argparse.Namespace) -> "Comparing":
     """Return how to compare, checked before anything is read."""
-    from ordinate.evaluate.boards import Comparing
+    from ordinate.results.leaderboard import Comparing
 
     margins = [metric_value("--margin", text) for text in options.margin]
     how = Comparing(

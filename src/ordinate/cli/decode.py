@@ -18,12 +18,12 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.data.forecasts import Forecasts
-    from ordinate.decide.decode import Decoder
-    from ordinate.evaluate.boards import Comparing
-    from ordinate.evaluate.compare import Comparison
-    from ordinate.evaluate.decoding import Decoding
     from ordinate.metrics import Metric
+    from ordinate.postprocess.decoder import Decoder
+    from ordinate.readers.probability_rows import Forecasts
+    from ordinate.results.comparison import Comparison
+    from ordinate.results.decoding import Decoding
+    from ordinate.results.leaderboard import Comparing
 
 EXAMPLES = """examples:
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
@@ -86,12 +86,12 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
     from ordinate.cli.output import keep_apart, replacing
-    from ordinate.report import flat, render
+    from ordinate.render import csv_records, render
 
     keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as out:
         result, ids = _decoded(options)
-        levels = flat.render(_levels(result, ids, options.id))
+        levels = csv_records.render(_levels(result, ids, options.id))
         report = render(result, options.format)
         if out is None:
             sys.stdout.write(levels)
@@ -103,9 +103,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _decoded(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
-    from ordinate.data.forecasts import ForecastColumns, read_forecasts
-    from ordinate.evaluate.decoding import Decoding
     from ordinate.metrics import find
+    from ordinate.readers.probability_rows import ForecastColumns, read_forecasts
+    from ordinate.results.decoding import Decoding
     from ordinate.scale import Scale
 
     metric, how = find(options.metric), _how(options)
@@ -138,7 +138,7 @@ def _decoded(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
 
 
 def _fitted(metric: "Metric", weights: Any, rows: "Forecasts") -> "Decoder":
-    from ordinate.decide.decode import Decoder, labels_of
+    from ordinate.postprocess.decoder import Decoder, labels_of
 
     in_order = rows.scale.labels  # of the columns, as they were read
     decoder = Decoder(metric, rows.scale, class_weights=weights, columns=in_order)
@@ -175,12 +175,12 @@ def _compared(
     import numpy as np
 
     from ordinate.cli.progress import ticking
-    from ordinate.evaluate import DEFAULT_METRICS, chosen
-    from ordinate.evaluate.boards import Boards, settled
-    from ordinate.evaluate.compare import Comparison
-    from ordinate.evaluate.decoding import ARGMAX, DECODED
-    from ordinate.summary import Panel
-    from ordinate.summary.panel import single_items
+    from ordinate.results import DEFAULT_METRICS, chosen
+    from ordinate.results.comparison import Comparison
+    from ordinate.results.decoding import ARGMAX, DECODED
+    from ordinate.results.leaderboard import Boards, settled
+    from ordinate.summaries import Panel
+    from ordinate.summaries.panel import single_items
 
     p = rows.probabilities[rows.known]
     columns = [rows.gold[rows.known], p.argmax(axis=1), decoder.predict_positions(p)]
@@ -196,7 +196,7 @@ def _compared(
 
 def _how(options: argparse.Namespace) -> "Comparing":
     """Return how to compare, checked before anything is read."""
-    from ordinate.evaluate.boards import Comparing
+    from ordinate.results.leaderboard import Comparing
 
     how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
     _ = how.intervals  # refuses a level, draws and a seed that make no sense
@@ -220,8 +220,8 @@ def _class_weights(text: str | None) -> Any:
 
 
 def _levels(result: "Decoding", ids: list[Any], named: str | None) -> list[dict[str, Any]]:
-    from ordinate.data.query import told_apart
-    from ordinate.evaluate.decoding import ARGMAX, DECODED
+    from ordinate.readers.query import told_apart
+    from ordinate.results.decoding import ARGMAX, DECODED
 
     labels = result.scale.labels
     by, *header = told_apart(named or "row", ARGMAX, DECODED)

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_report import add_models, evaluate_models, refuse_models
+from ordinate.cli.evaluate_models import add_models, evaluate_models, refuse_models
+from ordinate.cli.evaluate_regression import POISSON, add_values, alpha_of, evaluated, refuse_values
 from ordinate.cli.options import (
     Help,
     Input,
@@ -20,15 +21,14 @@ from ordinate.cli.options import (
     names,
     reported,
 )
-from ordinate.cli.values import POISSON, add_values, alpha_of, evaluated, refuse_values
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.data import Columns
-    from ordinate.evaluate import Evaluation, Origin
-    from ordinate.evaluate.calibration import Calibration
     from ordinate.inference import Intervals
     from ordinate.metrics import Metric
+    from ordinate.readers import Columns
+    from ordinate.results import Evaluation, Origin
+    from ordinate.results.calibration import Calibration
     from ordinate.scale import Scale
 
 METHODS = (
@@ -188,8 +188,8 @@ def _evaluated(
     from dataclasses import replace
 
     from ordinate.cli.progress import ticking, watch
-    from ordinate.data import count_files
-    from ordinate.evaluate import Evaluation, Origin, by_kind, chosen, needs_probabilities
+    from ordinate.readers import count_files
+    from ordinate.results import Evaluation, Origin, by_kind, chosen, needs_probabilities
     from ordinate.scale import Scale
 
     of_labels, of_probabilities = by_kind(options.metrics)
@@ -228,7 +228,7 @@ def _evaluated(
 
 
 def _columns(options: argparse.Namespace) -> "Columns":
-    from ordinate.data import Columns, read_map
+    from ordinate.readers import Columns, read_map
 
     return Columns(
         gold=options.gold,
@@ -252,10 +252,10 @@ def _calibrated(
     from dataclasses import replace
 
     from ordinate.cli.progress import watch
-    from ordinate.data.probabilities import count_probabilities
-    from ordinate.evaluate import Origin
-    from ordinate.evaluate.calibration import NOT_GROUPED, Calibration, parts_of, wanted_metrics
-    from ordinate.inference.probabilities import BLOCKS
+    from ordinate.inference.probability_scores import BLOCKS
+    from ordinate.readers.reliability import count_probabilities
+    from ordinate.results import Origin
+    from ordinate.results.calibration import NOT_GROUPED, Calibration, parts_of, wanted_metrics
 
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
@@ -288,7 +288,7 @@ def _most_probable(
     """Evaluate the most probable levels, of which there is a table and no more."""
     from dataclasses import replace
 
-    from ordinate.evaluate import Evaluation
+    from ordinate.results import Evaluation
 
     for option in ("by", "groups", "second_gold", "items"):
         if getattr(options, option) is not None:
@@ -317,9 +317,9 @@ def _limit(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
 
 def _kind(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
-    from ordinate.evaluate import by_kind, needs_probabilities
     from ordinate.metrics import summary_of
     from ordinate.metrics.catalogue import is_known
+    from ordinate.results import by_kind, needs_probabilities
 
     if task == "values":
         of_intervals = is_known(metric.rpartition("=")[0], "intervals")

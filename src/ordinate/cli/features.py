@@ -3,13 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.experiment_options import add_experiment, opened
 from ordinate.cli.options import CODES, Help, Input, add_output, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.runs.experiment import Experiment
-    from ordinate.tune.features import Made, Maker
+    from ordinate.experiment.folder import Experiment
+    from ordinate.features import Made, Maker
 
 EXAMPLES = {  # of each maker, the first of them in the help of all
     "tfidf": """
@@ -118,7 +118,7 @@ def _add_tfidf(makers: Any) -> None:
 
 
 def _tfidf(options: argparse.Namespace, _: "Experiment") -> "Maker":
-    from ordinate.tune.features.tfidf import Tfidf
+    from ordinate.features.tfidf import Tfidf
 
     all_of_them = options.max_features == "all"
     return Tfidf(
@@ -151,7 +151,7 @@ def _add_lexical(makers: Any) -> None:
 
 
 def _lexical(options: argparse.Namespace, _: "Experiment") -> "Maker":
-    from ordinate.tune.features.lexical import Lexical
+    from ordinate.features.lexical import Lexical
 
     return Lexical(options.language)
 
@@ -178,7 +178,7 @@ def _add_embeddings(makers: Any) -> None:
 
 
 def _embeddings(options: argparse.Namespace, _: "Experiment") -> "Maker":
-    from ordinate.tune.features.embeddings import Embeddings
+    from ordinate.features.embeddings import Embeddings
 
     return Embeddings(**_given(options, "model", "overlap"))
 
@@ -215,7 +215,7 @@ def _add_perplexity(makers: Any) -> None:
 
 
 def _perplexity(options: argparse.Namespace, _: "Experiment") -> "Maker":
-    from ordinate.tune.features.perplexity import Perplexity
+    from ordinate.features.perplexity import Perplexity
 
     return Perplexity(**_given(options, "model", "window", "stride"))
 
@@ -234,7 +234,7 @@ def _add_concat(makers: Any) -> None:
 
 
 def _concat(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
-    from ordinate.tune.features.concat import Concat
+    from ordinate.features.concat import Concat
 
     return Concat(tuple(options.parts), experiment)
 
@@ -267,7 +267,7 @@ def _add_external(makers: Any) -> None:
 
 
 def _external(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
-    from ordinate.tune.features.external import External
+    from ordinate.features.external import External
 
     return External(options.file, tuple(options.drop), experiment)
 
@@ -285,7 +285,7 @@ def _run(options: argparse.Namespace, maker: Any) -> int:
 
 def _made(options: argparse.Namespace, maker: Any) -> "Made":
     from ordinate.cli.progress import ticking
-    from ordinate.tune.features import make
+    from ordinate.features import make
 
     experiment = opened(options)
     chosen = maker(options, experiment)
@@ -300,7 +300,7 @@ def _add_list(makers: Any) -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from ordinate.tune.features import listed
+    from ordinate.features import listed
 
     reported(options, lambda: listed(opened(options)))
     return 0

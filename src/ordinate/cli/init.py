@@ -10,7 +10,7 @@ from ordinate.cli.options import Help
 from ordinate.errors import BadOutput, brief, printable
 
 if TYPE_CHECKING:
-    from ordinate.tune.features import Made
+    from ordinate.features import Made
 
 EXAMPLES = """examples:
   ordinate init first
@@ -59,8 +59,8 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Lay out the folder, and say what is in it."""
     from ordinate.examples import split_texts
-    from ordinate.runs.files import write_text
-    from ordinate.runs.stores import README
+    from ordinate.experiment.layout import README
+    from ordinate.experiment.safe_files import write_text
 
     root = Path(options.folder)
     texts = dict(zip((TRAINING, TEST), split_texts(), strict=True))
@@ -75,9 +75,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _features(root: Path) -> "list[Made]":
     from ordinate.cli.progress import ticking
-    from ordinate.runs.experiment import Experiment
-    from ordinate.tune.features import make
-    from ordinate.tune.features.tfidf import Tfidf
+    from ordinate.experiment.folder import Experiment
+    from ordinate.features import make
+    from ordinate.features.tfidf import Tfidf
 
     experiment = Experiment.open(root)
     with ticking("making features") as tick:

@@ -16,9 +16,9 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.evaluate import Origin
-    from ordinate.meta.judgement import Judgement
-    from ordinate.summary import Panel
+    from ordinate.meta.meta_evaluation import Judgement
+    from ordinate.results import Origin
+    from ordinate.summaries import Panel
 
 DRAWS = 1_000
 
@@ -146,8 +146,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _judged(options: argparse.Namespace) -> "Judgement":
     from ordinate.cli.progress import ticking
-    from ordinate.evaluate import chosen
-    from ordinate.meta.judgement import REFERENCE_METRICS, Judging, judge
+    from ordinate.meta.meta_evaluation import REFERENCE_METRICS, Judging, judge
+    from ordinate.results import chosen
 
     metrics = None if options.metrics is None else chosen(options.metrics)
     references = chosen(REFERENCE_METRICS if options.references is None else options.references)
@@ -175,7 +175,7 @@ Read = tuple["Panel", "Origin", list[dict[str, Any]]]
 
 def _wide(options: argparse.Namespace) -> Read:
     """Read the systems that are columns of one file."""
-    from ordinate.evaluate import Origin
+    from ordinate.results import Origin
 
     for option in ("id", "value"):
         if getattr(options, option) is not None:
@@ -194,9 +194,9 @@ def _campaign(options: argparse.Namespace) -> Read:
     from dataclasses import asdict
 
     from ordinate.cli.progress import watch
-    from ordinate.data import read_map
-    from ordinate.data.campaign import CampaignColumns, read_campaign
-    from ordinate.evaluate import Origin
+    from ordinate.readers import read_map
+    from ordinate.readers.campaign import CampaignColumns, read_campaign
+    from ordinate.results import Origin
     from ordinate.scale import Scale
 
     if options.gold is None:

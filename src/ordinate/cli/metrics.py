@@ -39,8 +39,8 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
-    from ordinate.evaluate.catalogue import Catalogue
-    from ordinate.report import render
+    from ordinate.render import render
+    from ordinate.results.metric_catalogue import Catalogue
 
     kind = options.of
     catalogue = (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ordinate.errors import BadOption, OrdinateError
 
 if TYPE_CHECKING:
-    from ordinate.data.systems import CountedSystems
     from ordinate.metrics import Metric
+    from ordinate.readers.panel import CountedSystems
 
 
 class Input(str):
@@ -173,7 +173,7 @@ def _several(value: Any) -> Iterable[Any]:
 def reported(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
     from ordinate.cli.output import keep_apart, replacing
-    from ordinate.report import render
+    from ordinate.render import render
 
     keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as report:
@@ -196,8 +196,8 @@ def counted(
 ) -> "CountedSystems":
     """Read the systems that the options of `add_systems` name, if their number is admitted."""
     from ordinate.cli.progress import watch
-    from ordinate.data import read_map
-    from ordinate.data.systems import SystemColumns, count_systems
+    from ordinate.readers import read_map
+    from ordinate.readers.panel import SystemColumns, count_systems
     from ordinate.scale import Scale
 
     columns = SystemColumns(

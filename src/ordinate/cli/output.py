@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ordinate.errors import BadOption, BadOutput, brief
-from ordinate.runs import files
-from ordinate.runs.stores import refuse_store
+from ordinate.experiment import safe_files
+from ordinate.experiment.layout import refuse_store
 
 
 @contextmanager
@@ -20,7 +20,9 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
     if wanted is None:
         yield None
         return
-    with files.replacing(_target(wanted, force=force), prefix=files.UNLOCKED) as temporary:
+    with safe_files.replacing(
+        _target(wanted, force=force), prefix=safe_files.UNLOCKED
+    ) as temporary:
         yield temporary
 
 

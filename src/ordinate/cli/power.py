@@ -16,7 +16,7 @@ from ordinate.cli.options import (
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.evaluate.power import Plan
+    from ordinate.results.sample_size import Plan
 
 EXAMPLES = """examples:
   ordinate power pilot.csv --gold level --systems a,b --metric cem_ord --difference 0.02
@@ -57,9 +57,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _planned(options: argparse.Namespace) -> "Plan":
-    from ordinate.evaluate import Origin
-    from ordinate.evaluate.power import Plan, Planning, check_count
     from ordinate.metrics import find
+    from ordinate.results import Origin
+    from ordinate.results.sample_size import Plan, Planning, check_count
 
     metric = find(options.metric)
     asked = Planning(

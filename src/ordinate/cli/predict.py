@@ -4,14 +4,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.experiment_options import add_experiment, opened
 from ordinate.cli.options import FORMATS, Help, Input, inputs_of
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.runs.experiment import Experiment
-    from ordinate.tune.apply.predict import Tuned
-    from ordinate.tune.apply.predicting import Sought
+    from ordinate.classify.prediction import Sought
+    from ordinate.classify.trained_model import Tuned
+    from ordinate.experiment.folder import Experiment
 
 EXAMPLES = """examples:
   ordinate predict -e study
@@ -69,9 +69,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
-    from ordinate.report import render
-    from ordinate.tune.apply.predict import load_tuned
-    from ordinate.tune.apply.predictions import checked_suffix
+    from ordinate.classify.predictions import checked_suffix
+    from ordinate.classify.trained_model import load_tuned
+    from ordinate.render import render
 
     if options.output is not None:
         checked_suffix(options.output)
@@ -80,7 +80,7 @@ def run(options: argparse.Namespace) -> int:
     _same_scale(options, model)
     stems = _stems(options, experiment)
     if stems and options.output is None:
-        from ordinate.tune.apply.predicting import predict_into
+        from ordinate.classify.prediction import predict_into
 
         result = predict_into(experiment, model, stems, force=options.force)
         sys.stdout.write(render(result, options.format))
@@ -103,7 +103,7 @@ def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment that are asked for; none where others are."""
     from pathlib import Path
 
-    from ordinate.tune.apply.contests import chosen_tests
+    from ordinate.classify.contests import chosen_tests
 
     if options.features is not None:
         return []
@@ -122,9 +122,9 @@ def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
 def _write(
     options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
 ) -> None:
+    from ordinate.classify.prediction import Predicting, predicted
     from ordinate.cli.output import keep_apart, replacing
-    from ordinate.report import flat, render
-    from ordinate.tune.apply.predicting import Predicting, predicted
+    from ordinate.render import csv_records, render
 
     keep_apart(inputs_of(options), [options.output])
     with replacing(options.output, force=options.force) as out:
@@ -133,7 +133,7 @@ def _write(
         result = Predicting(model, (found,))
         if out is None:
             made = found.predictions
-            sys.stdout.write(flat.render(made.rows(), made.columns()))
+            sys.stdout.write(csv_records.render(made.rows(), made.columns()))
             sys.stderr.write(render(result, options.format))
         else:
             found.predictions.write(out)
@@ -143,7 +143,7 @@ def _write(
 def _sought(
     options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
 ) -> "Sought":
-    from ordinate.tune.apply.predicting import of_data, of_experiment, of_features
+    from ordinate.classify.prediction import of_data, of_experiment, of_features
 
     if stems:
         return of_experiment(experiment, model, stems[0])

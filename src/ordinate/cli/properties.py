@@ -7,7 +7,7 @@ from ordinate.cli.options import Help, add_output, add_own, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.meta.verdicts import Explained, Verdicts
+    from ordinate.meta.property_verdicts import Explained, Verdicts
 
 EXAMPLES = """examples:
   ordinate properties
@@ -59,15 +59,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _found(options: argparse.Namespace) -> "Verdicts | Explained":
     from ordinate.cli.progress import ticking
-    from ordinate.meta.search import find_law
-    from ordinate.meta.verdicts import Explained, Verdicts
-    from ordinate.metrics import all_metrics, find, split_expressions
-    from ordinate.metrics.verified import plain
+    from ordinate.meta.properties_search import find_law
+    from ordinate.meta.property_verdicts import Explained, Verdicts
+    from ordinate.metrics import find, list_metrics, split_expressions
+    from ordinate.metrics.known_properties import plain
 
     law = find_law(options.explain[1]) if options.explain else None
     wanted = options.explain[:1] if options.explain else options.metrics
     named = [name for text in wanted for name in split_expressions(text)]
-    metrics = [find(name) for name in named] or all_metrics()
+    metrics = [find(name) for name in named] or list_metrics()
     with ticking("searching") as tick:
         verdicts = Verdicts.of(
             metrics, search=options.search, most_items=options.most_items, tick=tick

@@ -3,14 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.experiment_options import add_experiment, opened
 from ordinate.cli.options import Help, Input, add_draws, add_output, add_own, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.evaluate.boards import Comparing
+    from ordinate.classify.model_ranking import Ranking
     from ordinate.metrics import Metric
-    from ordinate.tune.apply.ranking import Ranking
+    from ordinate.results.leaderboard import Comparing
 
 EXAMPLES = """examples:
   ordinate rank -e study --by cem_ord
@@ -89,13 +89,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _ranking(options: argparse.Namespace) -> "Ranking":
+    from ordinate.classify.contests import Entering, chosen_tests, one_scale
+    from ordinate.classify.external_systems import read_externals
+    from ordinate.classify.model_ranking import Ranking
+    from ordinate.classify.trained_model import load_all, model_names
     from ordinate.cli.progress import ticking
-    from ordinate.data.answers import AnswerColumns
+    from ordinate.readers.external_predictions import AnswerColumns
     from ordinate.scale import Scale
-    from ordinate.tune.apply.contests import Entering, chosen_tests, one_scale
-    from ordinate.tune.apply.external import read_externals
-    from ordinate.tune.apply.predict import load_all, model_names
-    from ordinate.tune.apply.ranking import Ranking
 
     metric, how = _metric(options.by), _how(options)
     experiment = opened(options)
@@ -126,7 +126,7 @@ def _metric(wanted: str) -> "Metric":
 
 def _how(options: argparse.Namespace) -> "Comparing":
     """Return how to compare, checked before anything is read."""
-    from ordinate.evaluate.boards import Comparing
+    from ordinate.results.leaderboard import Comparing
 
     how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
     _ = how.intervals  # refuses a level, draws and a seed that make no sense

@@ -8,9 +8,9 @@ from ordinate.cli.options import Help, add_output, reported
 from ordinate.errors import BadOption, brief
 
 if TYPE_CHECKING:
-    from ordinate.meta.fit import Search
-    from ordinate.meta.study import Study
-    from ordinate.meta.synthetic import Reading
+    from ordinate.meta.replication.reading_search import Search
+    from ordinate.meta.replication.study import Study
+    from ordinate.meta.replication.synthetic_systems import Reading
 
 READ_AS = """options of a reading, and their choices, the literal one first:
   deviation    grid, drawn
@@ -77,9 +77,9 @@ def run(options: argparse.Namespace) -> int:
 
 def _studied(options: argparse.Namespace) -> "Study | Search":
     from ordinate.cli.progress import ticking
-    from ordinate.meta.fit import search
-    from ordinate.meta.study import READINGS, SEEDS, study
-    from ordinate.meta.synthetic import SEARCHED
+    from ordinate.meta.replication.reading_search import search
+    from ordinate.meta.replication.study import READINGS, SEEDS, study
+    from ordinate.meta.replication.synthetic_systems import SEARCHED
 
     usual = SEARCHED if options.search else SEEDS
     seeds = _seeds(options, usual[0], len(usual))
@@ -92,7 +92,7 @@ def _studied(options: argparse.Namespace) -> "Study | Search":
 
 def _reading(texts: Iterable[str]) -> "Reading":
     """Return the literal reading with the options of NAME=VALUE set."""
-    from ordinate.meta.synthetic import LITERAL
+    from ordinate.meta.replication.synthetic_systems import LITERAL
 
     reading, given = LITERAL, set()
     for text in texts:

@@ -85,7 +85,7 @@ def _add_predict(commands: Any) -> None:
 def run_predict(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
     from ordinate.cli.output import keep_apart, replacing
-    from ordinate.surrogate.predict import check_suffix
+    from ordinate.regress.trained_model import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)
@@ -102,9 +102,9 @@ def run_predict(options: argparse.Namespace) -> int:
 
 
 def _predictions(options: argparse.Namespace) -> Any:
-    from ordinate.decide.conformal import check_alpha
-    from ordinate.surrogate.data import read_features
-    from ordinate.surrogate.predict import load_surrogate
+    from ordinate.postprocess.conformal_sets import check_alpha
+    from ordinate.regress.table import read_features
+    from ordinate.regress.trained_model import load_surrogate
 
     if options.alpha is not None:
         check_alpha(options.alpha)
@@ -131,7 +131,7 @@ def _add_analyze(commands: Any) -> None:
 
 def run_analyze(options: argparse.Namespace) -> int:
     """Analyse, and write the report."""
-    from ordinate.surrogate.analyze import analyze
+    from ordinate.regress.analysis import analyze
 
     reported(options, lambda: analyze(options.results))
     return 0
@@ -151,7 +151,7 @@ def _add_compare(commands: Any) -> None:
 
 def run_compare(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    from ordinate.surrogate.analyze import compare
+    from ordinate.regress.analysis import compare
 
     if len(set(options.results)) < len(options.results):
         raise BadInput("The same results folder is named twice.")

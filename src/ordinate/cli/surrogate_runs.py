@@ -9,8 +9,8 @@ from ordinate.cli.options import FORMATS, add_text, delimiter, names, subcommand
 from ordinate.errors import BadOption, BadOutput
 
 if TYPE_CHECKING:
-    from ordinate.surrogate.data import Table
-    from ordinate.surrogate.settings import Settings
+    from ordinate.regress.settings import Settings
+    from ordinate.regress.table import Table
 
 ROOT = "surrogate_results"
 
@@ -260,7 +260,7 @@ def _check_folder(output: str, data: str) -> None:
     import os
     from pathlib import Path
 
-    from ordinate.runs.stores import SEARCH, TRAINING, refuse_store
+    from ordinate.experiment.layout import SEARCH, TRAINING, refuse_store
 
     if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
         raise BadOutput(f"{output} is a file, and -o takes a folder.")
@@ -278,7 +278,7 @@ def _check_folder(output: str, data: str) -> None:
 def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
     from dataclasses import fields
 
-    from ordinate.surrogate.settings import Settings
+    from ordinate.regress.settings import Settings
 
     known = {one.name for one in fields(Settings) if one.init}
     return Settings(**{name: x for name, x in asked.items() if name in known} | further)
@@ -307,7 +307,7 @@ def _tuned(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the parameters that a search found, whole, by kind of model."""
     from pathlib import Path
 
-    from ordinate.surrogate.kept import latest
+    from ordinate.regress.result_files import latest
 
     if "params_of" not in asked:
         return {}
@@ -328,8 +328,8 @@ def _ran(
 ) -> int:
     from ordinate.cli.config import written
     from ordinate.cli.progress import telling
-    from ordinate.report import render
-    from ordinate.surrogate.tuning import tune
+    from ordinate.regress.tuning import tune
+    from ordinate.render import render
 
     table = _table(asked)
     plain = settings.to_dict()
@@ -360,7 +360,7 @@ def _command(name: str, asked: dict[str, Any]) -> str:
 
 
 def _table(asked: dict[str, Any]) -> "Table":
-    from ordinate.surrogate.data import read_table
+    from ordinate.regress.table import read_table
 
     return read_table(
         asked["data"],

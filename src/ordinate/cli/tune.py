@@ -3,12 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment import add_experiment, opened
+from ordinate.cli.experiment_options import add_experiment, opened
 from ordinate.cli.options import FORMATS, Help, Input, add_output, add_own, names, reported
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.tune.trial.settings import Settings
+    from ordinate.classify.settings import Settings
 
 EXAMPLES = """examples:
   ordinate tune -e study --metric quadratic_kappa
@@ -190,16 +190,16 @@ def _asked(options: argparse.Namespace) -> dict[str, Any]:
 def _settings(asked: dict[str, Any]) -> "Settings":
     from dataclasses import fields
 
-    from ordinate.tune.trial.settings import Settings
+    from ordinate.classify.settings import Settings
 
     return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
 
 
 def _result(asked: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
+    from ordinate.classify.dry_run import dry_run
+    from ordinate.classify.tuning import tune
     from ordinate.cli.config import command, written
     from ordinate.cli.progress import telling
-    from ordinate.tune.choose.dry_run import dry_run
-    from ordinate.tune.choose.tuning import tune
 
     experiment = opened(argparse.Namespace(**dict.fromkeys(RUN) | asked))
     scale = asked.get("scale")

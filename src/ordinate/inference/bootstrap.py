@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.delta import blocks_of_cells
+from ordinate.inference.delta_method import blocks_of_cells
 from ordinate.metrics import Metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 Array = NDArray[Any]
 TIE = 1e-12

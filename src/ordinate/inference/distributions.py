@@ -3,8 +3,8 @@
 from typing import Any
 
 from ordinate.errors import MissingExtra
-from ordinate.inference.delta import quantile
-from ordinate.inference.groups import FEW
+from ordinate.inference.clustered_errors import FEW
+from ordinate.inference.delta_method import quantile
 
 NO_STUDENT = (
     f"fewer than {FEW} items or groups have Student's t, which needs SciPy: "

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.meta.ranks import correlation, mid_ranks
+from ordinate.meta.rank_correlation import correlation, mid_ranks
 
 Array = NDArray[Any]
 Pairs = Literal["ordered", "unordered"]

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.meta.cases import batch, compositions, every_table
-from ordinate.summary import Confusion
+from ordinate.meta.small_cases import batch, compositions, every_table
+from ordinate.summaries import Confusion
 
 Array = NDArray[Any]
 Relation = Literal["equal", "better"]

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinate.errors import BadOption
-from ordinate.inference.draws import Draws, Tick
-from ordinate.meta.ranks import DIGITS, correlation, mid_ranks, spearman
+from ordinate.inference.resampling import Draws, Tick
+from ordinate.meta.rank_correlation import DIGITS, correlation, mid_ranks, spearman
 
 if TYPE_CHECKING:
     from numpy.random import Generator

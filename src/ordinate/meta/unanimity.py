@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.meta.ranks import DIGITS
+from ordinate.meta.rank_correlation import DIGITS
 
 Array = NDArray[Any]
 Unanimity = Literal["weak", "strict"]

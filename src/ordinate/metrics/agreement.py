@@ -18,7 +18,7 @@ from ordinate.metrics.arithmetic import (
     varies,
 )
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 BLOCK = 1 << 21  # numbers that say which of three levels lie between: 300 levels have 27 million
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 Array = NDArray[Any]
 Value = Any  # a float, or an array of them: one for each table of a batch

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import ordinate.metrics.proper  # noqa: F401 - the catalogue lists its metrics before these
+import ordinate.metrics.proper_scores  # noqa: F401 - the catalogue lists its metrics before these
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary.reliability import FINE, Bins, Parts, Reliability
-from ordinate.summary.tally import Events
+from ordinate.summaries.probability_bins import Events
+from ordinate.summaries.reliability import FINE, Bins, Parts, Reliability
 
 Array = NDArray[Any]
 

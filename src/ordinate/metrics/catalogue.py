@@ -22,7 +22,7 @@ from ordinate.errors import (
     suggest,
 )
 from ordinate.metrics.arithmetic import Value
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 Direction = Literal["maximize", "minimize", "zero"]
 Macro = Literal["mean", "worst", "other"] | None
@@ -39,10 +39,10 @@ OWN = "own"  # the family of metrics that people declare themselves
 # families that are loaded when somebody asks for them. Those of labels are always there.
 KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "labels": ("Confusion", "confusion", ()),
-    "probabilities": ("Reliability", "reliability", ("proper", "calibration")),
-    "values": ("Moments", "moments", ("regression",)),
-    "intervals": ("Bounds", "bounds", ("predictive",)),
-    "ensembles": ("Ensemble", "ensemble", ("predictive",)),
+    "probabilities": ("Reliability", "reliability", ("proper_scores", "calibration")),
+    "values": ("Moments", "regression", ("regression",)),
+    "intervals": ("Bounds", "prediction_intervals", ("prediction_intervals",)),
+    "ensembles": ("Ensemble", "ensemble", ("prediction_intervals",)),
 }
 
 CATALOGUE: dict[tuple[str, type], "Metric"] = {}
@@ -296,7 +296,7 @@ def summary_of(kind: str) -> type:
     'Moments'
     """
     name, module, _ = KINDS[kind]
-    found: type = getattr(import_module(f"ordinate.summary.{module}"), name)
+    found: type = getattr(import_module(f"ordinate.summaries.{module}"), name)
     return found
 
 
@@ -329,7 +329,7 @@ def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
     return found.with_options(**options) if options else found
 
 
-def all_metrics(summary: type = Confusion) -> list[Metric]:
+def list_metrics(summary: type = Confusion) -> list[Metric]:
     """Return every metric of a kind of summary, without aliases, in the order of declaration."""
     _loaded(summary)
     return [m for (_, kind), m in CATALOGUE.items() if kind is summary and m.alias_of is None]

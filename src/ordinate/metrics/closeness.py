@@ -12,7 +12,7 @@ import numpy as np
 from ordinate.metrics.arithmetic import CELLS, Array, Value, diagonal, log2, ratio, varies
 from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 BLOCK = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
 

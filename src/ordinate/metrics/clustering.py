@@ -4,7 +4,7 @@ import numpy as np
 
 from ordinate.metrics.arithmetic import CELLS, Value, entropy, harmonic_mean, log2, ratio, varies
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 
 def _information(table: Confusion) -> Value:

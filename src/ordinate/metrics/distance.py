@@ -17,7 +17,7 @@ from ordinate.metrics.arithmetic import (
     ratio,
 )
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 
 @metric(

@@ -5,7 +5,7 @@ import numpy as np
 from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import CELLS, Array, Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 
 def _cheapest(steps: Array, *carried: Array) -> Array:

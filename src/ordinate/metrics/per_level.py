@@ -6,7 +6,7 @@ import numpy as np
 
 from ordinate.metrics.arithmetic import Array, Value, diagonal, mean_over, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 
 class PerLevel(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ordinate.metrics.arithmetic import CELLS, Array, Value, harmonic_mean, ratio, varies
 from ordinate.metrics.catalogue import metric
-from ordinate.summary import Confusion
+from ordinate.summaries import Confusion
 
 _ONE_SIDE = "gold or predictions use one level only"
 

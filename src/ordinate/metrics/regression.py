@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summary.moments import MIDDLE, TRAIN, Moments, size_of
+from ordinate.summaries.regression import MIDDLE, TRAIN, Moments, size_of
 
 Array = NDArray[Any]
 ONE_VALUE = "all targets are equal"

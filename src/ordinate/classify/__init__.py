@@ -1,0 +1,1 @@
+"""The ordinal task: training data, decision rules, tuning, saved models, predictions, rankings."""

@@ -1,0 +1,347 @@
+"""Decisions: from what a model answers to levels, probabilities and sets of levels.
+
+Everything in a decision is learned from out-of-fold answers, and then frozen as a few numbers.
+Answers are probabilities [N, K] in the order of the scale, or scores [N] that rise with the levels.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.classify.proportional_odds import Odds, needed, stored
+from ordinate.errors import (
+    BadOption,
+    BadProbabilities,
+    BadStore,
+    NotApplicable,
+    brief,
+)
+from ordinate.metrics import Metric
+from ordinate.postprocess import (
+    CutPoints,
+    Decoder,
+    LevelSets,
+    OrdinalSets,
+    TemperatureScaling,
+    VectorScaling,
+)
+from ordinate.postprocess.class_priors import undone
+from ordinate.postprocess.conformal_sets import joining_scores
+from ordinate.postprocess.decoder import labels_of
+from ordinate.postprocess.decoding_costs import answers as decoded
+from ordinate.postprocess.scored_items import score_column
+from ordinate.scale import Scale
+from ordinate.summaries import Confusion
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+Bools = NDArray[np.bool]
+Way = Literal["decoded", "argmax", "average"]
+Decode = Literal["metric", "argmax", "average"]
+Recalibrated = Literal["temperature", "vector"]
+
+WAYS: tuple[Way, ...] = get_args(Way)
+ALPHA = 0.1  # the share of new items whose level a set may lack
+EQUAL = 12  # decimals to which two distances are compared
+INSTEAD = "The most probable level is taken instead."
+
+
+def check_metric(metric: Metric) -> None:
+    """Refuse a metric that nothing can be tuned for."""
+    if metric.summary is not Confusion:
+        raise BadOption(f"{metric.name} is no metric of labels, for which models are tuned.")
+    if metric.required:
+        missing = ", ".join(metric.required)
+        raise BadOption(f"{metric.name} needs {missing}: write {metric.name}({missing}=…).")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a decision is made of, before anything is learned.
+
+    `decode` says what the way 'decoded' means: the levels that the metric rewards most, or simply
+    one of the other two ways. Probabilities are `recalibrated`: a model that was held back by a
+    strong penalty is less sure than it could be, and decoding would take that for doubt. One
+    temperature does that; where class weights cannot be undone, or answers are no probabilities,
+    each level has a slope and an offset. Scores become probabilities by their odds, and are `cut`
+    where the metric is best if that is wanted. `weights` are those of the levels in the metric,
+    where it is to be weighted, too.
+    """
+
+    scale: Scale
+    metric: Metric
+    decode: Decode = "metric"
+    scores: bool = False  # whether answers are one number for each item
+    recalibrated: Recalibrated = "temperature"
+    cut: bool = False
+    weights: tuple[float, ...] | None = None  # [K]
+
+    def __post_init__(self) -> None:
+        if self.decode not in get_args(Decode):
+            known = ", ".join(get_args(Decode))
+            raise BadOption(f"decode={self.decode!r} is not one of {known}.")
+        check_metric(self.metric)
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        scale: Scale,
+        metric: Metric,
+        *,
+        weighted: bool,
+        decode: Decode = "metric",
+        weights: tuple[float, ...] | None = None,
+    ) -> "Plan":
+        """Return the plan for a kind of model, fitted with class weights or without."""
+        from ordinate.models.classifiers import KINDS  # noqa: PLC0415 - it may load much
+
+        known = KINDS[kind]
+        changed = not known.calibrated or (weighted and not known.likelihood)
+        recalibrated: Recalibrated = "vector" if changed else "temperature"
+        scores = known.gives == "scores"
+        return cls(scale, metric, decode, scores, recalibrated, known.cut, weights)
+
+    def fit(
+        self,
+        answers: Any,
+        gold: Positions,
+        class_weights: Floats | None = None,
+        *,
+        taught: Bools | None = None,
+    ) -> "Decision":
+        """Learn from out-of-fold answers, in which class weights are undone already.
+
+        `class_weights` are those of the model whose answers the decision will be asked about; they
+        are undone first, so pass them for likelihood kinds only. `taught` tells of which items the
+        level was among those that the fit of their fold had seen (all, without it): a probability
+        of 0 for any other level says nothing of how sure a model may be. Sets are not learned
+        here, as these probabilities have seen their gold: `with_sets` does.
+        """
+        weights = None if class_weights is None else np.array(class_weights, float)
+        plain = Decision(self.scale, self.decode)
+        if self.scores:
+            plain = replace(plain, odds=Odds.fit(score_column(answers), gold, len(self.scale)))
+        else:
+            rows, of = _rows(self.scale, answers), slice(None) if taught is None else taught
+            scaling = _scaling(self.scale, rows[of], gold[of], self.recalibrated)
+            plain = replace(plain, scaling=scaling)
+        found = self._decoded(plain, answers, gold)
+        return replace(found, class_weights=weights)
+
+    def _decoded(self, found: "Decision", answers: Any, gold: Positions) -> "Decision":
+        """Add what leads to the levels that the metric rewards, or say why nothing does."""
+        if self.decode != "metric":
+            return found
+        labels = labels_of(self.scale)[gold]
+        weights = None if self.weights is None else np.array(self.weights)
+        items = None if weights is None else weights[gold]
+        try:
+            if self.cut:
+                scores = score_column(answers)
+                cuts = CutPoints(self.metric, scale=self.scale).fit(scores, labels, items)
+                return replace(found, cuts=cuts.cuts_)
+            # Among items that count w_k times, levels have the probabilities p_k w_k; and so what
+            # an answer is worth there, times w_k, is what it is worth by p_k.
+            rows = undone(found.probabilities(answers), None if weights is None else 1.0 / weights)
+            decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
+            decoder.fit(rows, labels, items)
+            gain = decoder.gain_ if weights is None else decoder.gain_ * weights[:, None]
+            return replace(found, gain=gain, notes=(*found.notes, *decoder.notes_))
+        except (BadOption, NotApplicable) as reason:
+            return replace(found, decode="argmax", notes=(*found.notes, f"{reason} {INSTEAD}"))
+
+
+class Scaling(NamedTuple):
+    """What recalibration has learned: a slope and an offset for each level."""
+
+    slopes: Floats
+    offsets: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """From a model's answers to levels, probabilities and sets, as learned out of fold.
+
+    Each part that is None is left out. `decode` is 'argmax' where the metric could not be decoded;
+    `notes` say why.
+    """
+
+    scale: Scale
+    decode: Decode
+    class_weights: Floats | None = None  # [K], to be undone
+    scaling: Scaling | None = None
+    odds: Odds | None = None  # from scores to probabilities
+    gain: Floats | None = None  # [K, K]: what an answer is worth, rows gold
+    cuts: Floats | None = None  # [K - 1], of scores
+    threshold: float = np.inf  # of sets
+    notes: tuple[str, ...] = ()
+
+    def levels(self, answers: Any, way: Way = "decoded") -> Positions:
+        """Return the position of the level of each item.
+
+        'argmax' is the most probable level, the lowest of equals; 'average' the level nearest to
+        the average of the positions, the lower of two.
+        """
+        if way not in WAYS:
+            raise BadOption(f"way={way!r} is not one of {', '.join(WAYS)}.")
+        chosen = self.decode if way == "decoded" else way
+        if chosen == "metric" and self.cuts is not None:
+            return np.searchsorted(self.cuts, score_column(answers)).astype(np.intp)
+        probabilities = self.probabilities(answers)
+        if chosen == "metric" and self.gain is not None:
+            return decoded(probabilities, self.gain)
+        return _nearest(self.scale, probabilities) if chosen == "average" else _most(probabilities)
+
+    def probabilities(self, answers: Any) -> Floats:
+        """Return the probability of each level [N, K]; each row sums to 1."""
+        if self.odds is not None:
+            return self.odds.probabilities(score_column(answers))
+        rows = undone(_rows(self.scale, answers), self.class_weights)
+        if self.scaling is None:
+            return rows
+        scaling = VectorScaling(self.scale, columns=self.scale.labels)
+        scaling.scale_, scaling.columns_ = self.scale, self.scale.labels
+        scaling.slopes_, scaling.offsets_ = self.scaling
+        return scaling.predict_proba(rows)
+
+    def with_sets(self, probabilities: Floats, gold: Positions) -> "Decision":
+        """Learn sets from probabilities of items whose gold had no part in them."""
+        sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
+        sets.fit(probabilities, labels_of(self.scale)[gold])
+        notes = (*self.notes, *sets.notes_)
+        return replace(self, threshold=float(sets.thresholds_[0, 0]), notes=notes)
+
+    def sets(self, answers: Any) -> LevelSets:
+        """Return a set of neighbouring levels for each item, for a promise of 1 - ALPHA."""
+        joined = joining_scores(self.probabilities(answers)) <= self.threshold
+        low = joined.argmax(axis=1)
+        high = len(self.scale) - 1 - joined[:, ::-1].argmax(axis=1)
+        return LevelSets(self.scale, low, high)
+
+    # --- plain values --------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same decision."""
+        return {
+            "scale": list(self.scale.labels),
+            "positions": list(self.scale.at),
+            "names": list(self.scale.names),
+            "decode": self.decode,
+            "class_weights": _plain(self.class_weights),
+            "scaling": None if self.scaling is None else list(map(_plain, self.scaling)),
+            "odds": None if self.odds is None else self.odds.to_dict(),
+            "gain": _plain(self.gain),
+            "cuts": _plain(self.cuts),
+            "threshold": _plain(np.array(self.threshold)),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Decision":
+        """Return the decision that `to_dict` described, or say what is wrong with that."""
+        try:
+            scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
+            decode, odds, notes = data["decode"], data["odds"], tuple(map(str, data["notes"]))
+        except KeyError as missing:
+            raise BadStore(f"A decision lacks {missing}.") from None
+        except (TypeError, ValueError, OverflowError) as problem:
+            raise BadStore(f"A decision cannot be read: {problem}") from None
+        size = len(scale)
+        scaling = stored(data, "scaling", (2, size))
+        found = cls(
+            scale=scale,
+            decode=decode,
+            class_weights=stored(data, "class_weights", (size,)),
+            scaling=None if scaling is None else Scaling(*scaling),
+            odds=None if odds is None else Odds.from_dict(odds),
+            gain=stored(data, "gain", (size, size)),
+            cuts=stored(data, "cuts", (size - 1,), finite=False),
+            threshold=float(needed(data, "threshold", finite=False)),
+            notes=notes,
+        )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Complain about parts that cannot work, or cannot work together."""
+        size, decodes = len(self.scale), self.gain is not None or self.cuts is not None
+        wrong = {
+            f"decode {brief(self.decode)} is not known": self.decode not in get_args(Decode),
+            "nothing leads to the levels of its metric": self.decode == "metric" and not decodes,
+            "class weights are not above 0": self.class_weights is not None
+            and not (self.class_weights > 0).all(),
+            "cuts do not rise": self.cuts is not None
+            and not (self.cuts[1:] >= self.cuts[:-1]).all(),
+            "cuts are of scores, and it has no odds": self.cuts is not None and self.odds is None,
+            f"its odds are not of {size} levels": self.odds is not None and self.odds.size != size,
+            "the threshold of sets is below 0": self.threshold < 0,
+        }
+        for what, is_so in wrong.items():
+            if is_so:
+                raise BadStore(f"A decision cannot be used: {what}.")
+
+
+def rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
+    """Return levels without a decision, good enough to give a trial up early."""
+    if answers.ndim == 2:
+        return _most(answers)
+    return _most(Odds.fit(answers, gold, size).probabilities(answers))
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _rows(scale: Scale, answers: Any) -> Floats:
+    """Return rows that sum to 1 as exactly as they can: single precision sums to 1 only nearly."""
+    rows = np.asarray(answers, float)
+    if rows.ndim != 2 or rows.shape[1] != len(scale):
+        raise BadProbabilities(
+            f"Answers of the shape {rows.shape} are no probabilities of the {len(scale)} levels "
+            f"{scale}: each level needs a column."
+        )
+    total = rows.sum(axis=1, keepdims=True)
+    bad = ~(np.isfinite(rows).all(axis=1) & (rows >= 0).all(axis=1) & (total[:, 0] > 0))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise BadProbabilities(
+            f"The model answers with {rows[row].tolist()} (item {row + 1}), which are no "
+            "probabilities."
+        )
+    return rows / total
+
+
+def _scaling(scale: Scale, rows: Floats, gold: Positions, way: Recalibrated) -> Scaling | None:
+    """Recalibrate, unless there is nothing to learn from."""
+    labels, columns = labels_of(scale)[gold], scale.labels
+    if not len(labels):
+        return None
+    if way == "vector":
+        found = VectorScaling(scale, columns=columns).fit(rows, labels)
+        return Scaling(found.slopes_, found.offsets_)
+    slope = 1.0 / TemperatureScaling(scale, columns=columns).fit(rows, labels).temperature_
+    return Scaling(np.full(len(scale), slope), np.zeros(len(scale)))
+
+
+def _most(probabilities: Floats) -> Positions:
+    return probabilities.argmax(axis=1) if len(probabilities) else np.empty(0, np.intp)
+
+
+def _nearest(scale: Scale, probabilities: Floats) -> Positions:
+    average = probabilities @ scale.positions
+    distances = np.abs(average[:, None] - scale.positions).round(EQUAL)
+    return distances.argmin(axis=1)
+
+
+def _plain(numbers: Floats | None) -> Any:
+    """Return numbers as JSON knows them: the infinities as texts."""
+    return None if numbers is None else _spelled(numbers.tolist())
+
+
+def _spelled(value: float | Sequence[Any]) -> Any:
+    if isinstance(value, list):
+        return [_spelled(part) for part in value]
+    return value if np.isfinite(value) else str(value)

@@ -1,0 +1,88 @@
+"""The dry run: what a run would do, from data that are read and nothing that is written."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ordinate.classify.settings import Settings
+from ordinate.classify.training_data import FeatureSet, Source, Training
+from ordinate.classify.tuning import opened
+from ordinate.experiment.folder import Experiment
+from ordinate.render import Document, Grid
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """The feature sets, the models and the number of fits that a run would take at most."""
+
+    settings: Settings
+    source: Source
+    sets: tuple[FeatureSet, ...]
+    tests: tuple[str, ...]
+
+    @property
+    def fits(self) -> dict[str, int]:
+        """How many models each stage fits at most; fewer where trials are pruned or kept."""
+        asked = self.settings
+        studies = min(asked.top_k, len(self.sets)) * len(asked.searched)
+        stages = {
+            "screening": len(self.sets) * asked.folds,
+            "search": studies * asked.stage2_trials * asked.folds,
+            "finalists": studies * (asked.folds + 1),
+        }
+        if asked.nested:
+            stages["nested"] = asked.folds * (sum(stages.values()) - studies + 1)
+        return stages
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "task": "tune, dry run",
+            "settings": self.settings.to_dict(),
+            "data": self.source.to_dict(),
+            "sets": [
+                {"set": one.name, "features": len(one.names), "matched": one.matched}
+                for one in self.sets
+            ],
+            "tests": list(self.tests),
+            "fits": self.fits,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each feature set."""
+        return [
+            {
+                "set": one.name,
+                "items": self.source.n,
+                "features": len(one.names),
+                "matched": one.matched,
+            }
+            for one in self.sets
+        ]
+
+    def document(self) -> Document:
+        """Return the plan for people."""
+        asked, source = self.settings, self.source
+        rows = tuple((x.name, source.n, len(x.names), x.matched) for x in self.sets)
+        counts = zip(source.scale.names, source.counts, strict=True)
+        levels = ", ".join(f"{name} {count}" for name, count in counts)
+        data = f"Training data: {', '.join(source.training)} ({levels}). "
+        data += f"Test data: {', '.join(self.tests) or 'none'}."
+        sets = f"the best {min(asked.top_k, len(self.sets))} of {len(self.sets)} feature sets"
+        jobs = f"{asked.jobs} process{'' if asked.jobs == 1 else 'es'}"
+        models = f"Models: {', '.join(asked.models)}, {asked.stage2_trials} trials each for {sets},"
+        models += f" in {asked.folds} folds, with {jobs}."
+        stages = ", ".join(f"{count:,} for {stage}" for stage, count in self.fits.items())
+        fits = f"At most {sum(self.fits.values()):,} fits: {stages}. Nothing was written."
+        grid = Grid("Feature sets", ("set", "items", "features", "rows matched"), rows)
+        title = f"Plan: tune for {asked.metric} on {source.scale}"
+        return Document(title, (data, grid, models, fits))
+
+
+def dry_run(
+    experiment: Experiment, settings: Settings | None = None, *, scale: str | None = None
+) -> DryRun:
+    """Read and check everything that a run would, and say what it would do."""
+    asked = settings or Settings()
+    training: Training = opened(experiment, asked, scale)
+    sets = tuple(training.sets.values())
+    return DryRun(asked, training.source, sets, tuple(experiment.tests))

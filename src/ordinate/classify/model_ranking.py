@@ -1,0 +1,213 @@
+"""Ranking: every model and every external file on every test set, by one metric."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ordinate.classify.contest import Contest, flag
+from ordinate.classify.scoring import CHANCE
+from ordinate.inference import Estimate
+from ordinate.inference.resampling import Tick
+from ordinate.metrics import Metric
+from ordinate.render import Document, Grid, html, render
+from ordinate.render.document import Cell
+from ordinate.results.baselines import json_label
+from ordinate.results.comparison import Comparison
+from ordinate.results.evaluation import SCHEMA, Origin
+from ordinate.results.leaderboard import ALL, Board, Boards, Comparing
+from ordinate.summaries.tabulation import Missing
+
+FLAGS = (
+    f"'{CHANCE}' stands beside a system whose interval of quadratic_kappa, on the items that it "
+    "answers, is not above 0."
+)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One test set: its systems compared, and the quadratic kappa of each."""
+
+    contest: Contest
+    comparison: Comparison
+    kappas: dict[str, Estimate]
+
+    @classmethod
+    def of(
+        cls, contest: Contest, metric: Metric, how: Comparing, missing: Missing, tick: Tick | None
+    ) -> "Ranked":
+        """Compare the systems of a contest; one alone gets its value and no more."""
+        panel = contest.panel(missing)
+        origin = Origin(gold="its levels", files=(contest.file,), notes=contest.said)
+        if len(panel.systems) > 1:
+            compared = Comparison.from_panel(panel, [metric], how, origin=origin, tick=tick)
+        else:
+            alone = replace(how, against=ALL)
+            boards = Boards(panel, [metric], alone, tick).all()
+            compared = Comparison(panel, boards, (), alone, origin)
+        kappas = {name: contest.kappa(name, how.intervals) for name in panel.systems}
+        return cls(contest, compared, kappas)
+
+    @property
+    def board(self) -> Board:
+        """The leaderboard."""
+        (board,) = self.comparison.boards.values()
+        return board
+
+    def flag(self, system: str) -> str | None:
+        """Return the warning for a system that is no better than chance."""
+        return flag(self.kappas[system])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each system, and for each baseline."""
+        found = [{"test": self.contest.name, "kind": "system", **row} for row in self._systems()]
+        metric, n = self.board.metric.expression, self.comparison.panel.n
+        blank = dict.fromkeys(found[0])
+        for name, value in self._baselines():
+            one = {"kind": "baseline", "metric": metric, "system": name, "value": value, "n": n}
+            found.append(blank | {"test": self.contest.name} | one)
+        return found
+
+    def _systems(self) -> list[dict[str, Any]]:
+        return [
+            row
+            | {
+                "answered": self._share(row["system"]),
+                "kappa": self.kappas[row["system"]].value,
+                "kappa_low": self.kappas[row["system"]].low,
+                "kappa_high": self.kappas[row["system"]].high,
+                "flag": self.flag(row["system"]),
+            }
+            for row in self.comparison.rows()
+        ]
+
+    def _share(self, system: str) -> float:
+        found = self.contest.answered.get(system)
+        return 1.0 if found is None else found.share
+
+    def _baselines(self) -> list[tuple[str, float]]:
+        against = self.board.baselines
+        return [
+            (f"best constant ({against.best_constant.level})", against.best_constant.value),
+            (f"majority ({against.majority.level})", against.majority.value),
+            ("chance", against.chance.value),
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        found = self.comparison.to_dict()
+        systems = found["metrics"][self.board.metric.expression]["systems"]
+        for name, kappa in self.kappas.items():
+            answered = self.contest.answered.get(name)
+            systems[name]["quadratic_kappa"] = kappa.to_dict()
+            systems[name]["flag"] = flag(kappa)
+            systems[name]["answers"] = None if answered is None else answered.to_dict()
+        return found | {"test": self.contest.name, "unlabelled": self.contest.unlabelled}
+
+    def blocks(self) -> list[str | Grid]:
+        """Return the report: that of a comparison, with shares and flags in the leaderboard."""
+        board, *differences = (b for b in self._said_by_comparison() if isinstance(b, Grid))
+        sentences = [b for b in self._said_by_comparison() if isinstance(b, str)]
+        alone = len(self.kappas) == 1
+        first = sentences if not alone else [sentences[0], *sentences[2:]]
+        found: list[str | Grid] = [first[0], self._marked(board), *first[1:]]
+        return found if alone else [*found, *differences]
+
+    def _said_by_comparison(self) -> tuple[str | Grid, ...]:
+        return self.comparison.document().blocks
+
+    def _marked(self, board: Grid) -> Grid:
+        """Return the leaderboard with what each system answers, and the flags."""
+        shares, flags = bool(self.contest.answered), any(map(self.flag, self.kappas))
+        header = (*board.header, *(("answered",) if shares else ()), *(("",) if flags else ()))
+        names = [one.system for one in self.board.standings]  # baselines come after them
+        rows: list[tuple[Cell, ...]] = []
+        for place, row in enumerate(board.rows):
+            name = names[place] if place < len(names) else None
+            known = None if name is None else f"{100 * self._share(name):.1f} %"
+            warned = None if name is None else self.flag(name)
+            rows.append((*row, *((known,) if shares else ()), *((warned,) if flags else ())))
+        return replace(
+            board, title=f"{self.contest.name}: {board.title}", header=header, rows=tuple(rows)
+        )
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The leaderboard of every test set."""
+
+    metric: Metric
+    tests: tuple[Ranked, ...]
+    missing: Missing
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        contests: Sequence[Contest],
+        metric: Metric,
+        how: Comparing | None = None,
+        *,
+        missing: Missing = "worst",
+        notes: Sequence[str] = (),
+        tick: Tick | None = None,
+    ) -> "Ranking":
+        """Rank the systems of each contest; an item without an answer counts as the worst one."""
+        how = how or Comparing()
+        count = len(contests)
+        tests = tuple(
+            Ranked.of(one, metric, how, missing, _part(tick, index, count))
+            for index, one in enumerate(contests)
+        )
+        return cls(metric, tests, missing, tuple(notes))
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each test set and system."""
+        return [row for one in self.tests for row in one.rows()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None with its reason: what `--format json` writes."""
+        first = self.tests[0]
+        return {
+            "schema": SCHEMA,
+            "task": "rank",
+            "metric": self.metric.expression,
+            "direction": self.metric.direction,
+            "missing": self.missing,
+            "scale": [json_label(label) for label in first.contest.scale.labels],
+            "tests": {one.contest.name: one.to_dict() for one in self.tests},
+            "notes": list(self.notes),
+        }
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        blocks: list[str | Grid] = [*self.notes]
+        for one in self.tests:  # what holds for all test sets is said once
+            blocks += [b for b in one.blocks() if isinstance(b, Grid) or b not in blocks]
+        flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
+        blocks += [FLAGS] if flagged else []
+        blocks += self._policy()
+        sets = "1 test set" if len(self.tests) == 1 else f"{len(self.tests)} test sets"
+        return Document(f"Ranking by {self.metric.expression} on {sets}", tuple(blocks))
+
+    def _policy(self) -> list[str]:
+        """Say what became of unanswered items, where there were any."""
+        if not any(one.contest.silent for one in self.tests):
+            return []
+        if self.missing == "drop":
+            return ["An item that any system leaves unanswered is left out for all of them."]
+        values = [one.estimate.value for test in self.tests for one in test.board.standings]
+        lost = any(map(math.isnan, values))
+        more = " Where a metric has no value then, --missing drop takes the items out for all."
+        return ["Unanswered items count as the worst answer." + (more if lost else "")]
+
+
+def _part(tick: Tick | None, index: int, count: int) -> Tick | None:
+    """Return a progress that fills one of many equal parts of another."""
+    return None if tick is None else lambda share: tick((index + share) / count)

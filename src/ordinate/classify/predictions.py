@@ -1,0 +1,124 @@
+"""Predictions of one model for the items of a data set, and the files that hold them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, brief
+from ordinate.postprocess.decoder import labels_of
+from ordinate.postprocess.prediction_sets import LevelSets
+from ordinate.readers.disagreements import FORMATS
+from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.files import literal, quoted
+from ordinate.readers.query import told_apart
+from ordinate.render import csv_records
+from ordinate.scale import Scale
+from ordinate.scale.labels import text_of
+
+Floats = NDArray[np.float64]
+Positions = NDArray[np.intp]
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Levels, probabilities and sets of levels, as positions on the scale.
+
+    `levels` are decoded as the model was tuned; `ids` are None where the items have none.
+    """
+
+    model: str
+    scale: Scale
+    ids: tuple[str, ...] | None
+    levels: Positions
+    argmax: Positions
+    average: Positions
+    probabilities: Floats  # [N, K]
+    sets: LevelSets
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    @property
+    def ways(self) -> dict[str, Positions]:
+        """The levels by each way of answering."""
+        return {"decoded": self.levels, "argmax": self.argmax, "average": self.average}
+
+    def part(self, rows: NDArray[Any]) -> "Predictions":
+        """Return the predictions for some of the items."""
+        places = np.arange(len(self))[rows]
+        ids = None if self.ids is None else tuple(self.ids[k] for k in places)
+        sets = LevelSets(
+            self.scale, self.sets.low_positions[places], self.sets.high_positions[places]
+        )
+        return Predictions(
+            self.model,
+            self.scale,
+            ids,
+            self.levels[places],
+            self.argmax[places],
+            self.average[places],
+            self.probabilities[places],
+            sets,
+        )
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns of a file, in order: labels are texts."""
+        labels = np.array([text_of(label) for label in labels_of(self.scale)], object)
+        found: dict[str, NDArray[Any]] = (
+            {"row": np.arange(1, len(self) + 1)}
+            if self.ids is None
+            else {"id": np.array([*self.ids, None], object)[:-1]}
+        )
+        found |= {"level": labels[self.levels], "argmax": labels[self.argmax]}
+        found["average"] = labels[self.average]
+        names = told_apart(*(f"p_{label}" for label in labels))
+        found |= {name: self.probabilities[:, k] for k, name in enumerate(names)}
+        found["set_low"] = labels[self.sets.low_positions]
+        found["set_high"] = labels[self.sets.high_positions]
+        return found
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one record for each item."""
+        columns = {name: column.tolist() for name, column in self.columns().items()}
+        return [
+            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        ]
+
+    def write(self, path: Path) -> None:
+        """Write CSV or Parquet, by the suffix of the path."""
+        checked_suffix(str(path))
+        if path.suffix.lower() in CSV:
+            text = csv_records.render(self.rows(), self.columns())
+            path.write_bytes(text.encode("utf-8"))  # the same bytes on every machine
+        else:
+            self._write_parquet(path)
+
+    def _write_parquet(self, path: Path) -> None:
+        with connect() as connection:
+            columns = {f"c{k}": column for k, column in enumerate(self.columns().values())}
+            connection.register("predictions", columns)
+            chosen = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.columns()))
+            form = FORMATS[PARQUET[0]]
+            connection.execute(
+                f"COPY (SELECT {chosen} FROM predictions) TO {literal(str(path))} (FORMAT {form})"  # noqa: S608 - names are quoted
+            )
+
+
+def checked_suffix(path: str) -> None:
+    """Refuse a file that is neither CSV nor Parquet, before any work is done."""
+    if Path(path).suffix.lower() not in (*CSV, *PARQUET):
+        raise BadOption(f"Predictions are written as .csv or .parquet, not as {brief(path)}.")
+
+
+def shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:
+    """Return how often each level is given, by each way of answering."""
+    size, n = len(predictions.scale), max(1, len(predictions))
+    return [
+        (way, (np.bincount(levels, minlength=size) / n).tolist())
+        for way, levels in predictions.ways.items()
+    ]

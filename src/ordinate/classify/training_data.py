@@ -1,0 +1,197 @@
+"""What a run learns from: the training data pooled, and the feature sets that cover them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadOption, brief, suggest
+from ordinate.experiment.feature_rows import Features
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.layout import TRAINING
+from ordinate.experiment.safe_files import digest
+from ordinate.results.baselines import json_label
+from ordinate.scale import Scale
+
+Levels = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FeatureSet:
+    """What is known of a feature set without its numbers."""
+
+    name: str
+    names: tuple[str, ...] = field(repr=False)
+    matched: str  # how rows were matched to items
+    files: dict[str, str] = field(repr=False)  # hash of the feature file, by data set
+
+    @property
+    def names_digest(self) -> str:
+        """A short name for the names of the features in their order."""
+        return digest(list(self.names))
+
+
+@dataclass(frozen=True)
+class Source:
+    """What was learned from: how many items of which level, from which files."""
+
+    scale: Scale
+    counts: tuple[int, ...]  # items of each level
+    training: tuple[str, ...]
+    groups: int | None
+
+    @property
+    def n(self) -> int:
+        """How many items there are."""
+        return sum(self.counts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        labels = [json_label(label) for label in self.scale.labels]
+        return {
+            "training": list(self.training),
+            "n": self.n,
+            "scale": labels,
+            "items_of_each_level": list(self.counts),
+            "groups": self.groups,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """The items of all training files, one after the other, and the feature sets for them."""
+
+    experiment: Experiment
+    scale: Scale
+    stems: tuple[str, ...]
+    levels: Levels = field(repr=False)
+    groups: NDArray[Any] | None = field(repr=False)
+    sets: dict[str, FeatureSet]
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment,
+        *,
+        scale: str | None = None,
+        train: Sequence[str] = (),
+        pattern: str = "*",
+    ) -> "Training":
+        """Read the training data and look at every feature set, so that errors come first."""
+        stems = _stems(experiment, train)
+        declared = experiment.scale(scale)
+        data = [experiment.dataset(stem) for stem in stems]
+        levels = np.concatenate([one.gold(declared) for one in data])
+        if len(np.unique(levels)) < 2:
+            only = declared.names[levels[0]]
+            raise BadInput(f"All training items are {only}: there is nothing to tell apart.")
+        groups = [one.groups for one in data if one.groups is not None]
+        sets = {name: _looked_at(experiment, name, stems) for name in _sets(experiment, pattern)}
+        return cls(
+            experiment, declared, stems, levels, np.concatenate(groups) if groups else None, sets
+        )
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def matrix(self, name: str) -> Any:
+        """Read the features of all items."""
+        parts = [self.experiment.features(name, stem).matrix for stem in self.stems]
+        if len(parts) == 1:
+            return parts[0]
+        if all(isinstance(part, np.ndarray) for part in parts):
+            return np.concatenate(parts)
+        from scipy.sparse import vstack  # noqa: PLC0415 - heavy, and optional
+
+        return vstack(parts, format="csr")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A short name for items, levels and groups in their order."""
+        return digest(
+            {
+                "data": {stem: self.experiment.dataset(stem).fingerprint for stem in self.stems},
+                "scale": [json_label(label) for label in self.scale.labels],
+                "positions": list(self.scale.at),
+                "levels": hashlib.sha256(self.levels.tobytes()).hexdigest(),
+                "groups": None if self.groups is None else digest(list(map(str, self.groups))),
+            }
+        )
+
+    def fingerprints(self, *sets: str) -> dict[str, str]:
+        """Return what a manifest says of the data and of feature sets."""
+        found = {stem: self.experiment.dataset(stem).fingerprint for stem in self.stems}
+        for name in sets:
+            found |= {f"{name}/{stem}": x for stem, x in self.sets[name].files.items()}
+        return found
+
+    @property
+    def source(self) -> Source:
+        """What a report says of it."""
+        counts = np.bincount(self.levels, minlength=len(self.scale))
+        groups = None if self.groups is None else len(np.unique(self.groups.astype(str)))
+        return Source(self.scale, tuple(counts.tolist()), self.stems, groups)
+
+
+def _stems(experiment: Experiment, wanted: Sequence[str]) -> tuple[str, ...]:
+    known = experiment.training
+    if not known:
+        raise BadInput(
+            f"{experiment.root} has no training data: put CSV files with a column of levels into "
+            f"{TRAINING}."
+        )
+    for stem in wanted:
+        if stem not in known:
+            raise BadOption(
+                f"There is no training data {brief(stem)} (--train): there is {', '.join(known)}."
+                f"{suggest(stem, known)}"
+            )
+    return tuple(stem for stem in known if not wanted or stem in wanted)
+
+
+def _sets(experiment: Experiment, pattern: str) -> list[str]:
+    known = experiment.feature_sets
+    if not known:
+        raise BadInput(
+            f"There are no feature sets in {experiment.features_dir}. Make some with `ordinate "
+            "features`, or name their folder with --features-base-dir."
+        )
+    found = [name for name in known if fnmatchcase(name, pattern)]
+    if not found:
+        raise BadOption(
+            f"No feature set is called {brief(pattern)} (--feature-pattern): there is "
+            f"{', '.join(known)}."
+        )
+    return found
+
+
+def _looked_at(experiment: Experiment, name: str, stems: Sequence[str]) -> FeatureSet:
+    first, *others = [experiment.features(name, stem) for stem in stems]
+    for other in others:
+        same_features(first, other)
+    ways = dict.fromkeys(one.matched for one in (first, *others))
+    files = {one.dataset: one.digest for one in (first, *others)}
+    return FeatureSet(name, first.names, " and ".join(ways), files)
+
+
+def same_features(first: Features, other: Features) -> None:
+    """Complain if two data sets have different features under one name."""
+    if first.names == other.names:
+        return
+    pairs = zip(first.names, other.names, strict=False)
+    differs = next((k for k, (a, b) in enumerate(pairs) if a != b), None)
+    what = (
+        f"{len(first.names):,} and {len(other.names):,} of them"
+        if differs is None
+        else f"number {differs + 1} is {brief(first.names[differs])} and "
+        f"{brief(other.names[differs])}"
+    )
+    raise BadInput(
+        f"The features of {first.path} and {other.path} are not the same: {what}. Make both with "
+        f"one maker, or tune on one of them (--train {first.dataset})."
+    )

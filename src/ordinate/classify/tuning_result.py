@@ -1,0 +1,259 @@
+"""What a run of tuning found: screened sets, searched models, the winner, and its test."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ordinate.classify.scoring import Judged
+from ordinate.classify.settings import Settings
+from ordinate.classify.training_data import Source
+from ordinate.inference.estimates import finite
+from ordinate.metrics import Metric
+from ordinate.render import Document, html, render
+from ordinate.results.evaluation import SCHEMA, aligned
+
+if TYPE_CHECKING:
+    from ordinate.search.trials import Trial
+
+STATES = ("complete", "pruned", "failed")
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A feature set, what the cheap model makes of it, and whether it is searched."""
+
+    set: str
+    features: int
+    matched: str
+    judged: Judged | None  # None where nothing could be learned from it
+    failed: str | None = None
+    kept: bool = False
+    why: str | None = None  # it is not searched
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "set": self.set,
+            "features": self.features,
+            "matched": self.matched,
+            "kept": self.kept,
+            "why": self.why,
+            "failed": self.failed,
+            "screening": self.judged and self.judged.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """The best model of a study, or a vote of several, judged by cross-validation.
+
+    `name` is that of the saved model; a vote has members, by their names.
+    """
+
+    name: str
+    kind: str
+    sets: tuple[str, ...]
+    params: dict[str, Any]
+    judged: Judged
+    members: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "name": self.name,
+            "model": self.kind,
+            "sets": list(self.sets),
+            "params": self.params,
+            "members": list(self.members),
+            "cross_validation": self.judged.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Searched:
+    """One feature set with one kind of model: the trials of its study, and the best of them."""
+
+    set: str
+    kind: str
+    wanted: int  # trials
+    trials: "tuple[Trial, ...]"
+    best: Finalist | None  # None where no trial was completed
+
+    def count(self, state: str) -> int:
+        """Return how many trials ended so."""
+        return sum(trial.state == state for trial in self.trials)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "set": self.set,
+            "model": self.kind,
+            "trials": {"wanted": self.wanted} | {state: self.count(state) for state in STATES},
+            "best": self.best and self.best.to_dict(),
+        }
+
+    def detailed(self) -> dict[str, Any]:
+        """Return every trial, as plain values."""
+        trials = [
+            {
+                "number": trial.number,
+                "state": trial.state,
+                "value": trial.value,
+                **trial.attributes,
+                "reason": trial.reason,
+                "params": trial.params,
+                "after_folds": {str(step): finite(x) for step, x in trial.steps.items()},
+            }
+            for trial in self.trials
+        ]
+        return {"set": self.set, "model": self.kind, "trials": trials}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """The winner on one test set, and how much cross-validation flattered it."""
+
+    name: str  # of the test set
+    n: int
+    judged: Judged | None  # None where nothing could be tested, for a reason
+    optimism: float
+    note: str | None = None
+    groups: int | None = None  # that its items belong to, where they have some
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "data": self.name,
+            "n": self.n,
+            "groups": self.groups,
+            "test": self.judged and self.judged.to_dict(),
+            "optimism": finite(self.optimism),
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The whole procedure, run on each part of the training data and judged on the rest."""
+
+    judged: Judged
+    chosen: tuple[str, ...]  # set and model that each part chose
+    finished: bool = True  # whether all parts made all trials that were asked for
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "chosen": list(self.chosen),
+            "finished": self.finished,
+            "estimate": self.judged.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """A run of tuning: what was screened, what was searched, what won, and what it is worth."""
+
+    run: str
+    settings: Settings
+    source: Source
+    screened: tuple[Screened, ...]
+    searched: tuple[Searched, ...]
+    vote: Finalist | None
+    winner: Finalist
+    tests: tuple[HeldOut, ...] = ()
+    nested: Nested | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def finalists(self) -> list[Finalist]:
+        """The best of each study, and the vote."""
+        found = [one.best for one in self.searched if one.best is not None]
+        return [*found, self.vote] if self.vote else found
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    # --- plain values ------------------------------------------------------------------------
+
+    def _head(self) -> dict[str, Any]:
+        metric = self.settings.measure
+        return {
+            "schema": SCHEMA,
+            "task": "tune",
+            "run": self.run,
+            "metric": metric.expression,
+            "direction": metric.direction,
+            "settings": self.settings.asked,
+            "data": self.source.to_dict(),
+        }
+
+    def stage1(self) -> dict[str, Any]:
+        """Return what screening found."""
+        return self._head() | {"sets": [one.to_dict() for one in self.screened]}
+
+    def stage2(self) -> dict[str, Any]:
+        """Return what the search found, which model won, and its test."""
+        return self._head() | {
+            "winner": self.winner.name,
+            "winning": self.winner.to_dict(),
+            "studies": [one.to_dict() for one in self.searched],
+            "vote": self.vote and self.vote.to_dict(),
+            "tests": [one.to_dict() for one in self.tests],
+            "nested": self.nested and self.nested.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def detailed(self) -> dict[str, Any]:
+        """Return every trial of every study."""
+        return self._head() | {"studies": [one.detailed() for one in self.searched]}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None: what `--format json` writes."""
+        return self.stage1() | self.stage2()
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each value: of screening, search, test and nested estimate."""
+        rows = [
+            *_rows("screen", ((one.set, "logistic", "", one.judged) for one in self.screened)),
+            *_rows("search", ((*_who(one), one.judged) for one in self.finalists)),
+            *_rows("test", ((*_who(self.winner), one.judged) for one in self.tests)),
+        ]
+        if self.nested:
+            rows += _rows("nested", [("", "", "", self.nested.judged)])
+        return aligned(rows)
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        from ordinate.classify.tuning_text import describe  # noqa: PLC0415 - describe shows results
+
+        return describe(self)
+
+
+def _who(one: Finalist) -> tuple[str, str, str]:
+    return ",".join(one.sets), one.kind, one.name
+
+
+def _rows(
+    stage: str, judged: "Iterable[tuple[str, str, str, Judged | None]]"
+) -> list[dict[str, Any]]:
+    return [
+        {"stage": stage, "set": set_, "model": kind, "name": name} | row
+        for set_, kind, name, one in judged
+        if one is not None
+        for row in one.rows()
+    ]
+
+
+def optimism(metric: Metric, chosen_by: float, tested: float) -> float:
+    """Return how much better the value was by which a model was chosen than that of its test.
+
+    >>> from ordinate.metrics import find
+    >>> round(optimism(find("mae"), 0.3, 0.4), 3)
+    0.1
+    """
+    return float(metric.merit(chosen_by) - metric.merit(tested))

@@ -1,0 +1,1 @@
+"""Long work: folders, data sets, stored features, checks, manifests, locks, safe files, workers."""

@@ -1,0 +1,126 @@
+"""What a check of an experiment found, and how it is told."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ordinate.experiment.findings import SEVERITIES, Finding
+from ordinate.render import Document, Grid, html, render
+from ordinate.render.document import Cell
+from ordinate.results.evaluation import SCHEMA
+from ordinate.scale import Scale
+
+
+@dataclass(frozen=True)
+class DataFound:
+    """A data set: how many items, which columns were taken, how many items of each level."""
+
+    name: str
+    role: str
+    items: int
+    label: str | None
+    text: str | None
+    id: str | None
+    levels: dict[str, int]  # in the order of the scale
+
+
+@dataclass(frozen=True)
+class FeaturesFound:
+    """The features of a data set: how many, and how they were matched to its items."""
+
+    set: str
+    dataset: str
+    rows: int
+    features: int
+    form: str  # sparse or dense
+    matched: str
+    constant: int
+
+
+@dataclass(frozen=True)
+class Checked:
+    """An experiment as it was found."""
+
+    root: str
+    scale: Scale | None
+    data: tuple[DataFound, ...]
+    features: tuple[FeaturesFound, ...]
+    models: tuple[str, ...]  # those whose files are what their manifests say
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        """What has to be put right before anything can be tuned."""
+        return tuple(one for one in self.findings if one.severity == "error")
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what `--format json` writes."""
+        return {
+            "schema": SCHEMA,
+            "task": "check",
+            "experiment": self.root,
+            "scale": None if self.scale is None else [str(label) for label in self.scale.labels],
+            "data": [asdict(one) for one in self.data],
+            "features": [asdict(one) for one in self.features],
+            "models": list(self.models),
+            "findings": [asdict(one) for one in self.findings],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each finding, after those of what there is."""
+        counted = [(f"{one.role} {one.name}", f"{one.items} items") for one in self.data]
+        counted += [
+            (f"{one.set}/{one.dataset}", f"{one.features} features, matched {one.matched}")
+            for one in self.features
+        ]
+        counted += [("models", f"{len(self.models)} saved models")]
+        told = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
+        return told + [asdict(one) for one in self.findings]
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        blocks: list[str | Grid] = []
+        if self.scale is not None:
+            blocks.append(f"Scale: {self.scale}.")
+        blocks += [*self._data(), *self._levels(), *self._features()]
+        if self.models:
+            blocks.append(f"Saved models, as their manifests say: {', '.join(self.models)}.")
+        for severity in SEVERITIES:
+            found = [one for one in self.findings if one.severity == severity]
+            blocks += [f"{severity}: {one.where}: {one.what}" for one in found]
+        if not self.findings:
+            blocks.append("Nothing is missing or odd.")
+        return Document(f"Experiment {self.root}: {self._verdict()}", tuple(blocks))
+
+    def _verdict(self) -> str:
+        counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
+        told = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
+        return ", ".join(told) or "ready"
+
+    def _data(self) -> Iterable[Grid]:
+        if self.data:
+            header = ("data set", "role", "levels in", "texts in", "ids in", "items")
+            rows = [(d.name, d.role, d.label, d.text, d.id, d.items) for d in self.data]
+            yield Grid("Data sets", header, tuple(rows), left=5)
+
+    def _levels(self) -> Iterable[Grid]:
+        labelled = [one for one in self.data if one.levels]
+        if labelled:
+            header = ("data set", *labelled[0].levels)
+            rows: list[tuple[Cell, ...]] = [(d.name, *d.levels.values()) for d in labelled]
+            yield Grid("Items of each level", header, tuple(rows))
+
+    def _features(self) -> Iterable[Grid]:
+        if self.features:
+            header = ("set", "data set", "form", "matched", "rows", "features", "constant")
+            rows = [
+                (f.set, f.dataset, f.form, f.matched, f.rows, f.features, f.constant)
+                for f in self.features
+            ]
+            yield Grid("Feature sets", header, tuple(rows), left=4)

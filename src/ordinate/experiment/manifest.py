@@ -1,0 +1,199 @@
+"""Manifests: what an artefact is, how it came about, and whether it is still what it was."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Self, TypedDict
+
+from ordinate.errors import BadInput, BadStore, brief
+from ordinate.experiment.safe_files import inside, sha256, write_json
+
+NAME = "manifest.json"
+SCHEMA = 1
+
+
+class Stored(TypedDict):
+    """What a manifest knows of a file."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder of files is, what made it of which data, and the hash of each file."""
+
+    kind: str
+    name: str
+    config: dict[str, Any]
+    data: dict[str, str]  # fingerprints by name
+    seed: int | None
+    command: str
+    versions: dict[str, str]
+    made: str  # UTC
+    files: dict[str, Stored]
+
+    @classmethod
+    def of(
+        cls,
+        folder: Path,
+        kind: str,
+        name: str,
+        *,
+        config: dict[str, Any],
+        data: dict[str, str],
+        seed: int | None,
+        command: str,
+        libraries: Sequence[str] = (),
+    ) -> Self:
+        """Describe a folder as it is now, with all its files but the manifest itself."""
+        files = {
+            path: Stored(sha256=sha256(folder / path), size=(folder / path).stat().st_size)
+            for path in _files(folder)
+        }
+        made = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls(kind, name, config, data, seed, command, versions(libraries), made, files)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read the manifest of a folder; whether the files are as it says is left to `verify`."""
+        path = folder / NAME
+        try:
+            found = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise BadStore(f"{folder} has no {NAME}: it was not written by Ordinate.") from None
+        except OSError as problem:
+            raise BadStore(f"{path} cannot be read: {problem.strerror}.") from None
+        except (ValueError, RecursionError) as problem:
+            raise BadStore(f"{path} is no JSON: {brief(str(problem))}.") from None
+        if (wrong := _misshapen(found)) is not None:
+            raise BadStore(f"{path} is no manifest: {wrong}.")
+        return cls(**{field: found[field] for field in FIELDS})
+
+    def write(self, folder: Path) -> None:
+        """Write the manifest into its folder."""
+        write_json(folder / NAME, {"schema": SCHEMA} | asdict(self))
+
+    def verify(self, folder: Path) -> None:
+        """Refuse a folder whose files are not exactly those that the manifest lists."""
+        for path, stored in self.files.items():
+            try:
+                _verify(folder, path, stored)
+            except OSError as problem:
+                raise BadStore(f"{brief(path)} in {folder}: {problem.strerror}.") from None
+        if further := sorted(set(_files(folder)) - set(self.files)):
+            raise BadStore(
+                f"{folder} holds {brief(further[0])}, which its {NAME} does not list. "
+                "Remove the file, or make the artefact again."
+            )
+
+
+def versions(libraries: Sequence[str] = ()) -> dict[str, str]:
+    """Return the versions of Python, Ordinate, NumPy and these libraries, without importing any.
+
+    >>> list(versions(["scipy"]))
+    ['python', 'ordinate', 'numpy', 'scipy']
+    """
+    found = {"python": platform.python_version()}
+    for library in dict.fromkeys(("ordinate", "numpy", *libraries)):
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            found[library] = "not installed"
+    return found
+
+
+def _verify(folder: Path, path: str, stored: Stored) -> None:
+    try:
+        file = inside(folder, path)
+    except BadInput as problem:
+        raise BadStore(f"The {NAME} of {folder} is refused: {problem}") from None
+    if not file.is_file():
+        raise BadStore(f"{folder} lacks the file {brief(path)}, which its {NAME} lists.")
+    if (size := file.stat().st_size) != stored["size"]:
+        raise _changed(folder, path, f"{stored['size']} bytes", f"{size} bytes")
+    if (found := sha256(file)) != stored["sha256"]:
+        raise _changed(folder, path, f"sha256 {stored['sha256']}", found)
+
+
+def _changed(folder: Path, path: str, listed: str, found: str) -> BadStore:
+    return BadStore(
+        f"{brief(path)} in {folder} is not what its {NAME} lists: {listed}, but the file has "
+        f"{found}. It was changed or damaged: it is not opened, and must be made again."
+    )
+
+
+def _files(folder: Path) -> list[str]:
+    """Return the paths of whatever lies in a folder, links to folders too, but its manifest."""
+    found = []
+    for where, folders, names in os.walk(folder):
+        links = [name for name in folders if Path(where, name).is_symlink()]
+        found += [Path(where, name).relative_to(folder).as_posix() for name in (*names, *links)]
+    return sorted(path for path in found if path != NAME)
+
+
+# --- the shape of what is read -------------------------------------------------------------------
+
+FIELDS: dict[str, tuple[type, ...]] = {
+    "kind": (str,),
+    "name": (str,),
+    "config": (dict,),
+    "data": (dict,),
+    "seed": (int, type(None)),
+    "command": (str,),
+    "versions": (dict,),
+    "made": (str,),
+    "files": (dict,),
+}
+
+
+def _misshapen(found: Any) -> str | None:
+    """Say what is wrong with a manifest as it was read, if anything is."""
+    if not isinstance(found, dict):
+        return "it is no JSON object"
+    if found.get("schema") != SCHEMA:
+        known = f"this Ordinate reads schema {SCHEMA}"
+        return f"its schema is {brief(found.get('schema'))}, and {known}"
+    for field, kinds in FIELDS.items():
+        if field not in found:
+            return f"it has no {field!r}"
+        if not isinstance(found[field], kinds) or isinstance(found[field], bool):
+            return f"its {field!r} is {brief(found[field])}"
+    for field in ("data", "versions"):
+        if not all(isinstance(value, str) for value in found[field].values()):
+            return f"its {field!r} has values that are no texts"
+    wrong = [path for path, stored in found["files"].items() if not _is_stored(stored)]
+    return f"what it says of the file {brief(wrong[0])} is no hash and size" if wrong else None
+
+
+def _is_stored(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"sha256", "size"}
+        and isinstance(value["sha256"], str)
+        and type(value["size"]) is int
+    )
+
+
+def whole(folder: Path) -> Manifest:
+    """Return the manifest of a saved model, once its files are as it says; else say what to do."""
+    try:
+        manifest = Manifest.read(folder)
+        manifest.verify(folder)
+    except BadStore as problem:
+        again = f"To make it again, remove {folder} and repeat the command that made it."
+        raise BadStore(f"{problem} {again}") from None
+    return manifest
+
+
+def is_kept(folder: Path) -> bool:
+    """Tell whether a saved model is there, whole; one that was tampered with is an error."""
+    if not folder.exists():
+        return False
+    whole(folder)
+    return True

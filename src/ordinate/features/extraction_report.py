@@ -1,0 +1,138 @@
+"""What `make` has made: sizes, zeros, and whatever was odd about the texts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ordinate.errors import BadStore
+from ordinate.experiment.manifest import Manifest
+from ordinate.render import Document, Grid
+
+SCHEMA = 1
+LEAST = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
+ODD = {  # what is counted, and what is said of one and of many
+    "empty_texts": ("text", "is empty", "are empty"),
+    "without_group": ("row", "has no group", "have no group"),
+    "unknown_group": (
+        *("row", "is of a group that the training data lack"),
+        "are of groups that the training data lack",
+    ),
+}
+
+
+def odd_sentences(counts: Mapping[str, int], rows: int) -> list[str]:
+    """Return what is odd about rows, as sentences.
+
+    >>> odd_sentences({"empty_texts": 1, "zero_rows": 2}, 3)
+    ['1 of 3 texts is empty.']
+    """
+    return [
+        f"{count:,} of {rows:,} {noun}{'' if rows == 1 else 's'} {one if count == 1 else many}."
+        for name, (noun, one, many) in ODD.items()
+        if (count := counts.get(name))
+    ]
+
+
+@dataclass(frozen=True)
+class MadeFor:
+    """The features of one data set, as their manifest describes them."""
+
+    dataset: str
+    rows: int
+    features: int
+    nonzero: int
+    counts: dict[str, int]
+    new: bool
+
+    @classmethod
+    def read(cls, folder: Path, *, new: bool = False) -> "MadeFor":
+        """Read the manifest of a folder of features."""
+        found = Manifest.read(folder).config
+        for name, least in LEAST.items():
+            if not _is_count(found.get(name), least):
+                raise BadStore(f"The manifest in {folder} does not say its {name!r}.")
+        counts = found.get("counts")
+        if not isinstance(counts, dict) or not _are_counts(counts):
+            raise BadStore(f"The manifest in {folder} does not say its 'counts'.")
+        return cls(folder.name, found["rows"], found["features"], found["nonzero"], counts, new)
+
+    @property
+    def zeros(self) -> float:
+        """The share of zeros."""
+        return 1.0 - self.nonzero / (self.rows * self.features)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "dataset": self.dataset,
+            "rows": self.rows,
+            "features": self.features,
+            "zeros": self.zeros,
+            **self.counts,
+            "new": self.new,
+        }
+
+    @property
+    def oddities(self) -> list[str]:
+        """What is odd about the rows, as sentences."""
+        return [f"{self.dataset}: {said}" for said in odd_sentences(self.counts, self.rows)]
+
+
+def _are_counts(found: dict[str, Any]) -> bool:
+    return "zero_rows" in found and all(map(_is_count, found.values()))
+
+
+def _is_count(value: Any, least: int = 0) -> bool:
+    return type(value) is int and value >= least
+
+
+@dataclass(frozen=True)
+class Made:
+    """A feature set of an experiment; `new` data sets were made just now."""
+
+    name: str
+    path: Path
+    datasets: tuple[MadeFor, ...]
+    command: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def was_there(self) -> bool:
+        """Whether nothing was left to do."""
+        return not any(one.new for one in self.datasets)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each data set."""
+        return [{"set": self.name} | one.to_dict() for one in self.datasets]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what `--format json` writes."""
+        return {
+            "schema": SCHEMA,
+            "task": "features",
+            "set": self.name,
+            "path": str(self.path),
+            "was_there": self.was_there,
+            "datasets": [one.to_dict() for one in self.datasets],
+            "command": self.command,
+            "notes": list(self.notes),
+        }
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        title = f"Feature set {self.name}"
+        said = f"In {self.path}, by: {self.command}"
+        if self.was_there:
+            said = f"It was there already, made by the same request: nothing to do. {said}"
+        header = ("data set", "", "rows", "features", "zeros", "rows of zeros only")
+        cells = tuple(
+            (
+                *(one.dataset, "new" if one.new else "was there"),
+                *(one.rows, one.features, f"{one.zeros:.2%}", one.counts["zero_rows"]),
+            )
+            for one in self.datasets
+        )
+        odd = [sentence for one in self.datasets for sentence in one.oddities]
+        grid = Grid("Data sets", header, cells, left=2)
+        return Document(title, (said, grid, *odd, *self.notes))

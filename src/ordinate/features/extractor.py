@@ -1,0 +1,242 @@
+"""A maker of features: what was chosen, what training texts taught it, rows for any text."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
+from ordinate.experiment.safe_files import digest
+
+if TYPE_CHECKING:
+    from ordinate.experiment.folder import Experiment
+
+MAKERS = {  # by name: the class in the module of that name
+    "tfidf": "Tfidf",
+    "lexical": "Lexical",
+    "embeddings": "Embeddings",
+    "perplexity": "Perplexity",
+    "concat": "Concat",
+    "external": "External",
+}
+NAME = re.compile(r"\w[\w.+-]*")
+LONGEST = 100  # letters of a name
+Tick = Callable[[float], None]  # is told the share of the work that is done
+
+
+@dataclass(frozen=True)
+class Items:
+    """The rows that features are made for. Levels are not among what a maker may see.
+
+    `columns` are the further columns that the maker asks for. `dataset` is the data set that the
+    rows stand in, the first of them at place `first`; new texts stand in none.
+    """
+
+    n: int
+    texts: tuple[str, ...]
+    ids: tuple[str, ...] | None = None
+    columns: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
+    dataset: str | None = None
+    first: int = 0
+
+    def some(self, start: int, stop: int) -> "Items":
+        """Return the rows from one place to before another."""
+        return replace(
+            self,
+            n=stop - start,
+            texts=self.texts[start:stop],
+            ids=None if self.ids is None else self.ids[start:stop],
+            columns={name: column[start:stop] for name, column in self.columns.items()},
+            first=self.first + start,
+        )
+
+
+class Fitted(ABC):
+    """A maker that has learned what it needs: rows of any text, and a state without pickle."""
+
+    names: tuple[str, ...]  # of the features, each once
+
+    @abstractmethod
+    def rows(self, items: Items) -> Any:
+        """Return a CSR matrix or a 2-D array, the same row for a text whatever stands beside it."""
+
+    @abstractmethod
+    def save(self, folder: Path) -> None:
+        """Write the state into an empty folder, as JSON and arrays."""
+
+    def odd(self, items: Items) -> dict[str, int]:
+        """Count what is odd about the rows, such as groups that training lacks."""
+        del items
+        return {}
+
+    def notes(self) -> list[str]:
+        """Return what is to be said of other sets that rows of new texts are made with."""
+        return []
+
+
+@dataclass(frozen=True)
+class Maker(ABC):
+    """What the user chose, before any text is seen. A frozen dataclass of plain values.
+
+    A new maker is one such class and one `Fitted` in a module of its own, a line in `MAKERS`, and
+    its options on the command line.
+    """
+
+    kind: ClassVar[str]
+    libraries: ClassVar[tuple[str, ...]] = ()  # whose versions are recorded
+    batch: ClassVar[int] = 512  # rows that are made, and kept, at once
+    reads_texts: ClassVar[bool] = True  # else they are only counted, where there are some
+    version: ClassVar[int] = 1  # raised where the same choice makes other rows than before
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The name of the set when nothing else differs from the defaults."""
+
+    @property
+    @abstractmethod
+    def usual(self) -> "Maker":
+        """The maker of the same title with all defaults."""
+
+    @property
+    @abstractmethod
+    def arguments(self) -> list[str]:
+        """What the command line says for this maker, after its name."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was chosen, as plain values, and the version where it is not the first."""
+        found: dict[str, Any] = plain(asdict(self))
+        return found if self.version == 1 else found | {"version": self.version}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The further columns of the data that it reads."""
+        return ()
+
+    def sources(self) -> dict[str, str]:
+        """Return fingerprints of what it reads besides the data, by name."""
+        return {}
+
+    def besides(self, stem: str) -> dict[str, str]:
+        """Return fingerprints of what it reads for one data set besides the data, by name."""
+        del stem
+        return {}
+
+    @classmethod
+    @abstractmethod
+    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
+        """Return the maker that stored parameters describe."""
+
+    @abstractmethod
+    def fit(self, items: Items, tick: Tick) -> Fitted:
+        """Learn from the pooled training rows."""
+
+    @abstractmethod
+    def load(self, folder: Path) -> Fitted:
+        """Return what `Fitted.save` wrote; the caller has verified the folder."""
+
+
+def maker_of(kind: str, parameters: dict[str, Any], experiment: "Experiment") -> Maker:
+    """Return the maker that a manifest describes."""
+    if kind not in MAKERS:
+        raise BadStore(f"There is no maker {brief(kind)}.{suggest(kind, list(MAKERS))}")
+    found: type[Maker] = getattr(import_module(f"{__package__}.{kind}"), MAKERS[kind])
+    try:
+        own = {name: value for name, value in parameters.items() if name != "version"}
+        if parameters.get("version", 1) != found.version:
+            raise BadStore(
+                f"The features were made by another version of Ordinate, whose {kind} made other "
+                "rows of the same texts. Make the set again under another name."
+            )
+        return found.of(own, experiment)
+    except (TypeError, KeyError, AttributeError, RuntimeError, OSError, BadOption):
+        raise BadStore(f"These are no parameters of {kind}: {brief(parameters)}.") from None
+
+
+def default_name(maker: Maker) -> str:
+    """Return a name by maker and parameters, with a hash only where defaults do not say it all."""
+    if maker.parameters == maker.usual.parameters:
+        return maker.title
+    return f"{maker.title}-{digest(maker.parameters, 6)}"
+
+
+def checked_name(name: str) -> str:
+    """Refuse names that are no plain names of a folder; those with a dot or _ first are ours."""
+    if len(name) > LONGEST:
+        raise BadOption(
+            f"{brief(name)} cannot name a feature set: it has {len(name):,} letters, and {LONGEST} "
+            "can stand in one. Choose a shorter one with --name."
+        )
+    if not NAME.fullmatch(name) or name.startswith("_"):
+        raise BadOption(
+            f"{brief(name)} cannot name a feature set. Letters, digits and _ . + - can, with a "
+            "letter or digit first."
+        )
+    return name
+
+
+def slug(text: str) -> str:
+    """Return a text as part of a name.
+
+    >>> slug("first language")
+    'first-language'
+    """
+    return re.sub(r"[^\w]+", "-", text).strip("-_") or "column"
+
+
+def whole_path(text: str) -> str:
+    """Return the whole path that a user means, ~ included, whether something lies there or not."""
+    try:
+        path = Path(text).expanduser().absolute()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as problem:  # nobody's home, or too long a name
+        reason = getattr(problem, "strerror", None) or problem
+        said = str(reason).rstrip(".")
+        raise BadInput(f"{brief(text)} is no path of a file or folder: {said}.") from None
+    return str(path)
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON gives back for a value: lists for tuples."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+@dataclass(frozen=True)
+class Request:
+    """What decides the features of a set: maker, parameters, training data, further sources."""
+
+    kind: str
+    parameters: dict[str, Any]
+    data: dict[str, str]
+    sources: dict[str, str]
+
+    @cached_property
+    def hash(self) -> str:
+        """The hash that the work is addressed by."""
+        return digest([self.kind, self.parameters, self.data, self.sources])
+
+    def differences(self, stored: "Request") -> list[str]:
+        """Say how a stored request differs from this one."""
+        if stored.kind != self.kind:
+            return [f"it was made by {stored.kind}, not by {self.kind}"]
+        found = [
+            f"{name} was {brief(old)} and is {brief(new)} now"
+            for name, old, new in _changed(stored.parameters, self.parameters)
+        ]
+        for stem, old, new in _changed(stored.data, self.data):
+            how = "is new" if old is None else "is gone" if new is None else "has changed"
+            found.append(f"the training file {stem} {how}")
+        found += [f"{name} has changed" for name, *_ in _changed(stored.sources, self.sources)]
+        return found
+
+
+def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    pairs = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
+    return [(name, before, now) for name, before, now in pairs if before != now]

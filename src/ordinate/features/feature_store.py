@@ -1,0 +1,195 @@
+"""Features on disk: batches while they are made, and whole sets, sparse or dense."""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ordinate.errors import BadInput, BadStore, brief
+from ordinate.experiment.feature_files import DAMAGED, IDS, NAMES
+from ordinate.experiment.safe_files import replacing
+from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.files import literal
+
+SPARSE, DENSE = "features.npz", "features.parquet"
+BATCH = re.compile(r"(\d+)-(\d+)\.np[yz]")
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of one data set that are finished, each in a file named by its rows."""
+
+    folder: Path
+    n: int
+
+    def missing(self, size: int) -> Iterator[tuple[int, int]]:
+        """Give the rows that are still to be made, at most so many at once.
+
+        A batch that was damaged, as by a full disk, is removed and made again.
+        """
+        for span in self._found():
+            if not _is_whole(path := self._file(*span), span[1] - span[0]):
+                path.unlink()
+        found, start = dict(self._found()), 0
+        starts = [*sorted(found), self.n]
+        while start < self.n:
+            if start in found:
+                start = found[start]
+                continue
+            stop = min(start + size, next(k for k in starts if k > start))
+            yield start, stop
+            start = stop
+
+    def keep(self, start: int, stop: int, rows: Any) -> None:
+        """Write a batch, whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        dense = isinstance(rows, np.ndarray)
+        with replacing(self.folder / f"{start}-{stop}.np{'y' if dense else 'z'}") as path:
+            if dense:
+                np.save(path, rows)
+            else:
+                _save_sparse(path, rows, compressed=False)
+
+    def joined(self) -> Any:
+        """Return all rows: an array, or a CSR matrix that is filled batch by batch."""
+        files = [self._file(start, stop) for start, stop in self._chain()]
+        if files[0].suffix == ".npy":
+            return np.concatenate([np.load(path, allow_pickle=False) for path in files])
+        return _filled(files)
+
+    def _found(self) -> list[tuple[int, int]]:
+        names = (path.name for path in self.folder.glob("*-*.np?"))
+        spans = (BATCH.fullmatch(name) for name in names)
+        return sorted((int(span[1]), int(span[2])) for span in spans if span)
+
+    def _chain(self) -> Iterator[tuple[int, int]]:
+        found, start = dict(self._found()), 0
+        while start < self.n:
+            yield start, found[start]
+            start = found[start]
+
+    def _file(self, start: int, stop: int) -> Path:
+        dense = self.folder / f"{start}-{stop}.npy"
+        return dense if dense.exists() else dense.with_suffix(".npz")
+
+
+def _is_whole(path: Path, n: int) -> bool:
+    """Tell whether a batch can be read and has so many rows."""
+    try:
+        if path.suffix == ".npy":
+            return len(np.load(path, mmap_mode="r", allow_pickle=False)) == n
+        with path.open("rb") as file:
+            return bool(_sparse(file).shape[0] == n)
+    except DAMAGED:
+        return False
+
+
+def _filled(files: list[Path]) -> Any:
+    """Return the batches below each other: never two copies of all of them in memory."""
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy
+
+    lengths = [_lengths(path) for path in files]
+    indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    first = _sparse(files[0])
+    kind = np.int32 if max(indptr[-1], first.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    data, indices = np.empty(indptr[-1], first.dtype), np.empty(indptr[-1], kind)
+    at = 0
+    for path in files:
+        batch = _sparse(path)
+        data[at : at + batch.nnz], indices[at : at + batch.nnz] = batch.data, batch.indices
+        at += batch.nnz
+    shape = (len(indptr) - 1, first.shape[1])
+    return csr_matrix((data, indices, indptr.astype(kind)), shape=shape)
+
+
+def _lengths(path: Path) -> Any:
+    with np.load(path, allow_pickle=False) as arrays:
+        return np.diff(arrays["indptr"])
+
+
+def _sparse(file: Path | BinaryIO) -> Any:
+    from scipy.sparse import load_npz  # noqa: PLC0415 - heavy
+
+    return load_npz(file)
+
+
+def _save_sparse(path: Path, matrix: Any, *, compressed: bool) -> None:
+    from scipy.sparse import save_npz  # noqa: PLC0415 - heavy
+
+    save_npz(path, matrix, compressed=compressed)
+
+
+# --- whole sets -----------------------------------------------------------------------------------
+
+
+def write_features(
+    folder: Path, matrix: Any, names: Sequence[str], ids: Sequence[str] | None
+) -> None:
+    """Write features into a folder: sparse ones as NPZ with names and ids, others as Parquet."""
+    if isinstance(matrix, np.ndarray):
+        _write_parquet(folder / DENSE, matrix, names, ids)
+        return
+    _save_sparse(folder / SPARSE, matrix, compressed=True)
+    _write_column(folder / NAMES, "feature", names)
+    if ids is not None:
+        _write_column(folder / IDS, "id", ids)
+
+
+def _write_column(path: Path, header: str, cells: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        # all in quotes: a lone carriage return would get none from Python 3.11
+        writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+        writer.writerows([cell] for cell in (header, *cells))
+
+
+def _write_parquet(
+    path: Path, matrix: Any, names: Sequence[str], ids: Sequence[str] | None
+) -> None:
+    columns = {} if ids is None else {"id": np.array(ids, object)}
+    taken = {name.lower() for name in columns}
+    for k, name in enumerate(names):
+        if name.lower() in taken:
+            raise BadInput(
+                f"Two columns of {path.parent.name} are called {brief(name)}, for case does not "
+                "count in names of columns. Rename one."
+            )
+        taken.add(name.lower())
+        columns[name] = np.ascontiguousarray(matrix[:, k])
+    with connect() as connection:
+        connection.register("features", columns)
+        connection.execute(f"COPY features TO {literal(str(path))} (FORMAT parquet)")
+
+
+def check_rows(rows: Any, n: int, names: Sequence[str]) -> None:
+    """Refuse a batch that is not what a maker has to give: a row for each item, all numbers."""
+    values = rows if isinstance(rows, np.ndarray) else rows.data
+    if rows.shape != (n, len(names)) or not np.isfinite(values).all():
+        raise BadStore(
+            f"The maker gave {rows.shape[0]:,} rows of {rows.shape[1]:,} features for {n:,} items "
+            f"and {len(names):,} names, or numbers that are not finite."
+        )
+
+
+def zero_rows(matrix: Any) -> int:
+    """Count the rows that are nothing but zeros."""
+    if isinstance(matrix, np.ndarray):
+        return int((~matrix.any(axis=1)).sum())
+    return int((np.diff(matrix.indptr) == 0).sum())
+
+
+def stored_numbers(matrix: Any) -> int:
+    """Count the numbers that are not zero."""
+    return int(np.count_nonzero(matrix) if isinstance(matrix, np.ndarray) else matrix.nnz)
+
+
+def stack(parts: Sequence[Any]) -> Any:
+    """Return batches below each other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    from scipy.sparse import vstack  # noqa: PLC0415 - heavy
+
+    return vstack(parts, format="csr")

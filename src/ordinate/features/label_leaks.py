@@ -1,0 +1,60 @@
+"""Columns that give the levels away, or name the items: neither groups nor features."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from ordinate.errors import BadOption, brief
+from ordinate.experiment.dataset import USUAL, Dataset
+
+if TYPE_CHECKING:
+    from ordinate.experiment.folder import Experiment
+
+Role = Literal["label", "id", "text"]
+WHAT: dict[Role, str] = {"label": "levels", "id": "ids", "text": "texts"}
+
+
+def role_in(column: str, data: Sequence[Dataset], usual: Sequence[Role]) -> Role | None:
+    """Return what a column is in one of the data sets, or by a usual name of such columns."""
+    bare = column.strip().lower()
+    for role in WHAT:
+        own = [getattr(one.columns, role) for one in data]
+        names = {name.strip().lower() for name in own if name is not None}
+        if bare in names or (role in usual and bare in USUAL[role]):
+            return role
+    return None
+
+
+def refuse_groups(experiment: "Experiment", columns: Sequence[str]) -> None:
+    """Refuse columns of groups whose features would give the answers away, or name the items."""
+    data = [experiment.dataset(stem) for stem in experiment.files] if columns else []
+    for column in columns:
+        role = role_in(column, data, ("label",))
+        if role == "label":
+            raise BadOption(
+                f"{brief(column)} is the column of the levels, or called as one: features made of "
+                "it would give the answers away. Name another column, or rename it if it holds "
+                "something else."
+            )
+        if role is not None:
+            raise BadOption(
+                f"{brief(column)} is the column of the {WHAT[role]}, which differ from item to "
+                "item and make no groups. Name another column."
+            )
+        _refuse_copy(column, [one for one in data if one.role == "training"])
+
+
+def _refuse_copy(column: str, training: Sequence[Dataset]) -> None:
+    """Refuse the levels under other names: one group for each level, and one level for each."""
+    pairs = {
+        (group.strip(), label.casefold())
+        for one in training
+        for group, label in zip(one.extra(column), one.labels, strict=True)  # noqa: S610 - no Django
+        if group is not None and label is not None
+    }
+    groups, levels = {group for group, _ in pairs}, {level for _, level in pairs}
+    if len(groups) == len(levels) == len(pairs) > 1:
+        raise BadOption(
+            f"{brief(column)} has one value for each level in the training data: it says the "
+            "levels in other words, and features made of it would give the answers away. Name "
+            "another column."
+        )

@@ -1,0 +1,245 @@
+"""Lexical features: length, frequency and level of the words, their variety, readability."""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, BadStore, suggest
+from ordinate.features.extractor import Fitted, Items, Maker, Tick
+from ordinate.features.optional_libraries import library
+from ordinate.features.tokenization import (
+    WINDOW,
+    composed,
+    letters_in,
+    sentences_in,
+    spaced,
+    variety,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from ordinate.experiment.folder import Experiment
+
+WHAT = "Lexical features"
+STATE = "state.json"
+LONGEST = 100  # letters of a word that is looked up; longer ones are none
+KEPT = 100_000  # words whose levels are remembered
+RARE = 3.0  # on the Zipf scale: one in a million words
+LEVELS = ("a1", "a2", "b1", "b2", "c1", "c2")
+# Those that count syllables have textstat download a dictionary of pronunciations; these do not.
+MEASURES = ("lix", "rix", "automated_readability_index", "coleman_liau_index")
+SIZES = ("letters", "words", "sentences", "words_per_sentence", "letters_per_word", "log_words")
+VARIETY = ("ttr", "root_ttr", "log_ttr", f"moving_ttr_{WINDOW}")
+FREQUENCY = ("zipf_mean", "zipf_median", "zipf_sd", "zipf_rare", "zipf_unknown")
+CEFR = (*(f"cefr_{level}" for level in LEVELS), "cefr_mean", "cefr_unknown")
+CONTRACTED = {"can't": "can", "won't": "will", "shan't": "shall"}
+ENDINGS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
+NEGATED = frozenset(  # verbs that n't is joined to; ain't is of none of them
+    (
+        *("are", "could", "dare", "did", "do", "does", "had", "has", "have", "is", "may", "might"),
+        *("must", "need", "ought", "should", "was", "were", "would"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Lexical(Maker):
+    """Lexical features of texts in a language that wordfreq knows, such as en, de, ar or zh.
+
+    Only English has CEFR levels of words. Nothing is learned from training data.
+    """
+
+    language: str = "en"
+
+    kind: ClassVar[str] = "lexical"
+    version: ClassVar[int] = 2
+    libraries: ClassVar[tuple[str, ...]] = ("wordfreq", "cefrpy", "textstat", "regex")
+
+    @property
+    def title(self) -> str:
+        """The name of the maker, and the language unless it is English."""
+        return "lexical" if self.language == "en" else f"lexical-{self.language}"
+
+    @property
+    def usual(self) -> "Lexical":
+        """The same: nothing but the language can be chosen."""
+        return self
+
+    @property
+    def arguments(self) -> list[str]:
+        """The language unless it is English."""
+        return [] if self.language == "en" else ["--language", self.language]
+
+    @classmethod
+    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
+        """Return the maker that stored parameters describe."""
+        del experiment
+        return cls(**parameters)
+
+    def fit(self, items: Items, tick: Tick) -> "FittedLexical":
+        """Learn nothing, and see that all it takes is there."""
+        del items
+        known = sorted(library("wordfreq", WHAT).available_languages())
+        if self.language not in known:
+            raise BadOption(
+                f"wordfreq has no frequencies for the language {self.language!r}, but for "
+                f"{', '.join(known)}.{suggest(self.language, known)}"
+            )
+        fitted = FittedLexical(self)
+        fitted.rows(Items(1, ("word",)))
+        tick(1.0)
+        return fitted
+
+    def load(self, folder: Path) -> "FittedLexical":
+        """Return it again, if the features are still the same ones."""
+        fitted = FittedLexical(self)
+        try:
+            names = json.loads((folder / STATE).read_text("utf-8"))["names"]
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise BadStore(f"{folder} holds no lexical maker that can be read: {problem}") from None
+        if tuple(names) != fitted.names:
+            raise BadStore(
+                f"{folder} is of another version of Ordinate, which made other lexical features. "
+                "Make the set again under another name."
+            )
+        return fitted
+
+
+class FittedLexical(Fitted):
+    """Looks words up, and counts. A text without words has a row of zeros."""
+
+    def __init__(self, maker: Lexical) -> None:
+        self.maker = maker
+        levels = CEFR if maker.language == "en" else ()
+        self.names = (*SIZES, *VARIETY, *FREQUENCY, *MEASURES, *levels)
+        self._level = lru_cache(KEPT)(self._looked_up)
+
+    def rows(self, items: Items) -> NDArray[np.float64]:
+        """Return one row for each text."""
+        found = [self._row(text) for text in items.texts]
+        return np.array(found, float).reshape(items.n, len(self.names))
+
+    def save(self, folder: Path) -> None:
+        """Write the names: there is nothing else to know."""
+        text = json.dumps({"names": self.names})
+        (folder / STATE).write_text(text + "\n", "utf-8")
+
+    def _row(self, text: str) -> list[float]:
+        text = composed(text)
+        words = words_of(text)
+        if not words:
+            return [0.0] * len(self.names)
+        levels = self._levels(words) if self.maker.language == "en" else []
+        return [
+            *_sizes(text, words),
+            *variety([word.casefold() for word in words]),
+            *self._frequency(words),
+            *self._readability(text),
+            *levels,
+        ]
+
+    # --- frequency ---------------------------------------------------------------------------
+
+    def _frequency(self, words: Sequence[str]) -> list[float]:
+        """Return mean, median and deviation of known words; shares of rare and of unknown ones.
+
+        Unknown words are rare, too.
+        """
+        types = Counter(words)
+        by_type = np.array([self._zipf(word) for word in types])
+        zipf = np.repeat(by_type, list(types.values()))
+        shares = [float(np.mean(zipf < RARE)), float(np.mean(zipf == 0.0))]
+        known = zipf[zipf > 0.0]
+        if not len(known):
+            return [0.0, 0.0, 0.0, *shares]
+        return [float(known.mean()), float(np.median(known)), float(known.std()), *shares]
+
+    def _zipf(self, word: str) -> float:
+        """Return the frequency on the Zipf scale, 0 for a word that the list lacks."""
+        if len(word) > LONGEST:
+            return 0.0
+        if self._unsplit is not None:
+            frequency = self._unsplit.get(word.casefold(), 0.0)
+            return self._wordfreq.freq_to_zipf(frequency) if frequency else 0.0
+        return self._wordfreq.zipf_frequency(word, self.maker.language)
+
+    @cached_property
+    def _wordfreq(self) -> Any:
+        return library("wordfreq", WHAT)
+
+    @cached_property
+    def _unsplit(self) -> dict[str, float] | None:
+        """The list itself, where wordfreq would split words with an extra that may be missing."""
+        info = library("wordfreq.language_info", WHAT).get_language_info(self.maker.language)
+        if info["tokenizer"] == "regex":
+            return None
+        found: dict[str, float] = self._wordfreq.get_frequency_dict(self.maker.language)
+        return found
+
+    # --- readability -------------------------------------------------------------------------
+
+    def _readability(self, text: str) -> list[float]:
+        """Return what textstat says, which counts no sentence of one or two words."""
+        plain = spaced(text)
+        return [float(getattr(self._textstat, measure)(plain)) for measure in MEASURES]
+
+    @cached_property
+    def _textstat(self) -> Any:
+        return library("textstat", WHAT)
+
+    # --- levels ------------------------------------------------------------------------------
+
+    def _levels(self, words: Sequence[str]) -> list[float]:
+        """Return the shares of the levels, the mean of known words, and the share of unknown.
+
+        Numbers have no level, and do not count. Half a level goes up: the nearest even number
+        would favour A2, B2 and C2.
+        """
+        found = np.array([self._level(word) for word in words if not _is_number(word)])
+        if not len(found):
+            return [0.0] * len(CEFR)
+        known = found[found > 0.0]
+        shares = np.bincount(np.floor(known + 0.5).astype(int), minlength=7)[1:] / len(found)
+        mean = float(known.mean()) if len(known) else 0.0
+        return [*map(float, shares), mean, 1.0 - len(known) / len(found)]
+
+    def _looked_up(self, word: str) -> float:
+        """Return the level of a word over its parts of speech from 1, A1, to 6, C2; 0: unknown."""
+        return self._analyzer.get_average_word_level_float(_base(word)) or 0.0
+
+    @cached_property
+    def _analyzer(self) -> Any:
+        return library("cefrpy", WHAT).CEFRAnalyzer()
+
+
+def _sizes(text: str, words: Sequence[str]) -> list[float]:
+    letters, sentences, n = letters_in(text), max(1, sentences_in(text)), len(words)
+    return [letters, n, sentences, n / sentences, letters / n, float(np.log(n))]
+
+
+def _base(word: str) -> str:
+    """Return an English word without what was contracted with it; others stay whole.
+
+    >>> [_base(word) for word in ("Don’t", "won't", "it's", "couldn't've", "o'clock", "ain't")]
+    ['do', 'will', 'it', 'could', "o'clock", "ain't"]
+    """
+    lower = word.lower().replace("’", "'")
+    stem = next((lower.removesuffix(end) for end in ENDINGS if lower.endswith(end)), lower)
+    verb = stem.removesuffix("n't")
+    return verb if verb in NEGATED else CONTRACTED.get(stem, stem)
+
+
+def _is_number(word: str) -> bool:
+    """Return whether no letter is in a word.
+
+    >>> [_is_number(word) for word in ("2020", "٣", "2nd", "two")]
+    [True, True, False, False]
+    """
+    return not any(map(str.isalpha, word))

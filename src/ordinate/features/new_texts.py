@@ -1,0 +1,122 @@
+"""New texts: the features that a stored maker gives them, with nothing learned anew."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ordinate.errors import BadInput, BadStore, brief
+from ordinate.experiment.dataset import DataColumns
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.manifest import NAME as MANIFEST
+from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.safe_files import inside
+from ordinate.features.extraction import MAKER, other_versions, request_of, written
+from ordinate.features.extractor import Fitted, Items, Maker, maker_of
+from ordinate.features.feature_store import check_rows, stack
+
+Column = Callable[[str], Sequence[Any]]
+READ = ("text", "delimiter", "encoding")  # what a maker's manifest says of where texts stood
+
+
+@dataclass(frozen=True)
+class StoredMaker:
+    """The fitted maker of a feature set."""
+
+    set: str
+    maker: Maker
+    fitted: Fitted
+    manifest: Manifest
+    columns: DataColumns  # where the texts stood that it learned from, as far as that is known
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.fitted.names
+
+    def notes(self) -> list[str]:
+        """Say which libraries are other ones than those that the maker was made with."""
+        return [*other_versions(self.manifest), *self.fitted.notes()]
+
+    def rows(
+        self,
+        texts: Sequence[str],
+        ids: Sequence[str] | None = None,
+        column: Column | None = None,
+    ) -> Any:
+        """Return the features of new texts; `column` gives their further columns by name."""
+        items = self._items(texts, ids, column)
+        size, parts = self.maker.batch, []
+        for start in range(0, max(1, items.n), size):
+            some = items.some(start, min(start + size, items.n))
+            parts.append(self.fitted.rows(some))
+            check_rows(parts[-1], some.n, self.names)
+        return stack(parts)
+
+    def odd(
+        self,
+        texts: Sequence[str],
+        ids: Sequence[str] | None = None,
+        column: Column | None = None,
+    ) -> dict[str, int]:
+        """Count empty texts, and what else is odd about the rows."""
+        items = self._items(texts, ids, column)
+        return {"empty_texts": sum(not text for text in items.texts), **self.fitted.odd(items)}
+
+    def _items(
+        self, texts: Sequence[str], ids: Sequence[str] | None, column: Column | None
+    ) -> Items:
+        if self.maker.columns and column is None:
+            raise BadInput(
+                f"The feature set {self.set!r} is made with the column "
+                f"{brief(self.maker.columns[0])}, which the new texts lack."
+            )
+        further = {} if column is None else {c: tuple(column(c)) for c in self.maker.columns}
+        names = None if ids is None else tuple(ids)
+        return Items(len(texts), written(tuple(texts)), names, further)
+
+
+def stored_maker(experiment: Experiment, set_name: str) -> StoredMaker:
+    """Open the fitted maker of a feature set, verified before anything of it is read."""
+    folder = inside(experiment.features_dir, set_name, MAKER)
+    if not (folder / MANIFEST).exists():
+        raise BadInput(
+            f"The feature set {set_name!r} has no maker in {folder}: it was not made by `ordinate "
+            "features`, so no features of new texts can be made. Make them as the others were "
+            "made, and pass them with --features."
+        )
+    manifest = Manifest.read(folder)
+    manifest.verify(folder)
+    if manifest.kind != "maker":
+        raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
+    asked, columns = request_of(manifest), _columns(manifest)
+    maker = maker_of(asked.kind, asked.parameters, experiment)
+    return StoredMaker(set_name, maker, maker.load(folder), manifest, columns)
+
+
+def _columns(manifest: Manifest) -> DataColumns:
+    found = manifest.config.get("columns", {})
+    if not isinstance(found, dict) or not all(
+        isinstance(found.get(name), str | None) for name in READ
+    ):
+        raise BadStore(
+            f"The {MANIFEST} of {manifest.name!r} has 'columns' that name no columns: "
+            f"{brief(found)}."
+        )
+    return DataColumns(**{name: found.get(name) for name in READ})
+
+
+def set_features_for(
+    experiment: Experiment,
+    set_name: str,
+    texts: Sequence[str],
+    ids: Sequence[str] | None = None,
+    *,
+    column: Column | None = None,
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the features of new texts and their names, as the set's own maker gives them.
+
+    `column` gives the further columns of the new texts by name, which grouped sets need:
+    `Dataset.extra` is such a function.
+    """
+    stored = stored_maker(experiment, set_name)
+    return stored.rows(texts, ids, column), stored.names

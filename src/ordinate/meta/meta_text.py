@@ -1,0 +1,270 @@
+"""A judgement of metrics in words and grids."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ordinate.inference import Estimate
+from ordinate.meta.meta_result import Judged, Judgement
+from ordinate.render import Document, Grid
+from ordinate.render.document import Cell, between, shown
+from ordinate.results.leaderboard_text import read_from
+
+FEW = 10  # systems or test cases
+MOST_BESIDE = 8  # systems whose table fits on a page; JSON has all
+MOST_SYSTEMS = 30  # in one grid
+
+
+def describe(result: Judgement) -> Document:
+    """Return the report: what captures most, the metrics, their agreement, the systems."""
+    blocks: list[str | Grid] = [_source(result), conclusion(result), *_coverage(result)]
+    blocks += [_how_to_read(result), _trust(result), _alike(result), _systems(result)]
+    blocks += [*_irregular(result), *notes(result)]
+    cases = f"{result.cases:,} test cases"
+    title = f"{len(result.judged)} metrics on {len(result.panel.systems)} systems in {cases}"
+    return Document(title, tuple(blocks))
+
+
+def conclusion(result: Judgement) -> str:
+    """Say which metric captures most, and whether that is sure."""
+    best, references = result.best, _and(m.expression for m in result.references)
+    if best is None:
+        why = dict.fromkeys(one.unranked for one in result.ranked if one.refused is None)
+        return f"Of no metric can be said that it captures most of {references}: {_either(why)}."
+    itself = ", one of them," if result.is_reference(best.metric) else ""
+    parts = [f"{best.metric.expression}{itself} captures most of {references}: {_value(best)}."]
+    ranked = [one for one in result.ranked if one.unranked is None]
+    others = [one for one in ranked if not result.is_reference(one.metric)]
+    if itself and others:
+        name = others[0].metric.expression
+        parts.append(f"Of the metrics that are no references, {name} does: {_value(others[0])}.")
+    behind = [one for one in ranked if one.behind is not None]
+    sure = [one.metric.expression for one in behind if one.behind and one.behind.high < 0]
+    unsure = [one.metric.expression for one in behind if one.metric.expression not in sure]
+    if sure:
+        parts.append(f"It surely captures more than {_and(sure)}.")
+    if unsure:
+        parts.append(f"It cannot be told apart from {_and(unsure)}.")
+    if len(ranked) > 1 and not behind:
+        parts.append("In most draws some metric is undefined: who is surely ahead is not known.")
+    return " ".join(parts)
+
+
+def notes(result: Judgement) -> list[str]:
+    """Return what a reader should know before trusting the numbers."""
+    found = list(result.origin.notes)
+    if result.was_split:
+        only = result.only_case
+        why = "No test cases are named" if only is None else f"{only} is the only test case"
+        found.append(
+            f"{why}: the items were split at random into {result.cases} parts of equal size "
+            f"(seed {result.how.seed})."
+        )
+    systems = len(result.panel.systems)
+    few = [f"{systems} systems"] if systems < FEW else []
+    few += [f"{result.cases} test cases"] if result.cases < FEW else []
+    if few:
+        found.append(f"{' and '.join(few)} are few: all limits are rough.")
+    if result.silent:
+        found.append(
+            f"A reference is undefined in {_percent(result.silent)} of the systems' test cases, "
+            "where nobody improves on anybody."
+        )
+    infinite = [one.metric.expression for one in result.judged if one.infinite > 0]
+    if infinite:
+        found.append(
+            f"Infinite for a system in a test case, {_and(infinite)}: so is the mean of that "
+            "system. Two such systems have no difference, and no pair is told apart."
+        )
+    found += _undefined(result)
+    lost = {one.metric.expression: one.coverage.undefined_share for one in result.judged}
+    some = {name: share for name, share in lost.items() if 0 < share < 1}
+    if some:
+        found.append(
+            f"Up to {_percent(max(some.values()))} of the draws have no coverage and are left out, "
+            f"of {_and(some)}."
+        )
+    return found
+
+
+def _undefined(result: Judgement) -> list[str]:
+    """Say why metrics have no values or no limits, those with the same reason together."""
+    by_reason = defaultdict(list)
+    for one in result.judged:
+        if one.reason is not None:
+            by_reason[one.reason].append(one.metric.expression)
+    return [f"{_and(names)}: {reason}." for reason, names in by_reason.items()]
+
+
+# --- grids ---------------------------------------------------------------------------------------
+
+
+def _source(result: Judgement) -> str:
+    origin, panel = result.origin, result.panel
+    gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
+    parts = read_from(origin, panel, gold)
+    return " ".join(parts)
+
+
+def _coverage(result: Judgement) -> list[Grid]:
+    """Return the ranked metrics, and apart the others."""
+    level = _interval(result)
+    ranked = tuple(_coverage_row(result, one) for one in result.ranked if one.unranked is None)
+    others = tuple(
+        (_name(result, one), one.coverage.value, _limits(one.coverage), _why(one))
+        for one in result.ranked
+        if one.unranked is not None
+    )
+    references = _and(metric.expression for metric in result.references)
+    first = ("metric", "coverage", level, "behind the best", level)
+    grids = (
+        Grid(f"Coverage of {references}", first, ranked),
+        Grid("Metrics that are not ranked", ("metric", "coverage", level, "why"), others),
+    )
+    return [grid for grid in grids if grid.rows]
+
+
+def _why(one: Judged) -> str | None:
+    """Say why a metric that has a coverage is not ranked; other reasons are among the notes."""
+    return None if math.isnan(one.coverage.value) else one.unranked
+
+
+def _coverage_row(result: Judgement, one: Judged) -> tuple[Cell, ...]:
+    found, behind = one.coverage, one.behind
+    row = (_name(result, one), found.value, _limits(found))
+    if behind is None:
+        return (*row, None, None)
+    return (*row, behind.value, _limits(behind))
+
+
+def _how_to_read(result: Judgement) -> str:
+    how = result.how
+    return (
+        "Coverage is the rank correlation, over pairs of systems, of a metric's differences with "
+        "the unanimous improvement for all references; a metric that is a reference (*) has a "
+        f"head start. Limits are from {how.draws:,} draws (seed {how.seed}) of test cases and "
+        "systems, never of pairs; those of differences hold for all pairs of metrics at once."
+    )
+
+
+def _trust(result: Judgement) -> Grid:
+    level = _interval(result)
+    header = ("metric", "robustness", level, "stability", level, "told apart", "undefined")
+    rows = tuple(
+        (
+            _name(result, one),
+            one.robustness.value,
+            _limits(one.robustness),
+            one.stability.value,
+            _limits(one.stability),
+            _percent(one.discriminative_power),
+            _percent(one.undefined),
+        )
+        for one in result.ranked
+    )
+    title = f"Rankings of systems (pairs told apart at alpha = {result.how.alpha:g})"
+    return Grid(title, header, rows)
+
+
+def _alike(result: Judgement) -> Grid:
+    """Return for each metric the one that ranks the systems most and least alike.
+
+    An agreement without limits, such as one over two systems, is in the JSON report only.
+    """
+    names = [one.metric.expression for one in result.judged]
+    places = {one.metric.expression: index for index, one in enumerate(result.judged)}
+    level = _interval(result)
+    header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
+    rows: list[tuple[Cell, ...]] = []
+    for one in result.ranked:
+        own = places[one.metric.expression]
+        found = result.agreement[own]
+        others = [k for k in range(len(names)) if k != own and not math.isnan(found[k].low)]
+        others.sort(key=lambda k: -found[k].value)
+        row: list[Cell] = [_name(result, one)]
+        for k in [*others[:1], *others[-1:]]:
+            row += [names[k], found[k].value, _limits(found[k])]
+        rows.append((*row, *[None] * (len(header) - len(row))))
+    title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
+    return Grid(title, header, tuple(rows))
+
+
+def _systems(result: Judgement) -> Grid:
+    """Return the unanimous improvement of systems: of all pairs, or of each over all others."""
+    names, table = result.panel.systems, result.unanimous
+    mean = table.sum(axis=1) / (len(names) - 1)
+    order = np.argsort(-mean, kind="stable")
+    title = "Unanimous improvement ratio"
+    if len(names) <= MOST_BESIDE:
+        header = ("system", "mean", *(f"over {names[index]}" for index in order))
+        rows: list[tuple[Cell, ...]] = [
+            (names[index], float(mean[index]), *_over(table[index], index, order))
+            for index in order
+        ]
+        return Grid(title, header, tuple(rows))
+    better, worse = (table > 0).sum(axis=1), (table < 0).sum(axis=1)
+    rows = [
+        (names[index], float(mean[index]), int(better[index]), int(worse[index]))
+        for index in order[:MOST_SYSTEMS]
+    ]
+    more = len(names) - MOST_SYSTEMS
+    title += f" ({more:,} more systems are in the JSON report)" if more > 0 else ""
+    header = ("system", "mean", "improves on", "is improved by")
+    return Grid(title, header, tuple(rows))
+
+
+def _over(row: np.ndarray, index: int, order: np.ndarray) -> tuple[Cell, ...]:
+    return tuple(None if other == index else float(row[other]) for other in order)
+
+
+def _irregular(result: Judgement) -> list[str | Grid]:
+    """Return what is irregular by its kind, with the first example; JSON has it by file."""
+    kinds: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for one in result.irregular:
+        kinds[str(one["kind"])].append(one)
+    if not kinds:
+        return []
+    header = ("irregular", "lines or ids", "files", "first in", "example")
+    rows: list[tuple[Cell, ...]] = []
+    for kind, ones in kinds.items():
+        total, first = sum(one["count"] for one in ones), ones[0]
+        line = "" if first["line"] is None else f":{first['line']}"
+        place = f"{first['file']}{line}"
+        rows.append((kind, f"{total:,}", f"{len(ones):,}", place, str(first["example"])))
+    return [Grid("Irregular lines, which JSON has by file", header, tuple(rows))]
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+
+def _name(result: Judgement, one: Judged) -> str:
+    return one.metric.expression + (" *" if result.is_reference(one.metric) else "")
+
+
+def _interval(result: Judgement) -> str:
+    return f"{100 * result.how.level:g} % interval"
+
+
+def _limits(found: Estimate) -> str | None:
+    return between(found.low, found.high)
+
+
+def _value(one: Judged) -> str:
+    limits = _limits(one.coverage)
+    return f"coverage {shown(one.coverage.value)}" + (f" ({limits})" if limits else "")
+
+
+def _percent(share: float) -> str:
+    return shown(share) if math.isnan(share) else f"{100 * share:.1f} %"
+
+
+def _either(reasons: Iterable[str | None]) -> str:
+    return ", or ".join(str(reason) for reason in reasons)
+
+
+def _and(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last

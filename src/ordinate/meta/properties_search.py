@@ -1,0 +1,283 @@
+"""The search: every small case of every property, and the smallest one that a metric fails."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, NotApplicable, suggest
+from ordinate.meta.properties import PROPERTIES, Cases, Property
+from ordinate.meta.small_cases import every_table
+from ordinate.metrics import Metric, find
+from ordinate.metrics.catalogue import AXES
+from ordinate.summaries import Confusion
+
+Array = NDArray[Any]
+Verdict = Literal["violated", "tie_only", "not_violated", "undefined"]
+Tick = Callable[[float], None]
+
+ROUNDING = 1e-9  # relative to the size of values; real differences of so few items are far larger
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Example:
+    """A case that a person can check: labels are numbers, and stand where they say."""
+
+    scale: tuple[int, ...]
+    gold: tuple[int, ...]
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    values: tuple[float, float]
+    scale_after: tuple[int, ...] | None = None  # where scale or gold are other ones afterwards
+    gold_after: tuple[int, ...] | None = None
+
+
+@dataclass
+class Tally:
+    """What the cases of a property had to say so far, smallest cases first."""
+
+    cases: int = 0
+    undefined: int = 0
+    ties: int = 0
+    violations: int = 0
+    low: float = math.inf  # of all values
+    high: float = -math.inf
+    tie: Example | None = None
+    violation: Example | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What all cases say together."""
+        if self.violations:
+            return "violated"
+        if self.ties:
+            return "tie_only"
+        return "not_violated" if self.cases else "undefined"
+
+    @property
+    def example(self) -> Example | None:
+        """The smallest case that speaks for the verdict."""
+        return self.violation or self.tie
+
+
+@dataclass
+class Finding:
+    """A property of a metric, over gold in which every level occurs, and over any gold."""
+
+    property: Property
+    sizes: dict[int, int]
+    full: Tally = field(default_factory=Tally)
+    any: Tally = field(default_factory=Tally)
+    kinds: dict[str, Tally] = field(default_factory=dict)  # of full gold, where cases have kinds
+    reason: str | None = None  # why there is nothing to say
+
+
+@dataclass
+class Checked:
+    """All that was found about one metric."""
+
+    metric: Metric
+    findings: dict[str, Finding]
+    tables: int = 0  # on which the metric was computed
+    levels: tuple[int, ...] = ()  # for how many it can be computed
+    size: float = 1.0  # of its values, for what counts as rounding
+
+
+def check(
+    metrics: "Metric | str | Iterable[Metric | str]",
+    properties: Sequence[str] = tuple(PROPERTIES),
+    most_items: int | None = None,
+    tick: Tick = lambda _: None,
+) -> list[Checked]:
+    """Search all small cases of properties, and return what was found about each metric.
+
+    `most_items` bounds the search further. Nothing found is no proof: only small cases are tried.
+    """
+    if most_items is not None and most_items < 1:
+        raise BadOption(f"most_items={most_items!r} is not a whole number of at least 1.")
+    named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
+    laws = [_limited(find_law(name), most_items) for name in properties]
+    checked = [_tried(find(metric), laws) for metric in named]
+    able = [one for one in checked if one.levels]
+    if not able:
+        return checked
+    sizes = sorted({(n, k) for _, most in laws for k in most for n in range(1, most[k] + 1)})
+    work = np.cumsum([_tables(levels, items) for items, levels in sizes])
+    with ThreadPoolExecutor(THREADS) as pool:
+        for (items, levels), done in zip(sizes, work, strict=True):
+            asked = [law for law, most in laws if items <= most.get(levels, 0)]
+            found = {law.name: list(law.cases(levels, items)) for law in asked}
+            fitting = [one for one in able if levels in one.levels]
+            list(pool.map(partial(_judge, found=found), fitting))
+            tick(float(done / work[-1]))
+    every_table.cache_clear()
+    return checked
+
+
+def find_law(name: str) -> Property:
+    """Return a property by its name, or say which ones there are."""
+    plain = str(name).strip().lower().replace(" ", "_")
+    if plain not in PROPERTIES:
+        raise BadOption(
+            f"There is no property {name!r}.{suggest(plain, [*PROPERTIES])} There are: "
+            f"{', '.join(PROPERTIES)}."
+        )
+    return PROPERTIES[plain]
+
+
+def _tables(levels: int, items: int) -> float:
+    return float(np.prod([(items + k) / k for k in range(1, levels**2)]))
+
+
+def _limited(law: Property, most_items: int | None) -> tuple[Property, dict[int, int]]:
+    most = most_items or max(law.sizes.values())
+    return law, {levels: min(items, most) for levels, items in law.sizes.items()}
+
+
+def _tried(metric: Metric, laws: list[tuple[Property, dict[int, int]]]) -> Checked:
+    """Find out for which numbers of levels a metric can be computed, and how large it is."""
+    levels, problem, size = [], None, 0.0
+    for count in range(2, 2 + max(max(most) for _, most in laws)):
+        _, tables, _ = every_table(count, 3)
+        some = tables[np.linspace(0, len(tables.weights) - 1, 40).astype(int)]
+        try:
+            with np.errstate(all="ignore"):
+                values = np.asarray(metric(some), float)
+        except (BadOption, NotApplicable) as found:
+            problem = problem or found
+            continue
+        _refuse_unbatched(metric, some, values)
+        levels.append(count)
+        size = max(size, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
+    if problem is not None and not levels and not metric.required:
+        raise problem
+    findings = {
+        law.name: Finding(
+            law,
+            {k: n for k, n in most.items() if k in levels},
+            reason=None if levels else str(problem),
+        )
+        for law, most in laws
+    }
+    return Checked(metric, findings, levels=tuple(levels), size=size or 1.0)
+
+
+def _refuse_unbatched(metric: Metric, tables: Confusion, together: Array) -> None:
+    """Refuse a metric that does not take many tables at once as it takes each alone."""
+    with np.errstate(all="ignore"):
+        alone = [float(metric(tables[index])) for index in range(len(tables.weights))]
+    if not np.allclose(together, alone, equal_nan=True):
+        raise BadOption(
+            f"{metric.name} gives other values for many tables at once than for each alone. {AXES}"
+        )
+
+
+def _judge(one: Checked, found: dict[str, list[Cases]]) -> None:
+    values: dict[int, Array] = {}
+
+    def valued(tables: Confusion) -> Array:
+        if id(tables) not in values:
+            with np.errstate(all="ignore"):
+                values[id(tables)] = np.asarray(one.metric(tables), float)
+            one.tables += len(tables.weights)
+        return values[id(tables)]
+
+    for name, parts in found.items():
+        for cases in parts:
+            if len(cases.after.scale) in one.levels:
+                _count(one, one.findings[name], cases, valued)
+
+
+def _count(
+    one: Checked, finding: Finding, cases: Cases, valued: Callable[[Confusion], Array]
+) -> None:
+    before, after = valued(cases.before)[cases.first], valued(cases.after)[cases.second]
+    finite = np.isfinite(before) & np.isfinite(after)
+    sizes = np.where(finite, np.maximum(np.abs(before), np.abs(after)), 0.0)
+    room = ROUNDING * np.maximum(one.size, sizes)
+    with np.errstate(invalid="ignore"):  # infinities of one sign are equal
+        old, new = one.metric.merit(before), one.metric.merit(after)
+        gain = np.where(before == after, 0.0, new - old)
+        apart = np.where(before == after, 0.0, np.abs(after - before))
+    undefined = np.isnan(before) | np.isnan(after)
+    if finding.property.relation == "better":
+        wrong, ties = gain < -room, np.abs(gain) <= room
+    else:
+        wrong, ties = apart > room, np.zeros(len(before), bool)
+    full = _is_full(cases)
+    scopes = [
+        (finding.any, ~undefined, undefined),
+        (finding.full, full & ~undefined, full & undefined),
+    ]
+    if cases.kind:
+        tally = finding.kinds.setdefault(cases.kind, Tally())
+        scopes.append((tally, full & ~undefined, full & undefined))
+    for tally, chosen, lost in scopes:
+        tally.cases += int(chosen.sum())
+        tally.undefined += int(lost.sum())
+        tally.ties += int((ties & chosen).sum())
+        tally.violations += int((wrong & chosen).sum())
+        known = np.concatenate([before[chosen & finite], after[chosen & finite]])
+        tally.low = min(tally.low, float(known.min(initial=math.inf)))
+        tally.high = max(tally.high, float(known.max(initial=-math.inf)))
+        if tally.violation is None and (wrong & chosen).any():
+            tally.violation = _example(cases, int(np.argmax(wrong & chosen)), before, after)
+        if tally.tie is None and (ties & chosen).any():
+            tally.tie = _example(cases, int(np.argmax(ties & chosen)), before, after)
+
+
+def _is_full(cases: Cases) -> NDArray[np.bool_]:
+    """Tell in which cases every level occurs in gold, before and after; a new level need not."""
+    before = (cases.before.gold[cases.first] > 0).all(axis=-1)
+    if len(cases.before.scale) != len(cases.after.scale):
+        return np.asarray(before)
+    return np.asarray(before & (cases.after.gold[cases.second] > 0).all(axis=-1))
+
+
+def _example(cases: Cases, index: int, before: Array, after: Array) -> Example:
+    first, second = cases.before[cases.first[index]], cases.after[cases.second[index]]
+    gold, old = _items(first)
+    gold_after, new = _items(second)
+    values = float(before[index]), float(after[index])
+    scale, scale_after = _labels(first), _labels(second)
+    if (gold, scale) == (gold_after, scale_after):
+        return Example(scale, gold, *_aligned(gold, old, new), values)
+    return Example(scale, gold, old, new, values, scale_after, gold_after)
+
+
+def _labels(table: Confusion) -> tuple[int, ...]:
+    return tuple(1 + int(place) for place in table.scale.at)
+
+
+def _items(table: Confusion) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the gold and predicted labels of the items."""
+    gold, predicted = np.nonzero(table.counts)
+    times = table.counts[gold, predicted].astype(int)
+    labels = np.array(_labels(table))
+    pairs = (labels[np.repeat(side, times)] for side in (gold, predicted))
+    first, second = (tuple(side.tolist()) for side in pairs)
+    return first, second
+
+
+def _aligned(
+    gold: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return two outputs of the same items such that as few items as possible differ."""
+    left = list(zip(gold, new, strict=True))
+    answers: list[int | None] = []
+    for pair in zip(gold, old, strict=True):
+        answers.append(pair[1] if pair in left else None)
+        if pair in left:
+            left.remove(pair)
+    for index, (level, answer) in enumerate(zip(gold, answers, strict=True)):
+        if answer is None:
+            pair = next(pair for pair in left if pair[0] == level)
+            left.remove(pair)
+            answers[index] = pair[1]
+    return old, tuple(answer for answer in answers if answer is not None)

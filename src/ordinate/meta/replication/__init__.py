@@ -1,0 +1,1 @@
+"""The synthetic study of the CEM paper, run again: nothing else needs what is here."""

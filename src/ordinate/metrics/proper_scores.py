@@ -1,0 +1,171 @@
+"""Proper scores, which the true probabilities win, and metrics of the predicted distribution."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.metrics.arithmetic import Value, ratio
+from ordinate.metrics.catalogue import find, metric
+from ordinate.summaries import Confusion
+from ordinate.summaries.reliability import SCORES, Bins, Parts, Reliability, Scores
+
+Array = NDArray[Any]
+
+
+def _scores(_: Mapping[str, Any]) -> Parts:
+    return Parts(scores=True)
+
+
+def _table(_: Mapping[str, Any]) -> Parts:
+    return Parts(table=True)
+
+
+def scores_of(table: Reliability) -> Scores:
+    """Return the sums of scores, which must have been asked for."""
+    if table.scores is None:
+        raise KeyError("scores")
+    return table.scores
+
+
+def _mean(table: Reliability, name: str) -> Value:
+    return ratio(scores_of(table).weighted[..., SCORES.index(name)], table.weight)
+
+
+@metric(
+    family="proper scores",
+    direction="minimize",
+    bounds=(0, 2),
+    formula=r"\frac{1}{N} \sum_{items} \sum_k (p_k - [g = k])^2",
+    reference="brier1950",
+    ordered=False,
+    parts=_scores,
+)
+def brier(table: Reliability) -> Value:
+    """Brier score: the squared error of the probabilities, summed over the levels, from 0 to 2."""
+    return _mean(table, "brier")
+
+
+@metric(
+    family="proper scores",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"-\frac{1}{N} \sum_{items} \ln p_g",
+    reference="good1952",
+    undefined_when=None,
+    ordered=False,
+    parts=_scores,
+)
+def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Value:
+    """Log loss: the surprise at the gold level, in nats.
+
+    Probabilities are clipped to the precision of numbers, so that one impossible item costs 36 and
+    not infinitely much; `clip=None` does not.
+    """
+    if clip == "eps":
+        return _mean(table, "log_loss")
+    found = scores_of(table)
+    total = found.weighted[..., SCORES.index("log_loss")] + found.beyond
+    return ratio(np.where(found.impossible > 0, np.inf, total), table.weight)
+
+
+@metric(
+    family="proper scores",
+    direction="minimize",
+    bounds=(0, 1),
+    formula=r"\frac{1}{N (K - 1)} \sum_{items} \sum_{k < K} (P(\le k) - [g \le k])^2",
+    reference="epstein1969",
+    parts=_scores,
+)
+def rps(table: Reliability) -> Value:
+    """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1."""
+    return _mean(table, "rps_sum") / (len(table.scale) - 1)
+
+
+@metric(
+    family="proper scores",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{items} \sum_{k < K} (P(\le k) - [g \le k])^2",
+    reference="epstein1969",
+    parts=_scores,
+)
+def rps_sum(table: Reliability) -> Value:
+    """Ranked probability score without the division by the number of steps."""
+    return _mean(table, "rps_sum")
+
+
+def _expected(table: Reliability, name: str) -> Value:
+    """Return a label metric of the predicted distribution instead of one prediction."""
+    if table.table is None:
+        raise KeyError("table")
+    cells = np.concatenate([table.table, np.zeros((*table.table.shape[:-1], 1))], axis=-1)
+    return find(name)(Confusion(table.scale, cells, cells, cells, counted=False))
+
+
+@metric(
+    family="expected values",
+    direction="maximize",
+    bounds=(0, 1),
+    formula=r"CEM^{ORD} \text{ of } \sum_{items} [g = i]\, p_j",
+    reference="amigo2020",
+    parts=_table,
+)
+def expected_cem_ord(table: Reliability) -> Value:
+    """CEM of the predicted distribution. Not proper: not for choosing models."""
+    return _expected(table, "cem_ord")
+
+
+@metric(
+    family="expected values",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{items} \sum_k p_k |x_k - x_g|",
+    reference="",
+    equal_steps=True,
+    parts=_table,
+)
+def expected_mae(table: Reliability) -> Value:
+    """Mean absolute error of the predicted distribution. Not proper: not for choosing models."""
+    return _expected(table, "mae")
+
+
+@metric(
+    family="expected values",
+    direction="minimize",
+    bounds=(0, np.inf),
+    formula=r"\frac{1}{N} \sum_{items} \sum_k p_k (x_k - x_g)^2",
+    reference="",
+    equal_steps=True,
+    parts=_table,
+)
+def expected_mse(table: Reliability) -> Value:
+    """Mean squared error of the predicted distribution. Not proper: not for choosing models."""
+    return _expected(table, "mse")
+
+
+TERMS = ("reliability", "resolution", "uncertainty", "within_variance", "within_covariance")
+
+
+def decomposition(bins: Bins) -> Array:
+    """Return the five terms [5, ..., events] of the squared error of each event.
+
+    They are those of Stephenson, Coelho and Jolliffe (2008): the score is reliability - resolution
+    + uncertainty + variance within bins - covariance within bins.
+    """
+    total = bins.weight.sum(axis=-1)
+    there = bins.weight > 0
+    f, o = (np.where(there, mean, 0.0) for mean in (bins.confidence, bins.frequency))
+    overall = ratio(bins.o.sum(axis=-1), total)
+    parts = [
+        bins.weight * (f - o) ** 2,
+        bins.weight * (o - overall[..., None]) ** 2,
+        bins.weight * (overall * (1.0 - overall))[..., None],
+        bins.ff - bins.weight * f**2,
+        2.0 * (bins.fo - bins.weight * f * o),
+    ]
+    return np.stack([ratio(part.sum(axis=-1), total) for part in parts])
+
+
+SIGNS = np.array([1.0, -1.0, 1.0, 1.0, -1.0])

@@ -1,0 +1,1 @@
+"""Models: classifiers, regressors and networks; arrays in, arrays out, saved without pickles."""

@@ -1,0 +1,184 @@
+"""Boosted trees: LightGBM and XGBoost, one thread each, the same result for the same seed."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.models.classifiers.learner import Floats, Kind, Params, share_of
+
+WIDEST = 1000  # features that one tree looks at: of more, fits take minutes
+BINS = 63  # of a feature's values: few items fill no more, and fits stay quick
+
+
+@dataclass(frozen=True)
+class LightGBM:
+    """Learns a `lightgbm.Booster`."""
+
+    params: Params
+    seed: int
+
+    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
+        """Return a fitted booster."""
+        import lightgbm  # noqa: PLC0415 - heavy, and optional
+
+        settings = dict(self.params)
+        rounds = settings.pop("rounds")
+        settings["feature_fraction"] = share_of(settings["feature_fraction"], matrix, WIDEST)
+        settings |= _lightgbm_objective(int(targets.max()) + 1) | {
+            "seed": self.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "verbosity": -1,
+            "max_bin": BINS,
+            "bagging_freq": 1,
+        }
+        data = lightgbm.Dataset(_floats(matrix), targets, weight=weights, params=settings)
+        return lightgbm.train(settings, data, rounds)
+
+    def answers(self, fitted: Any, matrix: Any) -> Floats:
+        """Return the probabilities of the levels that were seen."""
+        return _both(fitted.predict(_floats(matrix), num_threads=1))
+
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether it is a booster for so many features and levels."""
+        import lightgbm  # noqa: PLC0415 - heavy, and optional
+
+        del sparse  # it takes either
+        if not isinstance(fitted, lightgbm.Booster) or fitted.num_feature() != features:
+            return False
+        objective = f"multiclass num_class:{seen}" if seen > 2 else "binary sigmoid:1"
+        return f"\nobjective={objective}\n" in fitted.model_to_string(num_iteration=1)
+
+
+@dataclass(frozen=True)
+class XGBoost:
+    """Learns a `xgboost.Booster`."""
+
+    params: Params
+    seed: int
+
+    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
+        """Return a fitted booster."""
+        import xgboost  # noqa: PLC0415 - heavy, and optional
+
+        settings = dict(self.params)
+        rounds = settings.pop("rounds")
+        settings["colsample_bytree"] = share_of(settings["colsample_bytree"], matrix, WIDEST)
+        settings |= _xgboost_objective(int(targets.max()) + 1) | {
+            "seed": self.seed,
+            "tree_method": "hist",
+            "max_bin": BINS,
+            "nthread": 1,
+            "verbosity": 0,
+        }
+        data = xgboost.DMatrix(_floats(matrix), targets, weight=weights, nthread=1)
+        return xgboost.train(settings, data, rounds)
+
+    def answers(self, fitted: Any, matrix: Any) -> Floats:
+        """Return the probabilities of the levels that were seen."""
+        import xgboost  # noqa: PLC0415 - heavy, and optional
+
+        fitted.set_param({"nthread": 1})  # which a loaded one has forgotten
+        return _both(fitted.predict(xgboost.DMatrix(_floats(matrix), nthread=1)))
+
+    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+        """Tell whether it is a booster for so many features and levels."""
+        import xgboost  # noqa: PLC0415 - heavy, and optional
+
+        del sparse  # it takes either
+        if not isinstance(fitted, xgboost.Booster) or fitted.num_features() != features:
+            return False
+        learner = json.loads(fitted.save_config())["learner"]
+        count = int(learner["learner_model_param"]["num_class"])
+        wanted = _xgboost_objective(seen)
+        return (learner["objective"]["name"], count) == (
+            wanted["objective"],
+            wanted.get("num_class", 0),
+        )
+
+
+def _lightgbm_objective(count: int) -> dict[str, Any]:
+    if count == 2:
+        return {"objective": "binary"}
+    return {"objective": "multiclass", "num_class": count}
+
+
+def _xgboost_objective(count: int) -> dict[str, Any]:
+    if count == 2:
+        return {"objective": "binary:logistic"}
+    return {"objective": "multi:softprob", "num_class": count}
+
+
+def _floats(matrix: Any) -> Any:
+    """Return the matrix as numbers with a point: boosters do not take whole ones when sparse."""
+    return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
+
+
+def _both(probabilities: NDArray[Any]) -> Floats:
+    """Return a column for each level; of two levels, boosters give that of the higher one."""
+    rows = np.asarray(probabilities, float)
+    return rows if rows.ndim == 2 else np.column_stack([1.0 - rows, rows])
+
+
+def _lightgbm_space(trial: Any) -> dict[str, Any]:
+    return {
+        "rounds": trial.suggest_int("rounds", 20, 100, log=True),
+        "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
+        "num_leaves": trial.suggest_int("num_leaves", 4, 31, log=True),
+        "min_child_samples": trial.suggest_int("min_child_samples", 1, 30, log=True),
+        "feature_fraction": trial.suggest_float("feature_fraction", 0.05, 1.0, log=True),
+        "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
+        "lambda_l2": trial.suggest_float("lambda_l2", 1e-3, 10.0, log=True),
+    }
+
+
+def _xgboost_space(trial: Any) -> dict[str, Any]:
+    return {
+        "rounds": trial.suggest_int("rounds", 20, 100, log=True),
+        "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
+        "max_depth": trial.suggest_int("max_depth", 2, 6),
+        "min_child_weight": trial.suggest_float("min_child_weight", 0.1, 10.0, log=True),
+        "colsample_bytree": trial.suggest_float("colsample_bytree", 0.05, 1.0, log=True),
+        "subsample": trial.suggest_float("subsample", 0.5, 1.0),
+        "lambda": trial.suggest_float("lambda", 1e-3, 10.0, log=True),
+    }
+
+
+LIGHTGBM = Kind(
+    "lightgbm",
+    "LightGBM",
+    LightGBM,
+    _lightgbm_space,
+    {
+        "rounds": 50,
+        "learning_rate": 0.1,
+        "num_leaves": 8,
+        "min_child_samples": 5,
+        "feature_fraction": 0.3,
+        "bagging_fraction": 0.8,
+        "lambda_l2": 1.0,
+    },
+    likelihood=True,
+    library="lightgbm",
+)
+XGBOOST = Kind(
+    "xgboost",
+    "XGBoost",
+    XGBoost,
+    _xgboost_space,
+    {
+        "rounds": 50,
+        "learning_rate": 0.1,
+        "max_depth": 3,
+        "min_child_weight": 1.0,
+        "colsample_bytree": 0.3,
+        "subsample": 0.8,
+        "lambda": 1.0,
+    },
+    likelihood=True,
+    library="xgboost",
+)

@@ -1,0 +1,194 @@
+"""One model on the full scale: fitted to features and levels, asked, saved and loaded."""
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
+from ordinate.experiment import safe_files
+from ordinate.experiment.library_warnings import noted
+from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.workers import one_thread
+from ordinate.models import model_files
+from ordinate.models.classifiers.learner import Floats, Kind
+
+FACTS = "model.json"
+
+
+class Model:
+    """A kind of model with its parameters, for a scale of `size` levels.
+
+    `fit` takes features [N, d], dense or sparse, and positions on the full scale; `answers` gives
+    probabilities [N, size], 0 for levels that were never seen, or scores [N]. Both use one thread.
+    `notes` has what libraries warned of in fitting.
+    """
+
+    present: NDArray[np.intp]  # positions of the levels that were seen, rising
+    width: int  # features
+    sparse: bool
+
+    def __init__(self, kind: Kind, params: dict[str, Any], *, size: int, seed: int) -> None:
+        self.kind = kind
+        self.params = params
+        self.size = size
+        self.seed = seed
+        self.notes: tuple[str, ...] = ()
+        self.fitted: Any = None
+        self._learner = kind.learner(params, seed)
+
+    def fit(self, matrix: Any, levels: NDArray[Any], weights: Any = None) -> Self:
+        """Learn levels from features; an item of weight 0 is none."""
+        levels = np.asarray(levels)
+        weights = None if weights is None else np.asarray(weights, float)
+        self._check(matrix, levels)
+        if weights is not None and not (there := weights > 0).all():
+            matrix, levels, weights = matrix[there], levels[there], weights[there]
+        present, codes = np.unique(levels, return_inverse=True)
+        if len(present) < 2:
+            raise BadInput(
+                f"All {len(levels)} training items have one and the same level (position "
+                f"{present[0]} of 0 to {self.size - 1}): there is nothing to tell apart. Add items "
+                "of other levels, or use fewer folds."
+                if len(present)
+                else "No training item has a weight above 0: there is nothing to learn from."
+            )
+        targets = codes if self.kind.gives == "probabilities" else levels.astype(float)
+        self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
+        with noted() as notes, one_thread():
+            self.fitted = self._learner.fit(_tidy(matrix, sparse=self.sparse), targets, weights)
+        self.notes = tuple(notes)
+        return self
+
+    def answers(self, matrix: Any) -> Floats:
+        """Return probabilities [N, size] of all levels of the scale, or scores [N]."""
+        if self.fitted is None:
+            raise NotFitted("This model has learned nothing yet: call fit first.")
+        if matrix.shape[1] != self.width:
+            raise BadInput(
+                f"The model was fitted to {self.width:,} features, and these rows have "
+                f"{matrix.shape[1]:,}. Make the features with the maker of the training data."
+            )
+        if not matrix.shape[0]:
+            return np.empty((0, self.size)) if self.kind.gives == "probabilities" else np.empty(0)
+        with noted(), one_thread():
+            given = self._learner.answers(self.fitted, _tidy(matrix, sparse=self.sparse))
+        return self._spread(given) if self.kind.gives == "probabilities" else np.asarray(given)
+
+    def save(self, folder: Path) -> list[str]:
+        """Write the model's files into a folder and return their names."""
+        if self.fitted is None:
+            raise NotFitted("This model has learned nothing yet, and cannot be saved.")
+        facts = {
+            "kind": self.kind.name,
+            "params": self.params,
+            "size": self.size,
+            "seed": self.seed,
+            "present": self.present.tolist(),
+            "features": self.width,
+            "sparse": self.sparse,
+            "notes": list(self.notes),
+        }
+        safe_files.write_json(folder / FACTS, facts)
+        return [FACTS, *model_files.save(self.fitted, folder)]
+
+    def take(self, fitted: Any, folder: Path) -> None:
+        """Take up what was loaded from a folder, if it is what this kind of model makes."""
+        try:
+            right = self._learner.made(
+                fitted, features=self.width, seen=len(self.present), sparse=self.sparse
+            )
+        except (AttributeError, TypeError, ValueError, KeyError):  # it is something else
+            right = False
+        if not right:
+            raise BadStore(
+                f"{folder} does not hold a {self.kind.name} model of {self.width:,} features and "
+                f"{len(self.present)} levels, as its {FACTS} says. Tune again, or restore the "
+                "folder."
+            )
+        self.fitted = fitted
+
+    # --- parts -------------------------------------------------------------------------------
+
+    def _check(self, matrix: Any, levels: NDArray[Any]) -> None:
+        if not len(levels) or not matrix.shape[1]:
+            raise NoItems(
+                f"There is nothing to fit: {len(levels):,} items with {matrix.shape[1]:,} features."
+            )
+        if levels.min() < 0 or levels.max() >= self.size:
+            raise OffScale(
+                f"Level positions run from {levels.min()} to {levels.max()}, and the scale has "
+                f"{self.size} levels: 0 to {self.size - 1}."
+            )
+
+    def _spread(self, seen: Floats) -> Floats:
+        """Return the probabilities of the levels seen, each in its place on the full scale."""
+        rows = np.zeros((len(seen), self.size))
+        rows[:, self.present] = seen
+        return rows / rows.sum(axis=1, keepdims=True)
+
+
+def restored(folder: Path, kinds: dict[str, Kind]) -> Model:
+    """Return the model in a folder, once its files are what the manifest says."""
+    Manifest.read(folder).verify(folder)
+    facts = _facts(folder / FACTS, kinds)
+    kind = kinds[facts["kind"]]
+    kind.check()
+    try:
+        model = Model(kind, facts["params"], size=facts["size"], seed=facts["seed"])
+    except (KeyError, TypeError, ValueError):  # parameters that the kind cannot have
+        raise _unsaid(folder / FACTS) from None
+    model.present = np.array(facts["present"], np.intp)
+    model.width, model.sparse = facts["features"], facts["sparse"]
+    with noted() as notes:  # of a library that has another version now
+        model.take(model_files.load(folder), folder)
+    model.notes = (*facts["notes"], *notes)
+    return model
+
+
+def _facts(path: Path, kinds: dict[str, Kind]) -> dict[str, Any]:
+    shape = {"kind": str, "params": dict, "size": int, "seed": int, "present": list}
+    shape |= {"features": int, "sparse": bool, "notes": list}
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+        right = all(isinstance(facts[name], kind) for name, kind in shape.items())
+        right = right and facts["kind"] in kinds and _on_scale(facts["present"], facts["size"])
+        right = right and facts["params"].keys() == kinds[facts["kind"]].defaults.keys()
+    except (OSError, ValueError, KeyError, TypeError):
+        right = False
+    if not right:
+        raise _unsaid(path)
+    return facts
+
+
+def _unsaid(path: Path) -> BadStore:
+    return BadStore(f"{path} does not say what the model is. Tune again, or restore the folder.")
+
+
+def _on_scale(present: list[Any], size: int) -> bool:
+    whole = all(isinstance(k, int) and 0 <= k < size for k in present)
+    return whole and len(present) >= 2 and present == sorted(set(present))
+
+
+def _is_sparse(matrix: Any) -> bool:
+    from scipy.sparse import issparse  # noqa: PLC0415 - heavy, and optional
+
+    return bool(issparse(matrix))
+
+
+def _tidy(matrix: Any, *, sparse: bool) -> Any:
+    """Return features in the form that the model was fitted to, zeros not stored.
+
+    XGBoost takes what a sparse matrix does not store for missing, and 0 in a dense one for 0.
+    """
+    from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, and optional
+
+    if not sparse:
+        return matrix.toarray() if _is_sparse(matrix) else np.asarray(matrix)
+    stored = csr_matrix(matrix)
+    if stored.nnz and not stored.data.all():
+        stored = stored.copy()
+        stored.eliminate_zeros()
+    return stored

@@ -1,0 +1,226 @@
+"""Safe model files: skops with an own allow-list, LightGBM and XGBoost in their own formats.
+
+Pickles execute what they contain, so none is ever opened. Every other file is looked through
+before a loader sees it, and nothing is built from a type that is not listed here.
+"""
+
+import io
+import json
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ordinate.errors import BadStore, MissingExtra, brief
+from ordinate.experiment import safe_files
+from ordinate.experiment.manifest import Manifest
+from ordinate.models.stored_trees import check_boosted, check_forest, check_lightgbm
+
+PICKLED = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
+SCHEMA = "schema.json"
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day of zip files: a model's bytes tell no time
+AGAIN = "It is not used. Make the model again, or restore the folder."
+
+# What skops may build, and how. It knows other ways, which call functions that the file names.
+BUILT: dict[str, frozenset[str]] = {
+    "DictNode": frozenset({"builtins.dict"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "NdArrayNode": frozenset({"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64"}),
+    "ObjectNode": frozenset(
+        {
+            "ordinate.models.regressors.kernel_expansion.KernelExpansion",
+            "ordinate.models.regressors.regression_trees.BoostedTrees",
+            "ordinate.models.classifiers.frank_hall.FrankHall",
+            "ordinate.models.classifiers.ordinal_threshold.OrdinalThreshold",
+            "sklearn.ensemble._forest.RandomForestClassifier",
+            "sklearn.linear_model._logistic.LogisticRegression",
+            "sklearn.linear_model._ridge.Ridge",
+            "sklearn.naive_bayes.ComplementNB",
+            "sklearn.naive_bayes.MultinomialNB",
+            "sklearn.pipeline.Pipeline",
+            "sklearn.preprocessing._data.MinMaxScaler",
+            "sklearn.preprocessing._data.StandardScaler",
+            "sklearn.preprocessing._polynomial.PolynomialFeatures",
+            "sklearn.svm._classes.LinearSVC",
+            "sklearn.tree._classes.DecisionTreeClassifier",
+        }
+    ),
+    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "TypeNode": frozenset({"builtins.str"}),
+}
+TYPES = sorted(frozenset().union(*BUILT.values()))
+
+
+def save(fitted: Any, folder: Path) -> list[str]:
+    """Write what was fitted into a folder, in the format of its library; return the names."""
+    library = type(fitted).__module__.partition(".")[0]
+    name = {"lightgbm": LIGHTGBM, "xgboost": XGBOOST}.get(library, SKOPS)
+    content = WRITERS[name](fitted)
+    with safe_files.replacing(folder / name) as temporary:
+        temporary.write_bytes(content)
+    return [name]
+
+
+def load_model(folder: Path) -> Any:
+    """Return what was fitted, once the folder is what its manifest says."""
+    Manifest.read(folder).verify(folder)
+    return load(folder)
+
+
+def load(folder: Path) -> Any:
+    """Return what was fitted; the caller has verified the manifest."""
+    names = sorted(path.name for path in folder.iterdir())
+    for name in names:
+        if Path(name).suffix.lower() in safe_files.PICKLES:
+            raise BadStore(
+                f"{folder / name} is a pickle, and a pickle executes what it contains. {AGAIN}"
+            )
+    found = [name for name in names if name in READERS]
+    if len(found) != 1:
+        known = ", ".join(READERS)
+        has = " and ".join(found) if found else "none of them"
+        raise BadStore(f"A model's folder has one file of {known}; {folder} has {has}.")
+    path = folder / found[0]
+    content = path.read_bytes()
+    if PICKLED.match(content):
+        raise BadStore(
+            f"{path} is a pickle by its content, whatever its name, and a pickle executes what it "
+            f"contains. {AGAIN}"
+        )
+    try:
+        return READERS[path.name](content)
+    except MissingExtra:
+        raise
+    except BadStore as reason:
+        raise BadStore(f"{path} is refused: {reason}. {AGAIN}") from None
+    except Exception as problem:  # noqa: BLE001 - loaders fail in their own ways on damaged files
+        raise BadStore(f"{path} cannot be read: {brief(str(problem))}. {AGAIN}") from None
+
+
+# --- skops ---------------------------------------------------------------------------------------
+
+
+def _dumped(fitted: Any) -> bytes:
+    from skops.io import dumps  # noqa: PLC0415 - heavy, and optional
+
+    content = _settled(dumps(fitted))
+    _check_skops(content)  # what could not be loaded again is not written
+    return content
+
+
+def _skops(content: bytes) -> Any:
+    _check_skops(content)
+    from skops.io import loads  # noqa: PLC0415 - heavy, and optional
+
+    fitted = loads(content, trusted=TYPES)
+    check_forest(fitted)
+    return fitted
+
+
+def _check_skops(content: bytes) -> None:
+    """Refuse every type and every way to build one that is not listed."""
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise BadStore("it is no skops file")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if any(each.compress_type != zipfile.ZIP_STORED for each in archive.infolist()):
+            raise BadStore("it is compressed, and could unfold to any size")
+        if SCHEMA not in archive.namelist():
+            raise BadStore(f"it has no {SCHEMA}, and is no skops file")
+        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_each_once)
+    for node in _nodes(schema):
+        builder, kind = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
+        if kind not in BUILT.get(str(builder), ()):
+            how = f"{brief(kind)} by {brief(builder)}"
+            raise BadStore(f"it builds the type {how}, which is no part of a model")
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield whatever in a schema names a type or a way to build one."""
+    left = [schema]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if not part.keys().isdisjoint({"__loader__", "__module__", "__class__"}):
+                yield part
+            left.extend(part.values())
+        elif isinstance(part, list):
+            left.extend(part)
+
+
+def _settled(content: bytes) -> bytes:
+    """Return a skops file without times and addresses in memory: equal models, equal bytes."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members.pop(SCHEMA))
+    numbers: dict[Any, int] = {}
+    names: dict[str, str] = {}
+    for node in _nodes(schema):
+        if "__id__" in node:
+            node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
+        if "file" in node:
+            node["file"] = names.setdefault(node["file"], f"{len(names)}.npy")
+    settled = io.BytesIO()
+    with zipfile.ZipFile(settled, "w") as archive:
+        for old, new in names.items():
+            archive.writestr(zipfile.ZipInfo(new, EPOCH), members[old])
+        archive.writestr(zipfile.ZipInfo(SCHEMA, EPOCH), json.dumps(schema))
+    return settled.getvalue()
+
+
+# --- boosted trees -------------------------------------------------------------------------------
+
+
+def _lightgbm_text(fitted: Any) -> bytes:
+    text = str(fitted.model_to_string())
+    check_lightgbm(text)  # what could not be loaded again is not written
+    return text.encode()
+
+
+def _lightgbm(content: bytes) -> Any:
+    text = content.decode()
+    check_lightgbm(text)
+    import lightgbm  # noqa: PLC0415 - heavy, and optional
+
+    return lightgbm.Booster(model_str=text)
+
+
+def _xgboost_json(fitted: Any) -> bytes:
+    content = bytes(fitted.save_raw(raw_format="json"))
+    check_boosted(json.loads(content))
+    return content
+
+
+def _xgboost(content: bytes) -> Any:
+    model = json.loads(content, object_pairs_hook=_each_once)
+    check_boosted(model)
+    try:
+        import xgboost  # noqa: PLC0415 - heavy, and optional
+    except ImportError:
+        raise MissingExtra("This model was made with xgboost: pip install xgboost") from None
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(json.dumps(model).encode()))  # what was looked at, no other text
+    return booster
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, of which two readers may take two values for one key."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise BadStore("it gives one key two values")
+    return found
+
+
+SKOPS, LIGHTGBM, XGBOOST = "model.skops", "model.lightgbm.txt", "model.xgboost.json"
+WRITERS: dict[str, Callable[[Any], bytes]] = {
+    SKOPS: _dumped,
+    LIGHTGBM: _lightgbm_text,
+    XGBOOST: _xgboost_json,
+}
+READERS: dict[str, Callable[[bytes], Any]] = {
+    SKOPS: _skops,
+    LIGHTGBM: _lightgbm,
+    XGBOOST: _xgboost,
+}

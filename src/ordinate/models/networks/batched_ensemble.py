@@ -1,0 +1,213 @@
+"""Ensembles of networks that are trained as one batch, each with its own normalisation.
+
+One network is an ensemble of one member.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadOption, BadStore, brief
+from ordinate.experiment import safe_files
+from ordinate.models.networks import tensor_files
+from ordinate.models.networks.residual_network import Network
+from ordinate.models.networks.trainer import Floats, Part, Tick, Trainer, answered, usable
+from ordinate.models.networks.training_schedule import Training
+from ordinate.models.target_scaling import Scaled
+from ordinate.results.regression_scores import Scores
+
+CONFIG, WEIGHTS = "config.json", "model.safetensors"
+Data = tuple[Any, Any]  # features [N, d] and targets [N], in their units
+
+
+def seeds_of(seed: int, members: int) -> list[int]:
+    """Return the seeds of members; those of a smaller ensemble are the first of a larger one.
+
+    >>> seeds_of(0, 3)[:2] == seeds_of(0, 2)
+    True
+    """
+    return np.random.SeedSequence(seed).generate_state(members).tolist()
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Networks that were trained, what they were trained with, and how it went.
+
+    `scaled` is the normalisation of each member, `whole` that of all training rows, which the two
+    scales of `test` are about.
+    """
+
+    network: Network
+    training: Training
+    seeds: tuple[int, ...]
+    weights: torch.Tensor  # [M, P]
+    scaled: tuple[Scaled, ...]
+    whole: Scaled
+    steps: tuple[int, ...]  # epochs that the weights of each member took
+    stopped: bool = False  # by a tick
+    history: tuple[dict[str, list[float | None]], ...] = ()  # RMSE by epoch and member, in the unit
+
+    @classmethod
+    def fit(
+        cls,
+        train: Data,
+        validation: Data | None = None,
+        *,
+        network: Network,
+        training: Training | None = None,
+        seeds: Sequence[int] = (0,),
+        bootstrap: bool = False,
+        device: str = "cpu",
+        tick: Tick | None = None,
+        checkpoint: Path | None = None,
+    ) -> Self:
+        """Train a member for each seed, on the same rows or on rows drawn with replacement."""
+        if not seeds:
+            raise BadOption("An ensemble has one member at least: pass a seed for each.")
+        x, y = np.asarray(train[0], float), np.asarray(train[1], float)
+        plan, whole = training or Training(), Scaled.fit(x, y)
+        rows = [_sample(each, len(y)) for each in seeds] if bootstrap else None
+        scaled = (
+            (whole,) * len(seeds) if rows is None else tuple(Scaled.fit(x[r], y[r]) for r in rows)
+        )
+        place = usable(device)
+        trainer = Trainer(network, plan, seeds, [each.target for each in scaled], device=device)
+        trainer.fit(
+            _part(scaled, x, y, place, rows),
+            None if validation is None else _part(scaled, *validation, place),
+            tick=tick,
+            checkpoint=checkpoint,
+        )
+        return cls(
+            network,
+            plan,
+            tuple(seeds),
+            trainer.best.cpu(),
+            scaled,
+            whole,
+            tuple(trainer.steps.tolist()),
+            trainer.stopped,
+            tuple(trainer.history),
+        )
+
+    @property
+    def curve(self) -> list[tuple[int, float]]:
+        """The validation RMSE by epoch, the mean over members that still learned."""
+        found = []
+        for number, row in enumerate(self.history, start=1):
+            known = [x for x in row["validation"] if x is not None]
+            if known:
+                found.append((number, float(np.mean(known))))
+        return found
+
+    # --- answers -----------------------------------------------------------------------------
+
+    def members(self, features: Any, *, device: str = "cpu") -> Floats:
+        """Return the predictions [M, N] of every member, in the unit of the target."""
+        x = np.asarray(features, float)
+        if x.ndim != 2 or x.shape[1] != self.network.features:
+            raise BadInput(
+                f"The networks know {self.network.features} features, and these rows have the "
+                f"shape {x.shape}. Pass the columns of the training data, in their order."
+            )
+        place = usable(device)
+        rows = _part(self.scaled, x, np.zeros(len(x)), place).features
+        found = answered(self.network, self.weights.to(place), rows)
+        pairs = zip(self.scaled, found, strict=True)
+        return np.stack([each.target.denormalize(row) for each, row in pairs])
+
+    def predict(self, features: Any) -> Floats:
+        """Return the mean of the members' predictions [N]."""
+        return self.members(features).mean(axis=0)
+
+    def spread(self, features: Any) -> Floats:
+        """Return the standard deviation of the members' predictions [N]; 0 for one member."""
+        return self.members(features).std(axis=0, ddof=min(1, len(self.seeds) - 1))
+
+    def test(self, features: Any, targets: Any) -> Scores:
+        """Return what the mean of the members is worth, on both scales."""
+        return Scores.of(targets, self.predict(features), self.whole.target)
+
+    # --- files -------------------------------------------------------------------------------
+
+    def save(self, folder: Path) -> list[str]:
+        """Write weights and configuration into a folder and return the names of the files."""
+        config = {
+            "network": self.network.to_dict(),
+            "training": asdict(self.training),
+            "seeds": list(self.seeds),
+            "scaled": [each.to_dict() for each in self.scaled],
+            "whole": self.whole.to_dict(),
+            "steps": list(self.steps),
+            "stopped": self.stopped,
+            "history": list(self.history),
+        }
+        safe_files.write_json(folder / CONFIG, config)
+        tensor_files.write(folder / WEIGHTS, self.network.named(self.weights), {})
+        return [CONFIG, WEIGHTS]
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Return what was saved; files that do not fit together are refused."""
+        try:
+            config = json.loads((folder / CONFIG).read_text("utf-8"))
+            network = Network.from_dict(config["network"])
+            weights = network.flat(tensor_files.read(folder / WEIGHTS)[0])
+            found = cls(
+                network,
+                Training(**config["training"]),
+                tuple(map(int, config["seeds"])),
+                weights,
+                tuple(map(Scaled.from_dict, config["scaled"])),
+                Scaled.from_dict(config["whole"]),
+                tuple(map(int, config["steps"])),
+                bool(config["stopped"]),
+                tuple(config["history"]),
+            )
+            found.check()
+        except BadStore as reason:
+            raise BadStore(f"{folder} is refused: {reason}") from None
+        except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
+            raise BadStore(f"{folder} holds no networks: {brief(str(problem))}.") from None
+        return found
+
+    def check(self) -> None:
+        """Refuse parts that are not about the same members."""
+        count = len(self.weights)
+        if not len(self.seeds) == len(self.scaled) == len(self.steps) == count:
+            raise BadStore(f"there are weights of {count} members, and settings of others.")
+        if any(each.means.shape != (self.network.features,) for each in (*self.scaled, self.whole)):
+            raise BadStore("the normalisation is that of another number of features.")
+        if not torch.isfinite(self.weights).all():
+            raise BadStore("there are weights that are not finite numbers.")
+
+
+def _sample(seed: int, rows: int) -> NDArray[np.intp]:
+    return np.random.default_rng((seed, 2)).integers(0, rows, rows)
+
+
+def _part(
+    scaled: Sequence[Scaled],
+    x: Any,
+    y: Any,
+    device: torch.device,
+    samples: Sequence[NDArray[np.intp]] | None = None,
+) -> Part:
+    """Return rows as each member sees them; members with one normalisation share their memory."""
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    shared = samples is None and all(each is scaled[0] for each in scaled)
+    kept = scaled[:1] if shared else scaled
+    rows: Sequence[Any] = [slice(None)] * len(kept) if samples is None else samples
+    pairs = [(each, x[r], y[r]) for each, r in zip(kept, rows, strict=True)]
+    features = np.stack([each.features(a) for each, a, _ in pairs]).astype(np.float32)
+    targets = np.stack([each.target.normalize(b) for each, _, b in pairs]).astype(np.float32)
+    found = [torch.tensor(each, device=device) for each in (features, targets)]
+    if shared:
+        found = [each.expand(len(scaled), *each.shape[1:]) for each in found]
+    return Part(*found)

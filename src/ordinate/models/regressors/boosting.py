@@ -1,0 +1,182 @@
+"""Boosted trees: LightGBM, and histogram gradient boosting of scikit-learn; one thread each."""
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ordinate.models.regressors.regression_trees import BoostedTrees
+from ordinate.models.regressors.regressor import Floats, Model, Tick
+
+TICKS = 10  # rounds from one tick to the next
+
+
+class LightGBM(Model):
+    """LightGBM with early stopping: the round with the best validation RMSE is the last."""
+
+    name: ClassVar = "lightgbm"
+    title: ClassVar = "LightGBM"
+    library: ClassVar = "lightgbm"
+    stored_by: ClassVar = "lightgbm"
+    iterative: ClassVar = True
+    defaults: ClassVar = {
+        "rounds": 2000,
+        "patience": 60,
+        "learning_rate": 0.05,
+        "num_leaves": 31,
+        "min_child_samples": 20,
+        "feature_fraction": 1.0,
+        "bagging_fraction": 0.9,
+        "lambda_l2": 0.1,
+    }
+    limits: ClassVar = {  # what LightGBM refuses it prints, too
+        "rounds": (1, 100_000),
+        "patience": (1, 100_000),
+        "learning_rate": (1e-9, 10.0),
+        "num_leaves": (2, 131_072),
+        "feature_fraction": (0.01, 1.0),
+        "bagging_fraction": (0.01, 1.0),
+    }
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Size, number and regularisation of trees."""
+        return {
+            "rounds": trial.suggest_int("rounds", 2000, 2000),
+            "patience": trial.suggest_int("patience", 60, 60),
+            "learning_rate": trial.suggest_float("learning_rate", 0.02, 0.2, log=True),
+            "num_leaves": trial.suggest_int("num_leaves", 6, 96, log=True),
+            "min_child_samples": trial.suggest_int("min_child_samples", 2, 50, log=True),
+            "feature_fraction": trial.suggest_float("feature_fraction", 0.5, 1.0),
+            "bagging_fraction": trial.suggest_float("bagging_fraction", 0.5, 1.0),
+            "lambda_l2": trial.suggest_float("lambda_l2", 1e-3, 30.0, log=True),
+        }
+
+    def _fit(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
+
+        try:
+            return self._trained(x, y, validation, tick)
+        except LightGBMError as problem:  # which is no ValueError, whatever it is about
+            raise ValueError(str(problem)) from None
+
+    def _trained(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        import lightgbm  # noqa: PLC0415 - heavy, and optional
+
+        settings = dict(self.params)
+        rounds, patience = int(settings.pop("rounds")), int(settings.pop("patience"))
+        # Few rows make no leaf of many: a tree must be able to split at all.
+        settings["min_child_samples"] = min(settings["min_child_samples"], max(1, len(y) // 10))
+        settings |= {
+            "objective": "regression",
+            "metric": "rmse",
+            "seed": self.seed,
+            "deterministic": True,
+            "force_row_wise": True,
+            "num_threads": 1,
+            "verbosity": -1,
+            "bagging_freq": 1,
+            "feature_pre_filter": False,
+        }
+        data = lightgbm.Dataset(x, y, params=settings)
+        if validation is None:
+            self.steps = rounds
+            return lightgbm.train(settings, data, rounds)
+        held_out = data.create_valid(*validation)
+        ends = [lightgbm.early_stopping(patience, verbose=False), _ticking(tick)]
+        booster = lightgbm.train(settings, data, rounds, valid_sets=[held_out], callbacks=ends)
+        self.steps = booster.best_iteration or booster.current_iteration()
+        return booster  # without the rounds after the best one: training cuts them off
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return fitted.predict(x, num_threads=1)
+
+    def _sound(self, fitted: Any) -> bool:
+        return bool(fitted.num_feature() == self.width)
+
+
+def _ticking(tick: Tick) -> Any:
+    """Return a callback that reports the validation RMSE and stops where it is told to."""
+    from lightgbm.callback import EarlyStopException  # noqa: PLC0415 - heavy, and optional
+
+    def report(state: Any) -> None:
+        step = state.iteration + 1
+        if step % TICKS == 0 and tick(step, float(state.evaluation_result_list[0][2])):
+            raise EarlyStopException(state.iteration, state.evaluation_result_list)
+
+    report.order = 20  # type: ignore[attr-defined] # before early stopping, which is 30
+    return report
+
+
+class HistBoosting(Model):
+    """Histogram gradient boosting; trees after the best validation error are cut off."""
+
+    name: ClassVar = "hist_boosting"
+    title: ClassVar = "Histogram gradient boosting"
+    defaults: ClassVar = {
+        "rounds": 1000,
+        "patience": 30,
+        "learning_rate": 0.08,
+        "leaves": 31,
+        "min_leaf": 20,
+        "l2": 0.1,
+    }
+    limits: ClassVar = {
+        "rounds": (1, 100_000),
+        "patience": (1, 100_000),
+        "leaves": (2, 131_072),
+        "min_leaf": (1, math.inf),
+    }
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Size, number and regularisation of trees."""
+        return {
+            "rounds": trial.suggest_int("rounds", 1000, 1000),
+            "patience": trial.suggest_int("patience", 30, 30),
+            "learning_rate": trial.suggest_float("learning_rate", 0.03, 0.3, log=True),
+            "leaves": trial.suggest_int("leaves", 6, 64, log=True),
+            "min_leaf": trial.suggest_int("min_leaf", 3, 50, log=True),
+            "l2": trial.suggest_float("l2", 1e-3, 30.0, log=True),
+        }
+
+    def _fit(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: Tick
+    ) -> BoostedTrees:
+        from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
+
+        model = HistGradientBoostingRegressor(
+            max_iter=int(self.params["rounds"]),
+            learning_rate=float(self.params["learning_rate"]),
+            max_leaf_nodes=int(self.params["leaves"]),
+            min_samples_leaf=min(int(self.params["min_leaf"]), max(1, len(y) // 10)),
+            l2_regularization=float(self.params["l2"]),
+            early_stopping=validation is not None,
+            n_iter_no_change=int(self.params["patience"]),
+            tol=0.0,
+            random_state=self.seed % 2**32,  # it takes no larger one
+        )
+        held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
+        model.fit(x, y, **held_out)
+        trees = BoostedTrees.of_histogram(model)
+        self.steps = len(trees.roots)
+        if validation is not None:
+            self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
+            trees = trees.first(self.steps)
+            # scores are negative losses, which are half the mean squared errors
+            self.curve = [
+                (step, math.sqrt(max(0.0, -2.0 * float(score))))
+                for step, score in enumerate(model.validation_score_)
+                if step and step % TICKS == 0
+            ]
+        return trees
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return fitted.predict(x)
+
+    def _sound(self, fitted: Any) -> bool:
+        return isinstance(fitted, BoostedTrees) and fitted.sound(self.width)

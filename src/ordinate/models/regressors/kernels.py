@@ -1,0 +1,190 @@
+"""Kernel models: Gaussian process, kernel ridge and support vectors, all kept as expansions."""
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ordinate.models.regressors.kernel_expansion import SHAPES, KernelExpansion, kernel
+from ordinate.models.regressors.outlier_trimming import trimmed
+from ordinate.models.regressors.regressor import Floats, Model, Tick
+
+EXACT = 5000  # rows: an exact solution for more takes minutes and gigabytes
+VECTORS = 10_000  # rows for support vectors
+TINY = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
+SMOOTH = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
+
+
+class Expanded(Model):
+    """A model whose fitted form is an expansion over rows seen in training."""
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return fitted.predict(x)
+
+    def _sound(self, fitted: Any) -> bool:
+        return isinstance(fitted, KernelExpansion) and fitted.sound(self.width)
+
+
+class GaussianProcess(Expanded):
+    """Mean of a Gaussian process; length scales and noise maximise the marginal likelihood.
+
+    They are found on `rows` training rows drawn at random, for the time grows with their cube. The
+    prediction then uses all rows, up to 5,000, but for those that the others contradict: rows whose
+    leave-one-out error is more than `trim` times the usual one (0: none). Its noise is normal, so
+    that a single failed measurement would bend the surface around it.
+    """
+
+    name: ClassVar = "gp"
+    title: ClassVar = "Gaussian process"
+    defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01, "trim": 8.0}
+    limits: ClassVar = {
+        "kernel": ("matern52", "matern32", "rbf"),
+        "rows": (2, 100_000),
+        "noise": (1e-6, 1.0),
+    }
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Shape of the kernel, rows for the likelihood, start of the noise, and who is left out."""
+        return {
+            "kernel": trial.suggest_categorical("kernel", ["matern52", "matern32", "rbf"]),
+            "rows": trial.suggest_int("rows", 300, 1200, log=True),
+            "noise": trial.suggest_float("noise", 1e-3, 0.1, log=True),
+            "trim": trial.suggest_categorical("trim", [8.0, 0.0]),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        rng = np.random.default_rng(self.seed)
+        offset = float(y.mean())
+        few = _drawn(len(y), min(int(self.params["rows"]), 2000), rng)
+        height, lengths, noise = self._likely(x[few], y[few] - offset)
+        kept = _drawn(len(y), EXACT, rng)
+        _tell(len(y), EXACT)
+        x, y = x[kept], y[kept] - offset
+        shape = self.params["kernel"]
+        factor = _factor(kernel(shape, x, x, lengths), noise / height)
+        weights, sound = trimmed(factor, y, float(self.params["trim"]))
+        if left := int((~sound).sum()):
+            warnings.warn(
+                f"{left:,} of {len(y):,} training rows are left out of the Gaussian process: the "
+                f"others contradict them, by more than {self.params['trim']:g} times the usual "
+                "error.",
+                stacklevel=2,
+            )
+        return KernelExpansion(shape, x[sound], weights, lengths, offset)
+
+    def _likely(self, x: Floats, y: Floats) -> tuple[float, Floats, float]:
+        """Return height, length scales and noise of the largest marginal likelihood."""
+        from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - heavy, and optional
+        from sklearn.gaussian_process import (  # noqa: PLC0415 - the same
+            GaussianProcessRegressor,
+            kernels,
+        )
+
+        ones, bounds = np.ones(x.shape[1]), (0.05, 100.0)
+        if (name := self.params["kernel"]) == "rbf":
+            shape = kernels.RBF(ones, bounds)
+        else:
+            shape = kernels.Matern(ones, bounds, nu=SMOOTH[name])
+        height = kernels.ConstantKernel(1.0, (1e-2, 1e3))
+        noise = kernels.WhiteKernel(float(self.params["noise"]), (1e-6, 1.0))
+        process = GaussianProcessRegressor(height * shape + noise, alpha=TINY, random_state=0)
+        with warnings.catch_warnings():
+            # of values at their bounds, which are wide on purpose: held-out rows judge the model
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = process.fit(x, y).kernel_
+        lengths = np.broadcast_to(np.asarray(found.k1.k2.length_scale, float), x.shape[1]).copy()
+        return float(found.k1.k1.constant_value), lengths, float(found.k2.noise_level)
+
+
+class KernelRidge(Expanded):
+    """Ridge regression on kernels of one width for all features."""
+
+    name: ClassVar = "kernel_ridge"
+    title: ClassVar = "Kernel ridge"
+    library: ClassVar = "scipy"
+    defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
+    limits: ClassVar = {"kernel": tuple(SHAPES), "width": (1e-9, 1e9)}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Shape and width of the kernel, and the penalty."""
+        shapes = ["matern52", "matern32", "rbf", "laplace"]
+        return {
+            "kernel": trial.suggest_categorical("kernel", shapes),
+            "width": trial.suggest_float("width", 0.3, 30.0, log=True),
+            "penalty": trial.suggest_float("penalty", 1e-6, 1.0, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        shape, offset = self.params["kernel"], float(y.mean())
+        lengths = np.full(x.shape[1], float(self.params["width"]))
+        kept = _drawn(len(y), EXACT, np.random.default_rng(self.seed))
+        _tell(len(y), EXACT)
+        penalty = float(self.params["penalty"])
+        centres = x[kept]
+        weights = _solved(kernel(shape, centres, centres, lengths), y[kept] - offset, penalty)
+        return KernelExpansion(shape, centres, weights, lengths, offset)
+
+
+class SupportVectors(Expanded):
+    """Support vector regression with a Gaussian kernel: errors below epsilon cost nothing."""
+
+    name: ClassVar = "svr"
+    title: ClassVar = "Support vector regression"
+    defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
+    limits: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Width of the kernel, cost of errors, and what counts as none."""
+        return {
+            "width": trial.suggest_float("width", 0.3, 10.0, log=True),
+            "cost": trial.suggest_float("cost", 0.3, 300.0, log=True),
+            "epsilon": trial.suggest_float("epsilon", 0.003, 0.3, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+        from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
+
+        width = float(self.params["width"])
+        kept = _drawn(len(y), VECTORS, np.random.default_rng(self.seed))
+        _tell(len(y), VECTORS)
+        cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
+        machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
+        machine.fit(x[kept], y[kept])
+        return KernelExpansion(
+            "rbf",
+            machine.support_vectors_.copy(),
+            machine.dual_coef_[0].copy(),
+            np.full(x.shape[1], width),
+            float(machine.intercept_[0]),
+        )
+
+
+def _drawn(n: int, most: int, rng: np.random.Generator) -> Any:
+    """Return all rows, or as many as there may be, drawn at random."""
+    return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _tell(n: int, most: int) -> None:
+    if n > most:
+        warnings.warn(
+            f"Of {n:,} training rows {most:,} were used, drawn at random: more take too long.",
+            stacklevel=2,
+        )
+
+
+def _solved(system: Floats, y: Floats, penalty: float) -> Floats:
+    """Return the weights that solve (kernel + penalty) w = y."""
+    from scipy.linalg import cho_solve  # noqa: PLC0415 - heavy, and optional
+
+    return np.asarray(cho_solve((_factor(system, penalty), True), y, check_finite=False))
+
+
+def _factor(system: Floats, penalty: float) -> Floats:
+    """Return the lower factor of Cholesky of kernel + penalty; the kernel's place is used."""
+    from scipy.linalg import cholesky  # noqa: PLC0415 - heavy, and optional
+
+    system[np.diag_indices_from(system)] += penalty + TINY
+    return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))

@@ -1,0 +1,140 @@
+"""Networks as a kind of model: one, or an ensemble of several that are trained as one batch."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ordinate.errors import NotFitted
+from ordinate.models.regressors.regressor import Floats, Model, Tick
+
+if TYPE_CHECKING:  # torch takes seconds to load
+    from ordinate.models.networks.batched_ensemble import Ensemble
+    from ordinate.models.networks.trainer import Epoch
+
+SHAPE = ("width", "depth", "block", "dropout")
+
+
+class MLP(Model):
+    """Residual networks; the prediction is the mean over members."""
+
+    name = "mlp"
+    title = "networks (MLP)"
+    library = "torch"
+    stored_by = "safetensors"
+    iterative = True
+    resumable = True
+    defaults: ClassVar[Mapping[str, Any]] = {
+        "width": 64,
+        "depth": 2,
+        "block": "silu",
+        "dropout": 0.0,
+        "loss": "huber",
+        "huber": 0.1,
+        "lr": 4e-3,
+        "weight_decay": 1e-4,
+        "batch": 32,
+        "epochs": 100,
+        "patience": 40,
+        "members": 4,
+        "bootstrap": False,
+        "device": "cpu",
+    }
+    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "block": ("silu", "swiglu"),
+        "loss": ("huber", "mse"),
+        "device": ("cpu", "cuda"),
+        "members": (1, 1024),
+    }
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Ask an Optuna trial for every parameter, and return them."""
+        asked = {
+            "width": trial.suggest_categorical("width", [32, 64, 128]),
+            "depth": trial.suggest_int("depth", 1, 3),
+            "block": trial.suggest_categorical("block", ["silu", "swiglu"]),
+            "dropout": trial.suggest_categorical("dropout", [0.0, 0.05]),
+            "loss": trial.suggest_categorical("loss", ["huber", "mse"]),
+            "huber": trial.suggest_float("huber", 0.02, 1.0, log=True),
+            "lr": trial.suggest_float("lr", 5e-4, 1e-2, log=True),
+            "weight_decay": trial.suggest_float("weight_decay", 1e-5, 1e-1, log=True),
+            "batch": trial.suggest_categorical("batch", [16, 32, 64]),
+        }
+        return {**cls.defaults, **asked}
+
+    def _fit(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> "Ensemble":
+        from ordinate.models.networks.batched_ensemble import Ensemble, seeds_of  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.residual_network import Network  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.training_schedule import Training  # noqa: PLC0415 - heavy, and optional
+
+        def told(epoch: "Epoch") -> bool | None:
+            return tick(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
+
+        plan = {each.name for each in fields(Training)} & set(self.params)
+        with _alone():
+            found = Ensemble.fit(
+                (x, y),
+                validation,
+                network=Network(x.shape[1], **{name: self.params[name] for name in SHAPE}),
+                training=Training(**{name: self.params[name] for name in plan}),
+                seeds=seeds_of(self.seed, self.params["members"]),
+                bootstrap=self.params["bootstrap"],
+                device=self.params["device"],
+                tick=told,
+                checkpoint=self.checkpoint,
+            )
+        self.steps = round(float(np.mean(found.steps)))
+        self.curve = found.curve  # with what a checkpoint knew before
+        if idle := sum(steps == 0 for steps in found.steps):
+            warnings.warn(_idle(idle, len(found.steps)), stacklevel=2)
+        return found
+
+    def _predict(self, fitted: "Ensemble", x: Floats) -> Floats:
+        with _alone():
+            return fitted.predict(x)
+
+    def spread(self, x: Any) -> Floats:
+        """Return how far the members lie apart [N], normalised; 0 for one member."""
+        if self.fitted is None:
+            raise NotFitted("This model has learned nothing yet: call fit first.")
+        with _alone():
+            return self.fitted.spread(np.asarray(x, float))
+
+    def _save(self, fitted: "Ensemble", folder: Path) -> list[str]:
+        return fitted.save(folder)
+
+    def _load(self, folder: Path) -> "Ensemble":
+        from ordinate.models.networks.batched_ensemble import Ensemble  # noqa: PLC0415 - heavy, and optional
+
+        return Ensemble.load(folder)
+
+    def _sound(self, fitted: "Ensemble") -> bool:
+        return fitted.network.features == self.width
+
+
+def _idle(idle: int, members: int) -> str:
+    """Say that members are as they began: they diverged at once, or learned nothing of use."""
+    return (
+        f"{idle:,} of {members:,} networks did not learn: no epoch made them better than the "
+        "weights that they began with, which they keep. A smaller lr may help."
+    )
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Keep torch to one thread, in which sums have one order; it was loaded after other limits."""
+    import torch  # noqa: PLC0415 - heavy, and optional
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

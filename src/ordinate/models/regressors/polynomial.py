@@ -1,0 +1,60 @@
+"""Ridge regression on polynomials of the features."""
+
+import math
+import warnings
+from typing import Any, ClassVar
+
+from ordinate.models.regressors.regressor import Floats, Model, Tick
+
+MOST = 3000  # terms of a polynomial
+
+
+class PolyRidge(Model):
+    """All products of features up to a degree, each standardised, with one penalty for all."""
+
+    name: ClassVar = "poly_ridge"
+    title: ClassVar = "Polynomial ridge"
+    defaults: ClassVar = {"degree": 3, "penalty": 0.1}
+    limits: ClassVar = {"degree": (1, 100)}
+
+    @classmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Degree and penalty."""
+        return {
+            "degree": trial.suggest_int("degree", 1, 6),
+            "penalty": trial.suggest_float("penalty", 1e-4, 100.0, log=True),
+        }
+
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> Any:
+        from sklearn.linear_model import Ridge  # noqa: PLC0415 - heavy, and optional
+        from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - the same
+        from sklearn.preprocessing import (  # noqa: PLC0415 - the same
+            PolynomialFeatures,
+            StandardScaler,
+        )
+
+        terms = PolynomialFeatures(_degree(int(self.params["degree"]), x.shape[1]))
+        ridge = Ridge(alpha=float(self.params["penalty"]), solver="cholesky")
+        return make_pipeline(terms, StandardScaler(), ridge).fit(x, y)
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return fitted.predict(x)
+
+    def _sound(self, fitted: Any) -> bool:
+        names = [type(step).__name__ for _, step in fitted.steps]
+        whole = names == ["PolynomialFeatures", "StandardScaler", "Ridge"]
+        return bool(whole and fitted.n_features_in_ == self.width)
+
+
+def _degree(wanted: int, width: int) -> int:
+    """Return the degree wanted, or the highest below it that does not have too many terms."""
+    degree = wanted
+    while degree > 1 and math.comb(width + degree, degree) > MOST:
+        degree -= 1
+    if degree < wanted:
+        warnings.warn(
+            f"A polynomial of degree {wanted} in {width:,} features has too many terms: degree "
+            f"{degree} was taken.",
+            stacklevel=2,
+        )
+    return degree

@@ -1,0 +1,304 @@
+"""What every model of a surrogate can do: learn, predict, be saved and loaded, and be searched."""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadStore,
+    MissingExtra,
+    NoItems,
+    NotFitted,
+    OrdinateError,
+    brief,
+    printable,
+    suggest,
+)
+from ordinate.experiment import safe_files
+from ordinate.experiment.library_warnings import noted
+from ordinate.experiment.workers import one_thread
+from ordinate.models import model_files
+
+Floats = NDArray[np.float64]
+LARGEST = 1e300  # beyond which no parameter makes sense
+Tick = Callable[[int, float], bool | None]  # step, validation RMSE (normalised); True: stop here
+
+FACTS = "model.json"
+WIDEST = 1_000_000  # features
+EXTRA = "pip install 'ordinate[surrogate]'"
+
+
+class Model(ABC):
+    """A kind of model with its parameters. Features and targets come normalised.
+
+    A kind sets the class variables and the methods `space`, `_fit` and `_predict`. What `_fit`
+    returns is stored by `ordinate.models.model_files`; a kind with another format has its own
+    `_save` and `_load`.
+
+    After `fit`: `steps` is how many rounds or epochs the best state took (None where there are
+    none), `stopped` tells that `tick` asked for an end, `curve` has (step, validation RMSE) and
+    `notes` what libraries warned of.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    library: ClassVar[str] = "sklearn"
+    stored_by: ClassVar[str] = "skops"
+    defaults: ClassVar[Mapping[str, Any]]  # one point of the space, with every parameter
+    # The least and the most of numbers, which otherwise are 0 or more; the known texts of others.
+    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    iterative: ClassVar[bool] = False  # whether fit calls tick on the way
+    resumable: ClassVar[bool] = False  # whether fit keeps checkpoints, and goes on from them
+
+    def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
+        self.check()
+        self.params: dict[str, Any] = {**self.defaults, **self._known(params or {})}
+        self.seed = seed
+        self.width: int | None = None  # features
+        self.steps: int | None = None
+        self.stopped = False
+        self.curve: list[tuple[int, float]] = []
+        self.notes: tuple[str, ...] = ()
+        self.checkpoint: Path | None = None
+        self.fitted: Any = None
+
+    # --- what a kind says of itself ----------------------------------------------------------
+
+    @classmethod
+    def check(cls) -> None:
+        """Complain if a library that it is made with or stored by is not installed."""
+        for library in (cls.library, cls.stored_by):
+            if not installed(library):
+                raise MissingExtra(f"Models of kind {cls.name} need {library}: {EXTRA}")
+
+    @classmethod
+    @abstractmethod
+    def space(cls, trial: Any) -> dict[str, Any]:
+        """Ask an Optuna trial for every parameter, and return them."""
+
+    @abstractmethod
+    def _fit(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        """Return what was fitted; `tick` is always callable, and True when it is time to stop."""
+
+    @abstractmethod
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        """Return predictions [N]."""
+
+    def _save(self, fitted: Any, folder: Path) -> list[str]:
+        return model_files.save(fitted, folder)
+
+    def _load(self, folder: Path) -> Any:
+        return model_files.load(folder)
+
+    def _sound(self, _fitted: Any) -> bool:
+        """Tell whether what was loaded is of this kind, and of `width` features."""
+        return True
+
+    # --- what all can do ---------------------------------------------------------------------
+
+    def fit(
+        self,
+        x: Any,
+        y: Any,
+        x_val: Any = None,
+        y_val: Any = None,
+        *,
+        tick: Tick | None = None,
+        checkpoint: Path | None = None,
+    ) -> Self:
+        """Learn from training rows; validation rows are for early stopping only.
+
+        Without validation rows a model runs its full number of steps. A kind that is resumable
+        keeps its state in the file `checkpoint`, and goes on from it.
+        """
+        x, y = _pair(x, y, "training")
+        if not len(y):
+            raise NoItems("There are no training rows to learn from.")
+        validation = None
+        if x_val is not None and y_val is not None and len(y_val):
+            validation = _pair(x_val, y_val, "validation")
+            _same_width(x.shape[1], validation[0])
+        self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
+        self.checkpoint = checkpoint
+        with noted() as notes, one_thread():
+            self.fitted = self._fitted(x, y, validation, self._ticking(tick))
+        self.notes = tuple(notes)
+        return self
+
+    def _fitted(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    ) -> Any:
+        """Fit, and say in words what a library complains of: parameters, most of the time."""
+        try:
+            with self._library():
+                return self._fit(x, y, validation, tick)
+        except OrdinateError:
+            raise
+        except (ValueError, ArithmeticError, RuntimeError, MemoryError) as problem:
+            told = printable(str(problem)).strip() or type(problem).__name__
+            raise BadOption(
+                f"{self.name} cannot be fitted with {brief(self.params)}: {told}"
+            ) from None
+
+    def predict(self, x: Any) -> Floats:
+        """Return predictions [N] on the normalised scale."""
+        if self.fitted is None or self.width is None:
+            raise NotFitted("This model has learned nothing yet: call fit first.")
+        rows = np.ascontiguousarray(x, np.float64)
+        _same_width(self.width, rows)
+        if not len(rows):
+            return np.empty(0)
+        with noted(), one_thread():
+            return np.asarray(self._predict(self.fitted, rows), np.float64).reshape(len(rows))
+
+    def save(self, folder: Path) -> list[str]:
+        """Write the model's files into a folder and return their names."""
+        if self.fitted is None:
+            raise NotFitted("This model has learned nothing yet, and cannot be saved.")
+        facts = {
+            "model": self.name,
+            "params": self.params,
+            "seed": self.seed,
+            "features": self.width,
+            "steps": self.steps,
+            "notes": list(self.notes),
+        }
+        safe_files.write_json(folder / FACTS, facts)
+        return [FACTS, *self._save(self.fitted, folder)]
+
+    def restore(self, folder: Path, facts: Mapping[str, Any]) -> Self:
+        """Take up what was fitted from a folder."""
+        self.width, self.steps = facts["features"], facts["steps"]
+        with noted() as notes, self._library():  # of a library that has another version now
+            fitted = self._load(folder)
+        try:
+            sound = self._sound(fitted) and self._answers(fitted)
+        except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RuntimeError):
+            # it is something else
+            sound = False
+        if not sound:
+            raise BadStore(
+                f"{folder} does not hold a {self.name} model of {self.width:,} features, as its "
+                f"{FACTS} says. Train again, or restore the folder."
+            )
+        self.fitted = fitted
+        self.notes = (*facts["notes"], *notes)
+        return self
+
+    # --- parts -------------------------------------------------------------------------------
+
+    @contextmanager
+    def _library(self) -> Iterator[None]:
+        """Say in words that a library is there, but broken."""
+        try:
+            yield
+        except (ImportError, OSError) as problem:
+            told = printable(str(problem)).strip()
+            raise MissingExtra(
+                f"{self.library} is installed, but cannot be loaded: {told}. Install it again: "
+                f"{EXTRA}"
+            ) from None
+
+    def _answers(self, fitted: Any) -> bool:
+        """Tell whether what was loaded can be asked at all."""
+        with noted(), one_thread():
+            found = np.asarray(self._predict(fitted, np.zeros((1, self.width or 0))), np.float64)
+        return found.shape == (1,) and bool(np.isfinite(found).all())
+
+    def _known(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        for wanted, value in params.items():
+            if wanted not in self.defaults:
+                raise BadOption(
+                    f"{self.name} has no parameter {wanted!r}. It has {', '.join(self.defaults)}."
+                    f"{suggest(wanted, list(self.defaults))}"
+                )
+            if (takes := _refused(value, self.defaults[wanted], self.limits.get(wanted))) != "":
+                raise BadOption(f"{wanted} of {self.name} takes {takes}, not {brief(value)}.")
+        return params
+
+    def _ticking(self, tick: Tick | None) -> Tick:
+        def ticked(step: int, value: float) -> bool:
+            self.curve.append((step, value))
+            self.stopped = self.stopped or bool(tick is not None and tick(step, value))
+            return self.stopped
+
+        return ticked
+
+
+def installed(library: str) -> bool:
+    """Tell whether a library is there, without importing it."""
+    try:
+        return find_spec(library) is not None
+    except (ImportError, ValueError):  # something stands in its way
+        return False
+
+
+def _refused(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
+    """Return what a parameter takes, if not this value; its default says which type that is."""
+    if isinstance(usual, bool):
+        return "" if isinstance(value, bool) else "true or false"
+    if isinstance(usual, str):
+        known = limits or (usual,)
+        return "" if isinstance(value, str) and value in known else " or ".join(known)
+    least, most = limits or (0, math.inf)
+    whole = isinstance(usual, int)
+    right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    # whole numbers too large for a float are too large for any parameter
+    if right and abs(value) < LARGEST and least <= value <= most:
+        return ""
+    reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
+    return f"a {'whole number' if whole else 'number'} {reach}"
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """Return what a folder says of the model in it."""
+    shape: dict[str, Any] = {"model": str, "params": dict, "seed": int, "features": int}
+    shape |= {"steps": int | None, "notes": list}
+    try:
+        facts = json.loads((folder / FACTS).read_text("utf-8"))
+        right = all(isinstance(facts[name], kind) for name, kind in shape.items())
+        right = right and 0 < facts["features"] <= WIDEST and facts["seed"] >= 0
+        right = right and not any(isinstance(facts[name], bool) for name in shape)
+        right = right and all(isinstance(note, str) for note in facts["notes"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        right = False
+    if not right:
+        raise BadStore(
+            f"{folder / FACTS} does not say what the model is. Train again, or restore the folder."
+        )
+    return facts
+
+
+def rmse(y: Floats, predicted: Floats) -> float:
+    """Return the root of the mean squared error."""
+    return math.sqrt(float(np.mean(np.square(predicted - y))))
+
+
+def _pair(x: Any, y: Any, what: str) -> tuple[Floats, Floats]:
+    rows, targets = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
+    if rows.ndim != 2 or targets.shape != (len(rows),) or not rows.shape[1]:
+        raise BadInput(
+            f"The {what} rows are features [N, d] and targets [N]: not {rows.shape} and "
+            f"{targets.shape}."
+        )
+    return rows, targets
+
+
+def _same_width(width: int, rows: Floats) -> None:
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise BadInput(
+            f"The model was fitted to {width:,} features, and these rows have the shape "
+            f"{rows.shape}. Pass the columns of the training data, in their order."
+        )

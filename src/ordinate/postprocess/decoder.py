@@ -1,0 +1,270 @@
+"""Decoding: from predicted probabilities to the levels that a metric rewards most."""
+
+import warnings
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ordinate.errors import BadOption, NoItems
+from ordinate.metrics import Metric, find
+from ordinate.postprocess.class_priors import (
+    ClassWeights,
+    class_weights,
+    distance,
+    mismatch,
+    moved,
+    undone,
+)
+from ordinate.postprocess.decoding_costs import (
+    CHANCE,
+    SEARCHED_ROWS,
+    Floats,
+    Levels,
+    Method,
+    Settled,
+    Way,
+    answers,
+    by_ratio,
+    by_search,
+    credits_at,
+    fixed_credits,
+    way_of,
+)
+from ordinate.postprocess.estimator import Estimator
+from ordinate.postprocess.scored_items import gold_levels, once, probability_rows
+from ordinate.scale import Scale, resolve
+from ordinate.summaries import Confusion
+from ordinate.summaries.counting import checked
+from ordinate.summaries.probabilities import same_rows
+from ordinate.summaries.tabulation import checked_weights
+
+Declared = Scale | str | Iterable[Hashable] | None
+PLAIN = {str, int, float, bool}  # labels that NumPy has a type for
+
+
+class _Items(NamedTuple):
+    """What a decoder is fitted on; where there is no gold, there are no totals of it."""
+
+    rows: Floats
+    gold: Levels | None = None
+    totals: Floats | None = None  # the number of items of each gold level, or their weight
+    weights: Floats | None = None
+
+    @property
+    def shares(self) -> Floats | None:
+        """The share of each gold level."""
+        return None if self.totals is None else self.totals / self.totals.sum()
+
+    @property
+    def weighed(self) -> Floats:
+        """The rows times their weights, which tables of them add up."""
+        return self.rows if self.weights is None else self.rows * self.weights[:, None]
+
+
+class Decoder(Estimator):
+    """Turns probabilities into the levels that a metric rewards, learned out of fold.
+
+    `metric` is a name, an expression such as 'weighted_kappa(power=1)' or a metric; `cost` is a
+    K x K matrix of your own instead, rows gold. `class_weights` are the weights that the model was
+    fitted with, by level or in the order of the scale, or 'balanced': they are undone first.
+    `columns` names the columns of an array, such as `model.classes_`: without them they are taken
+    in the order of the scale, with a warning if that is not the order of the sorted labels.
+    `renormalize` accepts rows that sum to 0.99 to 1.01.
+
+    Fitted, it has one matrix `gain_`: the answer to a row p is the level a with the largest sum of
+    p_k gain_[k, a], of equals the most probable one, then the lowest. `notes_` says what is
+    doubtful about the probabilities that it was fitted on.
+
+    >>> decoder = Decoder("mae", scale="low,mid,high", columns=["high", "low", "mid"]).fit()
+    >>> decoder.predict([[0.40, 0.45, 0.15]]).tolist()
+    ['mid']
+    """
+
+    scale_: Scale
+    n_: int  # rows fitted on
+    method_: Method
+    gain_: Floats  # [K, K]: what an answer is worth, rows gold
+    shares_: Floats | None  # of the levels in gold
+    columns_: tuple[Any, ...] | None
+    weights_: Floats | None  # class weights, in the order of the scale
+    ratio_: float | None  # λ of kappas: the expected cost over that by chance
+    uses_gold_: bool  # whether gold, or its shares, decide anything
+    notes_: tuple[str, ...]
+
+    def __init__(
+        self,
+        metric: str | Metric | None = None,
+        scale: Declared = None,
+        *,
+        class_weights: ClassWeights = None,
+        cost: ArrayLike | None = None,
+        columns: Iterable[Any] | None = None,
+        renormalize: bool = False,
+    ) -> None:
+        self.metric = metric
+        self.scale = scale
+        self.class_weights = class_weights
+        self.cost = cost
+        self.columns = columns
+        self.renormalize = renormalize
+
+    def fit(self, probabilities: Any = None, gold: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from out-of-fold probabilities and gold labels; an item of weight 0 is none.
+
+        Metrics in which the shares of gold play no part (accuracy, mae, mse, expected_cost, …)
+        need neither. Weighted items stand for others like them, and probabilities are taken for
+        those of such items: where weights differ by level, multiply by them first.
+        """
+        scale = resolve(self.scale, *(() if gold is None else (gold,)))
+        metric = self._wanted()
+        way = way_of(metric, scale)
+        fixed = fixed_credits(way.base, scale)
+        uses_gold = way.method != "linear" or fixed is None
+        columns = once(self.columns)
+        items = self._items(scale, columns, probabilities, gold, sample_weight)
+        if uses_gold and items.gold is None:
+            raise BadOption(
+                f"Decoding for {metric.expression} is learned from probabilities and gold labels: "
+                "pass both to fit."
+            )
+        weights = class_weights(self.class_weights, scale, items.shares)
+        items = items._replace(rows=undone(items.rows, weights))
+        totals = np.zeros(0) if items.totals is None else items.totals
+        credit = credits_at(way.base, scale, totals) if fixed is None else fixed
+        found = _settled(metric, way, scale, items, credit)
+        self.scale_, self.method_, self.uses_gold_ = scale, way.method, uses_gold
+        self.columns_ = columns
+        self.gain_, self.ratio_ = found.gain, found.ratio if way.method == "ratio" else None
+        self.n_, self.shares_, self.weights_ = len(items.rows), items.shares, weights
+        self.notes_ = tuple(self._notes(metric, items))
+        return self
+
+    def predict(self, probabilities: Any) -> NDArray[Any]:
+        """Return the label of the decoded level of each row; warn if the levels' shares shift."""
+        self._fitted()
+        rows = self._undone(probabilities)
+        if (shift := self._shift(rows)) is not None:
+            warnings.warn(shift, stacklevel=2)
+        return labels_of(self.scale_)[answers(rows, self.gain_)]
+
+    def predict_positions(self, probabilities: Any) -> Levels:
+        """Return the position of the decoded level of each row."""
+        self._fitted()
+        return answers(self._undone(probabilities), self.gain_)
+
+    def shift(self, probabilities: Any) -> str | None:
+        """Say whether these probabilities expect other shares of levels than gold had in fit."""
+        self._fitted()
+        return self._shift(self._undone(probabilities))
+
+    @property
+    def exact_(self) -> bool:
+        """Whether the probabilities lead to expect no more from any other answers."""
+        return self.method_ != "search"
+
+    # --- parts of fitting --------------------------------------------------------------------
+
+    def _wanted(self) -> Metric:
+        if (self.metric is None) == (self.cost is None):
+            raise BadOption("Say what to decode for: a metric, or a cost matrix of your own.")
+        if self.metric is None:
+            matrix = np.asarray(self.cost).tolist()
+            return find("expected_cost").with_options(matrix=matrix)
+        return find(self.metric)
+
+    def _items(
+        self,
+        scale: Scale,
+        columns: tuple[Any, ...] | None,
+        probabilities: Any,
+        gold: Any,
+        sample_weight: Any,
+    ) -> _Items:
+        if probabilities is None:
+            return _Items(np.empty((0, len(scale))))
+        rows = self._read(scale, columns, probabilities)
+        if gold is None:
+            return _Items(rows)
+        weights = checked_weights(sample_weight, len(rows))
+        levels = gold_levels(scale, gold, weights)
+        same_rows(levels, rows)
+        if weights is not None:
+            there = checked(weights, 0) > 0
+            rows, levels, weights = rows[there], levels[there], weights[there]
+        if not len(levels):
+            why = "the columns are empty" if weights is None else "all weights are 0"
+            raise NoItems(f"There are no items to learn decoding from: {why}.")
+        totals = np.bincount(levels, weights, len(scale)).astype(float)
+        return _Items(rows, levels, totals, weights)
+
+    def _notes(self, metric: Metric, items: _Items) -> list[str]:
+        if items.shares is None:
+            return []
+        notes = []
+        unseen = [self.scale_.names[k] for k in np.flatnonzero(items.shares == 0)]
+        if unseen and self.uses_gold_:
+            notes.append(
+                f"Gold has no item of {', '.join(unseen)} to fit on. What such an item would be "
+                "worth is not known, and counts as nothing where it depends on the shares of gold."
+            )
+        if (apart := distance(items.rows, items.shares, weights=items.weights)) is not None:
+            notes.append(mismatch(apart, weighted=self.weights_ is not None))
+        if self.method_ == "ratio" and not self._observed(metric, items) > 0:
+            notes.append(
+                f"{metric.expression} of the decoded answers is not above 0 on the items fitted on."
+            )
+        if self.method_ == "search":
+            thinned = f" over {SEARCHED_ROWS:,} rows" if len(items.rows) > SEARCHED_ROWS else ""
+            notes.append(f"The answers were found by a search{thinned}: better ones may exist.")
+        return notes
+
+    def _observed(self, metric: Metric, items: _Items) -> float:
+        size, gold = len(self.scale_), np.asarray(items.gold)
+        cell = gold * size + answers(items.rows, self.gain_)
+        cells = np.bincount(cell, items.weights, size * size)
+        return float(metric(Confusion.from_counts(self.scale_, cells.reshape(size, size))))
+
+    # --- probabilities -----------------------------------------------------------------------
+
+    def _read(self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any) -> Floats:
+        rows = probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    def _undone(self, probabilities: Any) -> Floats:
+        return undone(self._read(self.scale_, self.columns_, probabilities), self.weights_)
+
+    def _shift(self, rows: Floats) -> str | None:
+        if not self.uses_gold_ or self.shares_ is None:
+            return None
+        apart = distance(rows, self.shares_, self.n_)
+        return None if apart is None else moved(apart)
+
+
+def _settled(metric: Metric, way: Way, scale: Scale, items: _Items, credit: Floats) -> Settled:
+    if way.method == "linear" or items.shares is None:
+        return Settled(credit, 0.0)
+    if way.method == "search":
+        return Settled(by_search(metric, scale, items.weighed, credit, items.shares), 0.0)
+    if (items.shares > 0).sum() < 2:
+        raise BadOption(f"{metric.expression} cannot be decoded: gold has one level only.")
+    found = by_ratio(items.weighed, -credit, items.shares)
+    if found.ratio >= 1.0 - CHANCE:
+        raise BadOption(
+            f"{metric.expression} cannot be decoded with these probabilities: the best that they "
+            f"lead to expect is {1.0 - found.ratio:.3f}, which is no better than chance. Do they "
+            "say anything about the levels, and do their columns stand in the right order?"
+        )
+    return found
+
+
+def labels_of(scale: Scale) -> NDArray[Any]:
+    """Return the labels as an array: of numbers or texts where all are, else of objects."""
+    kinds = {type(label) for label in scale.labels}
+    if len(kinds) == 1 and kinds <= PLAIN:
+        return np.array(scale.labels)
+    labels = np.empty(len(scale), object)
+    for place, label in enumerate(scale.labels):
+        labels[place] = label  # which may be a tuple
+    return labels

@@ -1,0 +1,104 @@
+"""From coded cells to confusion tables: one for each subgroup, within it one for each group."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.scale import Scale
+from ordinate.summaries import Confusion
+from ordinate.summaries.counting import Sums, check_size
+from ordinate.summaries.tabulation import Missing, MissingRows
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
+
+    A level of K is a missing label. `alone` are items without a group.
+    """
+
+    scale: Scale
+    by: Array
+    group: Array
+    alone: Array
+    gold: Array
+    predicted: Array
+    second: Array
+    sums: Sums
+
+    def items(self, where: Array) -> int:
+        """Return how many items some cells have."""
+        return int(self.sums.items[where].sum())
+
+    @property
+    def judged_once(self) -> Array:
+        """Which cells lack the second gold label."""
+        return self.second == len(self.scale)
+
+    def without(self, where: Array) -> "Coded":
+        """Return cells of which some have no gold label, and so do not count."""
+        return replace(self, gold=np.where(where, len(self.scale), self.gold))
+
+    def tables(self, rows: MissingRows, missing: Missing) -> "Tables":
+        """Return a table for each pair of subgroup and group that occurs."""
+        groups = int(self.group.max(initial=0)) + 1
+        pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
+        check_size(len(pairs), len(self.scale))
+        sums = _counted(self, slot, self.predicted, len(pairs))
+        batch = Confusion.settled(self.scale, sums, rows, missing)
+        return Tables(batch, pairs // groups, pairs % groups)
+
+    def human(self, rows: MissingRows, missing: Missing, *, grouped: bool) -> Confusion:
+        """Return the table of the second gold labels, on the items that the other tables have.
+
+        With groups it is a batch, too.
+        """
+        unanswered = self.predicted == len(self.scale)
+        left = self.without(unanswered) if missing == "drop" else self
+        sums = _counted(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
+        batch = Confusion.settled(self.scale, sums, rows, missing)
+        return _filled(batch) if grouped else batch.pooled
+
+
+@dataclass(frozen=True)
+class Tables:
+    """A batch of tables, and the subgroup and group of each."""
+
+    batch: Confusion
+    by: Array
+    group: Array
+
+    def of_groups(self) -> Confusion:
+        """Return a table for each group, whatever the subgroup."""
+        return _filled(self.batch.summed(self.group, int(self.group.max(initial=0)) + 1))
+
+    def of_subgroup(self, index: int, *, grouped: bool) -> Confusion:
+        """Return the table of a subgroup, or the batch of its groups."""
+        here = self.by == index
+        part = self.batch[here]
+        if not grouped:
+            return part[0]
+        return part.summed(self.group[here], int(self.group.max(initial=0)) + 1)
+
+
+def _counted(coded: Coded, slot: Array, answers: Array, slots: int) -> Sums:
+    size = len(coded.scale) + 1
+    cells = (slot.reshape(-1) * size + coded.gold) * size + answers
+    shape = (slots, size, size)
+    found = coded.sums.map(
+        lambda part: np.bincount(cells, part, minlength=slots * size * size).reshape(shape)
+    )
+    return found._replace(items=found.items.astype(np.int64))
+
+
+def _filled(batch: Confusion) -> Confusion:
+    """Return the tables that have items; the first also counts what others dropped."""
+    there = batch.items.any(axis=(-2, -1))
+    kept = batch[there]
+    dropped = np.array(kept.dropped)
+    dropped[:1] += np.sum(batch.dropped) - dropped.sum()
+    return replace(kept, dropped=dropped)

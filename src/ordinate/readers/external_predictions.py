@@ -1,0 +1,181 @@
+"""Files of answers by id: a level, or probabilities of levels, for each item."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ordinate.errors import BadInput, brief
+from ordinate.readers.duckdb_engine import Connection, connect
+from ordinate.readers.files import Reader, Source, open_sources, read
+from ordinate.readers.panel_runs import run_names
+from ordinate.readers.query import USUAL, column_of, label_of, listed
+
+Given = tuple[str | None, Any]  # an id, and a label or probabilities by level
+IDS = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id")
+ROW = "row"  # its number, where items have no ids
+ANSWERS = (*USUAL["predicted"], "answer", "level")
+LEVELS = (*ANSWERS, "label", "cefr_level", "cefr_label", "cefr")
+PREFIX = "p_"  # before a level, in the names of columns of probabilities
+
+
+@dataclass(frozen=True)
+class AnswerColumns:
+    """Which columns files of answers have; None: recognised by their usual names.
+
+    So is the id of a file that lacks the named column: it may be what another file calls its ids.
+    """
+
+    id: str | None = None
+    level: str | None = None
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of one file, as they stand in it; `column` has the levels, where one has."""
+
+    name: str
+    file: str
+    rows: tuple[tuple[str, Any], ...]
+    column: str | None = None
+
+
+def read_answers(paths: Sequence[str], columns: AnswerColumns) -> list[Answers]:
+    """Read CSV, TSV, JSONL or Parquet with a column of ids, or a JSON object by id.
+
+    A pattern stands for all files that it matches. Files are called by their stems.
+    """
+    with connect() as connection, open_sources(connection, None, None) as reader:
+        found = [pair for path in paths for pair in reader.found(path)]
+        _refuse_twice(found)
+        reading = _Reading(connection, reader, columns)
+        names = run_names([file for file, _ in found]) if found else ()
+        return [reading.answers(*both) for both in zip(names, found, strict=True)]
+
+
+def _refuse_twice(found: list[tuple[str, Path]]) -> None:
+    seen: set[Path] = set()
+    for file, path in found:
+        if path.resolve() in seen:
+            raise BadInput(f"{file} is named twice: it would be two systems.")
+        seen.add(path.resolve())
+
+
+class _Reading:
+    """What all files share: the engine, and which columns are wanted."""
+
+    def __init__(self, connection: Connection, reader: Reader, columns: AnswerColumns) -> None:
+        self.connection, self.reader, self.columns = connection, reader, columns
+
+    def answers(self, name: str, found: tuple[str, Path]) -> Answers:
+        """Return the answers of one file."""
+        file, path = found
+        rows, column = _mapping(file, path), None
+        if rows is None:
+            (source,) = self.reader.sources([file])
+            rows, column = self._table(source)
+        if not rows:
+            raise BadInput(f"{file} has no answers.")
+        return Answers(name, file, tuple(_by_id(file, rows).items()), column)
+
+    def _table(self, source: Source) -> tuple[list[Given], str | None]:
+        """Return ids and answers of a file with columns; its answers go before probabilities."""
+        named = self.columns.id if self.columns.id in source.columns else None
+        by = self._column(source, named, (*IDS, ROW), "the ids of the items", "--id-column")
+        spread = [name for name in source.columns if name.startswith(PREFIX)]
+        # Beside probabilities, a column called label is rather the gold one.
+        if self.columns.level is None and spread and not _usual(source, ANSWERS):
+            return self._probabilities(source, by, spread), None
+        column = self._column(source, self.columns.level, LEVELS, "the levels", "--predicted")
+        query = f"SELECT {label_of(source, by)}, {label_of(source, column)} FROM {source.sql}"
+        return read(self.connection, query, source.name), column
+
+    def _probabilities(self, source: Source, by: str, spread: list[str]) -> list[Given]:
+        cells = ", ".join(label_of(source, name) for name in spread)
+        query = f"SELECT {label_of(source, by)}, {cells} FROM {source.sql}"
+        levels = [name.removeprefix(PREFIX) for name in spread]
+        rows = read(self.connection, query, source.name)
+        return [(one, dict(zip(levels, cells, strict=True))) for one, *cells in rows]
+
+    def _column(
+        self, source: Source, named: str | None, usual: tuple[str, ...], what: str, option: str
+    ) -> str:
+        if named is not None:
+            column_of(source, named)  # says what is there
+            return named
+        found = _usual(source, usual)
+        if len(found) != 1:
+            which = "Several columns may be" if found else "No column is known to be"
+            raise BadInput(
+                f"{which} {what} in {source.name}: name it with {option}. {listed(source)}"
+            )
+        return found[0]
+
+
+def _usual(source: Source, names: tuple[str, ...]) -> list[str]:
+    """Return the columns that have the first usual name that any column has."""
+    by_name = [[c for c in source.columns if c.lower() == name] for name in names]
+    return next((found for found in by_name if found), [])
+
+
+def _by_id(file: str, rows: list[Given]) -> dict[str, Any]:
+    """Return answers by id, or say which id is missing or occurs twice."""
+    places: dict[str, int] = {}
+    for row, (one, _) in enumerate(rows, start=1):
+        if one is None:
+            raise BadInput(f"{file}: row {row} has no id.")
+        if one in places:
+            raise BadInput(
+                f"{file}: the id {brief(one)} occurs twice (rows {places[one]} and {row}). Keep "
+                "one answer for each item."
+            )
+        places[one] = row
+    return {str(one): answer for one, answer in rows}
+
+
+# --- JSON by id ----------------------------------------------------------------------------------
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """A JSON object as it stands, with keys that occur twice."""
+
+
+def _mapping(file: str, path: Path) -> list[Given] | None:
+    """Return ids and answers of a JSON object {id: level} or {id: {level: p}}, None for others."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    if suffixes[-1:] != [".json"] or not path.is_file():
+        return None
+    try:
+        whole = json.loads(_text(file, path), object_pairs_hook=_Pairs)
+    except json.JSONDecodeError as problem:
+        if problem.msg == "Extra data":  # an object in each line
+            return None
+        raise BadInput(f"{file} is not JSON: {problem}.") from None
+    except RecursionError:
+        raise BadInput(f"{file} is nested too deeply.") from None
+    if not isinstance(whole, _Pairs):
+        return None
+    return [(one, _plain(file, one, answer)) for one, answer in whole]
+
+
+def _text(file: str, path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+        packed = raw.startswith(b"\x1f\x8b")
+        return (gzip.decompress(raw) if packed else raw).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not UTF-8.") from None
+    except (OSError, EOFError, zlib.error) as problem:
+        raise BadInput(f"{file} cannot be read: {problem}.") from None
+
+
+def _plain(file: str, one: str, answer: Any) -> Any:
+    if not isinstance(answer, _Pairs):
+        return answer
+    levels = [level for level, _ in answer]
+    if len(set(levels)) < len(levels):
+        raise BadInput(f"{file}: a level stands twice in the probabilities of id {brief(one)}.")
+    return dict(answer)

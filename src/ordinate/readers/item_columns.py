@@ -1,0 +1,258 @@
+"""Columns of files as they stand, for what needs the single items."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadValues, brief
+from ordinate.readers.duckdb_engine import Connection, connect
+from ordinate.readers.files import Source, open_sources, read, read_arrays
+from ordinate.readers.query import column_of, label_of
+from ordinate.readers.regression import CountedValues, ValueColumns
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.tabulation import DROP, SHOWN, absent
+
+Array = NDArray[Any]
+MOST = 20_000_000  # rows that are taken into memory
+
+
+class Places(Sequence[str]):
+    """Where items stand: 'row 3', or 'b.csv:3' where there are several files."""
+
+    def __init__(self, files: tuple[str, ...], file: Array, row: Array) -> None:
+        self.files, self.file, self.row = files, file, row
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        if isinstance(at, slice):
+            return [self[k] for k in range(*at.indices(len(self)))]
+        row = f"{self.row[at]}"
+        return f"row {row}" if len(self.files) == 1 else f"{self.files[self.file[at]]}:{row}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by name, and where their items stand: in which file, in which of its rows, from 1."""
+
+    columns: dict[str, Any]
+    labels: dict[str, Array]  # columns that were asked for as texts, None where one is missing
+    files: tuple[str, ...]
+    file: Array = field(repr=False)
+    row: Array = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    @property
+    def places(self) -> Places:
+        """Where each item stands, as people say it."""
+        return Places(self.files, self.file, self.row)
+
+    def some(self, kept: Array) -> "Table":
+        """Return some of the items; they keep their rows."""
+        if kept.all():
+            return self
+        columns, labels = (
+            {name: _some(column, kept) for name, column in part.items()}
+            for part in (self.columns, self.labels)
+        )
+        return Table(columns, labels, self.files, self.file[kept], self.row[kept])
+
+
+def _some(column: Any, kept: Array) -> Any:
+    if isinstance(column, list):
+        return [cell for cell, there in zip(column, kept, strict=True) if there]
+    return column[kept]
+
+
+def read_columns(
+    paths: list[str],
+    names: Sequence[str],
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    *,
+    labels: Sequence[str] = (),
+) -> Table:
+    """Return columns by name: numbers where all that is there is a number, texts otherwise.
+
+    `labels` are columns that are read as texts, whatever they hold.
+    """
+    with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
+        sources = reader.sources(paths)
+        counts = [_count(connection, source) for source in sources]
+        if sum(counts) > MOST:
+            raise BadInput(
+                f"{sum(counts):,} rows are too many to look at one by one: at most {MOST:,}."
+            )
+        return Table(
+            {name: _column(connection, sources, name) for name in dict.fromkeys(names)},
+            {name: _labels(connection, sources, name) for name in dict.fromkeys(labels)},
+            tuple(source.name for source in sources),
+            np.repeat(np.arange(len(counts)), counts),
+            np.concatenate([np.arange(1, count + 1) for count in counts]),
+        )
+
+
+def _count(connection: Connection, source: Source) -> int:
+    return int(read(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
+
+
+def _column(connection: Connection, sources: list[Source], name: str) -> Any:
+    query = _together([f"SELECT {column_of(s, name)} AS x FROM {s.sql}" for s in sources])
+    value = "nullif(CAST(x AS VARCHAR), '')"
+    odd = f"{value} IS NOT NULL AND TRY_CAST(x AS DOUBLE) IS NULL"
+    strange = f"SELECT count(*) FROM ({query}) WHERE {odd}"
+    if int(read(connection, strange, sources[0].name)[0][0]):
+        return [
+            row[0] for row in read(connection, f"SELECT {value} FROM ({query})", sources[0].name)
+        ]
+    number = "coalesce(TRY_CAST(x AS DOUBLE), CAST('nan' AS DOUBLE)) AS x"
+    found = read_arrays(connection, f"SELECT {number} FROM ({query})", sources[0].name)
+    return np.asarray(found["x"])
+
+
+def _labels(connection: Connection, sources: list[Source], name: str) -> Array:
+    query = _together([f"SELECT {label_of(s, name)} AS x FROM {s.sql}" for s in sources])
+    found = [row[0] for row in read(connection, query, sources[0].name)]
+    return np.array([*found, None], object)[:-1]  # None: an array of texts, however long
+
+
+def _together(queries: list[str]) -> str:
+    return " UNION ALL ".join(f"({query})" for query in queries)
+
+
+# --- items that were summed up --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ValueItems:
+    """The items that were evaluated, and which of their columns is what."""
+
+    table: Table
+    target: str
+    predicted: str
+    columns: ValueColumns
+
+    @property
+    def y(self) -> Any:
+        """The targets."""
+        return self.table[self.target]
+
+    @property
+    def p(self) -> Any:
+        """The predictions."""
+        return self.table[self.predicted]
+
+    @property
+    def weights(self) -> Any:
+        """The weights, None where all items are alike."""
+        return None if self.columns.weights is None else self.table[self.columns.weights]
+
+    @property
+    def groups(self) -> Any:
+        """The groups of items that belong together, None without."""
+        return None if self.columns.groups is None else self.table.labels[self.columns.groups]
+
+    @property
+    def by(self) -> Any:
+        """The subgroups, None without."""
+        return None if self.columns.by is None else self.table.labels[self.columns.by]
+
+    def of(self, name: Any) -> "ValueItems":
+        """Return the items of a subgroup."""
+        return self._some(np.array([one == (name or None) for one in self.by], bool))
+
+    def _some(self, kept: Any) -> "ValueItems":
+        return replace(self, table=self.table.some(kept))
+
+    def denormalized(self, training: Normalization, rivals: tuple[str, ...]) -> "ValueItems":
+        """Return the items in the unit of the targets."""
+        columns = self.table.columns
+        own = {self.target, self.predicted, *(name for name in rivals if name in columns)}
+        turned = {
+            name: training.denormalize(columns[name])
+            for name in own
+            if not isinstance(columns[name], list)
+        }
+        return replace(self, table=replace(self.table, columns=columns | turned))
+
+    def answered(self, rivals: tuple[str, ...], missing: str) -> "ValueItems":
+        """Return the items that all rivals predict."""
+        kept, places = np.ones(len(self.table), bool), self.table.places
+        for name in rivals:
+            column = self.table[name]
+            cells = _as_numbers(column)
+            empty = np.isnan(cells)
+            if isinstance(column, list):
+                empty = np.array([cell is None for cell in column], bool)
+            strange = np.flatnonzero(~np.isfinite(cells) & ~empty)
+            if len(strange):
+                raise BadValues(
+                    f"The prediction ({places[strange[0]]} of column {name!r}) is "
+                    f"{brief(column[strange[0]])}, which is no finite number."
+                )
+            if empty.any() and missing != "drop":
+                shown = [places[k] for k in np.flatnonzero(empty)[:SHOWN]]
+                what = f"predictions in column {name!r}"
+                way = f"Leave them out with {DROP}."
+                raise absent(int(empty.sum()), len(empty), what, shown, way)
+            kept &= ~empty
+        return self._some(kept)
+
+
+def read_items(
+    paths: list[str], columns: ValueColumns, found: CountedValues, further: Sequence[str]
+) -> ValueItems:
+    """Read the items of files that were summed up: with numbers, a group, and a weight above 0."""
+    optional = (columns.lower, columns.upper, columns.weights)
+    needed = [found.target, found.predicted, *(name for name in optional if name is not None)]
+    labels = [name for name in (columns.groups, columns.by) if name is not None]
+    table = read_columns(
+        paths, [*needed, *further], columns.delimiter, columns.encoding, labels=labels
+    )
+    cells = {name: _as_numbers(table[name]) for name in needed}
+    kept = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
+    if columns.groups is not None:
+        kept &= np.array([name is not None for name in table.labels[columns.groups]], bool)
+    if columns.weights is not None:
+        kept &= cells[columns.weights] > 0
+    table = replace(table, columns=table.columns | cells).some(kept)
+    settled = {name: _settled(column) for name, column in table.columns.items()}
+    table = replace(table, columns=settled)
+    return ValueItems(table, found.target, found.predicted, columns)
+
+
+def _settled(column: Any) -> Any:
+    """Return texts as numbers where those that are no numbers stood in items that do not count."""
+    if not isinstance(column, list):
+        return column
+    cells = _as_numbers(column)
+    known = all(cell is None or not math.isnan(x) for cell, x in zip(column, cells, strict=True))
+    return cells if known else column
+
+
+def _as_numbers(column: Any) -> Any:
+    """Return a column as numbers, nan where there is none."""
+    if not isinstance(column, list):
+        return column
+    return np.array([_number(cell) for cell in column], float)
+
+
+def _number(cell: Any) -> float:
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return math.nan

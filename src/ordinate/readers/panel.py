@@ -1,0 +1,62 @@
+"""Files of many systems on the same items: columns of one file, or one file for each run."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from ordinate.readers.confusion import Watch
+from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.files import open_sources
+from ordinate.readers.panel_columns import Wide
+from ordinate.readers.panel_runs import Runs
+from ordinate.readers.panel_source import SystemColumns, Way
+from ordinate.scale import Scale
+from ordinate.summaries import Panel
+from ordinate.summaries.tabulation import Missing
+
+__all__ = ["CountedSystems", "SystemColumns", "count_systems"]
+
+
+@dataclass(frozen=True)
+class CountedSystems:
+    """The panel of files, and what a report says of where it came from.
+
+    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...]
+    joined: dict[str, dict[str, int]] | None
+    notes: tuple[str, ...]
+
+
+def count_systems(
+    paths: list[str],
+    columns: SystemColumns,
+    scale: Scale | None = None,
+    missing: Missing = "error",
+    *,
+    watch: Watch = lambda _: nullcontext(),
+    admit: Callable[[int], None] = lambda _: None,
+) -> CountedSystems:
+    """Count what systems answered to the same items.
+
+    The systems are columns of one file (or of several files with the same columns); or the first
+    file has the gold levels, and each further one is the run of a system, joined by an id. `admit`
+    may refuse a number of systems before anything is read.
+    """
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        files = reader.files(paths)
+        runs = len(files) - 1
+        if columns.systems or runs:
+            admit(len(columns.systems) or runs)
+        sources = [reader.source(name, path) for name, path in files]
+        way: Way = (Wide if columns.systems else Runs)(connection, sources, columns)
+        panel = way.panel(scale, missing)
+    names = tuple(source.name for source in sources)
+    return CountedSystems(panel, way.gold, names, way.joined, tuple(way.notes))

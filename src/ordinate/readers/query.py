@@ -1,0 +1,270 @@
+"""From files and columns to SQL: the items with their labels, side by side or joined."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from ordinate.errors import BadInput, UnequalLengths, brief, suggest
+from ordinate.readers.duckdb_engine import Connection
+from ordinate.readers.files import Source, read
+
+USUAL = {
+    "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
+    "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
+}
+LISTED = 12  # columns named in an error
+LABELS = {"cluster", "second"}  # further columns in which an empty text is a missing value
+NTH = "row_number() OVER () AS nth"
+WEIGHT = "TRY_CAST(weight AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns to read, and how.
+
+    `groups` is a column of writers, topics or documents: items that belong together. `second_gold`
+    has the levels that a second human gave to the same items. `probabilities` are columns of
+    numbers, one for each level.
+    """
+
+    gold: str | None = None
+    predicted: str | None = None
+    weights: str | None = None
+    by: str | None = None
+    groups: str | None = None
+    second_gold: str | None = None
+    probabilities: tuple[str, ...] = ()
+    gold_file: str | None = None
+    id: str | None = None
+    row_order: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def extras(self) -> dict[str, str]:
+        """The further columns that are read, by the names that they get."""
+        named = {
+            "weight": self.weights,
+            "grp": self.by,
+            "cluster": self.groups,
+            "second": self.second_gold,
+        }
+        found = {name: column for name, column in named.items() if column is not None}
+        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
+
+
+@dataclass(frozen=True)
+class Items:
+    """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
+
+    Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
+    an id, others by their row. Where there are clusters, `nth` is the place of an item in its file.
+    """
+
+    sql: str
+    name: str
+    own: tuple[str, ...]
+    keyed: bool = False
+
+
+class Planner:
+    """Finds the columns in the files, and writes the queries."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        gold_files: list[Source],
+        files: list[Source],
+        columns: Columns,
+    ) -> None:
+        self.connection, self.columns = connection, columns
+        if (columns.id or columns.row_order) and not gold_files:
+            raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+        if columns.id and columns.row_order:
+            raise BadInput("Join the files by --id or by --row-order, not by both.")
+        self.gold_files, self.files = gold_files, files
+        self.notes: list[str] = []
+        self.gold = column_named("gold", columns.gold, (gold_files or files)[0], self.notes)
+        self.predicted = column_named("predicted", columns.predicted, files[0], self.notes)
+
+    def items(self) -> list[Items]:
+        """Return a query for each file, or one for files that are joined."""
+        if not self.gold_files:
+            return [self._plain(source) for source in self.files]
+        return [self._side_by_side() if self.columns.row_order else self._joined()]
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def _extra(self, source: Source, name: str, column: str) -> str:
+        return label_of(source, column) if name in LABELS else column_of(source, column)
+
+    def _plain(self, source: Source) -> Items:
+        own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
+        extras = [f"{self._extra(source, n, c)} AS {n}" for n, c in self.columns.extras.items()]
+        chosen = [
+            *own,
+            f"{label_of(source, self.gold)} AS gold",
+            f"{label_of(source, self.predicted)} AS predicted",
+            *extras,
+            *((NTH,) if self.columns.groups else ()),
+            "true AS in_gold",
+            "true AS in_predicted",
+        ]
+        sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"
+        return Items(sql, source.name, tuple(source.columns))
+
+    def _side(self, sources: list[Source], column: str, name: str) -> str:
+        """Return SQL for one side of a join: label, id, and the further columns that it has."""
+        parts = []
+        for source in sources:
+            chosen = [f"{label_of(source, column)} AS {name}"]
+            if not self.columns.row_order:
+                chosen.append(f"{label_of(source, self._id)} AS id")
+            for extra, wanted in self.columns.extras.items():
+                there = wanted in source.columns
+                sql = self._extra(source, extra, wanted) if there else "NULL"
+                chosen.append(f"CAST({sql} AS VARCHAR) AS {extra}")
+            parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")
+        return " UNION ALL ".join(parts)
+
+    def _sides(self) -> tuple[str, str, str]:
+        for column in self.columns.extras.values():
+            if not any(column in source.columns for source in (*self.gold_files, *self.files)):
+                column_of(self.gold_files[0], column)  # says what is there
+        merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
+        left = self._side(self.gold_files, self.gold, "gold")
+        if self.columns.groups:
+            left, merged = f"SELECT *, {NTH} FROM ({left})", [*merged, ", nth"]
+        return left, self._side(self.files, self.predicted, "predicted"), "".join(merged)
+
+    def _joined(self) -> Items:
+        self._check_ids(self.gold_files)
+        self._check_ids(self.files)
+        left, right, extras = self._sides()
+        return Items(
+            "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
+            f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
+            f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
+            self.gold_files[0].name,
+            told_apart(self._id, "gold", "predicted"),
+            keyed=True,
+        )
+
+    def _side_by_side(self) -> Items:
+        rows = [self._rows(side) for side in (self.gold_files, self.files)]
+        name = self.gold_files[0].name
+        if rows[0] != rows[1]:
+            raise UnequalLengths(
+                f"{name} has {rows[0]:,} rows and the predictions have {rows[1]:,}, so they are "
+                "not in the same order. Join them by an id column with --id."
+            )
+        self.notes.append("Gold and predictions were matched by row order, as asked.")
+        left, right, extras = self._sides()
+        return Items(
+            f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "
+            f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
+            name,
+            ("gold", "predicted"),
+        )
+
+    # --- ids ---------------------------------------------------------------------------------
+
+    @property
+    def _id(self) -> str:
+        if self.columns.id is None:
+            raise BadInput(
+                "Gold and predictions in two files are joined by an id. Name its column with --id, "
+                "or pass --row-order if the rows of both files are in the same order."
+            )
+        return self.columns.id
+
+    def _check_ids(self, sources: list[Source]) -> None:
+        ids = [f"SELECT {label_of(s, self._id)} AS id FROM {s.sql}" for s in sources]
+        names = ", ".join(source.name for source in sources)
+        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id)
+
+    def _rows(self, sources: list[Source]) -> int:
+        counts = (
+            read(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0] for s in sources
+        )
+        return sum(counts)
+
+
+def column_named(role: str, named: str | None, source: Source, notes: list[str]) -> str:
+    """Return the column of a role: the one named, or the only one with a usual name."""
+    if named is not None:
+        return named
+    found = [column for column in source.columns if column.lower() in USUAL[role]]
+    if len(found) != 1:
+        raise BadInput(
+            f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
+            + listed(source)
+        )
+    note = f"The {role} column was not named; {found[0]!r} was taken."
+    if note not in notes:
+        notes.append(note)
+    return found[0]
+
+
+def column_of(source: Source, column: str, asked: Collection[str] = ()) -> str:
+    """Return SQL for a column of a file, or say what the file has instead.
+
+    What is asked for beside it is no other spelling of it.
+    """
+    if column not in source.columns:
+        free = [name for name in source.columns if name not in asked]
+        hint = suggest(column, free) or " " + listed(source)
+        if any(column.lower() == other.lower() for other in source.columns):
+            hint += " Upper and lower case count."
+        raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")
+    return source.columns[column]
+
+
+def label_of(source: Source, column: str) -> str:
+    """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
+    text = f"nullif(CAST({column_of(source, column)} AS VARCHAR), '')"
+    if column not in source.numbers:
+        return text
+    # Other questions about NaN are answered from a file's statistics, which leave it out.
+    return f"CASE WHEN isfinite({column_of(source, column)}) THEN {text} END"
+
+
+def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
+    """Refuse ids of a query that are missing or occur twice."""
+    query = (
+        f"SELECT id, count(*) FROM ({ids}) GROUP BY id "
+        "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
+    )
+    for found, times in read(connection, query, name):
+        if found is None:
+            raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
+        raise BadInput(f"{name}: the id {brief(found)} occurs {times:,} times.")
+
+
+def sums_of(weights: str | None) -> str:
+    """Return SQL for what `Sums` has: items, weights, squared weights, weights not whole."""
+    if weights is None:
+        return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
+    return (
+        f"count(*) AS items, sum({WEIGHT}) AS weight, sum({WEIGHT} * {WEIGHT}) AS square, "
+        f"count(*) FILTER ({WEIGHT} <> floor({WEIGHT})) AS fractions"
+    )
+
+
+def listed(source: Source) -> str:
+    """Return a sentence with the columns of a file."""
+    names = [brief(column) for column in source.columns]
+    return f"Its columns are: {', '.join(names[:LISTED])}{', …' if len(names) > LISTED else ''}."
+
+
+def told_apart(*names: str) -> tuple[str, ...]:
+    """Return names of columns, longer where they would be taken for one another."""
+    found: list[str] = []
+    for name in names:
+        found.append(_fresh(name, found))
+    return tuple(found)
+
+
+def _fresh(name: str, taken: Iterable[str]) -> str:
+    known = {other.lower() for other in taken}
+    return name if name.lower() not in known else _fresh(name + "_", taken)

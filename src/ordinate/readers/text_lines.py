@@ -1,0 +1,188 @@
+"""The lines of text files inside DuckDB, with their own numbers, cut into columns one by one.
+
+One bad line does not spoil the others, as it would for a reader of tables.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ordinate.errors import BadInput, printable
+from ordinate.readers.files import (
+    HEAD,
+    PACKED,
+    SUFFIXES,
+    Reader,
+    check_gzip,
+    delimiter_of,
+    literal,
+    opened,
+)
+
+BLOCK = 1 << 25  # letters given to the engine at a time
+LONGEST = 60  # letters of a line that is shown
+FIRST = 20  # lines by which a file is recognised
+BROKEN = "\U0010ffff"  # no letter; stands where bytes are not UTF-8
+ESCAPED = re.compile("[\udc80-\udcff]")  # such bytes, as Python keeps them
+ODD = "(length(text) - length(replace(text, '\"', ''))) % 2 = 1"  # the number of quotes
+
+Found = tuple[str, Path]  # what people call a file, and where it is
+
+
+class Lines(Reader):
+    """Finds gold and runs, and keeps the lines of one file at a time in the engine."""
+
+    def gold(self, text: str) -> Found:
+        """Return the one file of gold."""
+        found = self.found(text)
+        if len(found) > 1:
+            raise BadInput(f"Gold is one file, and {text} fits {len(found)}.")
+        return found[0]
+
+    def runs(self, texts: list[str], gold: Path) -> tuple[list[Found], list[str]]:
+        """Return the files of names, patterns and folders, and those of them that are gold."""
+        named = [file for text in texts for file in self._runs(text, gold)]
+        same = [name for name, path in named if path.resolve() == gold.resolve()]
+        found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
+        seen: set[Path] = set()
+        for name, path in found:
+            if path.resolve() in seen:
+                raise BadInput(f"{name} is named twice: name each run once.")
+            seen.add(path.resolve())
+        if not found:
+            besides = f" besides the gold file {same[0]}" if same else ""
+            raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
+        return found, same
+
+    def _runs(self, text: str, gold: Path) -> list[Found]:
+        """Return the files of one name, pattern or folder."""
+        named = self.found(text)
+        if named[0][0] != text or not named[0][1].is_dir():
+            files = [(name, path) for name, path in named if not path.is_dir()]
+        else:
+            files = _inside(named[0][1])
+        alone = [name for name, _ in files] == [text]
+        if not alone and all(path.resolve() == gold.resolve() for _, path in files):
+            raise BadInput(f"There are no runs in {text}: it has no files besides gold.")
+        return files
+
+    # --- lines -------------------------------------------------------------------------------
+
+    def keep(self, name: str, given: Path) -> list[str]:
+        """Keep the lines of a file in the engine, as `lines`, and return the first of them."""
+        self.connection.execute("CREATE OR REPLACE TEMP TABLE lines (line BIGINT, text VARCHAR)")
+        first: list[str] = []
+        count = 0
+        for block in self._blocks(name, given):
+            if not first:
+                first = _first(name, block)
+            self.connection.execute(
+                f"INSERT INTO lines SELECT {count} + generate_subscripts(parts, 1), unnest(parts) "
+                "FROM (SELECT string_split($1, chr(10)) AS parts)",
+                [block.removesuffix("\n")],
+            )
+            count += block.count("\n")
+        if not first:
+            raise BadInput(f"{name} is empty.")
+        return first
+
+    def _blocks(self, name: str, given: Path) -> Iterator[str]:
+        """Return the text in blocks of whole lines, whatever their ends."""
+        try:
+            path = self.plain_file(given)
+            path, packing = self.as_utf8(name, path, _packing(name, path))
+            with (
+                opened(path, packing) as raw,
+                io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
+            ):
+                while block := text.read(BLOCK) + text.readline():
+                    yield ESCAPED.sub(BROKEN, block)
+        except OSError as problem:
+            raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
+
+    def join_quoted(self, delimiter: str, width: int) -> None:
+        """Put together lines of one quoted text, where that gives as many columns as there are.
+
+        Such a text begins and ends in lines with an odd number of quotes; a stray quote is left
+        to its own line.
+        """
+        run = self.connection.execute
+        if not run(f"SELECT count(*) FROM lines WHERE {ODD}").fetchall()[0][0]:
+            return
+        counted = f"SELECT *, CAST({ODD} AS INTEGER) AS odd FROM lines"
+        quotes = f"SELECT *, sum(odd) OVER (ORDER BY line) AS quotes FROM ({counted})"
+        run(
+            "CREATE OR REPLACE TEMP TABLE spans AS SELECT line, text, "
+            "CASE WHEN odd = 1 OR quotes % 2 = 1 THEN (quotes + 1) // 2 END AS span "
+            f"FROM ({quotes})"
+        )
+        run(
+            "CREATE OR REPLACE TEMP TABLE joined AS SELECT span, min(line) AS line, "
+            "string_agg(text, chr(10) ORDER BY line) AS text FROM spans "
+            "WHERE span IS NOT NULL GROUP BY span HAVING count(*) > 1"
+        )
+        run(f"DELETE FROM joined WHERE (len({columns_of(delimiter)}) = {width}) IS NOT TRUE")
+        run(
+            "CREATE OR REPLACE TEMP TABLE lines AS SELECT line, text FROM joined UNION ALL "
+            "SELECT line, text FROM spans ANTI JOIN joined USING (span)"
+        )
+
+    def delimiter_of(self, given: Path, first: list[str]) -> str:
+        """Return what separates columns: as asked, by the file's name, or by its first lines."""
+        suffixes = [SUFFIXES.get(suffix.lower()) for suffix in given.suffixes]
+        tabs = sum("\t" in line for line in first)
+        if self.delimiter is not None:
+            return self.delimiter
+        if "tsv" in suffixes or 2 * tabs > len(first):
+            return "\t"
+        return delimiter_of([line[:HEAD] for line in first])
+
+
+def columns_of(delimiter: str) -> str:
+    """Return SQL for the columns of a line, NULL where its quotes are malformed."""
+    letter = f"\\x{{{ord(delimiter):x}}}"
+    column = f'{letter}("(?:[^"]|"")*"|[^"{letter}][^{letter}]*|)'
+    line = f"{literal(delimiter)} || text"
+    plain = "lambda x: CASE WHEN x[1] = '\"' THEN replace(x[2:-2], '\"\"', '\"') ELSE x END"
+    return (
+        f"CASE WHEN NOT contains(text, '\"') THEN string_split(text, {literal(delimiter)}) "
+        f"WHEN regexp_full_match({line}, {literal(f'(?:{column})*')}) "
+        f"THEN list_transform(regexp_extract_all({line}, {literal(column)}, 1), {plain}) END"
+    )
+
+
+def _inside(folder: Path) -> list[Found]:
+    try:
+        files = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as problem:
+        raise BadInput(f"{folder} cannot be read: {problem.strerror}.") from None
+    return [(str(path), path) for path in files if not path.name.startswith(".")]
+
+
+def _packing(name: str, path: Path) -> str:
+    with path.open("rb") as file:
+        start = file.read(HEAD)
+    packing = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "")
+    if packing == "zstd":
+        raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
+    if packing == "gzip":
+        check_gzip(name, path)
+    return packing or "uncompressed"
+
+
+def _first(name: str, block: str) -> list[str]:
+    """Return the first lines that are not empty."""
+    if "\0" in block[:HEAD]:
+        raise BadInput(f"{name} is a binary file, not TSV or CSV.")
+    return [line for line in block.lstrip("\n").split("\n", FIRST)[:FIRST] if line]
+
+
+def shown(text: str) -> str:
+    r"""Return a line as a report shows it, with its tabs.
+
+    >>> print(shown("T1\tid 7\tB1"))
+    T1\tid 7\tB1
+    """
+    line = printable(text[: LONGEST + 1].replace("\t", "\\t"))
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"

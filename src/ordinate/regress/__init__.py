@@ -1,0 +1,1 @@
+"""The regression task: table, splits, tuning, blends, prediction intervals, analysis."""

@@ -1,0 +1,241 @@
+"""The bench: the table, its parts and the workers with which candidates are tried alike."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ordinate.experiment.layout import CHECKPOINTS
+from ordinate.experiment.safe_files import digest, inside
+from ordinate.experiment.workers import Workers
+from ordinate.metrics import find
+from ordinate.models.regressors import kind_of
+from ordinate.regress.fitting import DATA, Data, Fit, Floats, Rows, Step
+from ordinate.regress.settings import Settings
+from ordinate.regress.splits import LARGE, Split, k_fold, units
+from ordinate.regress.table import Table
+from ordinate.results.regression_text import number
+from ordinate.summaries.regression import Moments
+
+Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
+
+FORM = 4  # of what is kept between runs: raise it when the same settings give other numbers
+ENOUGH = 50  # validation rows, or groups of them: fewer are no measure of intervals
+STOPPING = 0.1  # of the rows of a fit, by which it stops early
+
+
+def silent(stage: str, share: float, beside: str) -> None:
+    """Say nothing."""
+    del stage, share, beside
+
+
+class Candidate(NamedTuple):
+    """A kind of model with its parameters."""
+
+    kind: str
+    params: dict[str, Any]
+
+
+class Made(NamedTuple):
+    """The best trial of a study that this run has made itself."""
+
+    value: float
+    params: dict[str, Any]
+    predictions: Floats
+    spread: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Bench:
+    """Where candidates are tried: every one on the same parts of the same rows.
+
+    With folds, rows are held out in turn; without, the validation rows are. Where there are enough
+    validation rows, they stay apart from all that: they calibrate the intervals of the saved
+    models, which have not seen them, and nothing else. Workers never see the target of a row that
+    is for the test, or apart.
+    """
+
+    root: Path
+    table: Table
+    split: Split
+    settings: Settings
+    workers: Workers
+    tell: Tell = silent
+    unit: str | None = None
+    shift: Split | None = None  # whose test rows are the extreme region
+    lattice: bool = False  # whether models are told which rows lie on a lattice
+    made: dict[str, Made] = field(default_factory=dict, repr=False)  # by kind
+
+    def __post_init__(self) -> None:
+        """Send the workers what they need, without the targets of test rows."""
+        targets = np.full(len(self.table), np.nan)
+        targets[self.known] = self.table.target[self.known]
+        self.workers.keep(DATA, Data(self.table.features, targets))
+
+    @property
+    def apart(self) -> bool:
+        """Whether validation rows are for the intervals alone."""
+        return bool(self.settings.folds) and self._units(self.split.validation) >= ENOUGH
+
+    def _units(self, rows: Rows) -> int:
+        """Return how many rows there are, or groups: rows of one group tell the same again."""
+        groups = self.table.groups
+        return len(rows) if groups is None else len(np.unique(groups[rows].astype(str)))
+
+    @property
+    def known(self) -> Rows:
+        """The rows that are learned from and chosen by."""
+        return self.split.train if self.apart else self.split.known
+
+    @cached_property
+    def parts(self) -> list[Split]:
+        """Which rows are fitted on and which are held out, part by part."""
+        if not self.settings.folds:
+            return [self.split]
+        nothing = self.split.validation[:0]
+        whole = replace(self.split, train=self.known, validation=nothing)
+        return k_fold(self.table, self.settings.folds, self.settings.seed, of=whole)
+
+    @cached_property
+    def held(self) -> Rows:
+        """The rows that are held out, part after part: the order of all held-out predictions."""
+        return np.concatenate([part.validation for part in self.parts])
+
+    @cached_property
+    def places(self) -> list[Rows]:
+        """Where the rows of each part stand among those."""
+        ends = np.cumsum([len(part.validation) for part in self.parts])
+        return [
+            np.arange(end - len(p.validation), end) for end, p in zip(ends, self.parts, strict=True)
+        ]
+
+    @cached_property
+    def targets(self) -> Floats:
+        """The targets of the held-out rows."""
+        return self.table.target[self.held]
+
+    @property
+    def groups(self) -> Any:
+        """The groups of the held-out rows, if there are any."""
+        return None if self.table.groups is None else self.table.groups[self.held]
+
+    def rmse(self, predictions: Floats) -> float:
+        """Return the RMSE of the predictions for the first held-out rows, or for all."""
+        return float(find("rmse", Moments)(self.moments(predictions)))
+
+    def moments(self, predictions: Floats) -> Moments:
+        """Sum up predictions for the first held-out rows, or for all."""
+        return Moments.of(self.targets[: len(predictions)], predictions)
+
+    # --- fits --------------------------------------------------------------------------------
+
+    def tasks(self, candidate: Candidate) -> list[Fit]:
+        """Return the fit of each part, which answers its held-out rows and those of the test."""
+        return [
+            self._fit(candidate, part.train, k, (part.validation, self.split.test))
+            for k, part in enumerate(self.parts)
+        ]
+
+    def final(self, candidate: Candidate, folder: str) -> Fit:
+        """Return the last fit of a candidate, on all rows that are known.
+
+        It answers the rows that are apart, if they are. Without folds it is the fit that was judged
+        by the validation rows, which calibrate its intervals.
+        """
+        if not self.settings.folds:
+            return self._fit(candidate, self.split.train, 0, (), folder)
+        asked = (self.split.validation,) if self.apart else ()
+        return self._fit(candidate, np.sort(self.known), len(self.parts), asked, folder)
+
+    def _fit(
+        self,
+        candidate: Candidate,
+        rows: Rows,
+        number: int,
+        asked: tuple[Rows, ...],
+        folder: str | None = None,
+    ) -> Fit:
+        learned, stop = self._stopping(rows, number)
+        return Fit(
+            *candidate,
+            self.settings.seed,
+            learned,
+            stop,
+            asked,
+            self.lattice,
+            folder,
+            checkpoint=self._checkpoint(candidate, number),
+        )
+
+    def _checkpoint(self, candidate: Candidate, number: int) -> str | None:
+        if not kind_of(candidate.kind).resumable:
+            return None
+        name = f"{self.name_of(candidate)}-{number}.safetensors"
+        return str(inside(self.root, CHECKPOINTS, name))
+
+    def _stopping(self, rows: Rows, number: int) -> tuple[Rows, Rows]:
+        """Return the rows of a fit, and those of them by which it stops early.
+
+        These come from the rows of the fit, so that held-out rows decide nothing in it. Groups
+        stay whole, and rows of equal features together; one that is far too large is learned from.
+        """
+        rng = np.random.default_rng([self.settings.seed, number])
+        codes = units(self.table, rows)
+        sizes = np.bincount(codes)
+        wanted = max(1, round(STOPPING * len(rows)))
+        order = rng.permutation(len(sizes))
+        order = order[sizes[order] <= max(LARGE * wanted, sizes.min())]
+        last = int(np.argmin(np.abs(np.cumsum(sizes[order]) - wanted)))
+        chosen = np.isin(codes, order[: min(last + 1, len(sizes) - 1)])
+        return rows[~chosen], rows[chosen]
+
+    def remember(self, candidate: Candidate, made: Made) -> None:
+        """Keep what the best trial of a kind so far predicts, to spare its fits."""
+        if candidate.kind not in self.made or made.value < self.made[candidate.kind].value:
+            self.made[candidate.kind] = made
+
+    def remembered(self, candidate: Candidate) -> Made | None:
+        """Return what a candidate predicts, if it is at hand."""
+        made = self.made.get(candidate.kind)
+        return made if made and made.params == candidate.params else None
+
+    # --- words ---------------------------------------------------------------------------------
+
+    def in_unit(self, value: float) -> str:
+        """Return a number with the unit of the target."""
+        return f"{number(value)} {self.unit}" if self.unit else number(value)
+
+    def worded(self, step: Step) -> str:
+        """Say how far a fit is."""
+        return f"{step.what}: RMSE {self.in_unit(step.rmse)}"
+
+    # --- names -------------------------------------------------------------------------------
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """All that decides what a candidate is worth: the data, the parts, the seed.
+
+        Targets of rows for a test are left out: nothing that is named by this depends on them.
+        """
+        rows = {name: rows.tolist() for name, rows in self.split.parts.items()}
+        return {
+            "form": FORM,
+            "data": self.table.without_targets(np.sort(self.split.known)),
+            "rows": digest(rows),
+            "folds": self.settings.folds,
+            "seed": self.settings.seed,
+            "lattice": self.lattice,
+            "apart": self.apart,
+        }
+
+    def code(self, further: Mapping[str, Any]) -> str:
+        """Return a short name of that, and of what else is to be named."""
+        return digest(self.identity | dict(further))
+
+    def name_of(self, candidate: Candidate) -> str:
+        """Return the name of a model: its data and all its settings decide it."""
+        told = {"unit": self.unit, "alpha": self.settings.alpha}  # which stand beside it
+        return f"{candidate.kind}-{self.code(candidate._asdict() | told)}"

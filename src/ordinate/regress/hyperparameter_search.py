@@ -1,0 +1,297 @@
+"""The search: the defaults of every kind of model first, then trials of each in turn."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadValues, OrdinateError
+from ordinate.experiment.layout import STUDIES
+from ordinate.experiment.safe_files import digest, inside
+from ordinate.inference.estimates import finite
+from ordinate.models.regressors import kind_of
+from ordinate.regress.bench import Bench, Candidate, Made
+from ordinate.regress.fitting import Answers, Fit, Floats, OutOfTime, Rows, fit, forget
+from ordinate.regress.search_progress import Progress
+from ordinate.results.regression_scores import Scores
+from ordinate.search.studies import Asked, Batch, Study, rounded
+from ordinate.search.trials import Trial
+from ordinate.summaries.normalization import Normalization
+
+CAUTION = 1.25  # a trial may take so much longer than those before
+
+
+@dataclass(frozen=True)
+class Explored:
+    """One kind of model, and the trials that were made of it."""
+
+    kind: str
+    trials: tuple[Trial, ...]
+    best: Trial | None
+
+
+@dataclass
+class _Live:
+    """A trial that is being made: its fits, and the answers of the parts that are done."""
+
+    asked: Asked
+    candidate: Candidate
+    tasks: list[Fit]
+    answers: list[Answers] = field(default_factory=list)
+    cut: bool = False  # whether its time was over before it was made
+
+
+class Clock:
+    """Tells how many trials there is time for, going by those of the kind so far.
+
+    The last fits of the best trials need their time, too, which is set aside.
+    """
+
+    def __init__(self, seconds: float | None, parts: int = 1, jobs: int = 1) -> None:
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._parts, self._jobs = parts, jobs
+        self._took: dict[str, float] = {}  # seconds of a trial, by kind
+
+    def affords(self, kind: str, wanted: int) -> int:
+        """Return how many of the wanted trials there is time for; nobody knows the first one's."""
+        if self._end is None:
+            return wanted
+        left = self._end - time.monotonic() - self._last_fits()
+        took = self._took.get(kind)
+        return min(
+            wanted, int(left > 0.0) if took is None else max(0, int(left / (CAUTION * took)))
+        )
+
+    def note(self, kind: str, seconds: float) -> None:
+        """Take how long a trial took; the longest so far counts, for it may be the best."""
+        self._took[kind] = max(seconds, self._took.get(kind, 0.0))
+
+    @property
+    def end(self) -> float | None:
+        """When the last fits must begin."""
+        return None if self._end is None else self._end - self._last_fits()
+
+    def _last_fits(self) -> float:
+        fits = [took / self._parts for took in self._took.values()]
+        return self._more_rows() * max(sum(fits), self._jobs * max(fits, default=0.0))
+
+    def _more_rows(self) -> float:
+        """Return how much longer a fit on all parts takes than one on all but one.
+
+        Gaussian processes grow with the cube of their rows. One part is no fold: the last fit is
+        on the rows of the trial.
+        """
+        return 1.0 if self._parts < 2 else (self._parts / (self._parts - 1)) ** 3
+
+
+def search(bench: Bench, clock: Clock) -> tuple[list[Explored], bool]:
+    """Make the trials of every kind, and say whether all of them were made.
+
+    The defaults of each kind come first; then kinds take turns, a batch each, so that a timeout
+    leaves none of them behind.
+    """
+    asked = bench.settings
+    studies = {kind: _study(bench, kind) for kind in asked.kinds}
+    progress = Progress(bench, studies)
+    for kind, study in studies.items():
+        first = not any(one.trials for one in studies.values())  # is made, so there is a model
+        _turn(bench, kind, study, clock, 1, progress, forced=first)
+    left = [kind for kind, study in studies.items() if study.trials]
+    while left:
+        left = [kind for kind in left if _next(bench, kind, studies[kind], clock, progress)]
+    found = [_explored(bench, kind, study) for kind, study in studies.items()]
+    return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
+
+
+def _study(bench: Bench, kind: str) -> Study:
+    fixed = bench.settings.fixed.get(kind)
+    further: dict[str, Any] = {"kind": kind, "given": _given(bench, kind)}
+    if fixed is not None:
+        further["params"] = digest(fixed)
+    # Trials note what the test says, so the name is that of the whole table. What is drawn is not.
+    whole = further | {"table": bench.table.fingerprint}
+    return Study.open(
+        inside(bench.root, STUDIES),
+        f"{kind}/{bench.code(whole)}",
+        direction="minimize",
+        seed=bench.settings.seed,
+        drawn_by=f"{kind}/{bench.code(further)}",
+    )
+
+
+def _given(bench: Bench, kind: str) -> dict[str, Any]:
+    """Return the limit on epochs and the device, for kinds that have them."""
+    return bench.settings.given(kind)
+
+
+def _explored(bench: Bench, kind: str, study: Study) -> Explored:
+    """Return the trials that were asked for; earlier runs may have made more."""
+    trials = tuple(study.trials[: bench.settings.wanted(kind)])
+    complete = [trial for trial in trials if trial.value is not None]
+    best = min(complete, key=lambda trial: rounded(trial.value or 0.0), default=None)
+    return Explored(kind, trials, best)
+
+
+# --- one batch -----------------------------------------------------------------------------------
+
+
+def _next(bench: Bench, kind: str, study: Study, clock: Clock, progress: Progress) -> bool:
+    """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
+    begun = len(study.trials) // study.batch
+    return _turn(bench, kind, study, clock, (begun + 1) * study.batch, progress)
+
+
+def _turn(
+    bench: Bench,
+    kind: str,
+    study: Study,
+    clock: Clock,
+    end: int,
+    progress: Progress,
+    *,
+    forced: bool = False,
+) -> bool:
+    """Make the trials of a kind up to a number, or as many as there is time for."""
+    done = len(study.trials)
+    count = min(end, bench.settings.wanted(kind)) - done
+    if count > 0 and not forced:
+        count = clock.affords(kind, count)
+    if count < 1:
+        return False
+    started = time.monotonic()
+    for batch in _batches(bench, study, kind, done + count):
+        _make(bench, kind, batch, progress, None if forced else clock.end)
+    clock.note(kind, (time.monotonic() - started) / count)
+    progress.made()
+    return len(study.trials) == done + count
+
+
+def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batch]:
+    known, given = kind_of(kind), _given(bench, kind)
+    fixed = bench.settings.fixed.get(kind)
+
+    def space(trial: Any) -> dict[str, Any]:
+        return dict(fixed) if fixed is not None else known.space(trial) | given
+
+    defaults = [] if fixed is not None else [dict(known.defaults)]
+    return study.batches(space, total, defaults=defaults)
+
+
+def _make(bench: Bench, kind: str, batch: Batch, progress: Progress, end: float | None) -> None:
+    """Make the trials of a batch; those whose time is over are left for another run."""
+    trials = []
+    for asked in batch.asked:
+        candidate = Candidate(kind, asked.params)
+        tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
+        trials.append(_Live(asked, candidate, tasks))
+    live, done = trials, 0
+    while live and done < len(bench.parts):
+        # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
+        ahead = max(1, bench.workers.jobs // len(live))
+        parts = range(done, min(done + ahead, len(bench.parts)))
+        live = _after_parts(bench, batch, parts, live, progress)
+        done = parts.stop
+        progress.begun(len(trials) * done / len(bench.parts))
+    for trial in live:
+        _finish(bench, batch, trial)
+    batch.close()
+    for trial in takewhile(lambda one: not one.cut, trials):  # those behind are made again, too
+        forget(trial.tasks)
+
+
+def _after_parts(
+    bench: Bench, batch: Batch, parts: range, live: list[_Live], progress: Progress
+) -> list[_Live]:
+    """Fit some parts of all trials side by side, and return those that are worth the next one."""
+    tasks = [trial.tasks[part] for trial in live for part in parts]
+    found = iter(bench.workers.attempt(fit, tasks, progress.hear))
+    fitted = [(trial, [next(found) for _ in parts]) for trial in live]
+    return [trial for trial, answers in fitted if _goes_on(bench, batch, trial, answers)]
+
+
+def _goes_on(
+    bench: Bench, batch: Batch, trial: _Live, found: Sequence[Answers | OrdinateError]
+) -> bool:
+    """Take the answers of some parts in order, and say whether the trial is worth going on."""
+    for answers in found:
+        if isinstance(answers, OutOfTime):
+            trial.cut = True
+            return False
+        if isinstance(answers, OrdinateError):
+            batch.finish(trial.asked.number, None, failed=str(answers))
+            return False
+        trial.answers.append(answers)
+        done = len(trial.answers)
+        if done < len(bench.parts):
+            so_far = bench.rmse(_held(trial.answers))
+            if batch.report(trial.asked.number, done, so_far):
+                batch.finish(trial.asked.number, None)
+                return False
+    return True
+
+
+def _held(answers: Sequence[Answers]) -> Floats:
+    return np.concatenate([one.predictions[0] for one in answers])
+
+
+def _finish(bench: Bench, batch: Batch, trial: _Live) -> None:
+    """Take the RMSE of all held-out rows, and note what the test says, which decides nothing."""
+    made = joined(bench, trial.candidate, trial.answers)
+    bench.remember(trial.candidate, made)
+    attributes = _of_held(bench, made.predictions) | _of_test(bench, trial.answers)
+    curves = [one.curve for one in trial.answers if one.curve]
+    if curves:
+        attributes["curves"] = curves
+    batch.finish(trial.asked.number, made.value, attributes=attributes)
+
+
+def joined(bench: Bench, candidate: Candidate, answers: Sequence[Answers]) -> Made:
+    """Return what a candidate predicts for all held-out rows, and what that is worth."""
+    predictions = _held(answers)
+    inside = [one.spreads[0] for one in answers if one.spreads is not None]
+    spread = np.concatenate(inside) if len(inside) == len(answers) else None
+    return Made(bench.rmse(predictions), candidate.params, predictions, spread)
+
+
+def _of_held(bench: Bench, predictions: Floats) -> dict[str, Any]:
+    normalized, rmse, mae, r2 = _measured(bench, bench.held, predictions)
+    return {
+        "validation_rmse": normalized,
+        "validation_rmse_denorm": rmse,
+        "validation_mae_denorm": mae,
+        "validation_r2_score": r2,
+    }
+
+
+def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
+    """Return what the average of the models of all parts is worth on the test rows.
+
+    These decide nothing: what cannot be told of them is None, and no failure of the trial.
+    """
+    rows = bench.split.test
+    if not len(rows):
+        return {}
+    with np.errstate(over="ignore", invalid="ignore"):
+        average = np.mean([one.predictions[1] for one in answers], axis=0)
+    try:
+        normalized, rmse, mae, r2 = _measured(bench, rows, average)
+    except BadValues:  # not finite, or too large to be squared
+        normalized = rmse = mae = r2 = None
+    return {
+        "test_rmse": normalized,
+        "test_rmse_denorm": rmse,
+        "mae_denorm": mae,
+        "r2_score": r2,
+        "r2_pct": None if r2 is None else 100.0 * r2,
+    }
+
+
+def _measured(bench: Bench, rows: Rows, predictions: Floats) -> list[float | None]:
+    """Return the RMSE on the scale of training, and RMSE, MAE and R² in the unit."""
+    training = Normalization.fit(bench.table.target[bench.split.train])
+    values = Scores.of(bench.table.target[rows], predictions, training).values
+    rmse, mae, r2 = (values[name] for name in ("rmse", "mae", "r2"))
+    return [finite(one) for one in (training.normalize_errors(rmse), rmse, mae, r2)]

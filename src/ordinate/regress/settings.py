@@ -1,0 +1,192 @@
+"""Settings: what a search for a surrogate is asked for, checked before any work is done."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple, get_args
+
+from ordinate.errors import BadOption, brief, suggest
+from ordinate.experiment.settings_checks import among, number, whole
+from ordinate.postprocess.conformal_sets import check_alpha
+
+Choosing = Literal["auto", "always", "never"]
+End = Literal["high", "low"]
+Device = Literal["cpu", "cuda"]
+
+AUTO = "auto"
+# What changes when and where the work is done, and nothing that is found.
+MANNER = ("jobs", "timeout")
+MOST_SHIFTED = 0.5  # of the rows
+
+
+class Preset(NamedTuple):
+    """How much work a search is: kinds of models, trials of each, folds, epochs of networks."""
+
+    kinds: tuple[str, ...]
+    trials: int
+    folds: int
+    epochs: int
+
+
+# Kinds stand in the order in which they are tried, quick ones first.
+PRESETS = {
+    "minimal": Preset(("poly_ridge", "hist_boosting", "lightgbm", "svr"), 1, 3, 60),
+    "balanced": Preset(("hist_boosting", "lightgbm", "svr", "gp", "mlp"), 12, 5, 100),
+    "thorough": Preset(
+        ("poly_ridge", "hist_boosting", "lightgbm", "svr", "kernel_ridge", "gp", "mlp"), 40, 5, 300
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that a search is asked for; errors name the flag.
+
+    What the preset decides can be said otherwise: kinds of models, trials, folds, epochs.
+
+    >>> Settings(model="lightgbm,svr", preset="minimal").kinds
+    ('lightgbm', 'svr')
+    >>> Settings(preset="thorough", trials=5).wanted("lightgbm")
+    5
+    """
+
+    model: Sequence[str] | str = AUTO
+    preset: str = "balanced"
+    trials: int | None = None  # of each kind
+    folds: int | None = None  # 0: the validation part alone
+    epochs: int | None = None  # of networks, at most
+    device: Device = "cpu"  # where networks are trained
+    blend: Choosing = "auto"
+    lattice: Choosing = "auto"  # whether models are told which rows lie on a lattice
+    alpha: float = 0.1  # the share of targets that may lie outside their intervals
+    shift: str | None = None  # the column whose extreme region is kept apart, for a second test
+    shift_share: float = 0.1
+    shift_end: End = "high"
+    timeout: float | None = None  # seconds of searching after which no trial is begun
+    jobs: int = 1
+    seed: int = 0
+    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by kind; made whole
+
+    def __post_init__(self) -> None:
+        """Check everything that can be checked without data."""
+        among("preset", self.preset, tuple(PRESETS))
+        named, kinds, missing = _kinds(self.model, PRESETS[self.preset])
+        object.__setattr__(self, "model", named)
+        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "missing", missing)
+        preset = PRESETS[self.preset]
+        if self.epochs is None and "epochs" in self.fixed.get("mlp", {}):
+            object.__setattr__(self, "epochs", self.fixed["mlp"]["epochs"])
+        for name, least in (("trials", 1), ("folds", 0), ("epochs", 1)):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, getattr(preset, name))
+            whole(name, getattr(self, name), least)
+        if self.folds == 1:
+            raise BadOption("--folds takes 2 or more, or 0 to judge by the validation part alone.")
+        whole("jobs", self.jobs, 1)
+        whole("seed", self.seed, 0)
+        for name in ("blend", "lattice"):
+            among(name, getattr(self, name), get_args(Choosing))
+        among("shift_end", self.shift_end, get_args(End))
+        among("device", self.device, get_args(Device))
+        check_share(self.shift_share)
+        number("timeout", self.timeout, 0.0, math.inf)
+        check_alpha(self.alpha)
+        if unknown := sorted(set(self.fixed) - set(self.kinds)):
+            raise BadOption(
+                f"There are parameters of {', '.join(unknown)}, which --model does not name."
+            )
+        if self.blend == "always" and len(self.kinds) < 2:
+            raise BadOption("A blend takes two kinds of models or more. Name them in --model.")
+        object.__setattr__(self, "fixed", {k: self._completed(k, x) for k, x in self.fixed.items()})
+        if self.device != "cpu":
+            self._check_device()
+
+    kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    missing: tuple[str, ...] = field(init=False, repr=False, compare=False)  # not installed
+
+    def _completed(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters with the defaults of those that are not given, all checked."""
+        from ordinate.models.regressors import create_model  # noqa: PLC0415 - heavy
+
+        given = self.given(kind)
+        device = {name: given[name] for name in ("device",) if name in given}
+        return create_model(kind, given | dict(params) | device).params
+
+    def _check_device(self) -> None:
+        if "mlp" not in self.kinds:
+            raise BadOption("--device is for networks: name mlp in --model, too.")
+        from ordinate.models.networks.trainer import usable  # noqa: PLC0415 - heavy, and optional
+
+        usable(self.device)
+
+    def given(self, kind: str) -> dict[str, Any]:
+        """Return the parameters of a kind that are asked for here, and not searched.
+
+        >>> Settings(preset="minimal", model="mlp").given("mlp")
+        {'epochs': 60, 'device': 'cpu'}
+        """
+        from ordinate.models.regressors import kind_of  # noqa: PLC0415 - heavy
+
+        known = kind_of(kind).defaults
+        return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
+
+    def wanted(self, kind: str) -> int:
+        """Return how many trials a kind gets: one where its parameters are given."""
+        return 1 if kind in self.fixed else int(self.trials or 1)
+
+    @property
+    def blends(self) -> bool:
+        """Whether models of several kinds are blended."""
+        return self.blend != "never" and len(self.kinds) > 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, by the names of the flags with underscores."""
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.init}
+        return {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What decides the result: everything but the manner of working."""
+        plain = self.to_dict() | {"kinds": list(self.kinds)}
+        return {name: value for name, value in plain.items() if name not in MANNER}
+
+
+def check_share(share: Any) -> None:
+    """Refuse what is no share of rows that a shift can keep apart."""
+    right = isinstance(share, (int, float)) and not isinstance(share, bool)
+    if not (right and 0.0 < share <= MOST_SHIFTED):
+        raise BadOption(
+            f"--shift-share takes a finite number of 0 to {MOST_SHIFTED}, above 0: not "
+            f"{brief(share)}."
+        )
+
+
+def _kinds(
+    wanted: Any, preset: Preset
+) -> tuple[tuple[str, ...] | str, tuple[str, ...], tuple[str, ...]]:
+    """Return what was named, the kinds that it means, and those that are not installed."""
+    from ordinate.models.regressors import KINDS, available, kind_of  # noqa: PLC0415 - heavy
+
+    listed = wanted.split(",") if isinstance(wanted, str) else wanted
+    if not isinstance(listed, Iterable):
+        raise BadOption(f"--model takes names separated by commas, not {brief(wanted)}.")
+    named = tuple(dict.fromkeys(str(one).strip() for one in listed))
+    known = [AUTO, *KINDS]
+    for one in named:
+        if one not in known:
+            near = suggest(one, known)
+            raise BadOption(f"There is no model {brief(one)}.{near} Known: {', '.join(known)}.")
+    if not named:
+        raise BadOption(f"--model names no model. Known: {', '.join(known)}.")
+    if AUTO not in named:
+        for one in named:
+            kind_of(one).check()
+        return named, named, ()
+    if len(named) > 1:
+        raise BadOption("--model takes auto alone, or names of models.")
+    installed = available()
+    there = tuple(kind for kind in preset.kinds if kind in installed)
+    if not there:
+        kind_of(preset.kinds[0]).check()  # which says what to install
+    return AUTO, there, tuple(kind for kind in preset.kinds if kind not in there)

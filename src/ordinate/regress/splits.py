@@ -1,0 +1,295 @@
+"""Which rows are for training, validation and test: the same for every trial."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadOption, NoItems
+from ordinate.experiment.settings_checks import among
+from ordinate.regress.settings import MOST_SHIFTED, End, check_share
+from ordinate.regress.table import Table
+
+Rows = NDArray[np.intp]
+Floats = NDArray[np.float64]
+Room = Callable[[Floats], Floats]  # of a column: how far a value may lie from one that is alike
+SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
+PARTS = ("training", "validation", "test")
+NEAR = 1e-12  # relative: numbers that were written and read again
+LARGE = 1.5  # times what a part is to have: larger groups do not belong there
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows of a table by what they are for; no row is in two parts.
+
+    Rows come in shuffled order, for files are often sorted by the target.
+    """
+
+    train: Rows = field(repr=False)
+    validation: Rows = field(repr=False)
+    test: Rows = field(repr=False)
+    name: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How many rows each part has."""
+        return {part: len(rows) for part, rows in self.parts.items()}
+
+    @property
+    def parts(self) -> dict[str, Rows]:
+        """The rows by the name of their part."""
+        return dict(zip(PARTS, (self.train, self.validation, self.test), strict=True))
+
+    @property
+    def known(self) -> Rows:
+        """All rows but those for the test."""
+        return np.concatenate([self.train, self.validation])
+
+
+def usual(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split of whole groups where the table has them, and of single rows otherwise."""
+    return (random if table.groups is None else grouped)(table, seed, shares)
+
+
+def random(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split of shuffled rows.
+
+    >>> from ordinate.regress.table import make_table
+    >>> table = make_table([[float(k)] for k in range(50)], range(50))
+    >>> random(table, seed=0).sizes
+    {'training': 40, 'validation': 5, 'test': 5}
+    """
+    _check_shares(shares)
+    order = np.random.default_rng(seed).permutation(len(table))
+    train, validation, test = _cut(order, shares)
+    notes = []
+    if table.groups is not None:
+        notes.append("Rows were split one by one: groups stand on both sides of the split.")
+    return Split(train, validation, test, f"random (seed {seed})", tuple(notes))
+
+
+def grouped(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+    """Return a split in which every group is in one part as a whole."""
+    _check_shares(shares)
+    codes, count = _codes(table)
+    wanted = sum(share > 0 for share in shares)
+    if count < wanted:
+        raise NoItems(f"There are {count} groups, and {wanted} parts: each needs one at least.")
+    rng = np.random.default_rng(seed)
+    part = _fill(np.bincount(codes, minlength=count), np.asarray(shares, float), rng)
+    order = rng.permutation(len(table))
+    train, validation, test = (order[part[codes[order]] == k] for k in range(3))
+    found = np.array([len(train), len(validation), len(test)]) / len(table)
+    notes = []
+    if np.abs(found - _normed(shares)).max() > 0.05:
+        told = ", ".join(f"{x:.0%} {name}" for x, name in zip(found, PARTS, strict=True))
+        notes.append(f"Groups are of unequal size: {told}.")
+    return Split(train, validation, test, f"grouped (seed {seed})", tuple(notes))
+
+
+def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[Split]:
+    """Return k splits, in each of which another fold is for validation.
+
+    With `of` its training and validation rows are folded and its test rows stay what they are;
+    without it no row is for the test. Groups stay whole where the table has them, and so do rows
+    that repeat each other where it has none.
+    """
+    order = np.arange(len(table)) if of is None else np.sort(of.known)
+    test = np.zeros(0, np.intp) if of is None else of.test
+    rng = np.random.default_rng(seed)
+    codes = units(table, order)
+    count = check_folds(table, codes, k)
+    if count == len(order) and table.groups is None:
+        fold = rng.permutation(np.arange(count) % k)
+    else:
+        fold = _fill(np.bincount(codes, minlength=count), np.full(k, 1.0), rng)
+    mixed = rng.permutation(len(order))
+    of_row, order = fold[codes][mixed], order[mixed]
+    return [
+        Split(order[of_row != j], order[of_row == j], test, f"fold {j + 1} of {k} (seed {seed})")
+        for j in range(k)
+    ]
+
+
+def shifted(
+    table: Table, by: str, *, share: float = 0.1, end: End = "high", seed: int = 0
+) -> Split:
+    """Return a split whose test rows are the extreme region of a feature, or of the target.
+
+    All others are for training.
+    """
+    check_share(share)
+    among("shift_end", end, get_args(End))
+    values = table.column(by) if end == "high" else -table.column(by)
+    wanted = max(1, round(share * len(table)))
+    cut = np.sort(values)[len(table) - wanted]
+    outside = values >= cut  # all rows that are equal at the border are on one side of it
+    if outside.mean() > MOST_SHIFTED:
+        raise BadInput(
+            f"{outside.mean():.0%} of the rows have the same extreme value of {by!r}: no region of "
+            f"{share:.0%} can be cut off. Shift by another column."
+        )
+    bound = cut if end == "high" else -cut
+    sign = "≥" if end == "high" else "≤"
+    rng = np.random.default_rng(seed)
+    return Split(
+        np.flatnonzero(~outside),
+        np.zeros(0, np.intp),
+        rng.permutation(np.flatnonzero(outside)),
+        f"shifted ({by} {sign} {bound:.6g}, seed {seed})",
+        tuple(_straddling(table, outside)),
+    )
+
+
+# --- rows that belong together -------------------------------------------------------------------
+
+
+def units(table: Table, rows: Rows) -> Rows:
+    """Return a number for each of these rows, the same for rows that belong together.
+
+    These are the rows of a group or, in a table without groups, rows of equal features. They are
+    numbered in the order in which they first come.
+
+    >>> from ordinate.regress.table import make_table
+    >>> table = make_table([[float(k % 8)] for k in range(10)], range(10))
+    >>> units(table, np.arange(10)).tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+    """
+    if not len(rows):
+        return np.zeros(0, np.intp)
+    if table.groups is not None:
+        return np.unique(table.groups[rows].astype(str), return_inverse=True)[1].reshape(-1)
+    codes = classes(table.features[rows].T, near)
+    _, first, own = np.unique(codes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[own.reshape(-1)]
+
+
+def classes(columns: Sequence[Floats] | Floats, room: Room) -> Rows:
+    """Return a number for each row, the same for rows that are alike in all columns.
+
+    Classes are parted again until none falls apart: in a dense column all values hang together,
+    neighbour by neighbour, and only within the classes of the other columns they do not.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rooms = [room(column) for column in columns]
+    codes, before = np.zeros(len(columns[0]), np.intp), -1
+    while True:
+        for column, own in zip(columns, rooms, strict=True):
+            codes = _parted(codes, column, own)
+            if not repeats(codes):
+                return codes
+        if repeats(codes) == before:
+            return codes
+        before = repeats(codes)
+
+
+def repeats(codes: Rows) -> int:
+    """Return how many rows repeat another one of their class."""
+    return len(codes) - int(codes.max(initial=-1)) - 1
+
+
+def exact(column: Floats) -> Floats:
+    """Leave no room: values are alike if they are equal."""
+    return np.zeros(len(column))
+
+
+def near(column: Floats) -> Floats:
+    """Leave room for numbers that were written and read again."""
+    return NEAR * np.abs(column)
+
+
+def _parted(codes: Rows, column: Floats, room: Floats) -> Rows:
+    """Return classes that are parted where the next value of a class is too far."""
+    order = np.lexsort((column, codes))
+    allowed = np.maximum(room[order[1:]], room[order[:-1]])
+    with np.errstate(over="ignore"):
+        far = np.diff(column[order]) > allowed
+    parted = np.zeros(len(codes), np.intp)
+    parted[order[1:]] = np.cumsum(far | (np.diff(codes[order]) > 0))
+    return parted
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def _check_shares(shares: Sequence[float]) -> None:
+    sound = len(shares) == 3 and all(np.isfinite(x) and x >= 0 for x in shares) and shares[0] > 0
+    if not sound:
+        raise BadOption(
+            f"Shares are three numbers, for training (above 0), validation and test: not {shares}."
+        )
+
+
+def check_folds(table: Table, codes: Rows, k: int) -> int:
+    """Return how many units there are, which are to be as many as folds or more."""
+    count, rows = int(codes.max(initial=-1)) + 1, len(codes)
+    if 2 <= k <= count:
+        return count
+    if count == rows or table.groups is not None:
+        what = "rows" if table.groups is None else "groups"
+        raise BadOption(f"Folds must be from 2 to {count}, as many as there are {what}: not {k}.")
+    raise BadOption(
+        f"Only {count:,} of {rows:,} rows differ in their features, too few for {k} folds: rows of "
+        "equal features stay in one fold. Take fewer folds, or 0 to judge by the validation part "
+        "alone."
+    )
+
+
+def _normed(shares: Sequence[float]) -> NDArray[np.float64]:
+    given = np.asarray(shares, float)
+    return given / given.sum()
+
+
+def _cut(order: Rows, shares: Sequence[float]) -> tuple[Rows, Rows, Rows]:
+    """Return parts of these shares; one that is wanted at all has a row at least."""
+    _, validation, test = (
+        max(1, int(share * len(order) + 0.5)) if share else 0 for share in _normed(shares)
+    )
+    if validation + test >= len(order):
+        raise NoItems(f"{len(order)} rows are too few for these shares: none is left for training.")
+    return order[validation + test :], order[:validation], order[validation : validation + test]
+
+
+def _codes(table: Table) -> tuple[Rows, int]:
+    if table.groups is None:
+        raise BadOption("The table has no groups: name their column when it is read.")
+    names, codes = np.unique(table.groups.astype(str), return_inverse=True)
+    return codes.astype(np.intp), len(names)
+
+
+def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
+    """Return a part for each group: each goes where most rows are missing.
+
+    Parts of equal size take large groups first. Others take them as they come, for else the small
+    groups would always be those of the test; but groups far too large for the smallest part come
+    first, and go to the largest one.
+    """
+    wanted = shares / shares.sum() * sizes.sum()
+    equal = np.ptp(shares) == 0
+    first = sizes if equal else sizes // (LARGE * wanted[shares > 0].min())
+    order = rng.permutation(len(sizes))
+    order = order[np.argsort(-first[order], kind="stable")]
+    largest = [int(np.argmax(shares))]
+    part = np.zeros(len(sizes), np.intp)
+    have = np.zeros(len(shares))
+    open_parts = [k for k, share in enumerate(shares) if share > 0]
+    empty = set(open_parts)
+    for done, group in enumerate(order):
+        # The last groups go to parts that have none yet.
+        fitting = largest if first[group] and not equal else open_parts
+        among = sorted(empty) if len(order) - done <= len(empty) else fitting
+        part[group] = max(among, key=lambda k: wanted[k] - have[k])
+        have[part[group]] += sizes[group]
+        empty.discard(int(part[group]))
+    return part
+
+
+def _straddling(table: Table, outside: NDArray[Any]) -> list[str]:
+    if table.groups is None:
+        return []
+    both = len(set(table.groups[outside]) & set(table.groups[~outside]))
+    return [f"{both:,} groups stand on both sides of the shift."] if both else []

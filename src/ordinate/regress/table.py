@@ -1,0 +1,259 @@
+"""The table that a surrogate learns from: numbers of features, a target, and groups of rows."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, brief
+from ordinate.models.target_scaling import is_constant
+from ordinate.readers.numeric_table import read_numeric
+
+Floats = NDArray[np.float64]
+
+FEWEST = 10  # rows: with fewer, training, validation and test are nothing to speak of
+FEW = 50  # rows: with fewer, a test says little
+SHOWN = 5  # names that a note lists
+SAME = 1e-12  # 1 - |correlation| of a column that is the target in another unit
+MADE = 1e-5  # 1 - |rank correlation| of a column that may be made of the target: its log, rounded
+RANKED = 50  # rows: fewer are often in the order of a feature that merely correlates
+
+
+@dataclass(frozen=True)
+class Table:
+    """Features [N, d] and a target [N], all finite; rows of one group [N] belong together.
+
+    `fingerprint` depends on the values and names, not on the file's form or place.
+    """
+
+    features: Floats = field(repr=False)
+    names: tuple[str, ...]
+    target: Floats = field(repr=False)
+    target_name: str
+    groups: NDArray[Any] | None = field(default=None, repr=False)
+    path: str | None = None
+    fingerprint: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+    def column(self, name: str) -> Floats:
+        """Return a feature, or the target, by its name."""
+        if name == self.target_name:
+            return self.target
+        if name not in self.names:
+            known = ", ".join([*self.names, self.target_name])
+            raise BadInput(f"There is no column {brief(name)} among {known}.")
+        return self.features[:, self.names.index(name)]
+
+    def without_targets(self, but: NDArray[np.intp]) -> str:
+        """Return the fingerprint of the table with the targets of these rows alone."""
+        return _fingerprint(
+            self.features, self.target[but], self.names, self.target_name, self.groups
+        )
+
+
+def read_table(
+    path: str,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    group: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Table:
+    """Read a table from CSV or Parquet; features are all columns of numbers, unless named.
+
+    >>> from ordinate.examples import path
+    >>> table = read_table(str(path("densities")), "density", group="substance")
+    >>> table.names, len(table)
+    (('carbons', 'temperature', 'pressure'), 600)
+    """
+    _check_names(target, features, group)
+    reading = {"label": group, "delimiter": delimiter, "encoding": encoding}
+    chosen = None if features is None else [*features, target]
+    found = read_numeric(path, chosen, **reading)
+    if target not in found.names:  # no numbers, or not there at all, which this says
+        read_numeric(path, [target], **reading)
+    notes = []
+    if found.texts:
+        notes.append(f"Left out, for they hold no numbers: {_listed(found.texts)}.")
+    if found.few:
+        notes.append(
+            f"Left out, for fewer than half of their cells are numbers: {_listed(found.few)}."
+        )
+    where = found.names.index(target)
+    return make_table(
+        np.delete(found.matrix, where, axis=1),
+        found.matrix[:, where],
+        names=[name for name in found.names if name != target],
+        target_name=target,
+        groups=found.labels,
+        path=found.path,
+        notes=notes,
+    )
+
+
+def read_features(
+    path: str,
+    names: Sequence[str],
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Floats:
+    """Return the features [N, d] of rows to predict, in the order of these names."""
+    return read_numeric(path, list(names), delimiter=delimiter, encoding=encoding).matrix
+
+
+def make_table(
+    features: Any,
+    target: Any,
+    *,
+    names: Sequence[str] | None = None,
+    target_name: str = "target",
+    groups: Any = None,
+    path: str | None = None,
+    notes: Sequence[str] = (),
+) -> Table:
+    """Return a table of arrays, once it is something that a model can learn from.
+
+    >>> table = make_table([[1.0], [2.0]] * 10, [5.0, 7.0] * 10, names=["x"])
+    >>> table.column("x")[:2].tolist(), table.notes[0][:18]
+    ([1.0, 2.0], 'There are 20 rows:')
+    """
+    x, y = np.array(features, np.float64), np.array(target, np.float64)
+    if x.ndim != 2 or y.ndim != 1:
+        raise BadInput(f"Features are [rows, columns], targets [rows]: not {x.shape}, {y.shape}.")
+    called = tuple(names) if names is not None else tuple(f"x{k}" for k in range(x.shape[1]))
+    given = None if groups is None else np.array([*(str(g) for g in groups), None], object)[:-1]
+    if len({len(x), len(y), len(y) if given is None else len(given)}) > 1 or (
+        len(called) != x.shape[1]
+    ):
+        raise UnequalLengths(
+            f"There are {len(y):,} targets, {len(x):,} rows of {x.shape[1]:,} features, "
+            f"{len(called):,} names."
+        )
+    where = path or "The table"
+    _check(x, y, called, target_name, where)
+    own = (*notes, *_notes(x, y, called, target_name))
+    mark = _fingerprint(x, y, called, target_name, given)
+    return Table(x, called, y, target_name, given, path, mark, own)
+
+
+# --- checks --------------------------------------------------------------------------------------
+
+
+def _check_names(target: str, features: Sequence[str] | None, group: str | None) -> None:
+    if target == group:
+        raise BadInput(f"The column {brief(target)} cannot be both the target and the group.")
+    if features is None:
+        return
+    if not features:
+        raise BadInput("No feature is named: name at least one, or none of them to take all.")
+    for name in features:
+        if name in {target, group}:
+            role = "target" if name == target else "group"
+            raise BadInput(f"The column {brief(name)} is the {role}: it cannot be a feature too.")
+    if twice := [name for k, name in enumerate(features) if name in features[:k]]:
+        raise BadInput(f"The feature {brief(twice[0])} is named twice.")
+
+
+def _check(x: Floats, y: Floats, names: Sequence[str], target: str, where: str) -> None:
+    if not x.shape[1]:
+        raise BadInput(
+            f"{where} has no column of numbers but the target {brief(target)}: there is nothing to "
+            "learn from."
+        )
+    if len(y) < FEWEST:
+        raise NoItems(
+            f"{where} has {len(y)} rows. Training, validation and test need {FEWEST} at least."
+        )
+    for name, column in zip((*names, target), (*x.T, y), strict=True):
+        odd = np.flatnonzero(~np.isfinite(column))
+        if len(odd):
+            raise BadValues(
+                f"{where}: the cell in row {odd[0] + 1} of column {brief(name)} is "
+                f"{column[odd[0]]}, which is no finite number. Nothing is filled in: mend the row, "
+                "or leave out the row or the column."
+            )
+    if (y == y[0]).all():
+        raise BadValues(
+            f"{where}: the target {brief(target)} is {y[0]:.6g} in every row. There is nothing to "
+            "learn: is it the right column?"
+        )
+    for name, column in zip(names, x.T, strict=True):
+        with np.errstate(over="ignore"):
+            squares = len(column) * np.square(np.ptp(column))
+        if not np.isfinite(squares):
+            raise BadValues(
+                f"{where}: the column {brief(name)} is too large to be normalised: rescale it."
+            )
+    if is_constant(x).all():
+        raise BadValues(
+            f"{where}: no feature varies ({_listed(names)}). There is nothing to learn from."
+        )
+
+
+def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]:
+    notes = []
+    if len(y) < FEW:
+        notes.append(f"There are {len(y)} rows: too few for a test that says much.")
+    still = is_constant(x)
+    if constant := [name for name, one in zip(names, still, strict=True) if one]:
+        notes.append(f"Constant in every row, so nothing is learned of it: {_listed(constant)}.")
+    if copies := [n for n, column in zip(names, x.T, strict=True) if _follows(column, y)]:
+        notes.append(
+            f"The target {target!r} in another unit, it seems: {_listed(copies)}. Is it known "
+            "before the target is?"
+        )
+    varied = [(n, column) for n, column, one in zip(names, x.T, still, strict=True) if not one]
+    if made := [name for name in _made(varied, y) if name not in copies]:
+        notes.append(
+            f"So close to the target {target!r} in its order that it may be made of it: "
+            f"{_listed(made)}. Is it known before the target is?"
+        )
+    return notes
+
+
+def _follows(column: Floats, y: Floats, room: float = SAME) -> bool:
+    """Tell whether a column is a straight line of the target, but for little."""
+    with np.errstate(all="ignore"):
+        a, b = column - column.mean(), y - y.mean()
+        return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < room)
+
+
+def _made(columns: Sequence[tuple[str, Floats]], y: Floats) -> list[str]:
+    """Name the columns that give the order of the target; one alone may well be its law."""
+    if len(columns) < 2 or len(y) < RANKED:
+        return []
+    order = _ranks(y)
+    return [name for name, column in columns if _follows(_ranks(column), order, MADE)]
+
+
+def _ranks(column: Floats) -> Floats:
+    """Return the places of values in their order; equal values share the mean of theirs."""
+    _, own, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[own.reshape(-1)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN
+    return ", ".join(map(brief, names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+
+
+def _fingerprint(
+    x: Floats, y: Floats, names: Sequence[str], target: str, groups: NDArray[Any] | None
+) -> str:
+    told = [list(names), target, None if groups is None else groups.tolist()]
+    digest = hashlib.sha256(json.dumps(told, ensure_ascii=False).encode())
+    for part in (x, y):
+        digest.update(np.ascontiguousarray(part, "<f8").tobytes())
+    return digest.hexdigest()
+
+
+# --- normalisation -------------------------------------------------------------------------------

@@ -1,0 +1,346 @@
+"""Saved surrogates: read with care, and asked for predictions with their intervals."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadStore,
+    BadValues,
+    OrdinateError,
+    brief,
+    suggest,
+)
+from ordinate.experiment.manifest import whole
+from ordinate.experiment.safe_files import inside
+from ordinate.models.regressors import Model, load_model
+from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.files import literal
+from ordinate.regress.fitting import Floats, answered
+from ordinate.regress.model_inputs import Inputs
+from ordinate.regress.prediction_intervals import Calibration, spread_of
+from ordinate.regress.result_files import latest
+from ordinate.regress.saved_models import ABOUT, BLEND, KIND, MODEL, MODELS, rows_of
+from ordinate.render import csv_records
+
+CSV, PARQUET = (".csv",), (".parquet", ".pq")
+SUM = 1e-6  # how far weights may be from 1 in sum
+# In standard deviations of a feature in training: what a note names, and what no model answers.
+FAR, FURTHEST = 10.0, 1e100
+SHOWN = 5  # features that a note lists
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions with their intervals, row by row; `spread` is how far members lie apart."""
+
+    values: Floats
+    lower: Floats
+    upper: Floats
+    spread: Floats | None
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def columns(self) -> dict[str, Any]:
+        """Return the columns of a file of predictions."""
+        found = {"row": np.arange(1, len(self) + 1), "prediction": self.values}
+        found |= {"lower": self.lower, "upper": self.upper}
+        return found if self.spread is None else found | {"spread": self.spread}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each row."""
+        columns = {name: column.tolist() for name, column in self.columns().items()}
+        return [
+            dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)
+        ]
+
+    def csv(self) -> str:
+        """Return the rows as CSV; where there are none, its header alone."""
+        return csv_records.render(self.rows(), self.columns())
+
+    def write(self, path: Path) -> None:
+        """Write CSV or Parquet, by the suffix of the path."""
+        check_suffix(str(path))
+        if path.suffix.lower() in CSV:
+            path.write_bytes(self.csv().encode())  # the same bytes on every machine
+            return
+        with connect() as connection:
+            connection.register("predictions", self.columns())
+            target = literal(str(path))
+            connection.execute(f"COPY predictions TO {target} (FORMAT parquet)")
+
+
+def _rows(where: NDArray[np.bool_]) -> str:
+    """Say how many rows have one of some values [N, d]."""
+    return f"{int(where.any(axis=1).sum()):,} of {len(where):,} rows"
+
+
+def check_suffix(path: str) -> None:
+    """Refuse a file that is neither CSV nor Parquet, before any work is done."""
+    if Path(path).suffix.lower() not in (*CSV, *PARQUET):
+        raise BadOption(f"Predictions are written as .csv or .parquet, not as {brief(path)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Surrogate:
+    """A saved surrogate: a model, or a blend of several, with what calibrates its intervals."""
+
+    name: str
+    config: Mapping[str, Any]
+    calibration: Calibration
+    models: tuple[tuple[Model, Inputs], ...]
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """The names of the columns that it needs, in their order."""
+        return tuple(self.config["features"])
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its predictions."""
+        return self.config["unit"]
+
+    @property
+    def weights(self) -> Floats:
+        """The weight of each model."""
+        return np.asarray(self.config.get("weights", [1.0]), float)
+
+    def predict(self, features: Any, alpha: float | None = None) -> Predictions:
+        """Predict rows of features [N, d] in the order of the names.
+
+        The intervals leave out a share alpha of new targets, if rows come from where those of the
+        training data came from.
+        """
+        x = np.asarray(features, float)
+        if x.ndim != 2 or x.shape[1] != len(self.features):
+            raise BadInput(
+                f"{self.name} takes rows of {len(self.features)} features "
+                f"({', '.join(self.features)}), not an array of the shape {x.shape}."
+            )
+        level = float(self.config["alpha"]) if alpha is None else alpha
+        self._check_finite(x)
+        away = self._away(x)
+        values, spread = self._answered(x, away)
+        band = self.calibration.intervals(values, spread, alpha=level)
+        notes = (*band.notes, *self._of_lattice(x), *self._of_changed(x), *self._of_far(away))
+        return Predictions(values, band.lower, band.upper, spread, level, notes)
+
+    def _check_finite(self, x: Floats) -> None:
+        """Refuse what no training row had: where it goes in a tree, say, is arbitrary."""
+        for row, column in np.argwhere(~np.isfinite(x))[:1]:
+            raise BadValues(
+                f"Row {row + 1} has {x[row, column]} in {brief(self.features[column])}, which is "
+                "no finite number."
+            )
+
+    def _away(self, x: Floats) -> Floats:
+        """Return how far values [N, d] lie from the means of training, in standard deviations."""
+        with np.errstate(over="ignore"):  # what is too far even for a number is infinitely far
+            return np.max([np.abs(one.scaled.features(x)) for _, one in self.models], axis=0)
+
+    def _of_far(self, away: Floats) -> list[str]:
+        """Say how many rows lie far from those that were learned from, and in what."""
+        far = away > FAR
+        if not far.any():
+            return []
+        told = (
+            f"{_rows(far)} lie more than {FAR:g} standard deviations from the mean of the training "
+            f"rows, in {self._columns(far)}: nothing like them was learned from, and their "
+            "intervals promise nothing."
+        )
+        return [told]
+
+    def _of_changed(self, x: Floats) -> list[str]:
+        """Say how many rows differ in what never varied in training."""
+        changed = np.any([one.scaled.changed(x) for _, one in self.models], axis=0)
+        if not changed.any():
+            return []
+        told = (
+            f"{_rows(changed)} differ in {self._columns(changed)} from all training rows, which "
+            "are alike in it: what that changes is not known, and they are predicted as if it had "
+            "not changed."
+        )
+        return [told]
+
+    def _columns(self, where: NDArray[np.bool_]) -> str:
+        """Name the columns of some values [N, d]."""
+        names = [brief(self.features[column]) for column in np.flatnonzero(where.any(axis=0))]
+        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+        return f"{', '.join(names[:SHOWN])}{more}"
+
+    def _of_lattice(self, x: Floats) -> list[str]:
+        """Say which rows are taken for rows of a lattice, where models are told of one."""
+        told = [inputs for _, inputs in self.models if inputs.lattice is not None]
+        if not told or not len(x):
+            return []
+        on = int(np.any([inputs.on_lattice(x) for inputs in told], axis=0).sum())
+        note = (
+            f"{on:,} of {len(x):,} rows lie on the lattice of the training rows, and are predicted "
+            "as rows from there, the others as rows from elsewhere: that says where rows come "
+            "from, and is no law."
+        )
+        return [note]
+
+    def _answered(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
+        """Return predictions and spreads, once all are finite."""
+        if not len(x):
+            return self._nothing()
+        furthest = int(np.argmax(away.max(axis=1)))
+        if away[furthest].max() > FURTHEST:
+            raise self._too_far(x, away, furthest)
+        try:
+            with np.errstate(all="ignore"):
+                values, spread = self._blended(x)
+        except (ValueError, ArithmeticError) as problem:
+            if isinstance(problem, OrdinateError) or away.max() <= FAR:
+                raise
+            raise self._too_far(x, away, furthest) from None  # numbers of a library ran over
+        sound = np.isfinite(values if spread is None else values + spread)
+        first = int(np.argmin(sound))
+        if not sound[first] and away[first].max() > FAR:
+            raise self._too_far(x, away, first)
+        return values, spread
+
+    def _nothing(self) -> tuple[Floats, Floats | None]:
+        """Return the answer to no rows, which not every library takes."""
+        apart = "weights" in self.config or hasattr(self.models[0][0], "spread")
+        return np.empty(0), np.empty(0) if apart else None
+
+    def _too_far(self, x: Floats, away: Floats, row: int) -> BadValues:
+        column = int(np.argmax(away[row]))
+        name = brief(self.features[column])
+        return BadValues(
+            f"Row {row + 1} lies too far from what was learned: {x[row, column]:g} in {name} is "
+            f"{away[row, column]:.3g} standard deviations from the mean of the training rows."
+        )
+
+    def _blended(self, x: Floats) -> tuple[Floats, Floats | None]:
+        found = [answered(model, inputs, x) for model, inputs in self.models]
+        if "weights" not in self.config:
+            return found[0]
+        table = np.column_stack([values for values, _ in found])
+        own = [np.zeros(len(x)) if spread is None else spread for _, spread in found]
+        spread = spread_of(table, self.weights, np.column_stack(own))
+        return table @ self.weights, spread
+
+
+def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
+    """Return a saved surrogate by its name or how its name alone begins; else the latest winner."""
+    home = Path(root)
+    called = _found(home, latest(home)["winner"] if name is None else name)
+    config, calibration, folder = _opened(home, called)
+    members = config["members"] if config["model"] == BLEND else [called]
+    models = []
+    for member in members:
+        own, _, folder = (config, None, folder) if member == called else _opened(home, member)
+        if own["model"] == BLEND or own["features"] != config["features"]:
+            raise BadStore(f"{folder} is no member of {called}: it has other features.")
+        models.append(_model(folder, own))
+    return Surrogate(called, config, calibration, tuple(models))
+
+
+def _model(folder: Path, config: Mapping[str, Any]) -> tuple[Model, Inputs]:
+    """Return a model and what it is given, which must be about the same features."""
+    model, inputs = load_model(folder / MODEL), Inputs.from_dict(config["inputs"])
+    features = len(inputs.scaled.means)
+    given = features + (inputs.lattice is not None)
+    if model.name != config["model"] or features != len(config["features"]) or model.width != given:
+        raise BadStore(
+            f"{folder} is refused: its {ABOUT} and its model are not about the same features. "
+            "Train again, or restore the folder."
+        )
+    return model, inputs
+
+
+def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
+    """Return what a folder says of itself, once it is what its manifest lists."""
+    folder = inside(root, MODELS, name)
+    manifest = whole(folder)
+    if manifest.kind != KIND:
+        raise BadStore(f"{folder} holds a {brief(manifest.kind)}, and no surrogate.")
+    if manifest.name != name:
+        raise BadStore(f"{folder} holds {brief(manifest.name)}: it was moved or mixed up.")
+    if ABOUT not in manifest.files:
+        raise BadStore(f"{folder} has no {ABOUT}, which says what it predicts. Train again.")
+    return _about(folder / ABOUT), rows_of(folder), folder
+
+
+def _about(path: Path) -> dict[str, Any]:
+    """Return what a surrogate is, once every value is of its type, and all fit together."""
+    try:
+        config = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as problem:
+        raise BadStore(f"{path} cannot be read: {brief(str(problem))}") from None
+    if not isinstance(config, dict):
+        raise BadStore(f"{path} is no JSON object.")
+    wanted = WANTED | (OF_BLEND if config.get("model") == BLEND else OF_MODEL)
+    for key, sound in wanted.items():
+        if key not in config:
+            raise BadStore(f"{path} does not say: {key}. Train again, or restore the folder.")
+        if not sound(config[key]):
+            said = brief(config[key])
+            raise BadStore(f"{path} says {said} of {key}. Train again, or restore the folder.")
+    if config["model"] == BLEND and len(config["weights"]) != len(config["members"]):
+        raise BadStore(f"{path} has weights of other members. Train again, or restore the folder.")
+    return config
+
+
+def _texts(value: Any) -> bool:
+    """Tell whether these are texts, each once, and one at least."""
+    right = isinstance(value, list) and all(isinstance(one, str) for one in value)
+    return right and 0 < len(value) == len(set(value))
+
+
+def _share(value: Any) -> bool:
+    return isinstance(value, float) and 0.0 < value < 1.0
+
+
+def _weights(value: Any) -> bool:
+    """Tell whether these are numbers of at least 0 that sum to 1."""
+    right = isinstance(value, list) and all(
+        isinstance(one, (int, float)) and not isinstance(one, bool) for one in value
+    )
+    # nan is not at least 0; whole numbers may be too large for a float
+    return right and all(0.0 <= one <= 1.0 for one in value) and abs(sum(value) - 1.0) < SUM
+
+
+WANTED: dict[str, Callable[[Any], bool]] = {
+    "model": lambda value: isinstance(value, str),
+    "features": _texts,
+    "target": lambda value: isinstance(value, str),
+    "unit": lambda value: value is None or isinstance(value, str),
+    "alpha": _share,
+}
+OF_MODEL = {key: lambda value: isinstance(value, dict) for key in ("inputs", "params")}
+OF_BLEND = {"members": _texts, "weights": _weights}
+
+
+def _found(root: Path, wanted: str) -> str:
+    """Return the one name that begins so."""
+    folder = root / MODELS
+    names = sorted(path.parent.name for path in folder.glob("[!.]*/manifest.json"))
+    if not names:
+        how = "Make one with: ordinate surrogate tune"
+        if folder.exists():
+            how = f"Remove {folder}, and repeat the command that made it."
+        raise BadInput(f"{root} holds no surrogate. {how}")
+    if wanted in names:
+        return wanted
+    fitting = [name for name in names if name.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise BadOption(f"Several surrogates begin with {brief(wanted)}: {', '.join(fitting)}.")
+    near = suggest(wanted, names)
+    raise BadOption(f"There is no surrogate {brief(wanted)}.{near} There are: {', '.join(names)}.")

@@ -1,0 +1,324 @@
+"""Tuning: from a table to the best surrogate, saved, tested and reported."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadInput, BadOutput, brief
+from ordinate.experiment.layout import CHECKPOINTS, CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
+from ordinate.experiment.lock import locked
+from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.safe_files import inside, sweep, write_json, write_text
+from ordinate.experiment.workers import Workers
+from ordinate.regress.bench import Bench, Tell, silent
+from ordinate.regress.duplicate_rows import SHIFTED, Leaks, duplicates
+from ordinate.regress.fitting import Rows, check_varied
+from ordinate.regress.hyperparameter_search import Clock
+from ordinate.regress.lattice import look
+from ordinate.regress.outliers import outliers
+from ordinate.regress.prediction_intervals import Calibration
+from ordinate.regress.saved_models import save_blend, save_contenders
+from ordinate.regress.selection import Blended, Choice, Contender, choose
+from ordinate.regress.settings import Settings
+from ordinate.regress.splits import Split, check_folds, shifted, units, usual
+from ordinate.regress.table import Table
+from ordinate.regress.trained_model import load_surrogate
+from ordinate.regress.tuning_result import Finalist, HeldOut, Searched, Source, Tuning
+from ordinate.render import render
+from ordinate.results.regression import Values, evaluate_values
+from ordinate.results.regression_comparison import compare_values
+from ordinate.summaries.normalization import Normalization
+
+DEFAULT_ROOT = "surrogate_results"
+TEST = "test"
+FEWEST = 4  # rows to learn from and to choose by
+UNFINISHED = (
+    "The timeout ended the search before all trials were made. The same command goes on with it."
+)
+
+
+def tune(
+    table: Table,
+    root: Path | str = DEFAULT_ROOT,
+    settings: Settings | None = None,
+    *,
+    split: Split | None = None,
+    unit: str | None = None,
+    command: str = "ordinate.surrogate",
+    config: str = "",
+    tell: Tell = silent,
+) -> Tuning:
+    """Search models, blend the best of each kind, save them, and test the winner.
+
+    Choices are made by rows that are held out of the fits, never by those of the test. A run that
+    was killed goes on where it stopped. Without a `split` there is one of shuffled rows, or of
+    whole groups where the table has them. `config` is the text of a file that repeats the run.
+    """
+    asked = settings or Settings()
+    clock = Clock(asked.timeout, max(1, asked.folds or 0), asked.jobs)
+    parts, shift = _parts(table, split, asked)
+    with _opened(root, table, parts, shift, asked, unit, command, tell) as plain:
+        told = look(plain, clock.end)
+        bench = replace(plain, lattice=told is not None and told.used)
+        run = _run_id(bench)
+        choice = choose(bench, clock)
+        searched, blend, winner = _saved(bench, choice, run, command)
+        notes = [*([told.note(unit)] if told else []), *_notes(choice, asked)]
+        notes += _of_models(bench, searched)
+        found = Tuning(run, asked, _source(bench), searched, blend, winner, (), tuple(notes))
+        found = replace(found, tests=tuple(_tests(bench, found)))
+        _written(bench, found, command, config)
+        if choice.finished:  # otherwise the next run may go on from some
+            shutil.rmtree(inside(bench.root, CHECKPOINTS), ignore_errors=True)
+    return found
+
+
+@contextmanager
+def _opened(
+    root: Path | str,
+    table: Table,
+    split: Split,
+    shift: Split | None,
+    asked: Settings,
+    unit: str | None,
+    command: str,
+    tell: Tell,
+) -> Iterator[Bench]:
+    """Take the lock, clear what killed runs left, and lay out the work."""
+    home = _folder(root)
+    with locked(home, command), Workers(asked.jobs) as workers:
+        sweep(home)
+        yield Bench(home, table, split, asked, workers, tell, unit, shift)
+
+
+def _run_id(bench: Bench) -> str:
+    """Return the name of a run: its target, and a hash of the data and all that was asked."""
+    table = {"table": bench.table.fingerprint}  # with the targets of its test
+    code = bench.code(bench.settings.asked | {"unit": bench.unit} | table)
+    letters = (x if x.isascii() and x.isalnum() else "_" for x in bench.table.target_name[:40])
+    return f"{''.join(letters)}-{code}"
+
+
+def _folder(root: Path | str) -> Path:
+    home = Path(root)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise BadOutput(f"{brief(str(home))} cannot be written: {problem.strerror}.") from None
+    return home
+
+
+# --- which rows are for what ---------------------------------------------------------------------
+
+
+def _parts(table: Table, split: Split | None, asked: Settings) -> tuple[Split, Split | None]:
+    """Return which rows are for what, and what lies beyond the shift, if one is asked for."""
+    shift = None if asked.shift is None else _shift(table, asked)
+    if shift is None:
+        found = split or usual(table, asked.seed)
+    else:
+        found = _within(table, shift, asked.seed) if split is None else _without(split, shift)
+    if not asked.folds and not len(found.validation):
+        raise BadInput("There are no validation rows to choose by. Pass --folds, or keep some.")
+    if not asked.folds and asked.blend == "always" and len(found.validation) < 2:
+        raise BadInput("A blend is learned from two validation rows or more. Pass --folds.")
+    if len(found.known) < FEWEST:
+        raise BadInput(f"{len(found.known)} rows are too few to learn from and to choose by.")
+    if asked.folds:
+        check_folds(table, units(table, found.known), asked.folds)
+    check_varied(table.target[found.train], "the training rows")
+    return found, shift
+
+
+def _shift(table: Table, asked: Settings) -> Split:
+    named = asked.shift != "target" or "target" in table.names
+    by = str(asked.shift) if named else table.target_name
+    return shifted(table, by, share=asked.shift_share, end=asked.shift_end, seed=asked.seed)
+
+
+def _within(table: Table, shift: Split, seed: int) -> Split:
+    """Split the rows before the shift as usual."""
+    rows = np.sort(shift.known)
+    groups = None if table.groups is None else table.groups[rows]
+    part = replace(table, features=table.features[rows], target=table.target[rows], groups=groups)
+    found = usual(part, seed)
+    own = (rows[found.train], rows[found.validation], rows[found.test])
+    return Split(*own, f"{found.name}, before the shift", found.notes)
+
+
+def _without(split: Split, shift: Split) -> Split:
+    """Leave the rows beyond the shift out of a split that was given."""
+    train, validation, test = (
+        rows[~np.isin(rows, shift.test)] for rows in (split.train, split.validation, split.test)
+    )
+    return Split(train, validation, test, f"{split.name}, before the shift", split.notes)
+
+
+def _source(bench: Bench) -> Source:
+    table, split, shift = bench.table, bench.split, bench.shift
+    sizes = split.sizes | ({} if shift is None else {SHIFTED: len(shift.test)})
+    groups = None if table.groups is None else len(np.unique(table.groups.astype(str)))
+    leaks = duplicates(table, split, None if shift is None else shift.test)
+    return Source(
+        table.path,
+        table.target_name,
+        bench.unit,
+        table.names,
+        len(table),
+        split.name if shift is None else f"{split.name}; {shift.name}",
+        sizes,
+        groups,
+        tuple(dict.fromkeys(_of_data(bench, leaks))),
+        bench.apart,
+        leaks,
+    )
+
+
+def _of_data(bench: Bench, leaks: Leaks) -> Iterator[str]:
+    """Yield what is to be known of the data: rows on both sides of the split, values far off."""
+    yield from bench.table.notes
+    yield from bench.split.notes
+    yield from leaks.notes
+    if bench.shift is not None:
+        yield from bench.shift.notes
+    yield from (each.note for each in outliers(bench.table))
+
+
+def _notes(choice: Choice, asked: Settings) -> Iterator[str]:
+    if not choice.finished:
+        yield UNFINISHED
+    if idle := [one.kind for one in choice.explored if not one.trials]:
+        yield f"There was no time for {', '.join(idle)}."
+    for one in choice.explored:
+        reasons = [trial.reason for trial in one.trials if trial.reason]
+        if reasons:
+            yield f"{one.kind}: {len(reasons)} of {len(one.trials)} trials failed: {reasons[0]}"
+    if asked.missing:
+        yield (
+            f"Not installed, so not tried: {', '.join(asked.missing)}. "
+            "pip install 'ordinate[surrogate]'"
+        )
+
+
+def _of_models(bench: Bench, searched: tuple[Searched, ...]) -> Iterator[str]:
+    """Yield what is to be known of the saved models, such as rows that one was not fitted on."""
+    for one in searched:
+        if one.best is not None:
+            ((model, _),) = load_surrogate(bench.root, one.best.name).models
+            yield from (f"{one.kind}: {note}" for note in model.notes)
+
+
+# --- what is saved -------------------------------------------------------------------------------
+
+
+def _saved(
+    bench: Bench, choice: Choice, run: str, command: str
+) -> tuple[tuple[Searched, ...], Finalist | None, Finalist]:
+    """Fit and save the best of each kind, and the blend; return them, the winner last."""
+    able = [one for one in choice.contenders if one is not None]
+    names = save_contenders(bench, able, run=run, command=command)
+    finalists = {
+        id(one): Finalist(name, one.candidate.kind, one.candidate.params, _judged(bench, one))
+        for name, one in zip(names, able, strict=True)
+    }
+    searched = tuple(
+        Searched(one.kind, bench.settings.wanted(one.kind), one.trials, finalists.get(id(best)))
+        for one, best in zip(choice.explored, choice.contenders, strict=True)
+    )
+    if choice.blend is None:
+        return searched, None, finalists[id(choice.winner)]
+    members = tuple(finalists[id(member)].name for member in choice.blend.members)
+    name = save_blend(bench, choice.blend, run=run, command=command)
+    weights = tuple(choice.blend.blend.weights.tolist())
+    blend = Finalist(name, "blend", {}, _judged(bench, choice.blend), members, weights)
+    winner = blend if choice.winner is choice.blend else finalists[id(choice.winner)]
+    return searched, blend, winner
+
+
+def _judged(bench: Bench, one: Contender | Blended) -> Values:
+    """Return what predictions for held-out rows are worth."""
+    return _values(bench, one.held, bench.groups)
+
+
+def _values(bench: Bench, of: Calibration, groups: Any, **bounds: Any) -> Values:
+    return evaluate_values(
+        of.targets,
+        of.predictions,
+        unit=bench.unit,
+        normalization=Normalization.fit(bench.table.target[bench.split.train]),
+        groups=groups,
+        **bounds,
+    )
+
+
+# --- the test ------------------------------------------------------------------------------------
+
+
+def _tests(bench: Bench, found: Tuning) -> Iterator[HeldOut]:
+    """Ask the saved surrogates for the rows that chose nothing, when all is chosen."""
+    if len(bench.split.test):
+        yield _held_out(bench, found, TEST, bench.split.test, bench.split.name)
+    if bench.shift is not None:
+        yield _held_out(bench, found, SHIFTED, bench.shift.test, bench.shift.name)
+
+
+def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> HeldOut:
+    features, targets = bench.table.features[rows], bench.table.target[rows]
+    groups = None if bench.table.groups is None else bench.table.groups[rows]
+    answers = {
+        one.name: load_surrogate(bench.root, one.name).predict(features) for one in found.finalists
+    }
+    predictions = {one: answer.values for one, answer in answers.items()}
+    won = answers[found.winner.name]
+    values = _values(
+        bench,
+        Calibration(targets, won.values),
+        groups,
+        lower=won.lower,
+        upper=won.upper,
+        alpha=bench.settings.alpha,
+    )
+    several = len(predictions) > 1 and len(rows) > 1
+    comparison = (
+        compare_values(targets, predictions, unit=bench.unit, groups=groups) if several else None
+    )
+    own = tuple(int(row) + 1 for row in rows)
+    bounds = (won.lower, won.upper)
+    notes = won.notes
+    return HeldOut(
+        name, what, own, targets, predictions, *bounds, values, comparison, groups, notes
+    )
+
+
+# --- what is written -----------------------------------------------------------------------------
+
+
+def _written(bench: Bench, found: Tuning, command: str, config: str) -> None:
+    """Write the results of the run, and the same as the latest ones."""
+    folder = inside(bench.root, RUNS, found.run)
+    if config:
+        write_text(folder / CONFIG, config)
+    _write_results(folder, found)
+    Manifest.of(
+        folder,
+        "surrogate results",
+        found.run,
+        config=found.settings.to_dict(),
+        data={bench.table.path or "table": bench.table.fingerprint},
+        seed=found.settings.seed,
+        command=command,
+        libraries=["scipy", "scikit-learn", "lightgbm", "optuna", "torch"],
+    ).write(folder)
+    _write_results(bench.root, found)
+
+
+def _write_results(folder: Path, found: Tuning) -> None:
+    files = {TRIALS: found.detailed(), TESTED: found.tested(), RESULTS: found.to_dict()}
+    for name, values in files.items():
+        write_json(folder / name, values)
+    write_text(folder / SUMMARY, render(found, "markdown"))

@@ -1,0 +1,31 @@
+"""Markdown, as in pull requests and notebooks."""
+
+import re
+
+from ordinate.render.document import Document, Grid, texts
+
+
+def render(document: Document) -> str:
+    """Return the document as Markdown."""
+    parts = [f"# {escape(document.title)}"]
+    parts += [_grid(b) if isinstance(b, Grid) else escape(b) for b in document.blocks]
+    return "\n\n".join(parts) + "\n"
+
+
+def escape(text: str) -> str:
+    r"""Return a text in which nothing is taken for markup.
+
+    >>> escape("a|b <c> *d*")
+    'a\\|b &lt;c&gt; \\*d\\*'
+    """
+    flat = " ".join(text.split())
+    flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|#])", r"\\\1", flat)
+
+
+def _grid(grid: Grid) -> str:
+    marks = [":--" if index < grid.left else "--:" for index in range(len(grid.header))]
+    lines = ["| " + " | ".join(map(escape, row)) + " |" for row in texts(grid)]
+    lines.insert(1, "| " + " | ".join(marks) + " |")
+    title = [f"**{escape(grid.title)}**", ""] if grid.title else []
+    return "\n".join([*title, *lines])

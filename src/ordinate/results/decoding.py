@@ -1,0 +1,192 @@
+"""Decoded levels beside argmax: what decoding for a metric gained, and what it cost."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.inference.estimates import finite
+from ordinate.postprocess.decoder import Decoder
+from ordinate.render import Document, Grid
+from ordinate.render.document import Cell, between
+from ordinate.results.baselines import json_label
+from ordinate.results.comparison import Comparison
+from ordinate.results.evaluation import BETTER, SCHEMA
+from ordinate.results.leaderboard import Board
+from ordinate.scale import Scale
+
+Levels = NDArray[Any]
+ARGMAX, DECODED = "argmax", "decoded"
+MIRRORED = {"better": "worse", "worse": "better"}
+METHODS = {
+    "linear": "Each row has the level with the best expected value, which is exact",
+    "ratio": "Each row has the level that makes the ratio of expectations best, which is exact",
+    "search": "The answers were found by a search, which is not exact",
+}
+
+TRADE = (
+    "Decoding trades one metric for another: the first line is what it was for. The intervals are "
+    "of the difference on the same rows, for each metric alone."
+)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Both values of a metric, decoded minus argmax with limits, and whether decoded is better.
+
+    Where 0 is best, the difference is that of the distances from 0.
+    """
+
+    argmax: float
+    decoded: float
+    difference: float
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    verdict: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {k: finite(x) if isinstance(x, float) else x for k, x in self.__dict__.items()}
+
+
+def difference(board: Board) -> Difference:
+    """Return decoded minus argmax of a board of the two."""
+    values = [board.standing(name).estimate.value for name in (ARGMAX, DECODED)]
+    argmax, decoded = values
+    if not board.pairs:
+        first, second = map(float, board.metric.size(np.array(values)))
+        return Difference(argmax, decoded, second - first)
+    (pair,) = board.pairs
+    if pair.first == DECODED:
+        limits = (pair.difference, pair.low, pair.high)
+        return Difference(argmax, decoded, *limits, pair.p, pair.verdict)
+    limits = (-pair.difference, -pair.high, -pair.low)
+    return Difference(argmax, decoded, *limits, pair.p, MIRRORED.get(pair.verdict, pair.verdict))
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """Rows of probabilities with their levels by argmax and decoded, as positions on the scale.
+
+    `comparison` holds both on the rows that have gold, None where no row has.
+    """
+
+    metric: str
+    decoder: Decoder
+    argmax: Levels
+    decoded: Levels
+    comparison: Comparison | None
+    source: str
+    fitted_on: str
+    scored_on: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the levels."""
+        return self.decoder.scale_
+
+    @property
+    def changed(self) -> int:
+        """How many rows get another level than argmax."""
+        return int((self.argmax != self.decoded).sum())
+
+    @property
+    def differences(self) -> dict[str, Difference]:
+        """Decoded minus argmax, by metric."""
+        boards = {} if self.comparison is None else self.comparison.boards
+        return {name: difference(board) for name, board in boards.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each metric; without gold, one that says what was decoded."""
+        head = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
+        found = self.differences
+        if not found:
+            return [head]
+        return [head | {"metric": name} | one.to_dict() for name, one in found.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None: what `--format json` writes."""
+        decoder, compared = self.decoder, self.comparison
+        return {
+            "schema": SCHEMA,
+            "task": "decode",
+            "metric": self.metric,
+            "method": decoder.method_,
+            "exact": decoder.exact_,
+            "ratio": decoder.ratio_,
+            "scale": [json_label(label) for label in self.scale.labels],
+            "n": len(self.decoded),
+            "changed": self.changed,
+            "levels": {name: counts.tolist() for name, counts in self._counts().items()},
+            "scored": 0 if compared is None else compared.panel.n,
+            "level": None if compared is None else compared.how.level,
+            "metrics": {name: one.to_dict() for name, one in self.differences.items()},
+            "source": {
+                "file": self.source,
+                "fitted_on": self.fitted_on,
+                "scored_on": self.scored_on,
+                "notes": list(self.notes),
+            },
+        }
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        blocks = [self._summary(), *self._beside(), self._levels(), *self.notes]
+        n = len(self.decoded)
+        title = f"{n:,} row{'' if n == 1 else 's'} decoded for {self.metric} on {self.scale}"
+        return Document(title, tuple(blocks))
+
+    def _summary(self) -> str:
+        share = self.changed / max(1, len(self.decoded))
+        ratio = self.decoder.ratio_
+        fitted = f" Fitted on {self.fitted_on}." if self.fitted_on else ""
+        expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
+        return (
+            f"Read from {self.source}.{fitted} {METHODS[self.decoder.method_]}{expected}. "
+            f"{self.changed:,} of {len(self.decoded):,} rows ({share:.1%}) get another level than "
+            "argmax, the most probable one."
+        )
+
+    def _beside(self) -> list[str | Grid]:
+        if self.comparison is None:
+            return ["No row has a gold level: nothing can be said of what decoding gains or costs."]
+        level = self.comparison.how.level
+        header = ("metric", "better", ARGMAX, DECODED, "difference", f"{100 * level:g} % interval")
+        rows: list[tuple[Cell, ...]] = []
+        for name, one in self.differences.items():
+            better = BETTER[self.comparison.boards[name].metric.direction]
+            limits = between(one.low, one.high)
+            values = (one.argmax, one.decoded, one.difference, limits)
+            rows.append((name, better, *values, one.verdict))
+        title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
+        title += f" of {self.scored_on}"
+        return [
+            Grid(title, (*header, "decoded is"), tuple(rows), left=2),
+            TRADE,
+        ]
+
+    def _counts(self) -> dict[str, Levels]:
+        size = len(self.scale)
+        columns = ((ARGMAX, self.argmax), (DECODED, self.decoded))
+        found: dict[str, Levels] = {
+            name: np.bincount(column, minlength=size) for name, column in columns
+        }
+        if self.decoder.shares_ is not None:
+            found["gold_share_in_fit"] = self.decoder.shares_
+        return found
+
+    def _levels(self) -> Grid:
+        counts, n = self._counts(), max(1, len(self.decoded))
+        shares = [counts[ARGMAX] / n, counts[DECODED] / n]
+        gold = counts.get("gold_share_in_fit")
+        header = ("level", ARGMAX, DECODED, *(() if gold is None else ("gold in fit",)))
+        columns = [*shares, *(() if gold is None else (gold,))]
+        rows = tuple(
+            (name, *(f"{column[k]:.1%}" for column in columns))
+            for k, name in enumerate(self.scale.names)
+        )
+        return Grid(f"How often each level is given, in {self.source}", header, rows)

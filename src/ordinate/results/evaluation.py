@@ -1,0 +1,517 @@
+"""Evaluate: gold and predicted levels in, an Evaluation out."""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from ordinate.errors import BadOption, NotApplicable
+from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.estimates import nowhere
+from ordinate.inference.resampling import Tick
+from ordinate.metrics import Metric, find, list_metrics, split_expressions
+from ordinate.metrics.catalogue import is_known
+from ordinate.render import Document, html, render
+from ordinate.results.baselines import Baselines, Yardstick, json_label
+from ordinate.results.error_attribution import Loss, losses
+from ordinate.results.evaluation_tables import tables_of
+from ordinate.results.per_level import levels, whole
+from ordinate.results.subgroups import difference, rests_of
+from ordinate.scale import Scale, resolve
+from ordinate.summaries import Confusion
+from ordinate.summaries.probabilities import most_probable
+from ordinate.summaries.tabulation import Missing
+
+if TYPE_CHECKING:
+    from ordinate.results.calibration import Calibration
+
+SCHEMA = 1
+NO_GROUP = "(none)"  # how items without a group are shown
+DEFAULT_METRICS = (
+    "cem_ord",
+    "quadratic_kappa",
+    "linear_kappa",
+    "kendall_tau_b",
+    "accuracy",
+    "accuracy_within",
+    "macro_accuracy",
+    "min_sensitivity",
+    "f1_macro",
+    "mae",
+    "macro_mae",
+    "bias",
+)
+BETTER = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
+Declared = Scale | str | Iterable[Hashable] | None
+Wanted = str | Metric | Iterable[str | Metric] | None
+Interval = Intervals | float | None
+Step = Callable[[Any], Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric of one system: its value with limits, or why there is none, and baselines."""
+
+    metric: Metric
+    value: float
+    undefined: str | None
+    levels_used: int
+    baselines: Baselines
+    estimate: Estimate | None = None  # None where no interval was asked for
+
+    def __float__(self) -> float:
+        return self.value
+
+    @property
+    def beats_constant(self) -> bool | None:
+        """Whether the value is better than every constant prediction; None if that is undefined."""
+        best = self.baselines.best_constant.value
+        if math.isnan(self.value) or math.isnan(best):
+            return None
+        return bool(self.metric.better(self.value, best)) and not math.isclose(
+            self.value, best, rel_tol=1e-12, abs_tol=1e-12
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        attainable = self.baselines.attainable
+        return {
+            "value": _plain(self.value),
+            "undefined": self.undefined,
+            **_limits(self.estimate),
+            "levels_used": self.levels_used,
+            "direction": self.metric.direction,
+            "baselines": self.baselines.to_dict(),
+            "attainable": None if attainable is None else list(attainable),
+            "beats_constant": self.beats_constant,
+        }
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the labels came from, for the head of a report."""
+
+    gold: str = "gold"
+    predicted: str = "predicted"
+    files: tuple[str, ...] = ()
+    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "gold": self.gold,
+            "predicted": self.predicted,
+            "files": list(self.files),
+            "joined": self.joined,
+            "notes": list(self.notes),
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A confusion table with its metrics, its levels and its subgroups.
+
+    >>> result = evaluate(["A1", "B1", "B2", "B1"], ["A1", "B2", "B2", "B1"], scale="cefr")
+    >>> round(result.metrics["accuracy"].value, 2)
+    0.75
+    """
+
+    table: Confusion
+    metrics: dict[str, Score]
+    per_level: tuple[dict[str, Any], ...]
+    by: dict[Hashable, "Evaluation"] = field(default_factory=dict)
+    origin: Origin = field(default_factory=Origin)
+    interval: Intervals | None = None
+    groups: int | None = None  # how many groups of items were drawn whole
+    human: dict[str, Estimate] | None = None  # what a second human reaches on the same items
+    losses: dict[str, tuple[Loss, ...]] = field(default_factory=dict)
+    against_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup: its difference
+    probabilities: "Calibration | None" = None  # what predicted probabilities are worth
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Confusion,
+        metrics: Wanted = None,
+        *,
+        by: Iterable[tuple[Any, Confusion]] = (),
+        groups: Confusion | None = None,
+        human: Confusion | None = None,
+        losses_of: Wanted = (),
+        interval: Interval = 0.95,
+        origin: Origin | None = None,
+        tick: Tick | None = None,
+    ) -> "Evaluation":
+        """Evaluate a table that is already counted, and the tables of its subgroups.
+
+        `groups` is a batch of tables whose items belong together; subgroups are batches then, too.
+        """
+        if table.shape:
+            raise BadOption("Evaluate one table; a batch is evaluated table by table, or pooled.")
+        wanted, how = chosen(metrics), intervals(interval)
+        source = table if groups is None else groups
+        parts = _filled(by)
+        step = _steps(tick, len(parts) * (1 if how is None else 2))
+        whole_one = cls(
+            table,
+            _measured(table, wanted, source, how, None if parts else tick),
+            levels(table, None if how is None or groups is not None else how.level),
+            {group: step(cls._part(part, wanted, how)) for group, part in parts.items()},
+            origin or Origin(),
+            how,
+            None if groups is None else int((groups.total > 0).sum()),
+            None if human is None else _ceiling(human, wanted, how),
+            {m.expression: losses(m, table) for m in (chosen(losses_of) if losses_of else ())},
+        )
+        return whole_one._with_differences(parts, wanted, how, step)
+
+    @classmethod
+    def _part(cls, part: Confusion, metrics: list[Metric], how: Intervals | None) -> "Evaluation":
+        groups = part if part.shape else None
+        table = part.pooled if part.shape else part
+        return cls.from_table(table, metrics, groups=groups, interval=how)
+
+    def _with_differences(
+        self,
+        parts: dict[Hashable, Confusion],
+        metrics: list[Metric],
+        how: Intervals | None,
+        step: Step,
+    ) -> "Evaluation":
+        """Return the same, in which each subgroup knows how it differs from the others."""
+        if how is None or len(parts) < 2:
+            return self
+        by = {}
+        for name, rest in rests_of(parts).items():
+            others = step(estimate(metrics, rest, how))
+            scores = self.by[name].metrics.items()
+            apart = {n: difference(s.estimate, others[n]) for n, s in scores if s.estimate}
+            by[name] = replace(self.by[name], against_rest=apart)
+        return replace(self, by=by)
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None with its reason: what `--format json` writes."""
+        table = self.table
+        return {
+            "schema": SCHEMA,
+            "task": "labels",
+            "n": table.n,
+            "weight": whole(float(table.total)),
+            "scale": [json_label(label) for label in table.scale.labels],
+            "positions": [whole(position) for position in table.scale.at],
+            "table": [[whole(cell) for cell in row] for row in table.counts.tolist()],
+            "unanswered": [whole(cell) for cell in table.unanswered.tolist()],
+            "dropped": int(table.dropped),
+            "metrics": {name: score.to_dict() for name, score in self.metrics.items()},
+            "per_level": [{key: _plain(x) for key, x in row.items()} for row in self.per_level],
+            "interval": None if self.interval is None else self.interval.level,
+            "groups": self.groups,
+            "human": _each(self.human),
+            "losses": {name: [x.to_dict() for x in found] for name, found in self.losses.items()},
+            "against_rest": _each(self.against_rest),
+            "by": {name: part.to_dict() for name, part in self.named_groups()},
+            "probabilities": self.probabilities and self.probabilities.to_dict(),
+            "source": self.origin.to_dict(),
+        }
+
+    def named_groups(self) -> "list[tuple[str, Evaluation]]":
+        """Return the subgroups by their names as texts, told apart where they look alike."""
+        return named(self.by)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each metric, of the whole and then of each subgroup."""
+        parts = [("", self), *self.named_groups()]
+        rows: list[dict[str, Any]] = [
+            {
+                "group": group,
+                "metric": name,
+                "value": score.value,
+                "undefined": score.undefined,
+                "low": score.estimate and score.estimate.low,
+                "high": score.estimate and score.estimate.high,
+                "method": score.estimate and score.estimate.method,
+                "levels_used": score.levels_used,
+                "best_constant": score.baselines.best_constant.value,
+                "best_constant_level": score.baselines.best_constant.level,
+                "majority": score.baselines.majority.value,
+                "chance": score.baselines.chance.value,
+                "attainable_low": score.baselines.attainable and score.baselines.attainable[0],
+                "attainable_high": score.baselines.attainable and score.baselines.attainable[1],
+                "n": part.table.n,
+            }
+            for group, part in parts
+            for name, score in part.metrics.items()
+        ]
+        return aligned(rows + (self.probabilities.rows() if self.probabilities else []))
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        from ordinate.results.evaluation_text import describe  # noqa: PLC0415 - describe shows results
+
+        return describe(self)
+
+
+def aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return records of several kinds with the same columns.
+
+    >>> aligned([{"metric": "mae", "chance": 1.5}, {"metric": "brier", "p": 0.1}])[1]
+    {'metric': 'brier', 'chance': None, 'p': 0.1}
+    """
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return [columns | row for row in rows]
+
+
+def named(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
+    """Return subgroups by their names as texts, told apart where they look alike."""
+    found: dict[str, T] = {}
+    for group, part in parts.items():
+        name = NO_GROUP if group is None else str(group)
+        while name in found:
+            name += f" ({type(group).__name__})"
+        found[name] = part
+    return list(found.items())
+
+
+def evaluate(
+    gold: Any,
+    predicted: Any = None,
+    scale: Declared = None,
+    metrics: Wanted = None,
+    weights: Any = None,
+    by: Any = None,
+    *,
+    missing: Missing = "error",
+    groups: Any = None,
+    second_gold: Any = None,
+    losses: Wanted = (),
+    probabilities: Any = None,
+    columns: Any = None,
+    renormalize: bool = False,
+    bins: int = 10,
+    interval: Interval = 0.95,
+    seed: int = 0,
+) -> Evaluation:
+    """Evaluate predicted levels against gold levels, beside constants and chance.
+
+    `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
+    of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
+
+    `interval` is the level of the intervals, None for none, or `Intervals` with all choices;
+    `groups` is a column that says which items belong together (writers, topics, documents);
+    `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
+    traced to the cells of the table. `probabilities` are those of the levels, a row for each item;
+    without `predicted`, the most probable level is taken. `columns` names the columns of an array
+    that is in another order than the scale, `renormalize` accepts rows that sum to 0.99 to 1.01,
+    `bins` is how many the calibration report has.
+    """
+    how = intervals(interval)
+    how = how if how is None or isinstance(interval, Intervals) else replace(how, seed=seed)
+    declared = resolve(scale, gold, gold if predicted is None else predicted)
+    of_labels, of_probabilities = by_kind(metrics)
+    calibration = None
+    if probabilities is not None:
+        columns = None if columns is None else list(columns)
+        calibration = _judged(
+            gold,
+            probabilities,
+            grouped=groups is not None,
+            scale=declared,
+            metrics=of_probabilities,
+            columns=columns,
+            weights=weights,
+            missing="drop" if missing == "drop" else "error",
+            renormalize=renormalize,
+            bins=bins,
+            interval=how,
+        )
+        if predicted is None:
+            predicted = most_probable(declared, probabilities, columns)
+    elif predicted is None or needs_probabilities(of_probabilities):
+        what = "predicted levels" if predicted is None else "probabilities, which metrics need"
+        raise BadOption(f"There are no {what}: pass probabilities=….")
+    tables = tables_of(declared, gold, predicted, weights, by, groups, second_gold, missing)
+    origin = Origin(notes=preset_note(declared) if scale is None else ())
+    result = Evaluation.from_table(
+        tables.table,
+        of_labels,
+        by=tables.by,
+        groups=tables.groups,
+        human=tables.human,
+        losses_of=losses,
+        interval=how,
+        origin=origin,
+    )
+    return replace(result, probabilities=calibration)
+
+
+def _judged(gold: Any, probabilities: Any, *, grouped: bool, **options: Any) -> "Calibration":
+    from ordinate.results.calibration import NOT_GROUPED, Calibration  # noqa: PLC0415 - not everybody has them
+
+    found = Calibration.of(gold, probabilities, **options)
+    return replace(found, notes=(NOT_GROUPED,)) if grouped and found.interval else found
+
+
+def score(
+    metric: str | Metric,
+    gold: Any,
+    predicted: Any = None,
+    *,
+    scale: Declared = None,
+    weights: Any = None,
+    missing: Missing = "error",
+) -> Any:
+    """Return one metric of gold and predicted labels, or of a summary in their place.
+
+    >>> score("accuracy_within", ["A1", "B1"], ["A2", "C1"], scale="cefr")
+    np.float64(0.5)
+    """
+    if predicted is not None:
+        summary = Confusion.of(resolve(scale, gold, predicted), gold, predicted, weights, missing)
+    elif not isinstance(gold, Confusion):
+        raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
+    elif scale is not None or weights is not None or missing != "error":
+        raise BadOption("A summary is counted already: scale, weights and missing come too late.")
+    else:
+        summary = gold
+    wanted = find(metric, type(summary))
+    try:
+        return wanted(summary)
+    except NotApplicable as reason:
+        raise NotApplicable(f"{wanted.name} is not defined here: {reason}.") from None
+
+
+def chosen(metrics: Wanted, summary: type = Confusion) -> list[Metric]:
+    """Return the metrics that were asked for, the default ones, or all."""
+    if metrics is None:
+        return [find(name) for name in DEFAULT_METRICS]
+    if isinstance(metrics, str) and metrics == "all":
+        return [metric for metric in list_metrics(summary) if not metric.required]
+    if isinstance(metrics, str):
+        metrics = split_expressions(metrics)
+    named = [metrics] if isinstance(metrics, Metric) else metrics
+    found = [find(metric, summary) for metric in named]
+    if not found:
+        raise BadOption("No metric was named. Leave the argument out for the default set.")
+    return found
+
+
+def by_kind(metrics: Wanted) -> tuple[Wanted, Wanted]:
+    """Return the metrics of labels that were asked for, and those of probabilities.
+
+    >>> by_kind("cem_ord,brier")
+    (['cem_ord'], ['brier'])
+    """
+    if metrics is None or (isinstance(metrics, str) and metrics == "all"):
+        return metrics, metrics
+    if isinstance(metrics, str):
+        metrics = split_expressions(metrics)
+    named = [metrics] if isinstance(metrics, Metric) else list(metrics)
+    if not named:
+        return named, []
+    there = [_is_of_probabilities(metric) for metric in named]
+    of_labels = [metric for metric, other in zip(named, there, strict=True) if not other]
+    return of_labels or None, [metric for metric, other in zip(named, there, strict=True) if other]
+
+
+def needs_probabilities(metrics: Wanted) -> bool:
+    """Tell whether a metric of probabilities was asked for by name."""
+    return metrics is not None and not isinstance(metrics, str) and bool(metrics)
+
+
+def _is_of_probabilities(metric: str | Metric) -> bool:
+    if isinstance(metric, Metric):
+        return metric.summary is not Confusion
+    return not is_known(metric, "labels") and is_known(metric, "probabilities")
+
+
+def preset_note(scale: Scale) -> tuple[str, ...]:
+    """Say which preset was taken, where one was."""
+    if scale.preset is None:
+        return ("The scale is the order that the column declares.",)
+    return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
+
+
+def _filled(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
+    """Return the tables of groups by value, without groups that have no items left."""
+    return {value: part for value, part in groups if np.any(part.total > 0)}
+
+
+def intervals(wanted: Interval) -> Intervals | None:
+    """Return what was asked for: a level stands for the usual intervals, None for none."""
+    return wanted if wanted is None or isinstance(wanted, Intervals) else Intervals(wanted)
+
+
+def _measured(
+    table: Confusion,
+    metrics: list[Metric],
+    source: Confusion,
+    how: Intervals | None,
+    tick: Tick | None,
+) -> dict[str, Score]:
+    yardstick = Yardstick(table)
+    gold = table.gold > 0
+    used = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
+    limits = {} if how is None else estimate(metrics, source, how, tick)
+    scores = {}
+    for metric in metrics:
+        value, reason = _value(metric, table)
+        baselines = yardstick.measure(metric)
+        found = limits.get(metric.expression)
+        scores[metric.expression] = Score(
+            metric, value, reason, used[metric.levels], baselines, found
+        )
+    return scores
+
+
+def _steps(tick: Tick | None, count: int) -> Step:
+    """Return a function that passes a result on, and says how many of the steps are done."""
+    done = 0
+
+    def step(result: Any) -> Any:
+        nonlocal done
+        done += 1
+        if tick is not None:
+            tick(done / count)
+        return result
+
+    return step
+
+
+def _ceiling(human: Confusion, metrics: list[Metric], how: Intervals | None) -> dict[str, Estimate]:
+    if how is not None:
+        return estimate(metrics, human, how)
+    table = human.pooled if human.shape else human
+    found = {metric.expression: _value(metric, table) for metric in metrics}
+    return {name: nowhere(value, reason or "") for name, (value, reason) in found.items()}
+
+
+def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
+    try:
+        value = float(metric(table))
+    except NotApplicable as reason:
+        return math.nan, str(reason)
+    return value, metric.undefined_when if math.isnan(value) else None
+
+
+def _limits(found: Estimate | None) -> dict[str, Any]:
+    keys = ("low", "high", "method", "undefined_share", "note")
+    plain = {} if found is None else found.to_dict()
+    return {key: plain.get(key) for key in keys}
+
+
+def _each(found: dict[str, Estimate] | None) -> dict[str, Any] | None:
+    return None if found is None else {name: one.to_dict() for name, one in found.items()}
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

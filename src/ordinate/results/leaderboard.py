@@ -1,0 +1,427 @@
+"""Leaderboards: one for each metric, from one joint draw over all systems."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, brief, suggest
+from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.estimates import finite
+from ordinate.inference.multiple_testing import (
+    benjamini_hochberg,
+    benjamini_yekutieli,
+    holm,
+    letters,
+)
+from ordinate.inference.resampling import Draws, Tick
+from ordinate.inference.system_differences import (
+    Differences,
+    all_pairs,
+    differences,
+    joint_values,
+    least_p,
+    rank_limits,
+    rank_shares,
+    ranks,
+    told_apart,
+    widest_reach,
+)
+from ordinate.metrics import Metric
+from ordinate.results.baselines import Baselines, Yardstick
+from ordinate.summaries import Panel
+
+Array = NDArray[Any]
+Correction = Literal["max_t", "holm", "bh", "by", "none"]
+ALL, LEADER = "all", "leader"
+MANY = 50  # systems, above which each is compared with the leader only
+MOST = 500  # systems
+FEWEST = 100  # draws in which all systems have a value
+CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
+
+
+@dataclass(frozen=True)
+class Comparing:
+    """How systems are compared.
+
+    `against` is 'all', 'leader' or the name of a system; `margins` are by metric, in its units;
+    `pairs` are those that permutation tests and their like are made for.
+    """
+
+    level: float = 0.95
+    draws: int = 2_000
+    seed: int = 0
+    against: str | None = None
+    correction: Correction = "max_t"
+    margins: Mapping[str, float] = field(default_factory=dict)
+    pairs: Sequence[tuple[str, str]] = ()
+
+    def __post_init__(self) -> None:
+        if self.correction not in get_args(Correction):
+            known = ", ".join(get_args(Correction))
+            raise BadOption(f"There is no correction {self.correction!r}; there are: {known}.")
+        for name, margin in self.margins.items():
+            if not (isinstance(margin, (int, float)) and 0 < margin < math.inf):
+                raise BadOption(f"The margin of {name} must be above 0, not {margin!r}.")
+
+    @property
+    def intervals(self) -> Intervals:
+        """The intervals of each system alone."""
+        return Intervals(self.level, draws=self.draws, seed=self.seed)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One system on one metric: its value with limits, and its rank with limits.
+
+    `rank_shares` are how often it had each rank when the items were drawn again. Systems that
+    share a letter cannot be told apart.
+    """
+
+    system: str
+    estimate: Estimate
+    rank: int | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    rank_shares: tuple[float, ...] = ()
+    letters: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        shares = {str(k + 1): share for k, share in enumerate(self.rank_shares) if share > 0}
+        found = self.estimate.to_dict()
+        undefined = self.estimate.note if math.isnan(self.estimate.value) else None
+        return found | {
+            "undefined": undefined,
+            "rank": self.rank,
+            "rank_low": self.rank_low,
+            "rank_high": self.rank_high,
+            "rank_frequencies": shares,
+            "letters": self.letters,
+        }
+
+
+@dataclass(frozen=True)
+class Pair:
+    """First minus second: limits that hold for all pairs of the family at once, and p-values.
+
+    `verdict` says of the first: 'better', 'worse', 'undecided' or 'identical'; `margin_verdict`
+    says, if there is a margin, whether the two are 'equivalent', which of them is 'inferior' or
+    'non-inferior' to the other, or 'undecided'.
+    """
+
+    first: str
+    second: str
+    difference: float
+    low: float
+    high: float
+    p: float
+    p_adjusted: float
+    verdict: str
+    margin_verdict: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {k: finite(x) if isinstance(x, float) else x for k, x in self.__dict__.items()}
+
+
+@dataclass(frozen=True)
+class Board:
+    """The leaderboard of one metric: systems best first, then those without a value."""
+
+    metric: Metric
+    standings: tuple[Standing, ...]
+    pairs: tuple[Pair, ...]
+    baselines: Baselines
+    conclusion: str
+    notes: tuple[str, ...] = ()
+
+    def standing(self, system: str) -> Standing:
+        """Return the standing of a system."""
+        return next(one for one in self.standings if one.system == system)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "direction": self.metric.direction,
+            "conclusion": self.conclusion,
+            "notes": list(self.notes),
+            "systems": {one.system: one.to_dict() for one in self.standings},
+            "pairs": [pair.to_dict() for pair in self.pairs],
+            "baselines": self.baselines.to_dict(),
+        }
+
+
+def check_count(systems: int) -> None:
+    """Refuse too few systems, and more than whose differences can be compared."""
+    if not 2 <= systems <= MOST:
+        raise BadOption(f"Comparing takes 2 to {MOST} systems, not {systems}.")
+
+
+def settled(panel: Panel, how: Comparing) -> Comparing:
+    """Return the options with everything that was left open, checked against the systems."""
+    count = len(panel.systems)
+    check_count(count)
+    pairs = list(how.pairs)
+    if not pairs and count == 2:
+        pairs = [(panel.systems[0], panel.systems[1])]
+    named = [name for pair in pairs for name in pair]
+    if how.against not in {None, ALL, LEADER}:
+        named.append(str(how.against))
+    for name in named:
+        if name not in panel.systems:
+            hint = suggest(name, list(panel.systems))
+            raise BadOption(f"There is no system {brief(name)}.{hint}")
+    if any(len(set(pair)) != 2 for pair in pairs):
+        raise BadOption("A pair is two different systems.")
+    against = how.against or (ALL if count <= MANY else LEADER)
+    return replace(how, against=against, pairs=pairs)
+
+
+# --- boards --------------------------------------------------------------------------------------
+
+
+class Boards:
+    """Everything that the leaderboards of all metrics share: tables, intervals, joint draws."""
+
+    def __init__(
+        self, panel: Panel, metrics: list[Metric], how: Comparing, tick: Tick | None
+    ) -> None:
+        self.panel, self.metrics, self.how = panel, metrics, how
+        self.tables = [panel.table(system) for system in panel.systems]
+        self.estimates = self._estimates(_part(tick, 0.0, 0.3))
+        draws = Draws(how.draws, how.seed)
+        self.drawn = joint_values(panel, metrics, draws, _part(tick, 0.3, 0.9))
+        gold = self.tables[0].gold
+        self.least = least_p(panel)
+        self.tick = _part(tick, 0.9, 1.0)
+        self.yardstick = Yardstick(self.tables[0].with_cells(np.diag(gold)))
+
+    def _estimates(self, tick: Tick | None) -> list[dict[str, Estimate]]:
+        found = []
+        for index, system in enumerate(self.panel.systems):
+            grouped = self.panel.groups is not None
+            source = self.panel.by_group(system) if grouped else self.tables[index]
+            found.append(estimate(self.metrics, source, self.how.intervals))
+            if tick is not None:
+                tick((index + 1) / len(self.panel.systems))
+        return found
+
+    def all(self) -> dict[str, Board]:
+        """Return the leaderboard of each metric."""
+        boards = {}
+        for index, metric in enumerate(self.metrics):
+            boards[metric.expression] = self._board(metric)
+            if self.tick is not None:
+                self.tick((index + 1) / len(self.metrics))
+        return boards
+
+    def _board(self, metric: Metric) -> Board:
+        name = metric.expression
+        found = [by_metric[name] for by_metric in self.estimates]
+        values = np.array([one.value for one in found])
+        ranked = np.flatnonzero(~np.isnan(values))
+        drawn = self.drawn[name][:, ranked]
+        defined = np.asarray(~np.isnan(drawn).any(axis=1))
+        notes = _few_draws(defined)
+        standings = [Standing(system, found[k]) for k, system in enumerate(self.panel.systems)]
+        pairs: list[Pair] = []
+        if self.panel.groups is not None and len(self.panel.group_values) < 2:
+            notes.append("All items are of one group: nothing can be compared.")
+        elif len(ranked) and defined.sum() >= FEWEST:
+            names = [self.panel.systems[k] for k in ranked]
+            least = self.least[np.ix_(ranked, ranked)]
+            race = _Race(metric, names, values[ranked], drawn[defined], least, self.how)
+            pairs, more = race.pairs()
+            notes += more
+            for place, index in enumerate(ranked):
+                standings[index] = replace(standings[index], **race.standing(place))
+        standings.sort(key=lambda one: math.inf if one.rank is None else one.rank)
+        baselines = self.yardstick.measure(metric)
+        conclusion = concluded(metric, standings, pairs)
+        return Board(metric, tuple(standings), tuple(pairs), baselines, conclusion, tuple(notes))
+
+
+def _part(tick: Tick | None, start: float, end: float) -> Tick | None:
+    """Return a progress that fills a part of another."""
+    return None if tick is None else lambda share: tick(start + (end - start) * share)
+
+
+def _few_draws(defined: Array) -> list[str]:
+    lost = 1.0 - float(defined.mean())
+    if not lost:
+        return []
+    note = f"In {lost:.1%} of the draws a system has no value; they are left out."
+    return [note] if defined.sum() >= FEWEST else [note + " Too few are left to compare."]
+
+
+class _Race:
+    """The systems that have a value on a metric, compared by joint draws."""
+
+    def __init__(
+        self,
+        metric: Metric,
+        names: list[str],
+        values: Array,
+        drawn: Array,
+        least: Array,
+        how: Comparing,
+    ) -> None:
+        self.metric, self.names, self.least, self.how = metric, names, least, how
+        self.values, self.drawn = metric.size(values), metric.size(drawn)
+        self.sign = 1.0 if metric.direction == "maximize" else -1.0
+        self.rank = ranks(self.sign * self.values)
+        self.leader = int(np.argmin(self.rank))
+        self.shares = rank_shares(self.sign * self.drawn)
+        self.widest = None if how.against == ALL else widest_reach(self.values, self.drawn)
+        self.differences = self._differences()
+        apart = self._apart()
+        better = self.sign * (self.values[:, None] - self.values) > 0
+        self.low, self.high = rank_limits(apart, better)
+        self.letters = self._letters(apart)
+
+    def _family(self) -> tuple[Array, Array]:
+        count = len(self.names)
+        if self.how.against == ALL:  # the better one comes first
+            order = np.argsort(self.rank, kind="stable")
+            first, second = all_pairs(count)
+            return order[first], order[second]
+        named = self.how.against != LEADER
+        if named and self.how.against not in self.names:  # it has no value on this metric
+            return np.empty(0, int), np.empty(0, int)
+        centre = self.names.index(str(self.how.against)) if named else self.leader
+        others = np.array([k for k in range(count) if k != centre], int)
+        against = np.full(len(others), centre)
+        return (others, against) if named else (against, others)
+
+    def _differences(self) -> Differences:
+        """Return the pairs of the family; the leader was chosen from all pairs, so all count."""
+        widest = self.widest if self.how.against == LEADER else None
+        pairs = self._family()
+        return differences(
+            self.values, self.drawn, *pairs, self.how.level, least=self.least, widest=widest
+        )
+
+    def _apart(self) -> Array:
+        """Return which systems are told apart, by max-T over all pairs."""
+        if self.widest is not None:
+            return told_apart(self.values, self.drawn, self.how.level, self.widest, self.least)
+        apart = np.zeros((len(self.names), len(self.names)), bool)
+        found = self.differences
+        apart[found.first, found.second] = found.adjusted < 1.0 - self.how.level
+        return apart | apart.T
+
+    def _letters(self, apart: Array) -> list[str | None]:
+        order = np.argsort(self.rank, kind="stable")
+        shown = None if len(self.names) > MANY else letters(apart[np.ix_(order, order)])
+        if shown is None:
+            return [None] * len(self.names)
+        return [shown[place] for place in np.argsort(order)]
+
+    def standing(self, place: int) -> dict[str, Any]:
+        """Return what the race knows of one system."""
+        return {
+            "rank": int(self.rank[place]),
+            "rank_low": int(self.low[place]),
+            "rank_high": int(self.high[place]),
+            "rank_shares": tuple(self.shares[place].tolist()),
+            "letters": self.letters[place],
+        }
+
+    def pairs(self) -> tuple[list[Pair], list[str]]:
+        """Return the pairs of the family, and what has to be said about them."""
+        found = self.differences
+        adjusted = found.adjusted
+        if self.how.correction != "max_t":
+            adjusted = CORRECTIONS.get(self.how.correction, np.asarray)(found.p)
+        columns = (found.first, found.second, found.value, found.low, found.high)
+        pairs = [self._pair(*row) for row in zip(*columns, found.p, adjusted, strict=True)]
+        return pairs, self._notes(len(pairs))
+
+    def _pair(self, *row: Any) -> Pair:
+        first, second, value, low, high, p, adjusted = (x.item() for x in row)
+        good = self.sign * value
+        verdict = "undecided"
+        if low == high == 0.0:
+            verdict = "identical"
+        elif adjusted < 1.0 - self.how.level:
+            verdict = "better" if good > 0 else "worse"
+        margin = self.how.margins.get(self.metric.expression)
+        worst, best = (low, high) if self.sign > 0 else (-high, -low)
+        within = None if margin is None else _within(worst, best, margin)
+        names = self.names[first], self.names[second]
+        return Pair(*names, value, low, high, p, adjusted, verdict, within)
+
+    def _notes(self, tests: int) -> list[str]:
+        if self.how.against not in {ALL, LEADER, *self.names}:
+            return [f"{self.how.against} has no value, so nothing is compared with it."]
+        least = 1.0 / (len(self.drawn) + 1.0)
+        if self.how.correction in CORRECTIONS and tests and least > (1 - self.how.level) / tests:
+            needed = math.ceil(tests / (1.0 - self.how.level))
+            few = f"With {len(self.drawn):,} draws no p-value is below {least:.2g}, so the "
+            few += f"correction {self.how.correction} for {tests:,} pairs may never reject: "
+            return [few + f"take {needed:,} draws."]
+        return []
+
+
+def _within(worst: float, best: float, margin: float) -> str:
+    """Say what the limits of first minus second, larger being better, leave of a margin."""
+    if -margin < worst and best < margin:
+        return "equivalent"
+    if worst > margin or best < -margin:
+        return "second inferior" if worst > margin else "first inferior"
+    if best < margin:
+        return "second non-inferior"
+    return "first non-inferior" if worst > -margin else "undecided"
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def concluded(metric: Metric, standings: list[Standing], pairs: list[Pair]) -> str:
+    """Say in a sentence or two who leads, whom it beats, and who may be as good."""
+    ranked = [one for one in standings if one.rank is not None]
+    if len(ranked) < 2:
+        return f"On {metric.expression} there is nothing to compare: too few systems have a value."
+    leader = ranked[0]
+    against = {_other(pair, leader.system): pair for pair in pairs if leader.system in _both(pair)}
+    same = [s for s, pair in against.items() if pair.verdict == "identical"]
+    beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
+    open_ = [s for s, pair in against.items() if pair.verdict == "undecided"]
+    lead = f"{leader.system} leads on {metric.expression} with {leader.estimate.value:.3f}"
+    if not math.isnan(leader.estimate.low):
+        lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
+    parts = [lead + "."]
+    if beaten:
+        parts.append(f"It is better than {_listed(beaten)}.")
+    if open_:
+        parts.append(f"It cannot be told apart from {_listed(open_)}.")
+    near = [s for s, pair in against.items() if _holds_on(pair, s)]
+    if near:
+        parts.append(f"By the margin, {_listed(near)} cannot be worse than it.")
+    if same:
+        parts.append(f"This metric sees no difference from {_listed(same)}.")
+    return " ".join(parts)
+
+
+def _holds_on(pair: Pair, system: str) -> bool:
+    """Tell whether a system is no worse than the other one of the pair, but for the margin."""
+    side = "first" if pair.first == system else "second"
+    return pair.margin_verdict in {"equivalent", f"{side} non-inferior"}
+
+
+def _both(pair: Pair) -> tuple[str, str]:
+    return pair.first, pair.second
+
+
+def _other(pair: Pair, system: str) -> str:
+    return pair.second if pair.first == system else pair.first
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    if len(names) > most:
+        return f"{len(names)} systems"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

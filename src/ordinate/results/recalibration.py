@@ -1,0 +1,172 @@
+"""Recalibration: probabilities before and after, judged on the same items."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadOption, UnequalLengths
+from ordinate.inference import Estimate
+from ordinate.inference.probability_scores import BLOCKS, difference
+from ordinate.render import Document, Grid, html, render
+from ordinate.render.document import Cell, between
+from ordinate.results.calibration import Calibration, Worth, parts_of, wanted_metrics
+from ordinate.results.evaluation import BETTER, Declared, Interval, Wanted, intervals
+from ordinate.scale import Scale, resolve
+from ordinate.summaries.probabilities import arranged
+from ordinate.summaries.reliability import Reliability
+
+CHANGES = (
+    "A change is after less before. Those of calibration errors have no valid interval: compare "
+    "both with what they are on average if calibrated."
+)
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """What probabilities were worth before they were recalibrated, and after.
+
+    `changes` are after minus before, of the same items.
+
+    >>> gold, before = ["low", "high", "low"], [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
+    >>> after = [[0.7, 0.3], [0.7, 0.3], [0.7, 0.3]]
+    >>> found = Recalibrated.of(gold, before, after, scale="low,high", metrics="brier")
+    >>> round(found.changes["brier"].value, 3)
+    -0.107
+    """
+
+    before: Calibration
+    after: Calibration
+    changes: dict[str, Estimate]
+
+    @classmethod
+    def of(
+        cls,
+        gold: Any,
+        before: Any,
+        after: Any,
+        *,
+        scale: Declared = None,
+        metrics: Wanted = None,
+        columns: Iterable[Any] | None = None,
+        weights: Any = None,
+        missing: Any = "error",
+        renormalize: bool = False,
+        bins: int = 10,
+        interval: Interval = 0.95,
+    ) -> "Recalibrated":
+        """Judge two tables of probabilities of the same items, which no method was fitted on.
+
+        `columns` names the columns of `before`, such as `model.classes_`: what comes out of a
+        method is in the order of the scale. `missing="drop"` leaves items out that have no gold
+        label, or no probabilities in one of the tables.
+        """
+        declared, how = resolve(scale, gold, gold), intervals(interval)
+        if how is None:
+            raise BadOption("A change is shown with its interval: leave interval as it is.")
+        wanted = wanted_metrics(metrics, bins)
+        parts = parts_of(wanted, bins)
+        first, second = (
+            Reliability.of(
+                declared,
+                gold,
+                rows,
+                parts,
+                weights=weights,
+                missing=missing,
+                renormalize=renormalize,
+                blocks=BLOCKS,
+            )
+            for rows in _of_same_items(declared, before, after, columns)
+        )
+        return cls(
+            Calibration.from_blocks(first, wanted, bins=bins, interval=how),
+            Calibration.from_blocks(second, wanted, bins=bins, interval=how),
+            {metric.expression: difference(metric, first, second, how) for metric in wanted},
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, nan as None."""
+        return {
+            "schema": 1,
+            "task": "recalibration",
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "changes": {name: found.to_dict() for name, found in self.changes.items()},
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each metric."""
+        return [
+            {
+                "metric": name,
+                "before": self.before.metrics[name].value,
+                "after": self.after.metrics[name].value,
+                "change": found.value,
+                "low": found.low,
+                "high": found.high,
+                "if_calibrated_before": _if_calibrated(self.before.metrics[name]),
+                "if_calibrated_after": _if_calibrated(self.after.metrics[name]),
+                "n": self.before.summary.n,
+            }
+            for name, found in self.changes.items()
+        ]
+
+    def document(self) -> Document:
+        """Return the metrics side by side, and the bins after."""
+        table, how = self.after.summary, self.after.interval
+        title = f"Probabilities of {table.n:,} items on {table.scale}, before and after"
+        header = (
+            "metric",
+            "better",
+            "before",
+            "after",
+            "change",
+            "interval" if how is None else f"{100 * how.level:g} % interval",
+            "before if calibrated",
+            "after if calibrated",
+        )
+        rows = tuple(self._row(name, worth) for name, worth in self.before.metrics.items())
+        grid = Grid("Recalibration", header, rows, left=2)
+        return Document(title, (grid, CHANGES, *self.after.blocks()))
+
+    def _row(self, name: str, before: Worth) -> tuple[Cell, ...]:
+        found, after = self.changes[name], self.after.metrics[name]
+        return (
+            name,
+            BETTER[before.metric.direction],
+            before.value,
+            after.value,
+            None if math.isnan(found.value) else found.value,
+            between(found.low, found.high),
+            _if_calibrated(before),
+            _if_calibrated(after),
+        )
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+
+def _of_same_items(
+    scale: Scale, before: Any, after: Any, columns: Iterable[Any] | None
+) -> tuple[Any, Any]:
+    """Return both tables; an item that has no probabilities in one has none in the other."""
+    first, second = arranged(scale, before, columns), arranged(scale, after)
+    if len(first) != len(second):
+        raise UnequalLengths(
+            f"{len(first)} rows of probabilities before and {len(second)} after: each item needs "
+            "both."
+        )
+    empty = np.isnan(first).all(axis=1) | np.isnan(second).all(axis=1)
+    if not empty.any():
+        return first, second
+    return np.where(empty[:, None], np.nan, first), np.where(empty[:, None], np.nan, second)
+
+
+def _if_calibrated(worth: Worth) -> float | None:
+    return None if worth.perfect is None else worth.perfect.mean

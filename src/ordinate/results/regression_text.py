@@ -1,0 +1,225 @@
+"""Values in words and grids."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from ordinate.inference import Estimate
+from ordinate.inference.clustered_errors import VERY_FEW
+from ordinate.metrics import Metric, find
+from ordinate.render import Document, Grid
+from ordinate.render.document import Cell, shown
+from ordinate.results.evaluation import BETTER
+from ordinate.results.regression import Values
+from ordinate.summaries.prediction_intervals import Bounds
+
+SHARES = {
+    "r2": "R² = 1 - RMSE²/σ²: the share of the variance that is explained",
+    "relative_accuracy": "1 - RMSE/σ: not R²",
+    "rmse_share": "RMSE/σ",
+    "skill": "1 - RMSE/baseline RMSE: the improvement over the constant prediction",
+}
+METHODS = {
+    "delta": "the delta method",
+    "t": "Student's t",
+    "ranks": "ranks",
+    "poisson": "Poisson bootstrap",
+    "wilson": "Wilson",
+}
+
+
+def describe(result: Values) -> Document:
+    """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
+    unit = f" in {result.unit}" if result.unit else ""
+    blocks: list[str | Grid] = [_source(result), _metrics(result), *_surety(result)]
+    blocks += [*_shares(result), _sigmas(result), _baselines(result), *_normalized(result)]
+    blocks += [*_predictive(result), *_groups(result), *result.sections]
+    count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
+    return Document(f"{count}{unit}", tuple(blocks))
+
+
+def _source(result: Values) -> str:
+    origin, table = result.origin, result.table
+    parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
+    if origin.files:
+        parts.insert(0, f"Read from {', '.join(origin.files)}.")
+    if origin.joined:
+        matched, missing, unknown = (f"{n:,}" for n in origin.joined.values())
+        parts.append(
+            f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
+            "predictions unknown to the targets and left out."
+        )
+    if table.dropped:
+        items = f"{table.dropped:,} item{'' if table.dropped == 1 else 's'}"
+        parts.append(f"Dropped for a missing value: {items}.")
+    return " ".join([*parts, *origin.notes])
+
+
+def _metrics(result: Values) -> Grid:
+    title = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+    header = ("metric", "better", "value", *title, *(("unit",) if result.unit else ()))
+    rows = []
+    for metric in result.wanted:
+        found = result.metrics[metric.expression]
+        row: list[Cell] = [metric.expression, BETTER[metric.direction], number(found.value)]
+        row += [] if result.interval is None else [limits(found)]
+        row += [result.unit_of(metric)] if result.unit else []
+        rows.append(tuple(row))
+    return Grid("Metrics", header, tuple(rows), left=2)
+
+
+def number(value: float) -> str:
+    """Return a value with the digits that its size asks for."""
+    if math.isnan(value) or value == 0:
+        return shown(value)
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
+    return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def limits(found: Estimate) -> Cell:
+    """Return the limits of a value, and nothing where there are none."""
+    if math.isnan(found.low) or math.isnan(found.high):
+        return None
+    return f"{number(found.low)} to {number(found.high)}"
+
+
+def amount(gap: Estimate, unit: str | None) -> str:
+    """Return the size of a difference with its limits: '3.2 kg/m³ (1.1 to 5.3)'."""
+    if gap.value < 0:
+        gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
+    reach = limits(gap)
+    value = f"{number(gap.value)} {unit}" if unit else str(number(gap.value))
+    return f"{value} ({reach})" if reach else value
+
+
+def flat(one: Estimate) -> dict[str, Any]:
+    """Return a value with its limits as the cells of a record."""
+    keys = ("value", "low", "high", "method", "note")
+    return {key: getattr(one, key) for key in keys}
+
+
+def _surety(result: Values) -> list[str]:
+    if result.interval is None:
+        return []
+    methods: dict[str, list[str]] = {}
+    for name, found in result.metrics.items():
+        if found.method is not None:
+            methods.setdefault(METHODS[found.method], []).append(name)
+    lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
+    lines += _without(result.metrics)
+    if result.groups is not None:
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
+        lines.append(f"Items come in {count}, taken as units.{few}")
+    return [" ".join(lines)]
+
+
+def _without(found: dict[str, Estimate]) -> list[str]:
+    """Say why there are no limits, where there are none."""
+    return [
+        f"No interval for {name}: {one.note}." for name, one in found.items() if one.method is None
+    ]
+
+
+def _shares(result: Values) -> list[Grid]:
+    rows = tuple(
+        (name, words, number(result.metrics[name].value))
+        for name, words in SHARES.items()
+        if name in result.metrics
+    )
+    if not rows:
+        return []
+    counts = {2: "Two shares", 3: "Three shares", 4: "Four shares"}
+    title = f"{counts[len(rows)]} that are not the same" if len(rows) > 1 else "A share"
+    return [Grid(title, ("metric", "what it is", "value"), rows, left=2)]
+
+
+def _sigmas(result: Values) -> str:
+    unit = f" {result.unit}" if result.unit else ""
+    here = f"σ of the evaluated targets is {number(result.sigma)}{unit} (in R², relative accuracy)."
+    training = result.normalization
+    if training is None:
+        return here
+    return (
+        f"{here} σ of the training targets is {number(training.std)}{unit}, which turns errors on "
+        "the normalised scale into this unit; their mean is not added to an error."
+    )
+
+
+def _baselines(result: Values) -> Grid:
+    rows = tuple(
+        (
+            baseline.name,
+            baseline.note,
+            None if baseline.constant is None else number(baseline.constant),
+            number(baseline.rmse),
+            number(baseline.mae),
+        )
+        for baseline in result.baselines
+    )
+    return Grid("Baselines", ("always", "note", "prediction", "rmse", "mae"), rows, left=2)
+
+
+def _normalized(result: Values) -> list[Grid]:
+    rows = tuple(
+        (name, number(result.metrics[name].value), number(value))
+        for name, value in result.normalized().items()
+    )
+    header = ("metric", result.unit or "in its unit", "normalised")
+    return [Grid("On both scales", header, rows)] if rows else []
+
+
+def _predictive(result: Values) -> list[str | Grid]:
+    """Return how often predictive intervals hold their targets, and how wide they are."""
+    found = {find(name, Bounds): one for name, one in result.predictive.items()}
+    if not found:
+        return []
+    level = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+    rows: list[tuple[Cell, ...]] = []
+    for metric, one in found.items():
+        reach = () if result.interval is None else (limits(one),)
+        unit = (predictive_unit(metric, result.unit),) if result.unit else ()
+        rows.append((metric.expression, BETTER[metric.direction], number(one.value), *reach, *unit))
+    header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
+    grid = Grid("Predictive intervals", header, tuple(rows), left=2)
+    lines = [] if result.interval is None else _without(result.predictive)
+    return [grid, " ".join([*_nominal(found), *lines])]
+
+
+def predictive_unit(metric: Metric, unit: str | None) -> str | None:
+    """Return the unit of a metric of predictive intervals; a share has none."""
+    return None if metric.share else unit
+
+
+def _nominal(found: dict[Metric, Estimate]) -> list[str]:
+    """Say how often the intervals should hold the target, beside how often they do."""
+    alphas = [metric.settings["alpha"] for metric in found if "alpha" in metric.settings]
+    held = [one.value for metric, one in found.items() if metric.share]
+    if not alphas or not held:
+        return []
+    should, does = f"{100 * (1 - alphas[0]):.4g} %", f"{100 * held[0]:.1f} %"
+    return [f"The intervals should hold {should} of the targets, and hold {does}."]
+
+
+def _groups(result: Values) -> list[Grid]:
+    groups = result.named_groups()
+    if not groups:
+        return []
+    header = ("metric", "(all)", *(name for name, _ in groups))
+    counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
+    rows: list[tuple[Cell, ...]] = [
+        (name, cell(found), *(cell(part.metrics[name]) for _, part in groups))
+        for name, found in result.metrics.items()
+    ]
+    rows += [
+        (name, cell(found), *(cell(part.predictive[name]) for _, part in groups))
+        for name, found in result.predictive.items()
+        if all(name in part.predictive for _, part in groups)
+    ]
+    return [Grid("Groups", header, (counts, *rows))]
+
+
+def cell(found: Estimate) -> Cell:
+    """Return a value with its limits in one cell."""
+    reach = limits(found)
+    return number(found.value) if reach is None else f"{number(found.value)} ({reach})"

@@ -1,0 +1,281 @@
+"""Power: how many items it takes to see a difference, and how wide an interval will be."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadOption, NotApplicable
+from ordinate.inference.confidence_intervals import FLAT
+from ordinate.inference.delta_method import quantile
+from ordinate.inference.estimates import finite
+from ordinate.inference.resampling import Draws
+from ordinate.inference.system_differences import joint_values
+from ordinate.metrics import Metric, find
+from ordinate.render import Document, Grid, html, render
+from ordinate.render.document import shown
+from ordinate.results.evaluation import SCHEMA, Declared, Origin, preset_note
+from ordinate.scale import resolve
+from ordinate.scale.encoding import factorise
+from ordinate.summaries import Panel
+from ordinate.summaries.tabulation import Missing
+
+LEAST = 1e-9  # a difference that more than all items of the world would be needed for
+AROUND = (0.5, 1, 2, 5, 10)  # times the items of the pilot
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What is asked: a difference to be seen, how surely, at which level, for which numbers."""
+
+    difference: float | None = None
+    power: float = 0.8
+    level: float = 0.95
+    items: Sequence[int] = ()
+    draws: int = 2_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        wanted = self.difference
+        if wanted is not None and not (isinstance(wanted, Real) and LEAST <= wanted < math.inf):
+            raise BadOption(f"The difference to be seen must be above 0, not {wanted!r}.")
+        for name, share in (("power", self.power), ("level", self.level)):
+            if not (isinstance(share, Real) and 0.5 <= share < 1.0):
+                raise BadOption(f"The {name} is 0.5 to below 1, not {share!r}.")
+        if not all(isinstance(count, Integral) and count >= 1 for count in self.items):
+            raise BadOption("Numbers of items are whole numbers, 1 or more.")
+        Draws(self.draws, self.seed)
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What so many items would give: widths of intervals, and the power to see the difference."""
+
+    items: int
+    widths: dict[str, float]  # by system: from the lower to the upper limit
+    difference_width: float | None
+    power: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan from a pilot: systems like these, on more or fewer items.
+
+    `spread` is the standard deviation of what one item adds to the difference: the standard error
+    for N items is spread / sqrt(N). `needed` are the items to see the wanted difference.
+    """
+
+    metric: Metric
+    panel: Panel
+    asked: Planning
+    values: dict[str, float]
+    spread: float | None
+    needed: int | None
+    outlooks: tuple[Outlook, ...]
+    origin: Origin = field(default_factory=Origin)
+
+    @classmethod
+    def from_panel(
+        cls,
+        panel: Panel,
+        metric: str | Metric = "cem_ord",
+        asked: Planning | None = None,
+        *,
+        origin: Origin | None = None,
+    ) -> "Plan":
+        """Plan from one or two systems of a panel that is already counted."""
+        asked, wanted = asked or Planning(), find(metric)
+        check_count(len(panel.systems))
+        if asked.difference is not None and len(panel.systems) < 2:
+            raise BadOption("A difference is between two systems: name both.")
+        values = {system: _value(wanted, panel, system) for system in panel.systems}
+        drawn = wanted.size(_drawn(wanted, panel, asked))
+        n = int(panel.weights.sum()) if panel.whole else panel.n
+        spreads = np.std(drawn, axis=0, ddof=1) * math.sqrt(n)
+        spread = None
+        if len(panel.systems) == 2:
+            spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(n)
+        if (spreads if spread is None else np.array([spread])).max() < FLAT:
+            raise NotApplicable("The pilot shows no variation that a plan could rest on.")
+        needed = needed_items(spread, asked)
+        sizes = {max(1, round(times * n)) for times in AROUND} if not asked.items else asked.items
+        more = () if needed is None or asked.items else (needed,)
+        by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
+        outlooks = tuple(_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more}))
+        return cls(wanted, panel, asked, values, spread, needed, outlooks, origin or Origin())
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return html.render(self.document())
+
+    @property
+    def seen(self) -> float | None:
+        """The difference between the two systems in the pilot."""
+        if self.spread is None:
+            return None
+        first, second = self.metric.size(np.array(list(self.values.values())))
+        return float(first - second)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what `--format json` writes."""
+        return {
+            "schema": SCHEMA,
+            "task": "power",
+            "metric": self.metric.expression,
+            "n": self.panel.n,
+            "values": {name: finite(value) for name, value in self.values.items()},
+            "seen": self.seen,
+            "difference": self.asked.difference,
+            "power": self.asked.power,
+            "level": self.asked.level,
+            "spread": self.spread,
+            "needed": self.needed,
+            "outlooks": [dict(one.__dict__) for one in self.outlooks],
+            "source": self.origin.to_dict(),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each number of items."""
+        return [
+            {"items": one.items, "difference_width": one.difference_width, "power": one.power}
+            | {f"width_{name}": width for name, width in one.widths.items()}
+            for one in self.outlooks
+        ]
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        return _described(self)
+
+
+def power(
+    gold: Any,
+    systems: Mapping[str, Any],
+    metric: str | Metric = "cem_ord",
+    difference: float | None = None,
+    *,
+    scale: Declared = None,
+    power: float = 0.8,
+    interval: float = 0.95,
+    items: Sequence[int] = (),
+    groups: Any = None,
+    weights: Any = None,
+    missing: Missing = "error",
+    draws: int = 2_000,
+    seed: int = 0,
+) -> Plan:
+    """Plan how many items it takes to see a difference between two systems like these.
+
+    One system is enough to learn how wide its interval will be for `items`. With groups, the
+    numbers hold for items in groups of the same kind.
+
+    >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
+    >>> flat = ["mid"] * 90
+    >>> power(gold, {"a": good, "b": flat}, "mae", 0.1, scale="low,mid,high").needed > 90
+    True
+    """
+    if not isinstance(systems, Mapping):
+        raise BadOption('Pass the systems by name: {"name": predictions, …}.')
+    check_count(len(systems))
+    declared = resolve(scale, gold, *systems.values())
+    grouped = None if groups is None else factorise(groups, "groups")
+    panel = Panel.of(declared, gold, systems, weights, grouped, missing)
+    sizes = tuple(items) if isinstance(items, Iterable) else (items,)
+    asked = Planning(difference, power, interval, sizes, draws, seed)
+    origin = Origin(notes=preset_note(declared) if scale is None else ())
+    return Plan.from_panel(panel, metric, asked, origin=origin)
+
+
+def needed_items(spread: float | None, asked: Planning) -> int | None:
+    """Return N so that z(level) + z(power) standard errors of the difference fit into it."""
+    if spread is None or asked.difference is None:
+        return None
+    reach = quantile(asked.level) + NormalDist().inv_cdf(asked.power)
+    return max(1, math.ceil((reach * spread / asked.difference) ** 2))
+
+
+def check_count(systems: int) -> None:
+    """Refuse any number of systems but one and two."""
+    if systems not in {1, 2}:
+        raise BadOption(f"A plan takes one system or two, not {systems}.")
+
+
+def _value(metric: Metric, panel: Panel, system: str) -> float:
+    try:
+        value = float(metric(panel.table(system)))
+    except NotApplicable as reason:
+        raise NotApplicable(f"{metric.expression} has no value for {system}: {reason}.") from None
+    if math.isnan(value):
+        raise NotApplicable(f"{metric.expression} of {system} is undefined: nothing to plan from.")
+    return value
+
+
+def _drawn(metric: Metric, panel: Panel, asked: Planning) -> Any:
+    drawn = joint_values(panel, [metric], Draws(asked.draws, asked.seed), tails=False)
+    values = drawn[metric.expression]
+    defined = values[~np.isnan(values).any(axis=1)]
+    if len(defined) < len(values) / 2:
+        raise NotApplicable(f"{metric.expression} is undefined in most draws of the pilot.")
+    return defined
+
+
+def _outlook(
+    items: int, spreads: dict[str, float], spread: float | None, asked: Planning
+) -> Outlook:
+    reach, root = quantile(asked.level), math.sqrt(items)
+    widths = {name: 2.0 * reach * one / root for name, one in spreads.items()}
+    apart = None if spread is None else 2.0 * reach * spread / root
+    chance = None
+    if asked.difference is not None and spread is not None:
+        chance = power_at(asked.difference, spread / root, reach)
+    return Outlook(int(items), widths, apart, chance)
+
+
+def power_at(difference: float, error: float, reach: float) -> float:
+    """Return how often a difference is seen: the estimate lies beyond `reach` standard errors."""
+    if error == 0.0:
+        return 1.0
+    normal = NormalDist()
+    return normal.cdf(difference / error - reach) + normal.cdf(-difference / error - reach)
+
+
+# --- in words ------------------------------------------------------------------------------------
+
+
+def _described(plan: Plan) -> Document:
+    names = list(plan.values)
+    header = ["items", *(f"width, {name}" for name in names)]
+    header += ["width, difference"] if plan.spread is not None else []
+    header += ["power"] if plan.asked.difference is not None else []
+    rows = tuple(
+        (
+            f"{one.items:,}",
+            *one.widths.values(),
+            *(() if one.difference_width is None else (one.difference_width,)),
+            *(() if one.power is None else (f"{100 * one.power:.1f} %",)),
+        )
+        for one in plan.outlooks
+    )
+    level = f"{100 * plan.asked.level:g} %"
+    grid = Grid(f"Width of {level} intervals", tuple(header), rows, left=0)
+    title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
+    return Document(title, (_answer(plan), grid, *plan.origin.notes))
+
+
+def _answer(plan: Plan) -> str:
+    parts = [f"{name} has {shown(value)}." for name, value in plan.values.items()]
+    if plan.needed is not None:
+        parts.append(
+            f"To see a difference of {plan.asked.difference:g} between two systems like these in "
+            f"{100 * plan.asked.power:g} % of all samples takes about {plan.needed:,} items."
+        )
+    if plan.spread is not None:
+        parts.append(f"They differ by {shown(plan.seen)} here.")
+    if plan.panel.group_values:
+        parts.append("Items are taken to come in groups of the same kind.")
+    return " ".join(parts)

@@ -1,1 +1,0 @@
-"""Long work: experiment folders, studies, locks, manifests, safe model files."""

@@ -1,0 +1,45 @@
+"""Which scale a column is on, when the caller does not say: declared by the column, or a preset."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+from ordinate.errors import BadScale
+from ordinate.scale.encoding import carried_labels, distinct_labels
+from ordinate.scale.levels import PRESETS, Scale
+
+HOW = "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the command line --scale."
+
+
+def resolve(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
+    """Return the declared scale, or the one that columns carry, or the one preset that fits.
+
+    >>> resolve(None, ["B1", "A2"], ["B2", "A2"]).preset
+    'cefr'
+    """
+    if declared is not None:
+        return Scale.of(declared)
+    carried = {tuple(labels) for column in columns if (labels := carried_labels(column))}
+    if len(carried) > 1:
+        orders = " and ".join(str(Scale(labels)) for labels in sorted(carried, key=str))
+        raise BadScale(f"The columns are ordered differently: {orders}. Pass the scale to use.")
+    if carried:
+        return Scale(carried.pop())
+    return fitting_preset(lambda: {x for column in columns for x in distinct_labels(column)})
+
+
+def fitting_preset(seen: Callable[[], set[Any]]) -> Scale:
+    """Return the only preset of words that has every label seen; numbers identify no scale.
+
+    Where it has most of them, the others are reported as off that scale, with their place.
+    """
+    labels = seen()
+    worded = {name: set(of) for name, of in PRESETS.items() if all(isinstance(x, str) for x in of)}
+    fitting = [name for name, known in worded.items() if labels and labels <= known]
+    nearest = [name for name, known in worded.items() if 2 * len(labels & known) > len(labels)]
+    if len(fitting) == 1 or (not fitting and len(nearest) == 1):
+        return Scale.of((fitting or nearest)[0])
+    shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
+    several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
+    raise BadScale(
+        f"No scale was declared for the labels {shown}.{several} " + HOW.format(", ".join(PRESETS))
+    )

@@ -1,0 +1,1 @@
+"""What the searches of both tasks share: studies by Optuna, and their finished trials."""

@@ -1,0 +1,179 @@
+"""Finished trials in an SQLite file: what Optuna keeps of them, and what Ordinate reads."""
+
+import json
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from ordinate.errors import BadOption, BadStore, MissingExtra
+from ordinate.experiment.safe_files import replacing
+
+if TYPE_CHECKING:
+    import optuna
+    from optuna.storages import RDBStorage
+    from optuna.trial import FrozenTrial
+
+Direction = Literal["maximize", "minimize"]
+State = Literal["complete", "pruned", "failed"]
+PARAMS, REASON = "params", "reason"  # what is kept with a trial beside its attributes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A finished trial: what was tried, what came out, and the values on the way."""
+
+    number: int
+    state: State
+    value: float | None
+    params: dict[str, Any]  # as the space returned them
+    steps: dict[int, float]
+    attributes: dict[str, Any]
+    reason: str | None = None  # of a failure
+
+
+class TrialFile:
+    """One study of an SQLite file, which Optuna reads and writes."""
+
+    def __init__(self, path: Path, name: str, direction: Direction) -> None:
+        self.path = path
+        self.direction = direction
+        optuna = library()
+        with self._used():
+            if not path.exists():
+                with replacing(path) as temporary:
+                    _storage(temporary)  # makes the tables
+            self._study = optuna.create_study(
+                storage=_storage(path), study_name=name, direction=direction, load_if_exists=True
+            )
+
+    @property
+    def trials(self) -> "list[FrozenTrial]":
+        """All trials, in order of number."""
+        with self._used():
+            return self._study.get_trials(deepcopy=False)
+
+    def add(self, trial: "FrozenTrial") -> None:
+        """Write a finished trial, in one transaction; its number is how many there were."""
+        with self._used():
+            self._study.add_trial(trial)
+
+    def declare(self, how: dict[str, int]) -> None:
+        """Keep how the study is made; refuse one that was begun otherwise, or by others."""
+        with self._used():
+            study, trials = self._study, self.trials
+            if not trials and not study.user_attrs:
+                study.set_user_attr("ordinate", how)
+            begun, aim = study.user_attrs.get("ordinate"), study.direction.name.lower()
+        what = f"The study {study.study_name} in {self.path}"
+        if begun is None:
+            raise BadStore(f"{what} was not begun by Ordinate. Take another name.")
+        if (begun, aim) != (how, self.direction):
+            raise BadStore(
+                f"{what} was begun to {aim} with {begun}, not to {self.direction} with {how}. "
+                "Take another name."
+            )
+        if not all(trial.state.is_finished() for trial in trials):
+            raise BadStore(
+                f"{what} has trials that are not finished, which Ordinate never writes: another "
+                "program uses the file. Give it a copy."
+            )
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        from optuna.exceptions import OptunaError  # noqa: PLC0415 - only searches need it
+        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - comes with Optuna
+
+        try:
+            with quiet():
+                yield
+        except (OptunaError, SQLAlchemyError, RuntimeError) as problem:
+            reason = str(problem.__cause__ or problem).splitlines()[0]
+            raise BadStore(
+                f"{self.path} cannot be used for studies: {reason.rstrip('.')}. If it is damaged, "
+                "move it away, and the search begins anew."
+            ) from problem
+
+
+# --- what Optuna keeps, and what Ordinate makes of it --------------------------------------------
+
+
+def frozen(
+    trial: "optuna.Trial",
+    state: State,
+    value: float | None,
+    attributes: dict[str, Any],
+    steps: dict[int, float],
+) -> "FrozenTrial":
+    """Return a trial that was asked for as Optuna keeps it when it is finished."""
+    optuna = library()
+    states = optuna.trial.TrialState
+    names = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}
+    return optuna.trial.create_trial(
+        state=names[state],
+        value=value,
+        params=dict(sorted(trial.params.items())),  # in one order, read from a file or not
+        distributions=dict(sorted(trial.distributions.items())),
+        user_attrs=attributes,
+        intermediate_values=dict(steps),
+    )
+
+
+def thawed(kept: "FrozenTrial") -> Trial:
+    """Return a trial that Optuna kept as Ordinate shows it."""
+    states: dict[str, State] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
+    attributes = dict(sorted(kept.user_attrs.items()))  # some versions keep them in no order
+    params = attributes.pop(PARAMS, kept.params)
+    reason = attributes.pop(REASON, None)
+    state = states[kept.state.name]
+    value = kept.value if state == "complete" else None
+    steps = dict(sorted(kept.intermediate_values.items()))
+    return Trial(kept.number, state, value, dict(params), steps, attributes, reason)
+
+
+def plain(values: dict[str, Any], what: str) -> dict[str, Any]:
+    """Return values as they will be read from the file again."""
+    try:
+        text = json.dumps(values, allow_nan=False)
+    except (TypeError, ValueError) as problem:
+        raise BadOption(f"{what} cannot be kept as JSON: {problem}.") from None
+    return dict(json.loads(text))
+
+
+# --- Optuna itself -------------------------------------------------------------------------------
+
+
+def library() -> ModuleType:
+    """Return Optuna, or say how to install it."""
+    try:
+        import optuna  # noqa: PLC0415 - only searches need it
+    except ImportError:
+        raise MissingExtra("Searching needs Optuna: pip install 'ordinate[tune]'") from None
+    return optuna
+
+
+def _storage(path: Path) -> "RDBStorage":
+    """Open a file by its path, for in a URL some letters would mean something else."""
+    from sqlalchemy.pool import NullPool  # noqa: PLC0415 - comes with Optuna
+
+    # No connection stays open: processes may be forked between two writes.
+    engine = {"creator": lambda: sqlite3.connect(path), "poolclass": NullPool}
+    return library().storages.RDBStorage("sqlite://", engine_kwargs=engine)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Optuna's log lines and warnings from the user, and leave its settings as they were."""
+    logging = library().logging
+    before = logging.get_verbosity()
+    logging.set_verbosity(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(before)

@@ -1,0 +1,124 @@
+"""Paired: what two systems answered to the same items."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.scale import Scale
+from ordinate.summaries.confusion import MOST_ITEMS, Confusion
+from ordinate.summaries.counting import check_size
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """The distinct cells [U] of gold, answer of the first system and answer of the second.
+
+    Only cells that have items are there: K levels have K³ of them, and groups as many each. An
+    answer of K is none at all. `groups` says to which group the items of a cell belong, where they
+    belong to any.
+    """
+
+    scale: Scale
+    gold: Array
+    one: Array
+    other: Array
+    items: Array
+    weights: Array
+    groups: Array | None = None
+    group_count: int = 0
+    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+
+    @classmethod
+    def gathered(
+        cls,
+        scale: Scale,
+        answers: tuple[Array, Array, Array],
+        sums: tuple[Array, Array],
+        groups: Array | None,
+        group_count: int,
+        *,
+        counted: bool,
+    ) -> "Paired":
+        """Return the distinct cells of gold and two answers, with the sums of their items."""
+        size = len(scale) + 1
+        gold, one, other = (part.astype(np.int64) for part in answers)
+        keys = (gold * size + one) * size + other
+        if groups is not None:
+            keys = keys + groups * size**3
+        found, place = np.unique(keys, return_inverse=True)
+        items, weights = (np.bincount(place, weights=part) for part in sums)
+        levels, answers = np.divmod(found, size**2)
+        first, second = np.divmod(answers, size)
+        inside = None if groups is None else levels // size
+        gold = levels % size
+        return cls(scale, gold, first, second, items, weights, inside, group_count, counted)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the weights are whole numbers, and so counts."""
+        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
+        return self.counted and bool(counts.all())
+
+    @property
+    def first(self) -> Confusion:
+        """The confusion of the first system; a batch of groups, where there are groups."""
+        return self._confusion(self.one)
+
+    @property
+    def second(self) -> Confusion:
+        """The confusion of the second system; a batch of groups, where there are groups."""
+        return self._confusion(self.other)
+
+    @property
+    def answers(self) -> Array:
+        """The answers of the first system against those of the second, whatever gold says."""
+        size = len(self.scale) + 1
+        found = np.bincount(self.one * size + self.other, self.weights, minlength=size**2)
+        return found.reshape(size, size)[:-1, :-1]
+
+    @property
+    def pooled(self) -> "Paired":
+        """The cells of all items, whatever their group."""
+        return self._gathered((self,), None, 0)
+
+    def _confusion(self, answers: Array) -> Confusion:
+        size = len(self.scale)
+        cells = self.gold * (size + 1) + answers
+        shape: tuple[int, ...] = (size, size + 1)
+        if self.groups is not None:
+            check_size(self.group_count, size)
+            cells = cells + self.groups * (size * (size + 1))
+            shape = (self.group_count, *shape)
+        found = np.bincount(cells, self.weights, minlength=int(np.prod(shape)))
+        return self.confusion(found.reshape(shape))
+
+    def confusion(self, cells: Array) -> Confusion:
+        """Return cells [..., K, K + 1] as tables of one system."""
+        return Confusion(self.scale, cells, cells, cells, counted=self.counted)
+
+    def __add__(self, other: "Paired") -> "Paired":
+        if not isinstance(other, Paired) or self.scale != other.scale:
+            return NotImplemented
+        if (self.groups is None) != (other.groups is None):
+            return NotImplemented
+        groups = None
+        if self.groups is not None and other.groups is not None:
+            groups = np.concatenate([self.groups, other.groups])
+        return self._gathered((self, other), groups, max(self.group_count, other.group_count))
+
+    def _gathered(self, parts: "tuple[Paired, ...]", groups: Array | None, count: int) -> "Paired":
+        def joined(name: str) -> Array:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return Paired.gathered(
+            self.scale,
+            (joined("gold"), joined("one"), joined("other")),
+            (joined("items"), joined("weights")),
+            groups,
+            count,
+            counted=all(part.counted for part in parts),
+        )

@@ -1,0 +1,307 @@
+"""Panel: what many systems answered to the same items."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, NoItems, OrdinateError
+from ordinate.scale import Scale
+from ordinate.scale.encoding import Groups
+from ordinate.summaries.confusion import MOST_ITEMS, Confusion
+from ordinate.summaries.counting import Sums, check_size, checked
+from ordinate.summaries.paired import Paired
+from ordinate.summaries.tabulation import (
+    DROP,
+    SHOWN,
+    WORST,
+    Missing,
+    absent,
+    checked_weights,
+    no_group,
+    positions_of,
+    same_length,
+)
+
+Array = NDArray[Any]
+Places = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the systems
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The distinct rows (gold, system 1 … S) of positions, and the items that share each.
+
+    A position of K says that the system gave no answer. `groups` says to which group the items of
+    a row belong, where they belong to any; then equal rows of two groups are two rows.
+
+    >>> panel = Panel.of("low,high", ["low", "high", "low"], {"a": ["low"] * 3, "b": ["high"] * 3})
+    >>> panel.rows.tolist(), panel.items.tolist()
+    ([[0, 0, 1], [1, 0, 1]], [2, 1])
+    """
+
+    scale: Scale
+    systems: tuple[str, ...]
+    rows: Array  # [U, 1 + S]
+    items: Array  # [U]
+    weights: Array  # [U]
+    squares: Array  # [U]
+    groups: Array | None = None  # [U]
+    group_values: tuple[Any, ...] = ()
+    dropped: int = 0
+    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+
+    @classmethod
+    def of(
+        cls,
+        scale: "Scale | str | Sequence[Any]",
+        gold: Any,
+        systems: Mapping[str, Any],
+        weights: Any = None,
+        groups: Groups | None = None,
+        missing: Missing = "error",
+    ) -> "Panel":
+        """Count a column of gold labels and one of predictions for each system."""
+        scale = Scale.of(scale)
+        names = tuple(map(str, systems))
+        weighing = checked_weights(weights)
+        first = positions_of(scale, gold, "gold", weighing)
+        if weighing is not None:
+            same_length(len(first), len(weighing), "labels", "weights")
+        columns = [first]
+        for name, column in zip(names, systems.values(), strict=True):
+            columns.append(positions_of(scale, column, name, weighing))
+            same_length(len(first), len(columns[-1]), "gold labels", f"predictions of {name}")
+        if groups is not None:
+            same_length(len(first), len(groups.codes), "labels", "groups")
+        if not len(first):
+            raise NoItems("There are no items to compare: the columns are empty.")
+        rows = np.stack(columns, axis=1)
+        sums = single_items(len(rows), weighing)
+        if groups is not None and None in groups.values:
+            rows[_alone(groups, sums.items, missing), 0] = len(scale)
+        return cls.from_rows(scale, names, rows, sums, groups, missing)
+
+    @classmethod
+    def from_rows(
+        cls,
+        scale: Scale,
+        systems: tuple[str, ...],
+        rows: Array,
+        sums: Sums,
+        groups: Groups | None = None,
+        missing: Missing = "error",
+        places: Places | None = None,
+    ) -> "Panel":
+        """Return the panel of rows that still hold missing labels, treated as `missing` says.
+
+        `places` says where a column lacks labels, for an error.
+        """
+        lacking = (rows == len(scale)) & (sums.items > 0)[:, None]
+        _refuse_missing(systems, lacking, sums.items, missing, places or _rows_of(lacking))
+        complete = ~lacking.any(axis=1) if missing == "drop" else np.ones(len(rows), bool)
+        keep = np.flatnonzero(complete & (sums.items > 0))
+        if not len(keep):
+            reason = "all have a missing label" if sums.items.any() else "all weights are 0"
+            raise NoItems(f"There are no items to compare: {reason}.")
+        dropped = int(sums.items.sum() - sums.items[keep].sum())
+        codes, values = None, ()
+        if groups is not None:  # but for those that have no items left
+            there, codes = np.unique(groups.codes[keep], return_inverse=True)
+            values = tuple(groups.values[index] for index in there)
+        kept = sums.map(lambda x: x[keep])
+        parts = _gathered(rows[keep], codes, kept)
+        return cls(scale, systems, *parts, values, dropped, kept.counted)
+
+    def __post_init__(self) -> None:
+        if len(set(self.systems)) < len(self.systems):
+            raise BadOption("Two systems have the same name. Give each its own.")
+        for array in (self.rows, self.items, self.weights, self.squares, self.groups):
+            if array is not None:
+                array.setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def n(self) -> int:
+        """The number of items."""
+        return int(self.items.sum())
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether the weights are whole numbers, and so counts."""
+        counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
+        return self.counted and bool(counts.all())
+
+    def __add__(self, other: "Panel") -> "Panel":
+        if not isinstance(other, Panel):
+            return NotImplemented
+        if (self.scale, self.systems) != (other.scale, other.systems):
+            raise OrdinateError("Panels of other scales or systems cannot be added.")
+        if (self.groups is None) != (other.groups is None):
+            raise OrdinateError("A panel with groups and one without cannot be added.")
+        values = list(dict.fromkeys([*self.group_values, *other.group_values]))
+        groups = None
+        if self.groups is not None and other.groups is not None:
+            known = {value: index for index, value in enumerate(values)}
+            place = np.array([known[value] for value in other.group_values], int)
+            groups = np.concatenate([self.groups, place[other.groups]])
+        both = zip(self._sums[:3], other._sums[:3], strict=True)
+        sums = Sums(*(np.concatenate(parts) for parts in both))
+        rows = np.concatenate([self.rows, other.rows])
+        parts = _gathered(rows, groups, sums)
+        dropped = self.dropped + other.dropped
+        counted = self.counted and other.counted
+        return Panel(self.scale, self.systems, *parts, tuple(values), dropped, counted)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Panel) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment] # equal panels may differ in memory
+
+    @property
+    def _sums(self) -> Sums:
+        return Sums(self.items, self.weights, self.squares)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same panel."""
+        return {
+            "scale": list(self.scale.labels),
+            "positions": list(self.scale.at),
+            "names": list(self.scale.names),
+            "systems": list(self.systems),
+            "rows": self.rows.tolist(),
+            "items": self.items.tolist(),
+            "weights": self.weights.tolist(),
+            "squares": self.squares.tolist(),
+            "groups": None if self.groups is None else self.groups.tolist(),
+            "group_values": list(self.group_values),
+            "dropped": self.dropped,
+            "counted": self.counted,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Panel":
+        """Return the panel that `to_dict` described."""
+        scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
+        groups = None if data["groups"] is None else np.array(data["groups"])
+        return cls(
+            scale,
+            tuple(data["systems"]),
+            np.array(data["rows"], np.int16),
+            np.array(data["items"]),
+            np.array(data["weights"]),
+            np.array(data["squares"]),
+            groups,
+            tuple(data["group_values"]),
+            data["dropped"],
+            data["counted"],
+        )
+
+    # --- tables of it --------------------------------------------------------------------------
+
+    def table(self, system: str) -> Confusion:
+        """Return the confusion of one system."""
+        size = len(self.scale)
+        cells = self._gold * (size + 1) + self._answers(system)
+        return self._confusion(cells, (size, size + 1))
+
+    def by_group(self, system: str) -> Confusion:
+        """Return the confusion of one system within each group: a batch."""
+        size, groups = len(self.scale), self._groups
+        check_size(len(self.group_values), size)
+        cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
+        return self._confusion(cells, (len(self.group_values), size, size + 1))
+
+    def paired(self, first: str, second: str, *, grouped: bool = False) -> Paired:
+        """Return gold x first x second; with `grouped`, within each group."""
+        return Paired.gathered(
+            self.scale,
+            (self._gold, self._answers(first), self._answers(second)),
+            (self.items, self.weights),
+            self._groups if grouped else None,
+            len(self.group_values) if grouped else 0,
+            counted=self.counted,
+        )
+
+    def _confusion(self, cells: Array, shape: tuple[int, ...]) -> Confusion:
+        sums = self._sums.map(lambda part: _tally(cells, part, shape))
+        return Confusion(self.scale, *sums[:3], counted=self.counted)
+
+    @property
+    def _gold(self) -> Array:
+        return self.rows[:, 0].astype(np.int64)  # cells of many levels are no small numbers
+
+    def _answers(self, system: str) -> Array:
+        return self.rows[:, 1 + self.systems.index(system)].astype(np.int64)
+
+    @property
+    def _groups(self) -> Array:
+        if self.groups is None:
+            raise BadOption("This panel has no groups.")
+        return self.groups
+
+
+def _alone(groups: Groups, items: Array, missing: Missing) -> NDArray[np.bool_]:
+    """Return which items have no group, unless that is an error."""
+    alone = (groups.codes == groups.values.index(None)) & (items > 0)
+    if alone.any() and missing != "drop":
+        rows = [f"row {row + 1}" for row in np.flatnonzero(alone)[:SHOWN]]
+        raise no_group(int(alone.sum()), int(items.sum()), "groups", rows)
+    return alone
+
+
+def _tally(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
+    found = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
+    return found.reshape(shape)
+
+
+def single_items(n: int, weights: Array | None) -> Sums:
+    """Return items, weights and squared weights of single items; weight 0 is no item."""
+    if weights is None:
+        one = np.ones(n, np.int64)
+        return Sums(one, one.astype(float), one.astype(float))
+    weights = checked(weights, 0)
+    fractions = (weights != np.floor(weights)).astype(np.int64)
+    return Sums((weights > 0).astype(np.int64), weights, weights**2, fractions)
+
+
+def _rows_of(lacking: Array) -> Places:
+    def places(column: int) -> list[str]:
+        return [f"row {row + 1}" for row in np.flatnonzero(lacking[:, column])[:SHOWN]]
+
+    return places
+
+
+def _refuse_missing(
+    systems: tuple[str, ...], lacking: Array, items: Array, missing: Missing, places: Places
+) -> None:
+    """Say which labels are missing, unless the policy allows it."""
+    if missing not in get_args(Missing):
+        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
+    allowed = {"error": range(0), "worst": range(1, len(systems) + 1)}
+    for index, name in enumerate(("gold", *systems)):
+        count = int(items[lacking[:, index]].sum())
+        if not count or missing == "drop" or index in allowed[missing]:
+            continue
+        what = "gold labels" if index == 0 else f"predictions of {name}"
+        worst = "" if index == 0 else f", or count them as wrong with {WORST}"
+        way = f"Leave these items out for all systems with {DROP}{worst}."
+        raise absent(count, int(items.sum()), what, places(index), way)
+
+
+def _gathered(
+    rows: Array, groups: Array | None, sums: Sums
+) -> tuple[Array, Array, Array, Array, Array | None]:
+    """Return the distinct rows (within groups, where there are any) with their sums."""
+    keys = rows if groups is None else np.concatenate([groups[:, None], rows], axis=1)
+    keys = keys.astype(np.int16 if groups is None else np.int64)
+    found, place = np.unique(keys, axis=0, return_inverse=True)
+    totals = [np.bincount(place.reshape(-1), weights=part) for part in sums[:3]]
+    totals[0] = totals[0].astype(np.int64)
+    if groups is None:
+        return found, totals[0], totals[1], totals[2], None
+    return found[:, 1:].astype(np.int16), totals[0], totals[1], totals[2], found[:, 0]

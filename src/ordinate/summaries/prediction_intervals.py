@@ -1,0 +1,312 @@
+"""Bounds: what is kept of predictive intervals and the targets that they should hold."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadValues, NoItems, OrdinateError
+from ordinate.scale.encoding import Groups, factorise
+from ordinate.summaries.counting import checked
+from ordinate.summaries.numeric_columns import numbers
+from ordinate.summaries.regression import ROWS
+from ordinate.summaries.tabulation import Weights, checked_weights, same_length
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+LOWER, UPPER = "lower bounds", "upper bounds"
+PARTS = ("covered", "width", "below", "above", "error")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ItemSums:
+    """Sums of a few scores x of each item, from which means and their standard errors follow.
+
+    With z = (1, x) they are Σw z zᵀ and Σw² z zᵀ: the first row of the one holds Σw and Σw x, that
+    of the other Σw² and Σw² x. Leading axes hold many summaries at once.
+    """
+
+    items: Array  # [...]
+    plain: Array  # [..., 1 + F, 1 + F]: Σw z zᵀ
+    squared: Array  # [..., 1 + F, 1 + F]: Σw² z zᵀ
+    counted: bool = True  # whether every weight is a whole number
+    dropped: int = 0
+    has_unanswered = False
+    names: ClassVar[tuple[str, ...]] = ()  # of the scores
+    arrays: ClassVar[tuple[str, ...]] = ("items", "plain", "squared")  # what merges with +
+    settled: ClassVar[tuple[str, ...]] = ()  # what has to be the same in both
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading axes: () for one summary."""
+        return np.shape(self.items)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the weights are counts."""
+        return self.counted
+
+    @property
+    def total(self) -> Array:
+        """Σw."""
+        return self.plain[..., 0, 0]
+
+    @property
+    def n(self) -> int:
+        """The number of items."""
+        return int(np.sum(self.items))
+
+    @property
+    def means(self) -> Array:
+        """The mean of each score [..., F], nan where there are no items."""
+        whole = self.total[..., None]
+        filled = np.full((*self.plain.shape[:-2], len(self.names)), np.nan)
+        return np.divide(self.plain[..., 0, 1:], whole, out=filled, where=whole > 0)
+
+    def mean(self, name: str) -> Array:
+        """Return the mean of a score, nan where there are no items."""
+        return self.means[..., self.names.index(name)][()]
+
+    def at(self, means: Array) -> Self:
+        """Return a batch in which the scores have these means [..., F]; the rest is the same."""
+        z = np.concatenate([np.ones((*means.shape[:-1], 1)), means], axis=-1)
+        wide = self.map(lambda array: np.broadcast_to(array, (*z.shape[:-1], *np.shape(array))))
+        return replace(wide, plain=self.total * z[..., :, None] * z[..., None, :])
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented
+        for name in self.settled:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                raise OrdinateError(f"Summaries with other {name} cannot be added.")
+        if self.shape != other.shape:
+            raise OrdinateError("Summaries of other numbers of groups cannot be added: pool them.")
+        return replace(
+            self,
+            counted=self.counted and other.counted,
+            dropped=self.dropped + other.dropped,
+            **{name: getattr(self, name) + getattr(other, name) for name in self.arrays},
+        )
+
+    def __getitem__(self, index: Any) -> Self:
+        if not self.shape:
+            raise IndexError("This is one summary; only a batch of them can be indexed.")
+        return self.map(lambda array: array[index])
+
+    def map(self, change: Callable[[Array], Array]) -> Self:
+        """Return the summary with every array changed in the same way."""
+        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in self.arrays}
+        return replace(self, **changed)
+
+    @property
+    def pooled(self) -> Self:
+        """The one summary of all items of a batch."""
+        axes = tuple(range(len(self.shape)))
+        return self.map(lambda array: np.asarray(array.sum(axis=axes)))
+
+    def mixed(self, times: Array) -> Self:
+        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
+        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same summary."""
+        found = {part.name: getattr(self, part.name) for part in fields(self)}
+        return found | {name: np.asarray(found[name]).tolist() for name in self.arrays}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Return the summary that `to_dict` described."""
+        return cls(**data | {name: np.asarray(data[name]) for name in cls.arrays})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Bounds(ItemSums):
+    """Sums over items of whether an interval covers the target, its width and by how much it fails.
+
+    `below` is how far a target lies below the lower bound, `above` how far above the upper one, 0
+    where it does not. `error` is |target - prediction|, where there are `points`, 0 otherwise. An
+    interval without an end counts for coverage, and is counted in `endless`.
+
+    >>> morning = Bounds.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+    >>> evening = Bounds.of([3.0], [1.0], [4.0])
+    >>> (morning + evening).mean("covered"), (morning + evening).mean("width")
+    (np.float64(0.75), np.float64(2.125))
+    """
+
+    endless: Array  # [...]: items with an infinite bound; their width is not in the sums
+    points: bool = False  # whether there are predictions, too
+    names = PARTS
+    arrays = (*ItemSums.arrays, "endless")
+    settled = ("points",)
+
+    @classmethod
+    def of(
+        cls,
+        targets: Any,
+        lower: Any,
+        upper: Any,
+        weights: Any = None,
+        groups: Any = None,
+        *,
+        predictions: Any = None,
+    ) -> "Bounds":
+        """Sum up columns of targets and bounds; with groups, a batch of summaries, one for each.
+
+        Bounds may be infinite: -inf says that there is no lower bound, inf no upper one.
+        """
+        y, low, high = (
+            numbers(column, name)
+            for column, name in ((targets, "targets"), (lower, LOWER), (upper, UPPER))
+        )
+        points = None if predictions is None else numbers(predictions, "predictions")
+        for column, name in ((low, LOWER), (high, UPPER), (points, "predictions")):
+            if column is not None:
+                same_length(len(y), len(column), "targets", name)
+        tally = Tally(len(PARTS), grouped(groups, len(y)))
+        endless = np.zeros(len(tally.items))
+        for piece in pieces(len(y), checked_weights(weights, len(y)), ROWS):
+            rows = piece.rows
+            middle = None if points is None else points[rows]
+            x, open_ = _scored(y[rows], low[rows], high[rows], middle, rows)
+            tally.add(x, piece)
+            np.add.at(endless, tally.places(rows[open_]), 1.0)
+        return cls(
+            **tally.sums(len(y)),
+            endless=tally.settled(endless),
+            points=predictions is not None,
+        )
+
+    def scaled(self, by: float) -> "Bounds":
+        """Return the summary of values that are all multiplied by a number above 0.
+
+        >>> table = Bounds.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+        >>> table.scaled(10.0).mean("width"), table.scaled(10.0).mean("covered")
+        (np.float64(18.333333333333332), np.float64(0.6666666666666666))
+        """
+        size = np.array([1.0, *(1.0 if name == "covered" else by for name in self.names)])
+        both = size[:, None] * size
+        return replace(self, plain=self.plain * both, squared=self.squared * both)
+
+
+def _scored(
+    y: Floats, lower: Floats, upper: Floats, points: Floats | None, rows: Array
+) -> tuple[Floats, NDArray[np.bool]]:
+    """Return the scores [5, n] of items, and which of them have an infinite bound."""
+    require(np.isfinite(y), rows, y, "The target of row {row} is {value}, not a finite number.")
+    for side, none, column in (("lower", -np.inf, lower), ("upper", np.inf, upper)):
+        of_row = f"The {side} bound of row {{row}} is {{value}}"
+        fine = np.isfinite(column) | (column == none)
+        require(fine, rows, column, f"{of_row}: it must be a number, or {none} for none.")
+    crossed = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
+    require(lower <= upper, rows, lower, crossed + " Swap the two, or leave the item out.", upper)
+    open_ = np.isinf(lower) | np.isinf(upper)
+    x = np.zeros((len(PARTS), len(y)))
+    with np.errstate(over="ignore"):
+        x[0] = (lower <= y) & (y <= upper)
+        x[1, ~open_] = upper[~open_] - lower[~open_]
+        x[2], x[3] = np.maximum(lower - y, 0.0), np.maximum(y - upper, 0.0)
+        if points is not None:
+            finite = "The prediction of row {row} is {value}, not a finite number."
+            require(np.isfinite(points), rows, points, finite)
+            x[4] = np.abs(y - points)
+    return x, open_
+
+
+def require(
+    fine: NDArray[np.bool], rows: Array, column: Floats, message: str, other: Floats | None = None
+) -> None:
+    """Refuse a column with a value that is not fine; the message names its row."""
+    if not fine.all():
+        place = int(np.argmin(fine))
+        also = None if other is None else other[place]
+        raise BadValues(message.format(row=rows[place] + 1, value=column[place], other=also))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows that are looked at together, those of weight 0 left out."""
+
+    rows: NDArray[np.intp]
+    weight: Floats | None
+    counted: bool
+
+
+def pieces(n: int, weights: Weights, size: int) -> Iterator[Piece]:
+    """Cut n rows into pieces; an item of weight 0 does not exist."""
+    for start in range(0, n, size):
+        rows = np.arange(start, min(start + size, n))
+        if weights is None:
+            yield Piece(rows, None, counted=True)
+            continue
+        weight = checked(weights[start : start + size], start)
+        there = weight > 0
+        if there.any():
+            counted = bool((weight == np.floor(weight)).all())
+            yield Piece(rows[there], weight[there], counted)
+
+
+class Tally:
+    """Adds the scores of items up, piece by piece, within groups where there are any."""
+
+    def __init__(self, scores: int, groups: Groups | None) -> None:
+        many = 1 if groups is None else len(groups.values)
+        self.groups = groups
+        self.items = np.zeros(many, np.int64)
+        self.once, self.twice = np.zeros((2, many, 1 + scores, 1 + scores))
+        self.counted = True
+
+    def add(self, x: Floats, piece: Piece) -> None:
+        """Add the scores [F, n] of a piece."""
+        z = np.vstack([np.ones(x.shape[1]), x])
+        weighted = z if piece.weight is None else z * piece.weight
+        self.counted &= piece.counted
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.groups is None:
+                self.items += len(piece.rows)
+                self.once += weighted @ z.T
+                self.twice += weighted @ weighted.T
+                return
+            codes = self.groups.codes[piece.rows]
+            order = np.argsort(codes, kind="stable")
+            found, starts = np.unique(codes[order], return_index=True)
+            self.items[found] += np.diff([*starts, len(codes)])
+            z, weighted = z[:, order], weighted[:, order]
+            self.once[found] += _products(weighted, z, starts)
+            self.twice[found] += _products(weighted, weighted, starts)
+
+    def sums(self, n: int) -> dict[str, Any]:
+        """Return what was added up, as the fields of a summary."""
+        if not self.items.any():
+            reason = "all weights are 0" if n else "the columns are empty"
+            raise NoItems(f"There are no items to evaluate: {reason}.")
+        if not np.isfinite(self.twice.sum() + self.once.sum()):
+            raise BadValues("The values are too large to be squared. Give them in another unit.")
+        arrays = {"items": self.items, "plain": self.once, "squared": self.twice}
+        settled = {name: self.settled(array) for name, array in arrays.items()}
+        return {**settled, "counted": self.counted}
+
+    def places(self, rows: Array) -> Array:
+        """Return the group of each of these rows, 0 where there are no groups."""
+        return np.zeros(len(rows), np.intp) if self.groups is None else self.groups.codes[rows]
+
+    def settled(self, array: Array) -> Array:
+        """Return sums by group, or the one sum where there are no groups."""
+        return np.asarray(array[0]) if self.groups is None else array
+
+
+def _products(first: Floats, second: Floats, starts: Array) -> Floats:
+    """Return the sums of products of rows within runs of columns: [runs, 1 + F, 1 + F]."""
+    pairs = first[:, None] * second[None]
+    return np.moveaxis(np.add.reduceat(pairs, starts, axis=-1), -1, 0)
+
+
+def grouped(groups: Any, n: int) -> Groups | None:
+    """Return which group each of n items is in, from a column or what was made of one."""
+    if groups is None:
+        return None
+    found = groups if isinstance(groups, Groups) else factorise(groups)
+    same_length(n, len(found.codes), "targets", "groups")
+    return found

@@ -1,0 +1,568 @@
+"""Moments: what is kept of targets and predictions that are quantities."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, BadValues, NoItems, OrdinateError
+from ordinate.scale.encoding import Groups
+from ordinate.summaries.counting import checked
+from ordinate.summaries.numeric_columns import numbers, weights_of
+from ordinate.summaries.tabulation import same_length
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+ORDER = 4  # of the highest moments
+ORDERS = (2, ORDER)
+ROWS = 40_000  # which are looked at together: they fit into the cache
+SPAN = 25 * ROWS  # rows whose sums are taken about the same point
+SOME = 2_000  # of them, whose mean it is, about
+NEAR = {2: 10.0, ORDER: 1.0}  # deviations: a point this near to the mean costs no digits that count
+LARGE = 1e70  # values this large, or this small beside 1, cannot be squared twice
+TRAIN = "train_mean"  # the constant prediction that training data suggest
+MIDDLE = "mean"  # the mean of the targets themselves
+FINE = 0.005  # relative error of percentiles from the histogram
+GROWTH = (1.0 + FINE) / (1.0 - FINE)
+ZERO = -(2**31) + 1  # the bin of errors that are exactly 0
+UNIT = "Give them in another unit."
+
+
+_LEVELS = np.arange(ORDER + 1)
+_BEHIND = np.maximum(_LEVELS[:, None] - _LEVELS, 0)
+_WAYS = np.array([[math.comb(a, k) for k in _LEVELS.tolist()] for a in _LEVELS.tolist()], float)
+_KNOWN = _LEVELS[:, None] + _LEVELS <= ORDER
+
+
+def _shift(by: Array) -> Array:
+    """Return the matrix that turns sums of powers into those of values moved by so much."""
+    return _WAYS * np.asarray(by)[..., None, None] ** _BEHIND
+
+
+class Central(NamedTuple):
+    """Weighted central sums [..., 5, 5]: Σ w (y - ȳ)^a (e - ē)^b for a + b up to 4.
+
+    y is the target, e = prediction - target. The sum of a = b = 0 is the weight.
+    """
+
+    y: Array  # [...]: the mean
+    e: Array
+    sums: Array
+
+    @property
+    def weight(self) -> Array:
+        """Σw."""
+        return self.sums[..., 0, 0]
+
+    def about(self, y: Array, e: Array) -> "Central":
+        """Return the same sums about other points."""
+        left, right = _shift(self.y - y), _shift(self.e - e).swapaxes(-1, -2)
+        with np.errstate(over="ignore", invalid="ignore"):  # in orders that nobody keeps
+            half = np.where(_KNOWN, left @ self.sums, 0.0)
+            return Central(y, e, np.where(_KNOWN, half @ right, 0.0))
+
+    def __add__(self, other: "Central") -> "Central":  # type: ignore[override] # sums, not a longer tuple
+        mine, theirs = self.weight, other.weight
+        total = np.where(mine + theirs > 0, mine + theirs, 1.0)
+        y = self.y + (other.y - self.y) * theirs / total
+        e = self.e + (other.e - self.e) * theirs / total
+        first, second = self.about(y, e), other.about(y, e)
+        return Central(y, e, first.sums + second.sums)
+
+    def scaled(self, factor: float, shift: float, powers: Array) -> "Central":
+        """Return the sums of values in another unit; an error is not shifted."""
+        return Central(self.y * factor + shift, self.e * factor, self.sums * powers)
+
+    def mean(self, a: int, b: int) -> Array:
+        """Return the central moment of an order, nan where there are no items."""
+        whole = self.weight
+        filled = np.full(np.shape(whole), np.nan, whole.dtype)
+        return np.divide(self.sums[..., a, b], whole, out=filled, where=whole != 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Sums over items from which every metric of quantities follows; they merge with `+`.
+
+    `plain` has weights w, `squared` weights w², which the errors of weighted results need.
+    `constants` are constant predictions of interest, `spread` Σw|y - c| of each. `histogram` says
+    how many errors have which size, in bins that are a half per cent wide, and so is its error.
+
+    >>> morning = Moments.of([1.0, 2.0, 4.0], [1.5, 2.0, 3.0])
+    >>> evening = Moments.of([3.0], [3.5])
+    >>> round(float((morning + evening).plain.mean(2, 0)), 4)  # the variance of the targets
+    1.25
+    """
+
+    items: Array  # [...]
+    plain: Central
+    squared: Central
+    absolute: Array  # Σw|e|
+    absolute_squared: Array  # Σw²|e|
+    largest: Array  # max|e|
+    squares: Array  # Σw e², from the errors themselves
+    constants: Mapping[str, float] = field(default_factory=dict)
+    spread: Mapping[str, Array] = field(default_factory=dict)
+    histogram: Mapping[int, Array] | None = None
+    counted: bool = True  # whether every weight is a whole number
+    dropped: int = 0
+    order: int = ORDER  # of the highest moments that were summed; what is above it says nothing
+    step: float = 1.0  # the unit in which the sizes of the histogram are
+    has_unanswered = False
+
+    @classmethod
+    def of(
+        cls,
+        targets: Any,
+        predictions: Any,
+        weights: Any = None,
+        *,
+        constants: Mapping[str, float] | None = None,
+        histogram: bool = False,
+        groups: Groups | None = None,
+        order: int = ORDER,
+    ) -> "Moments":
+        """Sum up two columns of numbers; with groups, a batch of summaries, one for each.
+
+        Values alone need moments of order 2 only, which take less time; their errors need 4.
+        """
+        y, p = numbers(targets, "targets"), numbers(predictions, "predictions")
+        same_length(len(y), len(p), "targets", "predictions")
+        weighing = weights_of(weights, len(y))
+        if not len(y):
+            raise NoItems("There are no items to evaluate: the columns are empty.")
+        counter = Counter(constants or {}, histogram=histogram, order=order)
+        if groups is not None:
+            same_length(len(y), len(groups.codes), "targets", "groups")
+            return _by_group(y, p, weighing, groups, counter)
+        for start in range(0, len(y), SPAN):
+            where = slice(start, start + SPAN)
+            counter.add(y[where], p[where], None if weighing is None else weighing[where])
+        return counter.summary()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading axes: () for one summary."""
+        return np.shape(self.items)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the weights are counts."""
+        return self.counted
+
+    @property
+    def total(self) -> Array:
+        """Σw."""
+        return self.plain.weight
+
+    @property
+    def n(self) -> int:
+        """The number of items."""
+        return int(np.sum(self.items))
+
+    def __add__(self, other: "Moments") -> "Moments":
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if dict(self.constants) != dict(other.constants):
+            raise OrdinateError("Summaries with other constant predictions cannot be added.")
+        mine, theirs = ((x.histogram is None, x.order, x.step) for x in (self, other))
+        if mine != theirs:
+            raise OrdinateError("Summaries with other parts cannot be added.")
+        return Moments(
+            self.items + other.items,
+            self.plain + other.plain,
+            self.squared + other.squared,
+            self.absolute + other.absolute,
+            self.absolute_squared + other.absolute_squared,
+            np.maximum(self.largest, other.largest),
+            self.squares + other.squares,
+            self.constants,
+            {name: self.spread[name] + other.spread[name] for name in self.constants},
+            _merged(self.histogram, other.histogram),
+            self.counted and other.counted,
+            self.dropped + other.dropped,
+            self.order,
+            self.step,
+        )
+
+    def __getitem__(self, index: Any) -> "Moments":
+        if not self.shape:
+            raise IndexError("This is one summary; only a batch of them can be indexed.")
+        return self.map(lambda array: array[index])
+
+    def map(self, change: Any) -> "Moments":
+        """Return the summary with every array changed in the same way."""
+        return replace(
+            self,
+            items=change(self.items),
+            plain=Central(*map(change, self.plain)),
+            squared=Central(*map(change, self.squared)),
+            absolute=change(self.absolute),
+            absolute_squared=change(self.absolute_squared),
+            largest=change(self.largest),
+            squares=change(self.squares),
+            spread={name: change(part) for name, part in self.spread.items()},
+            histogram=self.histogram and {k: change(part) for k, part in self.histogram.items()},
+        )
+
+    def scaled(self, factor: float, shift: float) -> "Moments":
+        """Return the summary of the same items in another unit: values times factor plus shift."""
+        if not (np.isfinite(factor) and np.isfinite(shift) and factor > 0):
+            raise BadOption(f"Values are scaled by a number above 0 and moved, not by {factor}.")
+        powers = factor ** (_LEVELS[:, None] + _LEVELS)
+        return replace(
+            self,
+            plain=self.plain.scaled(factor, shift, powers),
+            squared=self.squared.scaled(factor, shift, powers),
+            absolute=self.absolute * factor,
+            absolute_squared=self.absolute_squared * factor,
+            largest=self.largest * factor,
+            squares=self.squares * factor**2,
+            constants={name: value * factor + shift for name, value in self.constants.items()},
+            spread={name: part * factor for name, part in self.spread.items()},
+            step=self.step * factor,
+        )
+
+    @property
+    def pooled(self) -> "Moments":
+        """The one summary of all items of a batch [G]."""
+        rest, single = self[np.asarray(self.items) > 0], []
+        if not len(rest.items):
+            raise NoItems("There are no items to evaluate: no group has any.")
+        while (count := len(rest.items)) > 1:  # each group is added to another, all at once
+            if count % 2:
+                single.append(rest[-1])
+            rest = rest[: count // 2] + rest[count // 2 : count // 2 * 2]
+        return replace(sum(single, rest[0]), dropped=self.dropped)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same summary."""
+        return {
+            "items": np.asarray(self.items).tolist(),
+            "plain": [np.asarray(part).tolist() for part in self.plain],
+            "squared": [np.asarray(part).tolist() for part in self.squared],
+            "absolute": np.asarray(self.absolute).tolist(),
+            "absolute_squared": np.asarray(self.absolute_squared).tolist(),
+            "largest": np.asarray(self.largest).tolist(),
+            "squares": np.asarray(self.squares).tolist(),
+            "constants": dict(self.constants),
+            "spread": {name: np.asarray(part).tolist() for name, part in self.spread.items()},
+            "histogram": self.histogram
+            and {str(k): np.asarray(part).tolist() for k, part in self.histogram.items()},
+            "counted": self.counted,
+            "dropped": self.dropped,
+            "order": self.order,
+            "step": self.step,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Moments":
+        """Return the summary that `to_dict` described."""
+        found = data["histogram"]
+        return cls(
+            np.asarray(data["items"]),
+            Central(*(np.asarray(part) for part in data["plain"])),
+            Central(*(np.asarray(part) for part in data["squared"])),
+            np.asarray(data["absolute"]),
+            np.asarray(data["absolute_squared"]),
+            np.asarray(data["largest"]),
+            np.asarray(data["squares"]),
+            data["constants"],
+            {name: np.asarray(part) for name, part in data["spread"].items()},
+            None if found is None else {int(k): np.asarray(x) for k, x in found.items()},
+            data["counted"],
+            data["dropped"],
+            data["order"],
+            data["step"],
+        )
+
+
+class Counter:
+    """Adds rows of targets and predictions up, part by part."""
+
+    def __init__(
+        self, constants: Mapping[str, float], *, histogram: bool = False, order: int = ORDER
+    ) -> None:
+        if order not in ORDERS:
+            raise BadOption(f"Moments have the order {' or '.join(map(str, ORDERS))}, not {order}.")
+        self.constants, self.histogram, self.order = constants, histogram, order
+        self.total: Moments | None = None
+        self.seen = 0
+        self.low, self.high = math.inf, -math.inf  # of the targets, about
+        self.room = np.ones((0, 0))  # for parts, one after the other: new memory costs time
+
+    def add(
+        self, y: Floats, p: Floats, weight: Floats | None = None, rows: Array | None = None
+    ) -> None:
+        """Add rows, whose sums are taken about one point; `rows` are their numbers, from 0."""
+        start, counted = self.seen, True
+        self.seen += len(y)
+        if weight is not None:
+            there = checked(weight, start) > 0
+            counted = bool((weight == np.floor(weight)).all())
+            rows = start + np.flatnonzero(there) if rows is None else rows[there]
+            y, p, weight = y[there], p[there], weight[there]
+        if len(y):
+            if self.room.shape[1] < min(len(y), ROWS):
+                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS)))
+            part = _Part(y, p, weight, self.room, self.order)
+            part.check(range(start, start + len(y)) if rows is None else rows)
+            self.low, self.high = min(self.low, part.low), max(self.high, part.high)
+            found = replace(part.summary(self.constants, histogram=self.histogram), counted=counted)
+            self.total = found if self.total is None else self.total + found
+
+    def summary(self) -> Moments:
+        """Return what was added up."""
+        if self.total is None:
+            reason = "all weights are 0" if self.seen else "the columns are empty"
+            raise NoItems(f"There are no items to evaluate: {reason}.")
+        if 0.0 < max(self.high - self.low, float(self.total.largest)) < 1.0 / LARGE:
+            raise BadValues(f"The values are too small to be squared twice. {UNIT}")
+        return self.total
+
+
+class _Part:
+    """Sums of some items about one point near their means, a few rows at a time."""
+
+    def __init__(
+        self, y: Floats, p: Floats, weight: Floats | None, room: Floats, order: int
+    ) -> None:
+        self.y, self.p, self.weight, self.order = y, p, weight, order
+        self.room = room  # of ones in the first row, then powers, errors and their sizes
+        self.once, self.twice = np.zeros((2, 6, 6))
+        self.sums = np.zeros(3)  # Σw|e|, Σw²|e|, Σw e²
+        self.largest = 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.at = self._point()
+            for start in range(0, len(y), ROWS):
+                self._add(slice(start, start + ROWS))
+
+    def _point(self) -> tuple[float, float]:
+        """Return a point near the means: of some rows, or of all if they weigh differently."""
+        if self.weight is not None:
+            return _middle(self.y, self.weight), _middle(self.p - self.y, self.weight)
+        some = slice(None, None, 1 + len(self.y) // SOME)
+        y, e = self.y[some], self.p[some] - self.y[some]
+        return _near(y, NEAR[self.order]), _near(e, NEAR[self.order])
+
+    def _add(self, where: slice) -> None:
+        y, p = self.y[where], self.p[where]
+        e, size = self.room[-2 if self.at[1] else 2, : len(y)], self.room[-1, : len(y)]
+        np.subtract(p, y, out=e)
+        np.abs(e, out=size)
+        self.largest = max(self.largest, float(size.max()))
+        if self.weight is None:
+            absolute = float(size.sum())
+            squares = self._second(y, e) if self.order == 2 else self._fourth(y, e)
+            self.sums += absolute, absolute, squares
+            return
+        weight, powers = self.weight[where], self._powers(y, e)
+        weighted = powers * weight
+        self.once += _products(weighted, powers)
+        self.twice += _products(weighted)
+        self.sums += weight @ size, (weight * size) @ weight, (weight * e) @ e
+
+    def _second(self, y: Floats, e: Floats) -> float:
+        """Add sums of order two of items that weigh the same, in few passes; return Σe²."""
+        one = self.room[0, : len(y)]
+        d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
+        f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
+        of_d, of_f, both, squares = map(float, (d @ one, f @ one, d @ f, f @ f))
+        self.once[:3, :3] += (
+            (len(y), of_d, of_f),
+            (of_d, float(d @ d), both),
+            (of_f, both, squares),
+        )
+        return squares if f is e else float(e @ e)
+
+    def _fourth(self, y: Floats, e: Floats) -> float:
+        """Add sums of order four of items that weigh the same; return Σe²."""
+        products = _products(self._powers(y, e))
+        self.once += products
+        return float(e @ e if self.at[1] else products[2, 2])
+
+    def _powers(self, y: Floats, e: Floats) -> Floats:
+        """Return 1, d, f, and d², df, f² where higher moments are wanted."""
+        powers = self.room[: 6 if self.order > 2 else 3, : len(y)]
+        np.subtract(y, self.at[0], out=powers[1])
+        if self.at[1]:
+            np.subtract(e, self.at[1], out=powers[2])
+        if self.order > 2:
+            np.multiply(powers[1], powers[1], out=powers[3])
+            np.multiply(powers[1], powers[2], out=powers[4])
+            np.multiply(powers[2], powers[2], out=powers[5])
+        return powers
+
+    def summary(self, constants: Mapping[str, float], *, histogram: bool) -> Moments:
+        """Return the sums about the means."""
+        plain = self._central(self.once)
+        squared = plain if self.weight is None else self._central(self.twice)
+        size = np.abs(self.p - self.y) if histogram else None
+        return Moments(
+            np.asarray(len(self.y)),
+            plain,
+            squared,
+            np.asarray(self.sums[0]),
+            np.asarray(self.sums[1]),
+            np.asarray(self.largest),
+            np.asarray(self.sums[2]),
+            constants,
+            {name: _spread(self.y, value, self.weight) for name, value in constants.items()},
+            None if size is None else sizes(size, self.weight),
+            order=self.order,
+        )
+
+    def _central(self, products: Floats) -> Central:
+        sums = np.zeros((ORDER + 1, ORDER + 1))
+        parts = _PARTS if self.order > 2 else _PARTS[:3]
+        for i, (a, b) in enumerate(parts):
+            for j, (c, d) in enumerate(parts):
+                sums[a + c, b + d] = products[i, j]
+        near = Central(np.asarray(self.at[0]), np.asarray(self.at[1]), sums)
+        y, e = (near.sums[k] / near.sums[0, 0] for k in ((1, 0), (0, 1)))
+        return near.about(near.y + y, near.e + e)
+
+    def check(self, rows: Sequence[int] | Array) -> None:
+        """Refuse what is no finite number, with its row, from 0, and what is too large."""
+        self._span()
+        finite = np.isfinite(self.sums).all()  # a nan is in none of these
+        if finite and max(abs(self.low), abs(self.high), self.largest) < LARGE:
+            return
+        for name, column in (("target", self.y), ("prediction", self.p)):
+            bad = ~np.isfinite(column)
+            if bad.any():
+                place = int(np.argmax(bad))
+                row = int(rows[place]) + 1
+                raise BadValues(f"The {name} of row {row} is {column[place]}, not a finite number.")
+        raise BadValues(f"The values are too large to be squared twice. {UNIT}")
+
+    def _span(self) -> None:
+        """Note between which values the targets lie; no further than that is near enough."""
+        reach = math.sqrt(self.once[1, 1]) if self.once[1, 1] >= 0.0 else math.nan
+        self.low, self.high = self.at[0] - reach, self.at[0] + reach
+        if self.weight is not None or not 1.0 / LARGE < reach < LARGE:
+            self.low, self.high = float(self.y.min()), float(self.y.max())
+
+
+def _middle(values: Floats, weight: Floats | None) -> float:
+    """Return about the mean; exactly the value, where all are equal."""
+    gaps = values - values[0]
+    return float(values[0] + (gaps.mean() if weight is None else weight @ gaps / weight.sum()))
+
+
+def _near(values: Floats, near: float) -> float:
+    """Return about the mean, or 0, where it is so many deviations away at most: a pass is saved."""
+    middle = _middle(values, None)
+    gaps = values - middle
+    return middle if middle * middle * len(values) > near**2 * float(gaps @ gaps) else 0.0
+
+
+def _products(first: Floats, second: Floats | None = None) -> Floats:
+    """Return all sums of products of rows [6, 6]."""
+    found = np.zeros((6, 6))
+    found[: len(first), : len(first)] = first @ (first if second is None else second).T
+    return found
+
+
+_PARTS = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+
+
+def _spread(y: Floats, value: float, weight: Floats | None) -> Array:
+    gaps = np.abs(y - value)
+    return np.asarray(gaps.sum() if weight is None else weight @ gaps)
+
+
+def sizes(size: Floats, weight: Floats | None = None) -> dict[int, Array]:
+    """Return the weight of errors by bin: the logarithm of their size, rounded up."""
+    with np.errstate(divide="ignore"):
+        place = np.ceil(np.log(size) / np.log(GROWTH))
+    first = np.min(place, initial=0.0, where=size > 0)
+    index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
+    items, found = np.bincount(index), np.bincount(index, weight)
+    return {
+        ZERO if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
+        for k in np.flatnonzero(items)
+    }
+
+
+def size_of(place: int) -> float:
+    """Return the size for which a bin stands: in the middle of it, relative to both ends."""
+    return 0.0 if place == ZERO else float(2.0 * GROWTH**place / (1.0 + GROWTH))
+
+
+def _merged(
+    mine: Mapping[int, Array] | None, theirs: Mapping[int, Array] | None
+) -> dict[int, Array] | None:
+    if mine is None or theirs is None:
+        return None
+    zero = np.asarray(0.0)
+    return {k: mine.get(k, zero) + theirs.get(k, zero) for k in mine.keys() | theirs.keys()}
+
+
+def _by_group(
+    y: Floats, p: Floats, weight: Floats | None, groups: Groups, like: Counter
+) -> Moments:
+    """Return a batch with the summary of each group."""
+    order = np.argsort(groups.codes, kind="stable")
+    ends = np.searchsorted(groups.codes[order], np.arange(len(groups.values) + 1))
+    parts = []
+    if weight is not None:
+        checked(weight, 0)  # here rows have their numbers
+    for k in range(len(groups.values)):
+        counter = Counter(like.constants, histogram=like.histogram, order=like.order)
+        for start in range(ends[k], ends[k + 1], SPAN):
+            rows = order[start : min(start + SPAN, ends[k + 1])]
+            counter.add(y[rows], p[rows], None if weight is None else weight[rows], rows)
+        parts.append(counter.total or _nothing(like))
+    return stacked(parts)
+
+
+def _nothing(like: Counter) -> Moments:
+    zero = np.asarray(0.0)
+    none = Central(zero, zero, np.zeros((ORDER + 1, ORDER + 1)))
+    spread = dict.fromkeys(like.constants, zero)
+    bins: dict[int, Array] | None = {} if like.histogram else None
+    return Moments(
+        np.asarray(0),
+        none,
+        none,
+        zero,
+        zero,
+        zero,
+        zero,
+        like.constants,
+        spread,
+        bins,
+        order=like.order,
+    )
+
+
+def stacked(parts: list[Moments]) -> Moments:
+    """Return summaries as one batch."""
+
+    def stack(arrays: list[Array]) -> Array:
+        return np.stack([np.asarray(array) for array in arrays])
+
+    first, bins, zero = parts[0], None, np.asarray(0.0)
+    if first.histogram is not None:
+        keys = sorted(set().union(*(part.histogram or {} for part in parts)))
+        bins = {k: stack([(part.histogram or {}).get(k, zero) for part in parts]) for k in keys}
+    return Moments(
+        stack([part.items for part in parts]),
+        Central(*(stack(list(column)) for column in zip(*(p.plain for p in parts), strict=True))),
+        Central(*(stack(list(column)) for column in zip(*(p.squared for p in parts), strict=True))),
+        stack([part.absolute for part in parts]),
+        stack([part.absolute_squared for part in parts]),
+        stack([part.largest for part in parts]),
+        stack([part.squares for part in parts]),
+        first.constants,
+        {name: stack([part.spread[name] for part in parts]) for name in first.constants},
+        bins,
+        all(part.counted for part in parts),
+        sum(part.dropped for part in parts),
+        first.order,
+        first.step,
+    )

@@ -1,0 +1,448 @@
+"""Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
+from ordinate.scale import Scale
+from ordinate.summaries.confusion import Confusion
+from ordinate.summaries.counting import checked
+from ordinate.summaries.probabilities import arranged, checked_columns, row_named, same_rows
+from ordinate.summaries.probability_bins import (
+    Events,
+    Tally,
+    binned,
+    events_of,
+    first_best,
+    summed_up,
+)
+from ordinate.summaries.tabulation import DROP, SHOWN, checked_weights, positions_of, same_length
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, like scikit-learn
+FINE = 1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
+NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
+SCORES = ("brier", "log_loss", "rps_sum")
+ROWS = 1 << 15  # rows that are counted together: few calls, and what they make stays in caches
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Which parts of a summary are wanted; wishes unite with `|`.
+
+    `bins` says for which events and in how many bins: the most probable level (`top`), each level,
+    each event "gold is at most level k".
+    """
+
+    bins: frozenset[tuple[Events, int]] = frozenset()
+    scores: bool = False
+    table: bool = False
+    ranking: bool = False
+
+    def __post_init__(self) -> None:
+        for _, count in self.bins:
+            if not (count == int(count) and 1 <= count <= FINE):
+                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE:,}.")
+
+    def __or__(self, other: "Parts") -> "Parts":
+        return Parts(
+            self.bins | other.bins,
+            self.scores or other.scores,
+            self.table or other.table,
+            self.ranking or other.ranking,
+        )
+
+
+class Bins(NamedTuple):
+    """Per event and bin [..., events, bins]: items, weights, squared weights, and weighted sums.
+
+    f is the predicted probability of the event, o is 1 if it happened.
+    """
+
+    items: Array
+    weight: Array
+    squares: Array
+    f: Array
+    o: Array
+    ff: Array
+    fo: Array
+
+    def __add__(self, other: "Bins") -> "Bins":  # type: ignore[override] # sums, not a longer tuple
+        return Bins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    @property
+    def confidence(self) -> Array:
+        """The mean probability in a bin, nan where it is empty."""
+        return _quotient(self.f, self.weight)
+
+    @property
+    def frequency(self) -> Array:
+        """How often the event happened in a bin, nan where it is empty."""
+        return _quotient(self.o, self.weight)
+
+    @property
+    def effective(self) -> Array:
+        """How many items of equal weight say as much as those of a bin, nan where it is empty."""
+        return _quotient(self.weight**2, self.squares)
+
+
+class Scores(NamedTuple):
+    """Sums of proper scores [..., 3] in the order of `SCORES`, and what their errors need.
+
+    `weighted` are Σw s, `squared` Σw² s, `products` Σw² s sᵀ. `clipped` counts the items to whose
+    level next to no probability was given; `beyond` is what clipping took off their log loss, and
+    `impossible` the weight of those that had none at all.
+    """
+
+    weighted: Array
+    squared: Array
+    products: Array
+    clipped: Array
+    beyond: Array
+    impossible: Array
+
+    def __add__(self, other: "Scores") -> "Scores":  # type: ignore[override] # sums, not a longer tuple
+        return Scores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class Reliability:
+    """What N rows of probabilities were worth: bins, scores and tables, as far as asked for.
+
+    Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
+    lowest of equal ones; `table` has the mean probability of each level by gold level, times N.
+
+    >>> wanted = Parts(scores=True)
+    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], wanted)
+    >>> summary.scores.weighted.round(3).tolist()
+    [0.34, 0.616, 0.17]
+    """
+
+    scale: Scale
+    items: Array  # [...]
+    weight: Array  # Σw
+    squares: Array  # Σw²
+    argmax: Confusion
+    confidence: Array  # [..., K]: Σw of the highest probability, by the level that has it
+    bins: Mapping[tuple[Events, int], Bins] = field(default_factory=dict)
+    scores: Scores | None = None
+    table: Array | None = None  # [..., K, K]
+    ranking: Array | None = None  # [..., K, FINE]: weight by gold level and expected position
+    dropped: int = 0
+    has_unanswered = False
+    whole = True
+
+    @classmethod
+    def of(
+        cls,
+        scale: "Scale | str | Iterable[Any]",
+        gold: Any,
+        probabilities: Any,
+        parts: Parts,
+        *,
+        columns: Iterable[Any] | None = None,
+        weights: Any = None,
+        missing: Literal["error", "drop"] = "error",
+        renormalize: bool = False,
+        blocks: int | None = None,
+    ) -> "Reliability":
+        """Summarise gold labels and a table of probabilities, a few thousand rows at a time.
+
+        With `blocks` the items are spread over that many summaries by their row numbers, whatever
+        the order of the file, so that the spread of the blocks says how sure a value is.
+        """
+        scale = Scale.of(scale)
+        values = arranged(scale, probabilities, columns)
+        weighing = checked_weights(weights)
+        truth = positions_of(scale, gold, "gold", weighing)
+        same_rows(truth, values)
+        if weighing is not None:
+            same_length(len(truth), len(weighing), "labels", "weights")
+        counter = Counter(scale, parts, renormalize=renormalize, blocks=blocks)
+        for start in range(0, len(truth), ROWS):
+            stop = min(start + ROWS, len(truth))
+            weight = None if weighing is None else weighing[start:stop]
+            counter.add(truth[start:stop], values[start:stop], weight, missing)
+        counter.refuse_nothing()
+        return counter.summary()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading axes: () for one summary."""
+        return self.items.shape
+
+    @property
+    def total(self) -> Any:
+        """The weight of all items."""
+        return self.weight
+
+    @property
+    def n(self) -> int:
+        """The number of items."""
+        return int(self.items.sum())
+
+    @property
+    def gold_share(self) -> Array:
+        """The share of each gold level."""
+        return self.argmax.gold_share
+
+    def __add__(self, other: "Reliability") -> "Reliability":
+        if not isinstance(other, Reliability):
+            return NotImplemented
+        if self.scale != other.scale or self.bins.keys() != other.bins.keys():
+            raise OrdinateError("Summaries on other scales or with other parts cannot be added.")
+        if self.shape != other.shape:
+            raise OrdinateError("Summaries of other numbers of blocks cannot be added: pool them.")
+        return Reliability(
+            self.scale,
+            self.items + other.items,
+            self.weight + other.weight,
+            self.squares + other.squares,
+            self.argmax + other.argmax,
+            self.confidence + other.confidence,
+            {key: mine + other.bins[key] for key, mine in self.bins.items()},
+            _both(self.scores, other.scores),
+            _both(self.table, other.table),
+            _both(self.ranking, other.ranking),
+            self.dropped + other.dropped,
+        )
+
+    def map(self, change: Any) -> "Reliability":
+        """Return the summary with every array of sums changed in the same way."""
+        table, items = self.argmax, change(self.items)
+        dropped = 0 if np.shape(items) else self.dropped  # nobody knows of which block
+        cells, weights, squares = map(change, (table.items, table.weights, table.squares))
+        return Reliability(
+            self.scale,
+            items,
+            change(self.weight),
+            change(self.squares),
+            Confusion(self.scale, cells, weights, squares, dropped, table.counted),
+            change(self.confidence),
+            {key: Bins(*map(change, part)) for key, part in self.bins.items()},
+            None if self.scores is None else Scores(*map(change, self.scores)),
+            None if self.table is None else change(self.table),
+            None if self.ranking is None else change(self.ranking),
+            self.dropped,
+        )
+
+    @property
+    def pooled(self) -> "Reliability":
+        """The one summary of all items of a batch."""
+        axes = tuple(range(len(self.shape)))
+        return self.map(lambda array: array.sum(axis=axes))
+
+    def mixed(self, times: Array) -> "Reliability":
+        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
+        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, from which `from_dict` makes the same summary."""
+        return {
+            "argmax": self.argmax.to_dict(),
+            "items": self.items.tolist(),
+            "weight": self.weight.tolist(),
+            "squares": self.squares.tolist(),
+            "confidence": self.confidence.tolist(),
+            "bins": [
+                {"events": events, "count": count, "sums": [part.tolist() for part in sums]}
+                for (events, count), sums in self.bins.items()
+            ],
+            "scores": None if self.scores is None else [part.tolist() for part in self.scores],
+            "table": None if self.table is None else self.table.tolist(),
+            "ranking": None if self.ranking is None else self.ranking.tolist(),
+            "dropped": self.dropped,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> "Reliability":
+        """Return the summary that `to_dict` described."""
+        argmax = Confusion.from_dict(data["argmax"])
+        items, weight, squares = (np.array(data[key]) for key in ("items", "weight", "squares"))
+        scores = data["scores"]
+        table, ranking = (
+            None if data[key] is None else np.array(data[key]) for key in ("table", "ranking")
+        )
+        return cls(
+            argmax.scale,
+            items,
+            weight,
+            squares,
+            argmax,
+            np.array(data["confidence"]),
+            {(b["events"], b["count"]): Bins(*map(np.array, b["sums"])) for b in data["bins"]},
+            None if scores is None else Scores(*map(np.array, scores)),
+            table,
+            ranking,
+            data["dropped"],
+        )
+
+
+class Counter:
+    """Adds rows of probabilities up, part by part; `place` says how errors name a row."""
+
+    def __init__(
+        self,
+        scale: Scale,
+        parts: Parts,
+        *,
+        renormalize: bool = False,
+        blocks: int | None = None,
+        place: Callable[[int], str] = row_named,
+    ) -> None:
+        self.scale, self.parts, self.renormalize, self.place = scale, parts, renormalize, place
+        self.blocks, self.seen, self.dropped = blocks, 0, 0
+        self.fractions = False
+        size, many = len(scale), blocks or 1
+        self.items, self.cells = np.zeros(many), np.zeros((3, many, size, size + 1))
+        counts = {"top": 1, "levels": size, "cumulative": size - 1}
+        self.bins = {
+            (events, count): np.zeros((7, many, counts[events], count))
+            for events, count in sorted(parts.bins)
+        }
+        self.scores = [np.zeros((many, 3)), np.zeros((many, 3)), np.zeros((many, 3, 3))]
+        self.confidence = np.zeros((many, size))
+        self.tails = np.zeros((3, many))
+        self.table = np.zeros((many, size, size)) if parts.table else None
+        self.ranking = np.zeros((many, size, FINE)) if parts.ranking else None
+
+    def add(
+        self,
+        truth: Array,
+        rows: Array,
+        weight: Floats | None = None,
+        missing: Literal["error", "drop"] = "error",
+    ) -> None:
+        """Add rows [n, K] of probabilities with the gold positions of their items.
+
+        Items are missing that have no gold label, or only empty cells.
+        """
+        start, self.seen = self.seen, self.seen + len(truth)
+        absent = truth == len(self.scale)
+        if missing == "drop":
+            absent |= _empty(rows)
+        kept = self._kept(absent, weight, start, missing)
+        numbers = np.arange(start, self.seen)
+        if kept is not None:
+            truth, rows, numbers = truth[kept], rows[kept], numbers[kept]
+            weight = None if weight is None else weight[kept]
+        if not len(truth):
+            return
+        columns = np.ascontiguousarray(rows.T, dtype=float)
+        columns = checked_columns(columns, numbers, renormalize=self.renormalize, place=self.place)
+        tally = Tally(self.blocks, numbers, weight)
+        self._count(tally, truth.astype(np.intp), columns)
+
+    def _kept(
+        self, absent: Array, weight: Floats | None, start: int, missing: str
+    ) -> NDArray[np.bool_] | None:
+        """Return which items count: those with a weight that are not absent; None says all."""
+        there = None
+        if weight is not None:
+            there = checked(weight, start) > 0
+            self.fractions |= bool((weight != np.floor(weight)).any())
+        if not absent.any():
+            return there
+        if there is not None:
+            absent &= there
+        if missing != "drop" and absent.any():
+            first = np.flatnonzero(absent)[:SHOWN].tolist()
+            rows = ", ".join(self.place(start + row) for row in first)
+            raise MissingLabels(f"Gold labels are missing ({rows}). Leave them out with {DROP}.")
+        self.dropped += int(absent.sum())
+        return ~absent if there is None else there & ~absent
+
+    def _count(self, tally: Tally, gold: Array, columns: Floats) -> None:
+        size, best = len(self.scale), columns.max(axis=0)
+        answer = first_best(columns, best)
+        self.items += tally.items()
+        cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
+        self.cells += cells.reshape(self.cells.shape)
+        self.confidence += tally.of(best, answer, size)
+        events = {kind: events_of(kind, gold, columns, best, answer) for kind, _ in self.parts.bins}
+        for (kind, count), sums in self.bins.items():
+            for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
+                sums[:, :, event] += binned(tally, f, o, count)
+        if self.parts.scores:
+            self._count_scores(tally, gold, columns)
+        if self.table is not None:
+            for k, column in enumerate(columns):
+                self.table[:, :, k] += tally.of(column, gold, size)
+        if self.ranking is not None:
+            self.ranking += self._ranking(tally, gold, columns)
+
+    def _count_scores(self, tally: Tally, gold: Array, columns: Floats) -> None:
+        here = gold * len(gold) + np.arange(len(gold))
+        given = columns.ravel().take(here)
+        scores = np.empty((3, len(gold)))
+        gaps = columns.copy()
+        gaps.ravel()[here] = given - 1.0
+        scores[0] = np.einsum("kn,kn->n", gaps, gaps)
+        scores[1] = -np.log(np.clip(given, EPS, 1.0 - EPS))
+        gaps = summed_up(gaps)[:-1]  # of the events "gold is at most level k"
+        scores[2] = np.einsum("kn,kn->n", gaps, gaps)
+        for total, part in zip(self.scores, tally.moments(scores), strict=True):
+            total += part  # noqa: PLW2901 - in place
+        tiny = np.flatnonzero(given < EPS)
+        if len(tiny):
+            few, chosen = given[tiny], tally.chosen(tiny)
+            able = few > 0
+            excess = np.zeros(len(few))
+            excess[able] = np.log(EPS) - np.log(few[able])
+            self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
+
+    def _ranking(self, tally: Tally, gold: Array, columns: Floats) -> Array:
+        at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
+        place = (at @ columns * FINE + NUDGE).astype(np.intp)
+        cell = gold * FINE + np.clip(place, 0, FINE - 1)
+        return tally.of(1.0, cell, len(at) * FINE).reshape(-1, len(at), FINE)
+
+    def refuse_nothing(self) -> None:
+        """Say why no item was counted, if none was."""
+        if not self.items.any():
+            needed = "a gold label, probabilities and weight"
+            reason = f"none has {needed}" if self.seen else "the columns are empty"
+            raise NoItems(f"There are no items to evaluate: {reason}.")
+
+    def summary(self) -> Reliability:
+        """Return what was counted."""
+        parts = self.parts
+        once, twice, products = self.scores
+        items, weights, squares = self.cells
+        found = Reliability(
+            self.scale,
+            self.items,
+            weights.sum(axis=(-2, -1)),
+            squares.sum(axis=(-2, -1)),
+            Confusion(self.scale, items, weights, squares, counted=not self.fractions),
+            self.confidence,
+            {key: Bins(*sums) for key, sums in self.bins.items()},
+            Scores(once, twice, products, *self.tails) if parts.scores else None,
+            self.table,
+            self.ranking,
+            self.dropped,
+        )
+        return found if self.blocks is not None else found.map(lambda array: array[0])
+
+
+def _empty(rows: Array) -> NDArray[np.bool_]:
+    """Tell which rows have no number at all."""
+    found = np.isnan(rows[:, 0])
+    if found.any():
+        found[found] = np.isnan(rows[found]).all(axis=1)
+    return found
+
+
+def _both(mine: Any, theirs: Any) -> Any:
+    if (mine is None) != (theirs is None):
+        raise OrdinateError("Summaries with other parts cannot be added.")
+    return None if mine is None else mine + theirs
+
+
+def _quotient(part: Array, whole: Array) -> Array:
+    return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)

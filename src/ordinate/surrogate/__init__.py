@@ -1,1 +1,0 @@
-"""Surrogates: regression models tuned on a table of numbers, with errors in the target's unit."""

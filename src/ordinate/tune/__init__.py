@@ -1,1 +1,0 @@
-"""Building classifiers: features, weights, models, screening, search, prediction."""

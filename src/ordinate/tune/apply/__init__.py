@@ -1,1 +1,0 @@
-"""What saved models are for: predictions, evaluations and rankings, with others beside them."""

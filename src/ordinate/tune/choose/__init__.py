@@ -1,1 +1,0 @@
-"""The run: screening, search, vote, nested estimate, saving, testing, reporting."""

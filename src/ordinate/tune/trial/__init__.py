@@ -1,1 +1,0 @@
-"""How one candidate is tried and judged: settings, data, folds, decisions."""

@@ -1,0 +1,142 @@
+"""Screening: which feature sets are worth a search, and what is kept of it."""
+
+import json
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from experiments import CEFR, lay_out
+
+from ordinate.classify.bench import Bench
+from ordinate.classify.screening import screen, shortlisted
+from ordinate.classify.settings import Settings
+from ordinate.classify.training_data import Training
+from ordinate.classify.tuning_result import Screened
+from ordinate.errors import BadInput
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.workers import Workers
+
+
+def bench(root, **settings) -> Bench:
+    options = {"models": "logistic", "folds": 3} | settings
+    return Bench(Training.of(Experiment.open(root)), Settings(**options), Workers(1))
+
+
+def found(**values: float) -> list[Screened]:
+    """Return sets as screening finds them; nan is one that failed."""
+    return [
+        Screened(
+            name, 5, "by id", SimpleNamespace(value=value), "why" if math.isnan(value) else None
+        )
+        for name, value in values.items()
+    ]
+
+
+def kept(screened: list[Screened]) -> list[str]:
+    return [one.set for one in screened if one.kept]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return lay_out(tmp_path_factory.mktemp("screened"), sets=("noise", "strong", "weak"))
+
+
+def test_sets_come_out_best_first_with_their_intervals_and_baselines(root):
+    screened = screen(bench(root))
+    assert [one.set for one in screened] == ["strong", "weak", "noise"]
+    strong, _, noise = (one.judged for one in screened)
+    assert strong.limits[0] < strong.value < strong.limits[1]
+    assert not strong.by_chance
+    assert noise.by_chance
+    assert strong.score.beats_constant
+
+
+def test_what_was_screened_is_found_again_and_not_fitted(root, monkeypatch):
+    before = screen(bench(root))
+    again = bench(root)
+    monkeypatch.setattr(again.workers, "attempt", lambda *_: pytest.fail("fitted again"))
+    assert screen(again) == before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"folds": 4}, {"metric": "mae"}, {"seed": 1}, {"decode": "argmax"}],
+    ids=["folds", "metric", "seed", "decode"],
+)
+def test_other_settings_are_screened_anew(root, options):
+    first, other = bench(root), bench(root, **options)
+    assert first.code("strong", kind="logistic") != other.code("strong", kind="logistic")
+
+
+@pytest.mark.parametrize("options", [{"top_k": 1}, {"stage2_trials": 7}, {"jobs": 2}], ids=str)
+def test_settings_that_change_no_value_share_what_is_kept(root, options):
+    first, other = bench(root), bench(root, **options)
+    assert first.code("strong", kind="logistic") == other.code("strong", kind="logistic")
+
+
+def test_a_changed_label_is_screened_anew(root, tmp_path):
+    labels = ["C2", *(CEFR[i % 6] for i in range(1, 60))]
+    other = lay_out(tmp_path, labels=labels, sets=("noise", "strong", "weak"))
+    assert bench(root).code() != bench(other).code()
+
+
+def test_the_interval_belongs_to_the_pooled_table_of_all_folds(root):
+    (strong, *_) = screen(bench(root))
+    own = bench(root)
+    path = root / f"results/screening/strong-{own.code('strong', kind='logistic')}.json"
+    levels = np.array(json.loads(path.read_text())["levels"]["decoded"])
+    whole, _ = own.items.tables(levels)
+    assert whole.n == 60
+    assert strong.judged.value == own.settings.measure(whole)
+
+
+# --- which are searched --------------------------------------------------------------------------
+
+
+def test_the_best_k_are_kept():
+    screened = shortlisted(found(a=0.5, b=0.7, c=0.6), Settings(top_k=2))
+    assert kept(screened) == ["b", "c"]
+    assert screened[-1].why == "not among the best 2 (--top-k)"
+
+
+def test_of_equal_sets_the_first_is_kept():
+    assert kept(shortlisted(found(b=0.5, a=0.5 + 1e-15), Settings(top_k=1))) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "threshold", "left"),
+    [("cem_ord", 0.55, ["b", "c"]), ("mae", 0.55, ["a"]), ("bias", 0.65, ["a", "c"])],
+)
+def test_a_threshold_discards_what_is_worse_in_the_direction_of_the_metric(metric, threshold, left):
+    settings = Settings(metric=metric, early_discard_threshold=threshold)
+    screened = shortlisted(found(a=0.5, b=0.7, c=-0.6 if metric == "bias" else 0.6), settings)
+    assert sorted(kept(screened)) == left
+    assert all("--early-discard-threshold" in one.why for one in screened if not one.kept)
+
+
+def test_a_value_equal_to_the_threshold_stays():
+    settings = Settings(early_discard_threshold=0.5)
+    assert kept(shortlisted(found(a=0.5), settings)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("metric", "percentile", "left"),
+    [("cem_ord", 50, ["a", "b", "c"]), ("mae", 50, ["c", "d", "e"]), ("cem_ord", 100, ["a"])],
+)
+def test_a_percentile_discards_what_is_worse_than_it(metric, percentile, left):
+    values = found(a=0.9, b=0.8, c=0.7, d=0.6, e=0.5)
+    settings = Settings(metric=metric, early_discard_percentile=float(percentile))
+    assert sorted(kept(shortlisted(values, settings))) == left
+
+
+def test_a_set_that_failed_is_last_and_never_searched():
+    screened = shortlisted(found(bad=math.nan, good=0.1), Settings(early_discard_percentile=0.0))
+    assert [(one.set, one.kept) for one in screened] == [("good", True), ("bad", False)]
+
+
+def test_no_set_left_is_an_error_that_says_the_best_value():
+    with pytest.raises(BadInput, match=r"the best of them, b, has cem_ord 0\.700"):
+        shortlisted(found(a=0.5, b=0.7), Settings(early_discard_threshold=0.8))
+    with pytest.raises(BadInput, match=r"Nothing can be learned from any feature set. a: why"):
+        shortlisted(found(a=math.nan), Settings())

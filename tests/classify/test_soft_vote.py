@@ -1,0 +1,78 @@
+"""The vote: who is a member, how many, and that saved members give the same answers."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments import lay_out
+
+from ordinate.classify import soft_vote as voting_module
+from ordinate.classify.settings import Settings
+from ordinate.classify.trained_model import load_tuned
+from ordinate.classify.tuning import tune
+from ordinate.experiment.folder import Experiment
+
+SETTINGS = Settings(models="logistic,threshold,regression,vote", stage2_trials=1, folds=3, top_k=2)
+
+
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory):
+    root = lay_out(tmp_path_factory.mktemp("voted"), n=48, sets=("strong", "weak"))
+    return root, tune(Experiment.open(root), SETTINGS)
+
+
+def test_members_are_the_best_models(voted):
+    _, result = voted
+    ranked = sorted((one.best for one in result.searched), key=lambda one: -one.judged.value)
+    names = [one.name for one in ranked]
+    members = list(result.vote.members)
+    assert 2 <= len(members) <= 5
+    assert members == names[: len(members)]
+
+
+def test_the_number_of_members_is_the_best_by_cross_validation(voted, monkeypatch):
+    root, result = voted
+    sizes = {}
+    vote = voting_module._vote
+
+    def watched(bench, members):
+        found = vote(bench, members)
+        sizes[len(members)] = found.judged.value
+        return found
+
+    monkeypatch.setattr(voting_module, "_vote", watched)
+    tune(Experiment.open(root), SETTINGS)
+    assert sizes.keys() == {2, 3, 4, 5}
+    assert result.vote.judged.value == max(sizes.values())
+
+
+def test_a_saved_vote_averages_its_saved_members(voted):
+    root, result = voted
+    experiment = Experiment.open(root)
+    vote = load_tuned(experiment, result.vote.name)
+    features = {name: experiment.features(name, "test") for name in vote.sets}
+    each = [
+        member.decision.probabilities(member.answers(features))
+        for member in (load_tuned(experiment, name) for name in result.vote.members)
+    ]
+    average = np.mean(each, axis=0)
+    np.testing.assert_allclose(vote.answers(features), average)
+    recalibrated = vote.decision.probabilities(average)
+    np.testing.assert_allclose(vote.predict(features).probabilities, recalibrated)
+    assert vote.manifest.config["members"] == list(result.vote.members)
+
+
+def test_a_vote_stands_in_the_reports_and_may_win(voted):
+    _, result = voted
+    assert result.vote in result.finalists
+    assert "vote" in str(result)
+    assert "members=" in str(result)
+    assert result.stage2()["vote"]["name"] == result.vote.name
+
+
+def test_one_model_makes_no_vote(tmp_path):
+    root = lay_out(tmp_path, n=36, sets=("strong",))
+    settings = replace(SETTINGS, models="logistic,vote")
+    result = tune(Experiment.open(root), settings)
+    assert result.vote is None
+    assert "There is no vote" in str(result)

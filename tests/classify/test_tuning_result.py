@@ -1,0 +1,135 @@
+"""Results of a run: optimism, trials in full, and the words and flags of the report."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments import lay_out
+
+from ordinate.classify.scoring import CHANCE, Items, judged
+from ordinate.classify.settings import Settings
+from ordinate.classify.tuning import tune
+from ordinate.classify.tuning_result import HeldOut, Searched, optimism
+from ordinate.classify.tuning_text import describe
+from ordinate.experiment.folder import Experiment
+from ordinate.metrics import find
+from ordinate.search.trials import Trial
+
+SETTINGS = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    root = lay_out(tmp_path_factory.mktemp("results"), n=48, sets=("strong",))
+    return tune(Experiment.open(root), SETTINGS)
+
+
+def grid(result, title):
+    found = [b for b in describe(result).blocks if not isinstance(b, str) and title in b.title]
+    (only,) = found
+    return only
+
+
+# --- optimism ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("metric", "chosen_by", "tested", "flattered"),
+    [
+        ("accuracy", 0.75, 0.5, 0.25),
+        ("accuracy", 0.5, 0.75, -0.25),
+        ("mae", 0.5, 0.75, 0.25),
+        ("mae", 0.75, 0.5, -0.25),
+        ("bias", -0.25, 0.5, 0.25),
+        ("bias", 0.5, -0.25, -0.25),
+    ],
+)
+def test_optimism_is_positive_where_cross_validation_was_better(
+    metric, chosen_by, tested, flattered
+):
+    assert optimism(find(metric), chosen_by, tested) == flattered
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (0.25, "Optimism: cross-validation was 0.250 better than test."),
+        (-0.25, "No optimism: test was 0.250 better than cross-validation."),
+        (math.nan, "On test nobody can say how much cross-validation flattered."),
+    ],
+    ids=["flattered", "not flattered", "undefined"],
+)
+def test_the_report_says_which_of_the_two_was_better(result, found, words):
+    told = replace(result, tests=(replace(result.tests[0], optimism=found),))
+    assert words in " ".join(str(told).split())
+
+
+# --- trials --------------------------------------------------------------------------------------
+
+
+def test_every_trial_is_told_of_with_its_reason_and_its_sign():
+    trials = (
+        Trial(0, "failed", None, {"C": 1.0}, {}, {}, "it cannot be fitted"),
+        Trial(1, "complete", 0.25, {"C": 2.0}, {1: 0.5}, {"signed_value": -0.25}),
+    )
+    failed, complete = Searched("strong", "logistic", 2, trials, None).detailed()["trials"]
+    assert (failed["state"], failed["reason"]) == ("failed", "it cannot be fitted")
+    assert (complete["value"], complete["signed_value"]) == (0.25, -0.25)
+    assert complete["reason"] is None
+    assert complete["after_folds"] == {"1": 0.5}
+
+
+# --- flags ---------------------------------------------------------------------------------------
+
+
+def ways(result, **by_chance):
+    """Return a judgement in which some ways of answering are no better than chance."""
+    gold = np.arange(48) % 6
+    answers = {
+        way: np.full(48, 2) if by_chance.get(way) else gold
+        for way in ("decoded", "argmax", "average")
+    }
+    return judged(Items(result.source.scale, gold), answers, find("cem_ord"), seed=0)
+
+
+def with_winner(result, found):
+    """Return the result with another judgement of its only model."""
+    winner = replace(result.winner, judged=found)
+    searched = (replace(result.searched[0], best=winner),)
+    return replace(result, winner=winner, searched=searched)
+
+
+def test_ways_of_answering_stand_beside_what_they_must_beat(result):
+    table = grid(with_winner(result, ways(result)), "by the way of answering")
+    assert table.header[1:] == (
+        *("decoded", "argmax", "rounded average"),
+        *("best constant", "chance", "flag"),
+    )
+    (row,) = table.rows
+    score = ways(result).score
+    assert row[1:4] == (1.0, 1.0, 1.0)
+    assert row[5] == score.baselines.chance.value
+    assert row[6] is None
+
+
+@pytest.mark.parametrize(
+    ("by_chance", "said"),
+    [
+        ({"argmax": True}, f"argmax: {CHANCE}"),
+        ({"argmax": True, "average": True}, f"argmax, rounded average: {CHANCE}"),
+        ({"decoded": True, "argmax": True, "average": True}, CHANCE),
+    ],
+    ids=["one", "two", "all"],
+)
+def test_the_flag_names_the_ways_of_answering_that_chance_could_do(result, by_chance, said):
+    table = grid(with_winner(result, ways(result, **by_chance)), "by the way of answering")
+    assert table.rows[0][-1] == said
+
+
+def test_each_way_of_answering_has_its_own_flag_in_the_test(result):
+    held = HeldOut("test", 48, ways(result, argmax=True), 0.0)
+    told = replace(result, tests=(held,))
+    assert [row[-1] for row in grid(told, "Test:").rows] == [None, CHANCE, None]
+    flags = {row["way"]: row["flag"] for row in told.rows() if row["stage"] == "test"}
+    assert flags == {"decoded": None, "argmax": CHANCE, "average": None}

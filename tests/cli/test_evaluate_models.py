@@ -1,0 +1,188 @@
+"""`ordinate evaluate -e`: all saved models on all test sets, beside constants and chance."""
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from command import run
+from experiments import lay_out
+from saved_models import save_model
+
+from ordinate import evaluate
+from ordinate.classify.trained_model import load_all
+from ordinate.experiment.folder import Experiment
+
+CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    root = lay_out(
+        tmp_path_factory.mktemp("made") / "study",
+        tests={"test": 36, "other": 24},
+        sets=("strong", "noise"),
+        writers=6,
+    )
+    return root, {name: save_model(root, name) for name in ("strong", "noise")}
+
+
+@pytest.fixture(autouse=True)
+def here(made, tmp_path, monkeypatch):
+    shutil.copytree(made[0], tmp_path / "study")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def names(made):
+    return made[1]
+
+
+def evaluated(*arguments) -> dict:
+    ran = run("evaluate", "-e", "study", *arguments, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    return json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+
+
+def test_every_model_on_every_test_set_is_what_python_says():
+    found = evaluated()
+    study = Experiment.open("study")
+    assert list(found["tests"]) == ["other", "test"]
+    for model in load_all(study):
+        for stem in ("test", "other"):
+            features = {name: study.features(name, stem) for name in model.sets}
+            predictions = model.predict(features)
+            levels = [CEFR[k] for k in predictions.levels]
+            expected = evaluate(list(study.dataset(stem).labels), levels, scale="cefr").to_dict()
+            one = found["tests"][stem]["models"][model.name]
+            for key in ("metrics", "table", "per_level", "n"):
+                assert one[key] == json.loads(json.dumps(expected[key])), key
+            assert one["ways"]["decoded"]["mae"] == expected["metrics"]["mae"]["value"]
+            assert 1 <= one["sets"]["mean_size"] <= 6
+
+
+def test_the_table_has_intervals_baselines_and_flags(names):
+    ran = run("evaluate", "-e", "study")
+    assert (ran.code, ran.err) == (0, "")
+    lines = [line for line in ran.out.splitlines() if line.startswith("test  ")]
+    table = lines[:5]
+    assert [line.split()[1] for line in table][:2] == [names["strong"], names["noise"]]
+    assert table[1].endswith("no better than chance")
+    assert " to " in table[0]
+    assert not table[0].endswith("no better than chance")
+    for line, name in zip(table[2:], ("(best constant)", "(majority)", "(chance)"), strict=True):
+        assert name in line
+    assert "by the way of answering" in ran.out
+    assert "rounded average" in ran.out
+
+
+def test_chance_and_constants_are_those_of_the_gold_levels():
+    for stem in ("test", "other"):
+        found = evaluated("--metrics", "accuracy,mae")["tests"][stem]["baselines"]
+        assert found["accuracy"]["chance"]["value"] == pytest.approx(1 / 6)
+        assert found["accuracy"]["majority"]["value"] == pytest.approx(1 / 6)
+        assert found["mae"]["best_constant"]["value"] == pytest.approx(1.5)
+        assert found["mae"]["chance"]["value"] == pytest.approx(35 / 18)
+
+
+def test_metrics_are_those_that_are_asked_for():
+    found = evaluated("--metrics", "mae,weighted_kappa(power=1)")
+    for one in found["tests"]["test"]["models"].values():
+        assert list(one["metrics"]) == ["mae", "weighted_kappa(power=1)"]
+    ran = run("evaluate", "-e", "study", "--metrics", "mae,weighted_kappa(power=1)")
+    assert "weighted_kappa(power=1) (higher)" in ran.out
+    assert "cem_ord" not in ran.out
+
+
+def test_models_and_test_sets_can_be_chosen(names):
+    found = evaluated("--model", "strong", "--test", "other")
+    assert list(found["tests"]) == ["other"]
+    assert list(found["tests"]["other"]["models"]) == [names["strong"]]
+
+
+def test_groups_are_drawn_whole():
+    found = evaluated("--group-column", "writer", "--metrics", "mae")
+    one = next(iter(found["tests"]["test"]["models"].values()))
+    assert (found["tests"]["test"]["groups"], one["groups"]) == (6, 6)
+
+
+def test_intervals_can_be_left_out():
+    found = evaluated("--no-interval", "--metrics", "mae")
+    one = next(iter(found["tests"]["test"]["models"].values()))
+    assert one["metrics"]["mae"]["low"] is None
+    assert found["interval"] is None
+
+
+def test_flat_records_have_models_and_baselines(names):
+    ran = run("evaluate", "-e", "study", "--metrics", "mae", "--test", "test", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    assert [(row["kind"], row["name"].split(" (")[0]) for row in rows] == [
+        ("model", names["strong"]),
+        ("model", names["noise"]),
+        ("baseline", "best constant"),
+        ("baseline", "majority"),
+        ("baseline", "chance"),
+    ]
+    assert float(rows[0]["low"]) <= float(rows[0]["value"]) <= float(rows[0]["high"])
+
+
+@pytest.mark.parametrize(("form", "sign"), [("markdown", "| test set |"), ("latex", "\\toprule")])
+def test_papers_get_their_table(form, sign):
+    ran = run("evaluate", "-e", "study", "--metrics", "mae", "--format", form, "-o", "out")
+    assert (ran.code, ran.err) == (0, "")
+    assert sign in Path("out").read_text("utf-8")
+
+
+def test_changed_test_labels_change_no_prediction():
+    before = evaluated("--metrics", "mae", "--test", "test")
+    path = Path("study/ml-test-data/test.csv")
+    path.write_text(path.read_text().replace(",A1,", ",C2,"))
+    after = evaluated("--metrics", "mae", "--test", "test")
+    for name, one in before["tests"]["test"]["models"].items():
+        other = after["tests"]["test"]["models"][name]
+        columns = [[sum(column) for column in zip(*x["table"], strict=True)] for x in (one, other)]
+        assert columns[0] == columns[1]
+        assert one["table"] != other["table"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("results.csv", "-e", "study"), "Name files ('results.csv') or an experiment (-e)"),
+        ((), "There is nothing to evaluate: name files, or the folder of an experiment with -e"),
+        (("-e", "study", "--gold", "level"), "--gold is of files, and -e evaluates models"),
+        (("-e", "study", "--groups", "w"), "Name the column of groups with --group-column"),
+        (("-e", "study", "--fail-under", "mae=1"), "--fail-under is of files"),
+        (("-e", "study", "--missing", "drop"), "models leave no item unanswered"),
+        (("-e", "study", "--task", "values"), "leave --task out"),
+        (("-e", "study", "--metrics", "brier"), "For metrics of probabilities, write predictions"),
+        (("-e", "study", "--metrics", "maee"), "Did you mean"),
+        (("-e", "study", "--test", "nope"), "There is no test set 'nope'"),
+        (("-e", "nowhere"), "nowhere"),
+        (("x.csv", "--model", "strong"), "--model is of an experiment"),
+        (("x.csv", "--label-column", "level"), "--label-column is of an experiment"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line(arguments, message):
+    ran = run("evaluate", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_an_experiment_without_models_says_how_to_make_some():
+    shutil.rmtree("study/models")
+    ran = run("evaluate", "-e", "study")
+    assert ran.code == 2
+    assert "ordinate tune -e study" in ran.err
+
+
+def test_a_level_off_the_scale_in_a_test_set_is_named():
+    path = Path("study/ml-test-data/test.csv")
+    path.write_text(path.read_text().replace("Text 3 of test.,B2", "Text 3 of test.,B7"))
+    ran = run("evaluate", "-e", "study")
+    assert ran.code == 2
+    assert "Label 'B7' (row 4 of column 'label' of" in ran.err

@@ -1,0 +1,467 @@
+"""`ordinate evaluate --task values`."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from command import run
+
+from ordinate.inference import Intervals
+from ordinate.inference.prediction_intervals import bounds_estimate, grouped_bounds_estimate
+from ordinate.results import evaluate
+from ordinate.results.regression import evaluate_values
+from ordinate.results.regression_comparison import compare_values
+from ordinate.results.residuals import residuals
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.prediction_intervals import Bounds
+
+N = 400
+DEFAULT = {"rmse", "mae", "r2", "relative_accuracy", "skill", "bias", "max_error"}
+
+
+def _columns(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(673, 104, n)
+    p = y + 20 * rng.standard_t(5, n) + 2
+    return {
+        "density": y,
+        "predicted": p,
+        "other": y + rng.normal(0, 15, n),
+        "lo": p - 40,
+        "hi": p + 40,
+        "family": np.where(rng.random(n) < 0.5, "a", "b"),
+        "t": rng.permutation(n),
+        "lab": rng.integers(0, 12, n),
+        "w": rng.integers(1, 4, n) / 2,
+    }
+
+
+def _write(path, columns):
+    names = list(columns)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    lines = [",".join(str(cell) for cell in row) for row in rows]
+    path.write_text("\n".join([",".join(names), *lines]) + "\n")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "dens.csv", _columns())
+    shifted = _columns(100, 1)
+    _write(tmp_path / "hot.csv", shifted | {"density": shifted["density"] + 150})
+    return tmp_path
+
+
+ASKED = ("evaluate", "dens.csv", "--task", "values", "--target", "density")
+
+
+def test_json_has_the_numbers_of_python():
+    columns = _columns()
+    ran = run(*ASKED, "--unit", "kg/m³", "--by", "family", "--format", "json")
+    found = json.loads(ran.out)
+    expected = evaluate_values(
+        columns["density"], columns["predicted"], unit="kg/m³", by=columns["family"]
+    ).to_dict()
+    assert found["task"] == "values"
+    assert set(found["metrics"]) >= DEFAULT
+    for name, cell in found["metrics"].items():
+        if name != "median_absolute_error":  # exact for data in memory
+            assert cell["value"] == pytest.approx(expected["metrics"][name]["value"], rel=1e-9)
+            if cell["low"] is not None:
+                limits = [expected["metrics"][name][key] for key in ("low", "high")]
+                assert [cell["low"], cell["high"]] == pytest.approx(limits, rel=1e-6)
+        assert cell["unit"] == expected["metrics"][name]["unit"]
+    assert set(found["by"]) == {"a", "b"}
+
+
+def test_both_scales_are_shown_and_normalised_columns_are_turned_back(here):
+    training = Normalization(673.27, 104.26)
+    plain = run(*ASKED, "--train-mean", 673.27, "--train-std", 104.26, "--format", "json")
+    columns = _columns()
+    for name in ("density", "predicted"):
+        columns[name] = training.normalize(columns[name])
+    _write(here / "dens.csv", columns)
+    numbers = ("--train-mean", 673.27, "--train-std", 104.26)
+    turned = run(*ASKED, *numbers, "--normalized", "--format", "json")
+    first, second = json.loads(plain.out), json.loads(turned.out)
+    for name in DEFAULT:
+        assert first["metrics"][name]["value"] == pytest.approx(second["metrics"][name]["value"])
+    rmse = first["metrics"]["rmse"]["value"]
+    assert first["normalized"]["rmse"] == pytest.approx(rmse / 104.26)
+    baselines = [[one["rmse"] for one in found["baselines"]] for found in (first, second)]
+    assert baselines[0] == pytest.approx(baselines[1])
+    text = run(*ASKED, *numbers, "--normalized").out
+    assert "σ of the evaluated targets" in text
+    assert "σ of the training targets is 104.3" in " ".join(text.split())
+
+
+def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
+    further = ("--lower", "lo", "--upper", "hi", "--order", "t", "--residuals", "family")
+    more = ("--against", "other", "--shifted", "hot.csv", "--bins", "600,700", "--unit", "kg/m³")
+    found = json.loads(run(*ASKED, *further, *more, "--format", "json").out)
+    columns = _columns()
+    y, p = columns["density"], columns["predicted"]
+    covered = float(((columns["lo"] <= y) & (y <= columns["hi"])).mean())
+    assert found["predictive"]["interval_coverage"]["value"] == pytest.approx(covered)
+    assert found["baselines"][-1]["name"] == "previous value"
+    looked = residuals(y, p, {"family": columns["family"]}, unit="kg/m³").to_dict()
+    assert found["residuals"]["largest"][0]["row"] == looked["largest"][0]["row"]
+    models = {"predicted": p, "other": columns["other"]}
+    compared = compare_values(y, models, unit="kg/m³").to_dict()
+    assert found["comparison"]["conclusions"] == compared["conclusions"]
+    assert found["shifted"]["differences"]["rmse"]["low"] > 0
+    assert found["levels"]["scale"] == ["below 600", "600 to 700", "700 and above"]
+    gold = np.searchsorted([600, 700], y, side="right")
+    right = float((gold == np.searchsorted([600, 700], p, side="right")).mean())
+    assert found["levels"]["metrics"]["accuracy"]["value"] == pytest.approx(right)
+    text = run(*ASKED, *further, *more).out
+    for title in ("Predictive intervals", "By prediction", "Largest errors", "As levels"):
+        assert title in text
+
+
+def test_a_limit_fails_a_run():
+    assert run(*ASKED, "--fail-under", "rmse=1").code == 3
+    assert run(*ASKED, "--fail-under", "mse=1e6", "--fail-under", "r2=0.5").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--normalized"], "--normalized needs --train-mean"),
+        (["--train-mean", "1"], "two numbers"),
+        (["--train-mean", "1", "--train-std", "0"], "standard deviation above 0"),
+        (["--lower", "lo"], "name both columns"),
+        (["--bins", "700,600"], "rising edges"),
+        (["--bins", "x"], "rising edges"),
+        (["--missing", "worst"], "no worst answer"),
+        (["--scale", "1..5"], "--scale is for labels"),
+        (["--metrics", "cem_ord"], "There is no metric 'cem_ord'"),
+        (["--predicted", "nothing"], "has no column 'nothing'"),
+        (["--residuals", "nothing"], "has no column 'nothing'"),
+        (["--bins", "1,inf"], "rising edges"),
+        (["--bins", "nan"], "rising edges"),
+        (["--residuals", "--weights", "w"], "Leave out --residuals or --weights"),
+        (["--lower", "lo", "--upper", "hi", "--alpha", "1.5"], "between 0 and 1, not 1.5"),
+        (["--alpha", "0.2"], "--lower and --upper leave out"),
+        (["--renormalize"], "--renormalize is for labels"),
+        (["--stratified"], "--stratified is for labels"),
+        (["--interval-method", "bca"], "--interval-method bca is for labels"),
+        (["--interval-method", "poisson", "--groups", "lab"], "leave out --groups"),
+        (["--residuals", "--gold-file", "g.csv", "--id", "t"], "in the file of the predictions"),
+        (["--against", "predicted"], "'predicted' is the one evaluated"),
+        (["--against", "family"], "is 'a', which is no finite number"),
+        (["--fail-under", "interval_coverage=0.9"], "needs the columns of --lower and --upper"),
+    ],
+)
+def test_bad_requests_are_refused(arguments, message):
+    ran = run(*ASKED, *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--target", "x"],
+        ["--unit", "kg"],
+        ["--lower", "x"],
+        ["--upper", "x"],
+        ["--alpha", "0.1"],
+        ["--train-mean", "0"],
+        ["--train-std", "1"],
+        ["--normalized"],
+        ["--order", "t"],
+        ["--residuals"],
+        ["--against", "x"],
+        ["--shifted", "hot.csv"],
+        ["--interval-method", "poisson"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_labels_refuse_what_is_said_of_quantities(arguments):
+    ran = run("evaluate", "dens.csv", *arguments)
+    assert ran.code == 2
+    assert f"{' '.join(arguments) if 'poisson' in arguments else arguments[0]} is for " in ran.err
+    assert "--task values" in ran.err
+
+
+# --- items ---------------------------------------------------------------------------------------
+
+
+def _json(*arguments):
+    ran = run(*ASKED, *arguments, "--format", "json")
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)
+
+
+def _limits(estimate):
+    return [estimate[key] for key in ("value", "low", "high")]
+
+
+def _as_python(found, expected):
+    """Compare all numbers of two comparisons."""
+    for model, metrics in expected["models"].items():
+        for name, one in metrics.items():
+            assert _limits(found["models"][model][name]) == pytest.approx(_limits(one), rel=1e-9)
+    for one, other in zip(found["differences"], expected["differences"], strict=True):
+        assert one["p"] == pytest.approx(other["p"], rel=1e-6)
+        assert [one["low"], one["high"]] == pytest.approx([other["low"], other["high"]])
+
+
+@pytest.mark.parametrize("option", ["groups", "weights"])
+def test_rivals_are_compared_with_the_groups_and_the_weights(option):
+    columns = _columns()
+    column = columns["lab"] if option == "groups" else columns["w"]
+    found = _json("--against", "other", f"--{option}", "lab" if option == "groups" else "w")
+    models = {"predicted": columns["predicted"], "other": columns["other"]}
+    expected = compare_values(columns["density"], models, **{option: column}).to_dict()
+    _as_python(found["comparison"], expected)
+    plain = compare_values(columns["density"], models).to_dict()
+    assert plain["differences"][0]["low"] != pytest.approx(expected["differences"][0]["low"])
+
+
+def test_the_level_reaches_the_parts_and_so_does_no_interval():
+    columns = _columns()
+    parts = ("--against", "other", "--residuals", "--bins", "600", "--lower", "lo", "--upper", "hi")
+    found = _json(*parts, "--interval", "0.8")
+    models = {"predicted": columns["predicted"], "other": columns["other"]}
+    expected = compare_values(columns["density"], models, interval=0.8).to_dict()
+    _as_python(found["comparison"], expected)
+    assert {found[name]["interval"] for name in ("residuals", "comparison")} == {0.8}
+    none = _json(*parts, "--no-interval")
+    assert none["comparison"]["interval"] is none["residuals"]["interval"] is None
+    assert none["residuals"]["bias"]["low"] is None
+    assert none["predictive"]["interval_coverage"]["low"] is None
+    assert none["comparison"]["models"]["other"]["rmse"]["low"] is None
+    for one, other in zip(
+        none["comparison"]["differences"], _json(*parts)["comparison"]["differences"], strict=True
+    ):
+        assert one["low"] is None
+        assert (one["p"], one["verdict"]) == (other["p"], other["verdict"])
+    assert none["levels"]["metrics"]["accuracy"]["low"] is None
+    text = run(*ASKED, *parts, "--shifted", "hot.csv", "--no-interval").out
+    assert "% interval" not in text
+    assert "told apart" not in text
+
+
+def test_bounds_take_groups_for_units_and_subgroups_have_their_own():
+    columns = _columns()
+    bounds = ("--lower", "lo", "--upper", "hi")
+    found = _json(*bounds, "--groups", "lab", "--by", "family")
+    table = Bounds.of(columns["density"], columns["lo"], columns["hi"], groups=columns["lab"])
+    one = grouped_bounds_estimate("interval_coverage", table)
+    assert _limits(found["predictive"]["interval_coverage"]) == pytest.approx(
+        [one.value, one.low, one.high]
+    )
+    assert found["predictive"]["interval_coverage"]["method"] == "t"
+    inside = (columns["lo"] <= columns["density"]) & (columns["density"] <= columns["hi"])
+    for name in ("a", "b"):
+        own = found["by"][name]["predictive"]["interval_coverage"]["value"]
+        assert own == pytest.approx(inside[columns["family"] == name].mean())
+    text = " ".join(run(*ASKED, *bounds, "--alpha", 0.2, "--unit", "kg/m³").out.split())
+    assert "The intervals should hold 80 % of the targets, and hold" in text
+    assert "No interval for mean_interval_width: it is the same for all items." in text
+    grid = text[text.index("Predictive intervals") :]
+    assert grid.index("kg/m³") > grid.index("mean_interval_width")
+
+
+def test_bounds_of_groups_of_one_item_are_those_of_items():
+    rng = np.random.default_rng(5)
+    y, low = rng.normal(size=(2, 200))
+    high = low + rng.exponential(size=200)
+    weights = rng.uniform(1, 3, 200)
+    table = Bounds.of(y, low, high, weights, np.arange(200))
+    for name in ("mean_interval_width", "winkler(alpha=0.3)"):
+        one, other = grouped_bounds_estimate(name, table), bounds_estimate(name, table.pooled)
+        assert [one.value, one.low, one.high] == pytest.approx([other.value, other.low, other.high])
+    few = grouped_bounds_estimate("winkler", table[:5])
+    assert few.method == "t"
+    assert grouped_bounds_estimate("winkler", table[:1]).note == "there is one group only"
+    width = Bounds.of(y, y, y + 1, groups=np.arange(200))
+    found = grouped_bounds_estimate("mean_interval_width", width)
+    assert found.note == "it is the same in all groups"
+
+
+def test_bounds_on_the_normalised_scale_are_turned_back(here):
+    training, columns = Normalization(673.27, 104.26), _columns()
+    plain = _json("--lower", "lo", "--upper", "hi")["predictive"]
+    for name in ("density", "predicted", "lo", "hi"):
+        columns[name] = training.normalize(columns[name])
+    _write(here / "dens.csv", columns)
+    numbers = ("--train-mean", 673.27, "--train-std", 104.26, "--normalized")
+    turned = _json("--lower", "lo", "--upper", "hi", *numbers)["predictive"]
+    for name, one in plain.items():
+        assert turned[name]["value"] == pytest.approx(one["value"])
+
+
+def test_a_limit_of_predictive_intervals_fails_a_run():
+    bounds = ("--lower", "lo", "--upper", "hi", "--alpha", 0.2)
+    assert run(*ASKED, *bounds, "--fail-under", "interval_coverage=0.9").code == 0
+    ran = run(*ASKED, *bounds, "--fail-under", "winkler=10", "--fail-under", "rmse=100")
+    assert ran.code == 3
+    assert "winkler(alpha=0.2) is" in ran.err
+
+
+@pytest.fixture
+def holes(here):
+    """Return columns of which some have no target, some no prediction, some no rival."""
+    columns = {name: list(column) for name, column in _columns().items()}
+    worst = int(np.argmax(np.abs(np.subtract(columns["predicted"], columns["density"]))))
+    for row, name in ((0, "density"), (3, "predicted"), (5, "other")):
+        columns[name][row + (row == worst)] = ""
+    _write(here / "dens.csv", columns)
+    kept = [all(cell != "" for cell in row) for row in zip(*columns.values(), strict=True)]
+    whole = ["" not in pair for pair in zip(columns["density"], columns["predicted"], strict=True)]
+    return columns, np.array(whole), np.array(kept), worst + 1
+
+
+def test_what_is_missing_is_left_out_of_every_part(holes):
+    columns, whole, kept, worst = holes
+    parts = ("--missing", "drop", "--residuals", "--against", "other", "--bins", "600,700")
+    found = _json(*parts)
+
+    def some(name, rows):
+        return np.array(columns[name], object)[rows].astype(float)
+
+    assert found["n"] == found["residuals"]["n"] == found["levels"]["n"] == 398
+    y, p = some("density", whole), some("predicted", whole)
+    looked = residuals(y, p).to_dict()
+    assert found["residuals"]["bias"]["value"] == pytest.approx(looked["bias"]["value"])
+    assert found["residuals"]["largest"][0]["row"] == worst
+    models = {name: some(name, kept) for name in ("predicted", "other")}
+    _as_python(found["comparison"], compare_values(some("density", kept), models).to_dict())
+    assert found["comparison"]["n"] == 397
+    gold, guess = (np.searchsorted([600, 700], x, side="right") for x in (y, p))
+    right = float((gold == guess).mean())
+    assert found["levels"]["metrics"]["accuracy"]["value"] == pytest.approx(right)
+    text = " ".join(run(*ASKED, *parts).out.split())
+    assert "Compared on the 397 of 398 items that every model predicts." in text
+
+
+def test_items_without_a_group_and_items_of_weight_0_are_left_out_too(here):
+    columns = {name: list(column) for name, column in _columns().items()}
+    columns["lab"][0], columns["w"][3] = "", 0
+    columns["density"][3] = columns["other"][3] = "no number"
+    _write(here / "dens.csv", columns)
+    further = ("--missing", "drop", "--groups", "lab", "--weights", "w")
+    found = _json("--against", "other", "--bins", "600", *further)
+    kept = np.delete(np.arange(N), [0, 3])
+    y, p, other, lab, w = (
+        np.array(columns[name], object)[kept].astype(float)
+        for name in ("density", "predicted", "other", "lab", "w")
+    )
+    models = {"predicted": p, "other": other}
+    _as_python(found["comparison"], compare_values(y, models, weights=w, groups=lab).to_dict())
+    assert found["n"] == found["levels"]["n"] == found["comparison"]["n"] == N - 2
+
+
+def test_a_missing_rival_is_an_error_unless_it_is_dropped(here):
+    columns = {name: list(column) for name, column in _columns().items()}
+    columns["other"][6] = ""
+    _write(here / "dens.csv", columns)
+    ran = run(*ASKED, "--against", "other")
+    assert ran.code == 2
+    assert "1 of 400 predictions in column 'other' are missing (row 7)" in ran.err
+
+
+def test_levels_take_weights_groups_and_subgroups():
+    columns = _columns()
+    further = ("--weights", "w", "--groups", "lab", "--by", "family")
+    found = _json("--bins", "600.0001,600.0002,700", *further)["levels"]
+    edges = [600.0001, 600.0002, 700]
+    labels = ["below 600.0001", "600.0001 to 600.0002", "600.0002 to 700", "700 and above"]
+    assert found["scale"] == labels
+    gold, guess = (
+        [labels[k] for k in np.searchsorted(edges, columns[name], side="right")]
+        for name in ("density", "predicted")
+    )
+    more = {"weights": columns["w"], "groups": columns["lab"], "by": columns["family"]}
+    expected = evaluate(gold, guess, labels, **more).to_dict()
+    for name in ("accuracy", "mae"):
+        one, other = found["metrics"][name], expected["metrics"][name]
+        assert _limits(one) == pytest.approx(_limits(other))
+    assert set(found["by"]) == {"a", "b"}
+    text = run(*ASKED, "--bins", "600").out
+    assert "Gold: density. Predicted: predicted." in text
+
+
+@pytest.mark.parametrize("by", [(), ("--by", "family")])
+def test_items_are_drawn_again(by):
+    columns = _columns()
+    found = _json("--interval-method", "poisson", "--draws", 300, "--seed", 4, *by)
+    expected = evaluate_values(
+        columns["density"],
+        columns["predicted"],
+        by=columns["family"] if by else None,
+        interval=Intervals(draws=300, seed=4),
+        poisson=True,
+    ).to_dict()
+    pairs = [(found, expected), *((found["by"][x], expected["by"][x]) for x in expected["by"])]
+    for one, other in pairs:
+        for name in ("rmse", "mae", "r2", "bias"):
+            assert one["metrics"][name]["method"] == "poisson"
+            limits = _limits(other["metrics"][name])
+            assert _limits(one["metrics"][name]) == pytest.approx(limits, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--residuals",), ("--against", "other"), ("--bins", "600"), ("--interval-method", "poisson")],
+)
+def test_a_stream_is_read_once_so_items_need_a_file(option):
+    ran = run("evaluate", "-", "--task", "values", *option)
+    assert ran.code == 2
+    assert "reads the items twice, so it needs a file" in ran.err
+
+
+def test_the_largest_errors_name_their_file_and_its_row(here):
+    columns = _columns(10)
+    columns["predicted"] = columns["density"] + 1
+    _write(here / "a.csv", columns)
+    columns["predicted"][6] += 1000
+    _write(here / "b.csv", columns)
+    arguments = ("--task", "values", "--target", "density", "--residuals")
+    ran = run("evaluate", "a.csv", "b.csv", *arguments, "--format", "json")
+    first = json.loads(ran.out)["residuals"]["largest"][0]
+    assert (first["row"], first["name"]) == (7, "b.csv:7")
+
+
+def test_csv_has_the_records_of_every_part():
+    parts = ("--residuals", "family", "--against", "other", "--shifted", "hot.csv", "--bins", "600")
+    ran = run(*ASKED, *parts, "--lower", "lo", "--upper", "hi", "--format", "csv")
+    assert ran.code == 0, ran.err
+    rows = list(csv.DictReader(ran.out.splitlines()))
+    kinds = {row["part"].partition(":")[0] for row in rows}
+    expected = {"metrics", "baselines", "predictive", "residuals", "comparison", "shifted"}
+    assert kinds == expected | {"levels"}
+    assert {row["part"] for row in rows} >= {"residuals: prediction", "residuals: largest"}
+    (cover,) = [row for row in rows if row["metric"] == "interval_coverage"]
+    assert 0 < float(cover["low"]) < float(cover["value"]) < float(cover["high"]) < 1
+
+
+def test_a_report_says_which_ids_were_joined(here):
+    columns = _columns(8) | {"id": np.arange(8)}
+    _write(here / "gold.csv", {name: columns[name] for name in ("id", "density")})
+    _write(here / "guess.csv", {"id": [*range(7), 99], "predicted": columns["predicted"]})
+    arguments = ("--gold-file", "gold.csv", "--id", "id", "--target", "density")
+    ran = run("evaluate", "guess.csv", "--task", "values", *arguments, "--missing", "drop")
+    text = " ".join(ran.out.split())
+    assert "Joined by id: 7 matched, 1 targets without a prediction, 1 predictions unknown" in text
+    assert "Dropped for a missing value: 1 item." in text
+
+
+def test_one_value_is_one_value(here):
+    _write(here / "dens.csv", _columns(1))
+    text = run(*ASKED, "--metrics", "rmse,rmse_share").out
+    assert text.startswith("1 value\n")
+    assert "A share" in text
+
+
+def test_a_limit_on_another_metric_of_intervals_is_judged():
+    bounds = ("--lower", "lo", "--upper", "hi")
+    assert run(*ASKED, *bounds, "--fail-under", "weighted_interval_score=1e6").code == 0
+    ran = run(*ASKED, *bounds, "--fail-under", "weighted_interval_score=0.001")
+    assert ran.code == 3
+    assert "weighted_interval_score(alpha=0.1) is" in ran.err

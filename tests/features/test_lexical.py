@@ -1,0 +1,243 @@
+import importlib
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+from makers import check_promises
+
+from ordinate.errors import BadOption, BadStore, MissingExtra
+from ordinate.experiment.manifest import Manifest
+from ordinate.features import optional_libraries
+from ordinate.features.extractor import Items, maker_of
+from ordinate.features.lexical import FittedLexical, Lexical
+from ordinate.features.tokenization import moving_ratio, sentences_in, spaced, words_of
+
+TEXTS = (
+    "I don't know. It’s a lovely house, isn't it? We went running.",
+    "",
+    "Notwithstanding extraordinary perspicacity, epistemological conundrums proliferate.",
+    "\x00\x01 cat\x7f dog \x1b[31m",
+    "?! ...",
+)
+
+
+def fitted(language="en"):
+    return Lexical(language).fit(Items(0, ()), lambda _: None)
+
+
+def features(text, language="en"):
+    maker = fitted(language)
+    row = maker.rows(Items(1, (text,)))[0]
+    assert np.isfinite(row).all()
+    return dict(zip(maker.names, row.tolist(), strict=True))
+
+
+def test_sizes_are_what_a_reader_counts():
+    found = features("The cat sat. It slept 3 hours!")
+    sizes = ("letters", "words", "sentences", "words_per_sentence")
+    assert [found[name] for name in sizes] == [22, 7, 2, 3.5]
+    assert found["letters_per_word"] == pytest.approx(22 / 7)
+    assert found["log_words"] == pytest.approx(np.log(7))
+
+
+def test_type_token_ratios_by_their_formulas():
+    found = features("The dog saw the cat")  # 4 types of 5 words
+    assert found["ttr"] == pytest.approx(4 / 5)
+    assert found["root_ttr"] == pytest.approx(4 / np.sqrt(5))
+    assert found["log_ttr"] == pytest.approx(np.log(4) / np.log(5))
+    assert found["moving_ttr_50"] == pytest.approx(4 / 5)
+
+
+@pytest.mark.parametrize(
+    ("n", "window"), [(1, 50), (49, 50), (50, 50), (51, 50), (300, 50), (9, 1)]
+)
+def test_moving_ratio_is_the_mean_over_all_windows(n, window):
+    words = [str(k) for k in np.random.default_rng(n).integers(0, 30, n)]
+    size = min(window, n)
+    ratios = [len(set(words[k : k + size])) / size for k in range(n - size + 1)]
+    assert moving_ratio(words, window) == pytest.approx(np.mean(ratios), rel=1e-12)
+
+
+def test_frequencies_are_those_of_wordfreq():
+    from wordfreq import zipf_frequency
+
+    found = features("the the cat perspicacity qqxqzz")
+    known = [zipf_frequency(word, "en") for word in ("the", "the", "cat", "perspicacity")]
+    assert found["zipf_mean"] == pytest.approx(np.mean(known))
+    assert found["zipf_median"] == pytest.approx(np.median(known))
+    assert found["zipf_sd"] == pytest.approx(np.std(known))
+    assert found["zipf_rare"] == pytest.approx(2 / 5)  # an unknown word is rare as well
+    assert found["zipf_unknown"] == pytest.approx(1 / 5)
+
+
+def test_levels_of_words_are_those_of_cefrpy_and_contractions_are_undone():
+    from cefrpy import CEFRAnalyzer
+
+    levels = [CEFRAnalyzer().get_average_word_level_float(word) for word in ("do", "house", "will")]
+    found = features("Don’t house won't qqxqzz")
+    assert found["cefr_mean"] == pytest.approx(np.mean(levels))
+    assert found["cefr_unknown"] == pytest.approx(1 / 4)
+    shares = [found[f"cefr_{level}"] for level in ("a1", "a2", "b1", "b2", "c1", "c2")]
+    assert sum(shares) == pytest.approx(3 / 4)
+    assert found["cefr_a1"] == pytest.approx(sum(round(level) == 1 for level in levels) / 4)
+
+
+def test_half_a_level_goes_up_whichever_level_it_is():
+    from cefrpy import CEFRAnalyzer
+
+    levels = [CEFRAnalyzer().get_average_word_level_float(word) for word in ("in", "time", "oh")]
+    assert levels == [1.5, 2.5, 4.5]
+    found = features("in time oh")
+    assert [found[f"cefr_{level}"] for level in ("a2", "b1", "c1")] == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.parametrize("word", ["o'clock", "ain't", "y'all", "d’you", "rock'n'roll"])
+def test_what_is_no_contraction_of_a_known_word_is_unknown(word):
+    assert features(word)["cefr_unknown"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("word", "base"),
+    [
+        *(("she's", "she"), ("They’re", "they"), ("I've", "i"), ("we'll", "we"), ("you'd", "you")),
+        *(("I'm", "i"), ("doesn't", "does"), ("shan't", "shall"), ("can’t", "can")),
+    ],
+)
+def test_contractions_have_the_level_of_their_word(word, base):
+    assert features(base)["cefr_unknown"] == 0.0
+    assert features(word)["cefr_mean"] == features(base)["cefr_mean"]
+
+
+def test_numbers_have_no_level_and_are_not_unknown():
+    found, plain = features("the cat 25 ٣"), features("the cat")
+    levels = [name for name in found if name.startswith("cefr")]
+    assert [found[name] for name in levels] == [plain[name] for name in levels]
+    assert found["words"] == 4
+    assert not any(features("5 12 2020")[name] for name in levels)
+
+
+def test_letters_and_their_marks_are_one_however_they_are_written():
+    whole = "A naïve café, another cafe\u0301."
+    assert features(whole) == features(unicodedata.normalize("NFD", whole))
+    assert features(whole)["ttr"] == pytest.approx(4 / 5)
+
+
+def test_readability_is_that_of_textstat():
+    import textstat
+
+    found = features(TEXTS[0])
+    for measure in ("lix", "rix", "automated_readability_index", "coleman_liau_index"):
+        assert found[measure] == getattr(textstat, measure)(TEXTS[0])
+
+
+def test_nothing_is_downloaded(monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("a download")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("nltk.download", refuse)
+    features("Some perfectly ordinary English sentence that nobody has counted before.")
+
+
+def test_texts_without_words_have_rows_of_zeros():
+    rows = fitted().rows(Items(len(TEXTS), TEXTS))
+    assert (~rows.any(axis=1)).tolist() == [False, True, False, False, True]
+    assert fitted().rows(Items(0, ())).shape == (0, len(fitted().names))
+
+
+def test_a_row_is_the_same_whatever_stands_beside_it():
+    items, maker = Items(len(TEXTS), TEXTS), fitted()
+    apart = [maker.rows(items.some(k, k + 1)) for k in range(len(TEXTS))]
+    assert np.array_equal(np.concatenate(apart), fitted().rows(items))
+
+
+def test_arabic_words_keep_their_marks_and_sentences_end_with_their_own_marks():
+    text = "هَذَا بَيْتٌ جَمِيل. هل تحب القهوة؟ نعم"
+    assert len(words_of(text)) == 7
+    assert sentences_in(text) == 3
+    found = features(text, "ar")
+    assert found["words"] == 7
+    assert found["zipf_unknown"] == 0.0
+    assert not any(name.startswith("cefr") for name in found)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words", "sentences"),
+    [
+        ("zh", "今天天气很好。我们去公园。", 11, 2),
+        ("ja", "今日は天気。", 5, 1),
+        ("ko", "오늘 날씨.", 2, 1),
+    ],
+)
+def test_scripts_without_spaces_need_no_segmenter(language, text, words, sentences):
+    found = features(text, language)
+    assert (found["words"], found["sentences"]) == (words, sentences)
+    assert found["zipf_unknown"] < 1.0
+
+
+def test_languages_of_one_letter_are_looked_up_as_they_stand():
+    from wordfreq import freq_to_zipf, get_frequency_dict
+
+    assert features("好", "zh")["zipf_mean"] == freq_to_zipf(get_frequency_dict("zh")["好"])
+
+
+def test_readability_sees_words_where_no_spaces_are():
+    assert features("今天天气很好。我们去公园。", "zh")["lix"] == pytest.approx(11 / 2)
+    assert spaced(TEXTS[0]) == TEXTS[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The quick brown fox jumps over the lazy dog. " * 22_000,
+        "x" * 1_000_000,
+        "." * 1_000_000 + "x",
+        "a'" * 500_000,
+        "\n" * 1_000_000 + "x",
+    ],
+    ids=["sentences", "one-word", "dots", "apostrophes", "lines"],
+)
+def test_a_megabyte_of_anything_is_counted(text):
+    found = features(text)
+    assert found["words"] == max(1, 9 * text.count("fox"))
+    assert found["sentences"] == max(1, text.count("fox"))
+
+
+def test_an_unknown_language_is_refused_with_those_that_are_known():
+    with pytest.raises(BadOption, match=r"language 'english', but for ar, bg, .*, zh"):
+        fitted("english")
+
+
+def test_a_missing_library_names_the_extra(monkeypatch):
+    def without(name):
+        if name == "textstat":
+            raise ImportError(name)
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(optional_libraries, "import_module", without)
+    with pytest.raises(MissingExtra, match=r"textstat.*pip install 'ordinate\[features\]'"):
+        fitted()
+
+
+def test_sets_are_equal_however_they_were_made(tmp_path, monkeypatch):
+    experiment, name = check_promises(Lexical(), FittedLexical, tmp_path, monkeypatch)
+    config = Manifest.read(experiment.features_dir / name / "train").config
+    assert config["counts"] == {"empty_texts": 1, "zero_rows": 1}
+
+
+def test_names_of_sets_and_commands_say_the_language():
+    assert (Lexical().title, Lexical().arguments) == ("lexical", [])
+    assert (Lexical("de").title, Lexical("de").arguments) == ("lexical-de", ["--language", "de"])
+    assert maker_of("lexical", Lexical("de").parameters, None) == Lexical("de")
+
+
+def test_what_is_saved_is_found_again_unless_features_have_changed(tmp_path):
+    fitted().save(tmp_path)
+    assert Lexical().load(tmp_path).names == fitted().names
+    (tmp_path / "state.json").write_text(json.dumps({"names": ["other"]}))
+    with pytest.raises(BadStore, match="another version"):
+        Lexical().load(tmp_path)
+    (tmp_path / "state.json").write_text("[]")
+    with pytest.raises(BadStore, match="no lexical maker"):
+        Lexical().load(tmp_path)

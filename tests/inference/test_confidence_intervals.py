@@ -1,0 +1,651 @@
+"""Estimates: what every interval keeps to, whatever the metric, the table and the method."""
+
+import json
+import math
+import warnings
+from dataclasses import FrozenInstanceError, replace
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive import NAIVE
+from oracles import TEN, confusion, labels, sample, usual
+from strategies import METRICS, counts, scale_of, tables
+
+from ordinate.errors import BadOption, OrdinateError
+from ordinate.inference import Estimate, Intervals, estimate
+from ordinate.inference.confidence_intervals import EXACT, usual_method
+from ordinate.inference.estimates import nowhere
+from ordinate.inference.resampling import Draws
+from ordinate.metrics import find, list_metrics
+from ordinate.scale import Scale
+from ordinate.summaries import Confusion
+
+HOLDING = {*EXACT, "delta", "t"}  # methods whose limits hold the value
+WITHOUT_DRAWS = {"delta", "t", "wilson", "mover", "simultaneous"}
+TABLE = confusion(sample(5, 200, seed=5))
+QUICK = Intervals(draws=100)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_doubts():
+    """What the study of coverage doubts is in a file that it writes; it is tested on its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ordinate.inference.confidence_intervals.doubt", lambda *_: None)
+        yield
+
+
+def check(metric, found):
+    """What any estimate keeps to."""
+    low, high = metric.bounds
+    if found.method is None:
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.note
+        return
+    assert not math.isnan(found.value)
+    assert low - 1e-12 <= found.low <= found.high <= high + 1e-12
+    assert 0 <= found.undefined_share <= 1
+    if found.method in HOLDING or found.note == "BCa is undefined here":
+        assert found.low <= found.value <= found.high
+
+
+# --- any table -----------------------------------------------------------------------------------
+
+
+@given(table=tables(), seed=st.integers(0, 5))
+@settings(max_examples=80)
+def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, seed):
+    found = estimate(METRICS, table, Intervals(draws=100, seed=seed))
+    assert list(found) == [metric.expression for metric in METRICS]
+    for metric in METRICS:
+        check(metric, found[metric.expression])
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet", "jeffreys"])
+@given(table=tables(), stratified=st.booleans())
+@settings(max_examples=25)
+def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratified):
+    found = estimate(METRICS, table, Intervals(method=method, draws=100, stratified=stratified))
+    for metric in METRICS:
+        check(metric, found[metric.expression])
+
+
+@given(table=tables(), stratified=st.booleans())
+@settings(max_examples=40)
+def test_delta_limits_are_in_order_within_bounds_and_hold_the_value(table, stratified):
+    smooth = [metric for metric in METRICS if metric.smooth]
+    found = estimate(smooth, table, Intervals(method="delta", stratified=stratified))
+    for metric in smooth:
+        check(metric, found[metric.expression])
+
+
+@given(table=tables())
+@settings(max_examples=40)
+def test_limits_of_a_mean_distance_are_distances_that_the_scale_has(table):
+    """Nothing is farther off than the two ends of the scale."""
+    span = table.scale.at[-1] - table.scale.at[0]
+    names = ("mae", "rmse", "macro_mae", "max_mae")
+    for name, result in estimate([find(name) for name in names], table, QUICK).items():
+        assert 0 <= result.low <= result.high <= span + 1e-9, name
+
+
+DISTANCES = [metric for metric in METRICS if metric.family == "distance"]
+
+
+def attainable(metric, at):
+    """How far one item can be off: from one end of the scale to the other, and back."""
+    last = len(at) - 1
+    ways = (([0], [last]), ([last], [0]))
+    ends = [NAIVE[metric.name](*way, at, **metric.options) for way in ways]
+    low, high = metric.bounds
+    return (min(ends) if math.isinf(low) else low), (max(ends) if math.isinf(high) else high)
+
+
+def check_attainable(metric, found, at):
+    low, high = attainable(metric, at)
+    if found.method is not None:
+        assert low - 1e-9 <= found.low <= found.high <= high + 1e-9, (metric.expression, found)
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "dirichlet", "jeffreys", "delta"])
+@given(table=tables(largest=3), stratified=st.booleans())
+@settings(max_examples=20)
+def test_limits_of_distances_are_distances_that_the_scale_has(method, table, stratified):
+    metrics = [metric for metric in DISTANCES if metric.smooth or method != "delta"]
+    how = Intervals(method=method, draws=100, stratified=stratified)
+    found = estimate(metrics, table, how)
+    for metric in metrics:
+        check_attainable(metric, found[metric.expression], table.scale.at)
+
+
+@given(seed=st.integers(0, 10**6), count=st.integers(2, 6), at=st.sampled_from([None, [0, 1, 5]]))
+@settings(max_examples=25)
+def test_limits_of_distances_of_groups_and_weights_are_such_distances(seed, count, at):
+    rng = np.random.default_rng(seed)
+    cells = rng.integers(0, 3, (count, 3, 3))
+    cells[0, 0, 0] += 1
+    gold, predicted = (labels(rng.integers(0, 3, 2 * count)) for _ in range(2))
+    weighted = Confusion.of(scale_of(3, at), gold, predicted, rng.lognormal(0, 2, 2 * count))
+    for source in (confusion(cells, at), weighted):
+        found = estimate(DISTANCES, source, QUICK)
+        for metric in DISTANCES:
+            check_attainable(metric, found[metric.expression], source.scale.at)
+
+
+@pytest.mark.parametrize("at", [None, [0.0, 1.0, 2.5, 7.0]])
+@pytest.mark.parametrize("metric", DISTANCES, ids=[m.expression for m in DISTANCES])
+def test_a_limit_that_would_go_beyond_the_scale_ends_with_it(metric, at):
+    """All but one of the items are as wrong as can be: the delta method alone knows no end."""
+    table = confusion([[1, 0, 0, 5], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], at)
+    if not metric.smooth or math.isfinite(metric.bounds[1]):
+        return
+    found = estimate([metric], table, Intervals(method="delta"))[metric.expression]
+    assert found.high == pytest.approx(attainable(metric, table.scale.at)[1], rel=1e-12)
+    assert found.low < found.value < found.high
+
+
+@given(scale=st.integers(2, 4).map(scale_of), data=st.data())
+@settings(max_examples=25)
+def test_unanswered_items_give_an_interval_or_a_reason(scale, data):
+    size = len(scale)
+    silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    table = Confusion.from_counts(scale, data.draw(counts(size)), silent)
+    found = estimate(METRICS, table, QUICK)
+    for metric in METRICS:
+        result = found[metric.expression]
+        check(metric, result)
+        if any(silent) and not metric.takes_unanswered:
+            assert result.note == "it has no meaning for items without a prediction"
+            assert math.isnan(result.value)
+
+
+@given(data=st.data(), size=st.integers(2, 3), count=st.integers(2, 35))
+@settings(max_examples=25)
+def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
+    seed = data.draw(st.integers(0, 10**6))
+    cells = np.random.default_rng(seed).integers(0, 3, (count, size, size))
+    cells[0, 0, 0] += 1
+    found = estimate(METRICS, confusion(cells), QUICK)
+    for metric in METRICS:
+        check(metric, found[metric.expression])
+
+
+@given(data=st.data(), n=st.integers(2, 30))
+@settings(max_examples=25)
+def test_limits_of_weights_are_in_order_and_within_bounds(data, n):
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    gold, predicted = ([f"L{k}" for k in rng.integers(0, 3, n)] for _ in range(2))
+    table = Confusion.of(scale_of(3), gold, predicted, rng.lognormal(0, 2, n))
+    found = estimate(METRICS, table, QUICK)
+    for metric in METRICS:
+        check(metric, found[metric.expression])
+
+
+CORNERS = {
+    "one right item": [[1, 0, 0], [0, 0, 0], [0, 0, 0]],
+    "one wrong item": [[0, 0, 1], [0, 0, 0], [0, 0, 0]],
+    "two right items": [[1, 0, 0], [0, 0, 0], [0, 0, 1]],
+    "two wrong items": [[0, 1, 0], [0, 0, 0], [0, 1, 0]],
+    "one prediction": [[0, 3, 0], [0, 9, 0], [0, 2, 0]],
+    "one gold level": [[0, 0, 0], [3, 9, 1], [0, 0, 0]],
+    "reversed": [[0, 0, 9], [0, 9, 0], [9, 0, 0]],
+    "perfect": [[9, 0, 0], [0, 9, 0], [0, 0, 9]],
+    "one of a million": [[10**6, 0, 0], [0, 10**6, 1], [0, 0, 10**6]],
+    "huge": [[10**12, 10**11, 0], [10**10, 10**12, 3], [1, 0, 10**9]],
+    "independent": [[16, 8, 4], [8, 4, 2], [4, 2, 1]],
+    "almost independent": [[25, 26, 0], [24, 25, 0], [0, 0, 0]],
+    "equal margins": [[500, 500, 1], [500, 500, 0], [0, 1, 500]],
+}
+corners = pytest.mark.parametrize("cells", CORNERS.values(), ids=CORNERS)
+
+
+@corners
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "dirichlet", "jeffreys", "delta"])
+@pytest.mark.parametrize("stratified", [False, True])
+def test_corners_have_an_interval_or_a_reason_and_never_a_warning(cells, method, stratified):
+    table = confusion(cells)
+    metrics = [metric for metric in METRICS if metric.smooth or method != "delta"]
+    how = Intervals(method=method, draws=100, stratified=stratified)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = estimate(metrics, table, how)
+    for metric in metrics:
+        check(metric, found[metric.expression])
+
+
+@corners
+def test_default_intervals_of_a_corner_are_never_certain_of_a_metric_that_could_move(cells):
+    """With more than one gold level and less than a billion items, no default interval is a point.
+
+    Given one gold level, some metrics (the information, closeness beyond chance) cannot move.
+    """
+    table = confusion(cells)
+    if (table.gold > 0).sum() < 2:
+        return
+    found = estimate(METRICS, table, Intervals(draws=300))
+    for name, result in found.items():
+        if result.method is not None and table.total < 1e9 and name != "accuracy_within(n=2)":
+            assert result.width > 0, (name, result)
+
+
+# --- levels --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "delta", "dirichlet", "jeffreys"])
+def test_a_higher_level_never_gives_a_narrower_interval(method):
+    metrics = [metric for metric in METRICS if metric.smooth or method != "delta"]
+    before = None
+    for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
+        found = estimate(metrics, TABLE, Intervals(level=level, method=method, draws=300))
+        for name, result in found.items():
+            if before is not None and not math.isnan(result.low):
+                assert result.low <= before[name].low + 1e-12, name
+                assert before[name].high <= result.high + 1e-12, name
+        before = found
+
+
+def test_more_items_give_narrower_intervals():
+    metrics = [metric for metric in METRICS if metric.smooth]
+    small, large = (
+        estimate(metrics, confusion(TABLE.counts * factor), Intervals(draws=500))
+        for factor in (1, 25)
+    )
+    for metric in metrics:
+        name = metric.expression
+        # a fifth, up to Monte-Carlo noise and the small table's own bias
+        assert large[name].width < small[name].width / 3, name
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_intervals_of_large_tables_agree_across_methods(method):
+    table = confusion(sample(4, 20_000, seed=3, noise=1.2))
+    smooth = [m for m in list_metrics() if m.smooth and not m.required and m.name != "rnod"]
+    normal = estimate(smooth, table, Intervals(method="delta"))
+    drawn = estimate(smooth, table, Intervals(method=method, draws=4000))
+    for metric in smooth:
+        first, second = normal[metric.name], drawn[metric.name]
+        assert second.width == pytest.approx(first.width, rel=0.08), metric.name
+        assert abs(second.low - first.low) < 0.15 * first.width, metric.name
+
+
+# --- one answer ----------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_estimates_and_another_seed_others():
+    for method in ("percentile", "bca", "dirichlet", "jeffreys"):
+        first, again, other = (
+            estimate(METRICS, TABLE, Intervals(method=method, draws=200, seed=seed))
+            for seed in (3, 3, 4)
+        )
+        assert first == again
+        moved = [name for name in first if first[name] != other[name]]
+        assert len(moved) > 0.9 * len(METRICS)
+
+
+def test_methods_without_draws_do_not_depend_on_the_seed():
+    for metric in METRICS:
+        found = estimate([metric], TABLE, Intervals(draws=100, seed=1))[metric.expression]
+        if found.method in WITHOUT_DRAWS:
+            other = estimate([metric], TABLE, Intervals(draws=999, seed=2))[metric.expression]
+            assert found == other
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "dirichlet", "jeffreys"])
+def test_names_of_levels_do_not_matter(method):
+    cells = TABLE.counts
+    other = Scale(["E", "D", "C", "B", "A"], positions=[0, 1, 2, 3, 4])
+    renamed = estimate(METRICS, Confusion.from_counts(other, cells), Intervals(method=method))
+    assert renamed == estimate(METRICS, TABLE, Intervals(method=method))
+
+
+@pytest.mark.parametrize("method", [None, "delta"])
+def test_a_scale_read_backwards_has_the_same_intervals(method):
+    """Draws differ, so this holds for the methods without any; the bias changes its sign."""
+    backwards = confusion(TABLE.counts[::-1, ::-1])
+    for metric in METRICS:
+        name = metric.expression
+        rough = not metric.smooth and metric.macro != "worst"
+        if rough or metric.name == "cosine" or (method == "delta" and not metric.smooth):
+            continue
+        first, second = (
+            estimate([metric], t, Intervals(method=method))[name] for t in (TABLE, backwards)
+        )
+        if first.method in WITHOUT_DRAWS:
+            sign = (second.low, second.high) if name != "bias" else (-second.high, -second.low)
+            assert (first.low, first.high) == pytest.approx(sign, rel=1e-6, abs=1e-9), name
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "delta", "dirichlet"])
+def test_distances_in_other_units_have_limits_in_other_units(method):
+    cells, rough = sample(4, 120, seed=3), method != "delta"
+    metres, feet = (
+        estimate(
+            [find(name) for name in ("mae", "rmse", "bias", "macro_mae", "max_mae")[: 4 + rough]],
+            confusion(cells, [unit * k for k in range(4)]),
+            Intervals(method=method),
+        )
+        for unit in (1.0, 4.0)
+    )
+    for name, result in metres.items():
+        expected = result.low * 4, result.high * 4
+        assert (feet[name].low, feet[name].high) == pytest.approx(expected, rel=1e-9), name
+
+
+@pytest.mark.parametrize("name", ["accuracy", "accuracy_within(n=0)", "mae", "f1_micro", "purity"])
+def test_stratified_intervals_take_the_gold_totals_for_fixed_or_say_that_they_do_not(name):
+    """Recalls of 95 and 5 %: most of the plain variance is that of the gold totals."""
+    table = confusion([[190, 10], [190, 10]])
+    plain, kept = (
+        estimate([find(name)], table, Intervals(stratified=stratified))[name]
+        for stratified in (False, True)
+    )
+    assert kept.width < 0.6 * plain.width or "stratified" in (kept.note or "")
+
+
+@pytest.mark.parametrize("name", ["accuracy", "accuracy_within(n=0)", "accuracy_within"])
+def test_stratified_shares_get_the_delta_method_with_the_variance_within_gold_levels(name):
+    cells = np.array([[30, 6, 4], [3, 40, 7], [5, 9, 12]])
+    near = np.abs(np.subtract.outer(range(3), range(3))) <= (name == "accuracy_within")
+    gold, right = cells.sum(axis=1), (cells * near).sum(axis=1)
+    share, n = right.sum() / gold.sum(), gold.sum()
+    error = math.sqrt((right * (1 - right / gold)).sum()) / n
+    half = NormalDist().inv_cdf(0.95) * error / (share * (1 - share))
+    middle = math.log(share / (1 - share))
+    expected = [1 / (1 + math.exp(-middle - side * half)) for side in (-1, 1)]
+    how = Intervals(stratified=True, level=0.9)
+    found = estimate([find(name)], confusion(cells), how)[name]
+    assert (found.method, found.note) == ("delta", None)
+    assert [found.low, found.high] == pytest.approx(expected, rel=1e-7)
+
+
+def test_aliases_have_the_interval_of_their_metric():
+    first = estimate([find("accuracy_within")], TABLE)["accuracy_within"]
+    for alias in ("ordinal_accuracy", "adjacent_accuracy"):
+        assert estimate([find(alias)], TABLE)[alias] == first
+
+
+def test_a_metric_asked_twice_is_answered_once():
+    metric = find("purity")
+    assert list(estimate([metric, metric], TABLE, QUICK)) == ["purity"]
+
+
+def test_the_value_is_that_of_the_metric():
+    for metric in METRICS:
+        found = estimate([metric], TABLE, QUICK)[metric.expression]
+        assert found.value == pytest.approx(float(metric(TABLE)), rel=1e-15)
+        assert float(found) == found.value
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "dirichlet", "delta"])
+@pytest.mark.parametrize(("name", "far"), [("quadratic_kappa", 1.0), ("kendall_tau_b", -1.0)])
+def test_a_value_beyond_the_bounds_by_rounding_only_is_the_bound(name, far, method):
+    """-1.0000000000000002 is no correlation; but 1.1 would be an error that must be seen."""
+    metric, table = find(name), TABLE.with_cells(TABLE.counts[:, :: int(far)])
+    for excess, shown in [(2**-52, far), (1e-13, far), (0.1, 1.1 * far)]:
+
+        def off(drawn, excess=excess):
+            values = metric.function(drawn)
+            own = np.isclose(values, float(metric(table)), rtol=1e-12)
+            return np.where(own, far * (1 + excess), np.clip(values, -0.99, 0.99))[()]
+
+        found = estimate([replace(metric, function=off)], table, Intervals(method=method))[name]
+        assert found.value == pytest.approx(shown, rel=1e-15)
+        if shown == far:
+            assert -1 <= found.low <= found.high <= 1
+        else:
+            assert found.method is None
+            assert "outside the bounds" in found.note
+
+
+def test_values_at_a_bound_do_not_leave_it_by_rounding():
+    """Reversed and perfect tables on scales whose positions are no exact numbers."""
+    at = [0.1, 0.4, 1.1, 1.2]
+    for cells in (np.diag([3, 7, 11, 13]), np.diag([3, 7, 11, 13])[:, ::-1]):
+        for name, found in estimate(METRICS, confusion(cells, at), QUICK).items():
+            low, high = find(name).bounds
+            assert math.isnan(found.value) or low <= found.value <= high, name
+
+
+# --- no interval, and why ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", [None, "percentile", "bca", "delta"])
+def test_undefined_metrics_have_no_limits_and_a_reason(method):
+    table = confusion([[0, 5, 0], [0, 9, 0], [0, 2, 0]])  # one prediction for all
+    for name in ("kendall_tau_b", "pearson", "spearman", "mcc", "reliability"):
+        found = estimate([find(name)], table, Intervals(method=method))[name]
+        assert math.isnan(found.value)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+        assert found.method is None
+        assert found.note == find(name).undefined_when
+        assert found.undefined_share == 0
+
+
+def test_undefined_metrics_do_not_disturb_the_others():
+    table = confusion([[0, 5, 0], [0, 9, 0], [0, 2, 0]])
+    both = estimate([find("pearson"), find("mae")], table)
+    assert both["mae"] == estimate([find("mae")], table)["mae"]
+    assert both["mae"].method == usual(find("mae"))
+
+
+def test_metrics_that_refuse_silence_say_so():
+    table = Confusion.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 0])
+    found = estimate([find("quadratic_kappa"), find("mae")], table)
+    assert found["quadratic_kappa"].method is None
+    assert found["quadratic_kappa"].note == "it has no meaning for items without a prediction"
+    assert found["mae"].method == usual(find("mae"))
+
+
+# --- what an estimate is -------------------------------------------------------------------------
+
+
+def test_an_estimate_is_a_number_with_limits_that_json_can_hold():
+    found = Estimate(0.5, 0.4, 0.7, "delta")
+    assert float(found) == 0.5
+    assert found.width == pytest.approx(0.3)
+    assert json.loads(json.dumps(found.to_dict())) == {
+        "value": 0.5,
+        "low": 0.4,
+        "high": 0.7,
+        "method": "delta",
+        "undefined_share": 0.0,
+        "note": None,
+    }
+    with pytest.raises(FrozenInstanceError, match="cannot assign"):
+        found.low = 0.0
+
+
+def test_an_estimate_without_limits_is_null_in_json():
+    plain = nowhere(math.nan, "a reason").to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == {
+        "value": None,
+        "low": None,
+        "high": None,
+        "method": None,
+        "undefined_share": 0.0,
+        "note": "a reason",
+    }
+
+
+def test_estimates_hold_plain_numbers():
+    for how in (QUICK, Intervals(method="percentile", draws=100)):
+        for result in estimate(METRICS, TABLE, how).values():
+            for number in (result.value, result.low, result.high, result.undefined_share):
+                assert type(number) is float
+
+
+# --- 9: bad options ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "level", [0, 1, 1.5, -0.95, 95, 0.49, math.nan, math.inf, True, "x", "0.95", None]
+)
+def test_a_level_is_a_number_from_a_half_to_below_one(level):
+    with pytest.raises(BadOption, match=r"The level of an interval is 0\.5 to below 1, not"):
+        Intervals(level=level)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, np.float64(0.95), 1 - 1e-6])
+def test_good_levels_are_taken(level):
+    found = estimate([find("mae")], TABLE, Intervals(level=level))["mae"]
+    assert found.low <= found.value <= found.high
+
+
+@pytest.mark.parametrize("draws", [5, 0, -1, 99])
+def test_too_few_draws_are_refused(draws):
+    with pytest.raises(BadOption, match=f"{draws} draws are too few for limits: take 100 or more"):
+        Intervals(draws=draws)
+    with pytest.raises(BadOption, match="too few"):
+        Draws(draws)
+
+
+@pytest.mark.parametrize("draws", ["x", "2000", 2000.0, 1e3, None, math.nan])
+def test_draws_that_are_no_whole_number_are_refused_for_that_reason(draws):
+    """To say that 2000.0 draws are too few would send the reader the wrong way."""
+    with pytest.raises(BadOption, match="whole number"):
+        Intervals(draws=draws)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", None, math.nan])
+def test_a_seed_is_a_whole_number_of_at_least_0(seed):
+    with pytest.raises(BadOption, match="The seed must be a whole number of at least 0, not"):
+        Intervals(seed=seed)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    how = Intervals(draws=np.int64(200), seed=np.int64(3), method="percentile")
+    plain = Intervals(draws=200, seed=3, method="percentile")
+    assert estimate([find("mae")], TABLE, how) == estimate([find("mae")], TABLE, plain)
+
+
+@pytest.mark.parametrize("method", ["nope", "", "BCa", 3, "basic"])
+def test_unknown_methods_are_refused_with_those_there_are(method):
+    with pytest.raises(BadOption, match=r"There is no interval method .*; there are: delta, perc"):
+        Intervals(method=method)
+
+
+MISFITS = [
+    ("delta", "purity", "it has no derivative where levels or paths tie"),
+    ("delta", "min_sensitivity", "it has no derivative"),
+    ("delta", "max_mae", "it has no derivative"),
+    ("delta", "oci", "it has no derivative"),
+    ("delta", "uoc", "it has no derivative"),
+    ("wilson", "mae", "it is no plain share of the items"),
+    ("wilson", "macro_accuracy", "it is no plain share of the items"),
+    ("mover", "accuracy", "it is no mean over gold levels"),
+    ("mover", "f1_macro", "it is no mean over gold levels"),
+    ("mover", "recall_macro", "it is no mean over gold levels"),
+    ("mover", "max_mae", "it is no mean over gold levels"),
+    ("simultaneous", "accuracy", "it is not the worst of gold levels"),
+    ("simultaneous", "macro_mae", "it is not the worst of gold levels"),
+    ("simultaneous", "uoc", "it is not the worst of gold levels"),
+    ("t", "mae", "there are no groups"),
+    ("t", "purity", "there are no groups|it has no derivative"),
+]
+
+
+@pytest.mark.parametrize(("method", "name", "reason"), MISFITS)
+def test_methods_that_do_not_fit_a_metric_are_refused_with_a_reason(method, name, reason):
+    with pytest.raises(BadOption, match=f"The method '{method}' does not fit {name}: ({reason})"):
+        estimate([find(name)], TABLE, Intervals(method=method))
+
+
+def test_a_refusal_names_the_metric_with_its_options():
+    with pytest.raises(BadOption, match=r"does not fit oci\(gamma=2\)"):
+        estimate([find("oci(gamma=2)")], TABLE, Intervals(method="delta"))
+
+
+KEEPING = [
+    ("delta", "mae", "purity", "it has no derivative where levels or paths tie"),
+    ("delta", "mae", "min_sensitivity", "it has no derivative where levels or paths tie"),
+    ("wilson", "accuracy", "mae", "it is no plain share of the items"),
+    ("mover", "macro_mae", "f1_macro", "it is no mean over gold levels"),
+    ("simultaneous", "max_mae", "accuracy", "it is not the worst of gold levels"),
+]
+
+
+@pytest.mark.parametrize(("method", "fitting", "name", "reason"), KEEPING)
+def test_a_metric_that_a_method_does_not_fit_keeps_its_usual_one_and_says_why(
+    method, fitting, name, reason
+):
+    both = estimate([find(name), find(fitting)], TABLE, Intervals(method=method, draws=200))
+    assert list(both) == [name, fitting]
+    alone = estimate([find(fitting)], TABLE, Intervals(method=method, draws=200))
+    assert both[fitting] == alone[fitting]
+    assert (both[fitting].method, both[fitting].note) == (method, None)
+    plain = estimate([find(name)], TABLE, Intervals(draws=200))[name]
+    assert plain.method == usual(find(name)) != method
+    assert both[name] == replace(plain, note=reason)
+
+
+def test_a_method_that_fits_none_of_the_metrics_is_refused_for_the_first():
+    with pytest.raises(OrdinateError, match="'delta' does not fit purity: it has no derivative"):
+        estimate([find("purity"), find("max_mae")], TABLE, Intervals(method="delta"))
+
+
+def test_without_metrics_no_method_is_refused():
+    assert estimate([], TABLE, Intervals(method="mover")) == {}
+
+
+def test_a_metric_without_its_options_is_refused():
+    with pytest.raises(BadOption, match="expected_cost needs matrix"):
+        estimate([find("expected_cost")], TABLE)
+
+
+def test_a_cost_of_ones_own_has_the_interval_of_the_distance_it_spells():
+    cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).tolist()
+    own = find("expected_cost").with_options(matrix=cost)
+    (found,) = estimate([own], TABLE, Intervals(method="percentile")).values()
+    mae = estimate([find("mae")], TABLE, Intervals(method="percentile"))["mae"]
+    assert (found.low, found.high) == pytest.approx((mae.low, mae.high), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", TEN)
+def test_methods_that_were_asked_for_are_the_methods_that_are_used(name):
+    for method in ("percentile", "bca", "delta", "dirichlet", "jeffreys"):
+        assert estimate([find(name)], TABLE, Intervals(method=method))[name].method == method
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
+def test_plain_counts_get_the_method_of_the_rules(metric):
+    """Of a table without rare levels, which draws move."""
+    table = confusion([[20, 6, 2], [5, 31, 9], [3, 7, 26]])
+    expected = usual(metric)
+    assert usual_method(metric) == expected
+    found = estimate([metric], table, Intervals(draws=500))[metric.expression]
+    if metric.expression == "accuracy_within(n=2)":
+        assert found.value == 1
+    assert (found.method, found.note) == (expected, None)
+    asked = estimate([metric], table, Intervals(draws=500, method=expected))[metric.expression]
+    assert found == asked
+
+
+@pytest.mark.parametrize("name", ["nmd", "rnod", "mutual_information"])
+def test_nobody_says_that_draws_do_not_move_where_they_do(name):
+    """Gold and predictions have the same margins: the value is at its bound, and draws are not."""
+    table = confusion([[20, 6, 2], [5, 31, 8], [3, 7, 26]])
+    if name == "mutual_information":
+        table = confusion([[16, 8, 4], [8, 4, 2], [4, 2, 1]])
+    drawn = estimate([find(name)], table, Intervals(method="percentile"))[name]
+    assert drawn.width > 0.01
+    found = estimate([find(name)], table)[name]
+    assert found.width > 0.01
+    assert found.note != "every redrawn table gives the same value"
+
+
+@pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "cem_ord", "kendall_tau_b"])
+def test_default_intervals_cover_the_truth(name):
+    """N = 150 from a fixed population, 2,000 samples: coverage of at least 93 % minus 4 errors."""
+    population = TABLE.counts.reshape(-1) / TABLE.total
+    metric = find(name)
+    truth = float(metric(TABLE))
+    rng = np.random.default_rng(5)
+    held = 0
+    for cells in rng.multinomial(150, population, 2000):
+        found = estimate([metric], confusion(cells.reshape(5, 5)), Intervals(draws=400))[name]
+        held += found.low <= truth <= found.high
+    assert held / 2000 > 0.93 - 4 * math.sqrt(0.05 * 0.95 / 2000)

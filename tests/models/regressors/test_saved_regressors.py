@@ -1,0 +1,180 @@
+"""Saved surrogates: the same predictions again, and nothing forged is opened."""
+
+import io
+import json
+import pickle
+import re
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ordinate.errors import BadStore
+from ordinate.models import model_files
+from ordinate.models.regressors import KINDS, create_model, load_model
+
+NAMES = [name for name in KINDS if name != "mlp"]
+QUICK = {"lightgbm": {"rounds": 8}, "hist_boosting": {"rounds": 8}}
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+Y = X[:, 0] ** 2 + X[:, 1]
+
+
+def fitted(name):
+    return create_model(name, QUICK.get(name), seed=2).fit(X[:40], Y[:40], X[40:], Y[40:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, name):
+    model = fitted(name)
+    assert model.save(tmp_path)[0] == "model.json"
+    loaded = load_model(tmp_path)
+    assert loaded.predict(X).tolist() == model.predict(X).tolist()
+    assert (loaded.name, loaded.params, loaded.seed) == (name, model.params, 2)
+    assert (loaded.steps, loaded.width) == (model.steps, 3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equal_models_have_equal_bytes(tmp_path, name):
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        names = fitted(name).save(tmp_path / folder)
+    for file in names:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
+    fitted(name).save(tmp_path)
+    facts = json.loads((tmp_path / "model.json").read_text())
+    other = "svr" if name != "svr" else "hist_boosting"
+    changes = [{"features": 4}, {"model": other, "params": {}}]
+    if name in {"gp", "kernel_ridge"}:  # which are stored in the form of svr
+        changes.pop()
+    for change in changes:
+        (tmp_path / "model.json").write_text(json.dumps(facts | change))
+        with pytest.raises(BadStore, match=r"does not hold a \w+ model of \d features"):
+            load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"model": 3}, "does not say"),
+        ({"features": 0}, "does not say"),
+        ({"params": None}, "does not say"),
+        ({"model": "forest"}, "holds a model 'forest'"),
+        ({"params": {"costs": 1}}, "no parameter 'costs'"),
+    ],
+    ids=str,
+)
+def test_facts_that_make_no_sense_are_refused(tmp_path, change, told):
+    fitted("svr").save(tmp_path)
+    facts = json.loads((tmp_path / "model.json").read_text())
+    (tmp_path / "model.json").write_text(json.dumps(facts | change))
+    with pytest.raises(BadStore, match=told):
+        load_model(tmp_path)
+
+
+def test_a_folder_without_a_model_is_refused(tmp_path):
+    with pytest.raises(BadStore, match="does not say what the model is"):
+        load_model(tmp_path)
+
+
+def test_a_pickle_is_refused(tmp_path):
+    fitted("svr").save(tmp_path)
+    (tmp_path / "model.skops").write_bytes(pickle.dumps({}))
+    with pytest.raises(BadStore, match="is a pickle by its content"):
+        load_model(tmp_path)
+
+
+@pytest.mark.parametrize("loader", ["FunctionNode", "ReduceNode", "RandomGeneratorNode"])
+def test_another_way_to_build_a_listed_type_is_refused(tmp_path, loader):
+    fitted("gp").save(tmp_path)
+    path = tmp_path / "model.skops"
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(members["schema.json"])
+    schema["__loader__"] = loader
+    members["schema.json"] = json.dumps(schema).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    with pytest.raises(BadStore, match=f"KernelExpansion' by '{loader}', which is no part"):
+        load_model(tmp_path)
+
+
+# --- trees ---------------------------------------------------------------------------------------
+
+
+TREES = {
+    "a node that points outside": ("left", 0, 10**6),
+    "a node that points back": ("right", 0, 0),
+    "a node below the leaves": ("left", 0, -2),
+    "a feature that is not there": ("feature", 0, 3),
+    "a root that is not there": ("roots", -1, 10**6),
+    "a value that is no number": ("value", -1, np.nan),
+}
+
+
+@pytest.mark.parametrize(("part", "at", "value"), TREES.values(), ids=TREES)
+def test_forged_trees_are_refused(tmp_path, part, at, value):
+    model = fitted("hist_boosting")
+    forged = getattr(model.fitted, part).copy()
+    assert model.fitted.left[0] > 0  # the first node is a split
+    forged[at] = value
+    model.fitted = replace(model.fitted, **{part: forged})
+    model.save(tmp_path)
+    with pytest.raises(BadStore, match="does not hold a hist_boosting model"):
+        load_model(tmp_path)
+
+
+KERNELS = {
+    "an unknown kernel": {"shape": "system"},
+    "a kernel that is no text": {"shape": ["rbf"]},
+    "fewer weights": {"weights": np.ones(3)},
+    "lengths of other features": {"lengths": np.ones(4)},
+    "an infinite offset": {"offset": np.inf},
+    "whole numbers": {"lengths": np.ones(3, np.int64)},
+}
+
+
+@pytest.mark.parametrize("change", KERNELS.values(), ids=KERNELS)
+def test_forged_kernels_are_refused(tmp_path, change):
+    model = fitted("gp")
+    model.fitted = replace(model.fitted, **change)
+    model.save(tmp_path)
+    with pytest.raises(BadStore, match=r"does not hold a gp model"):
+        load_model(tmp_path)
+
+
+LIGHTGBM = {
+    "another objective": ("objective=regression", "objective=poisson"),
+    "more outputs": ("num_class=1", "num_class=4"),
+    "a node that points to the root": (r"left_child=\S+", "left_child=0"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), LIGHTGBM.values(), ids=LIGHTGBM)
+def test_a_forged_lightgbm_model_is_refused(tmp_path, old, new):
+    fitted("lightgbm").save(tmp_path)
+    path = tmp_path / "model.lightgbm.txt"
+    path.write_text(re.sub(old, new, path.read_text(), count=1))
+    with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
+        load_model(tmp_path)
+
+
+def test_what_is_stored_holds_plain_arrays_and_no_state_of_a_generator(tmp_path):
+    for name in ("gp", "svr", "kernel_ridge", "hist_boosting"):
+        folder = tmp_path / name
+        folder.mkdir()
+        fitted(name).save(folder)
+        content = (folder / "model.skops").read_bytes()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            built = {node.get("__class__") for node in model_files._nodes(_schema(archive))}
+        assert built <= {"KernelExpansion", "BoostedTrees", "dict", "list", "str", "ndarray"}
+
+
+def _schema(archive):
+    return json.loads(archive.read("schema.json"))

@@ -1,0 +1,173 @@
+"""Files as tables: what their folders are called is no data, and no row of them is lost."""
+
+import csv
+import json
+import random
+
+import duckdb
+import pytest
+from command import run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ordinate.errors import BadInput
+from ordinate.readers import files
+from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.files import BUFFER, SEQUENTIAL, open_sources, read
+
+# --- folders named column=value ------------------------------------------------------------------
+
+ROWS = {
+    "gold": ["A1", "A2", "B1", "B2", "C1", "C2"] * 5,
+    "predicted": ["A1", "A2", "B1", "B2", "C1", "C1"] * 5,
+    "x": [float(k % 11) for k in range(30)],
+    "y": [2.0 * (k % 11) + 0.01 * k for k in range(30)],
+    "p": [2.0 * (k % 11) for k in range(30)],
+}
+COMMANDS = {
+    "evaluate": ("evaluate", "{}", "--no-interval"),
+    "compare": ("compare", "{}", "--systems", "predicted,gold2", "--metrics", "accuracy"),
+    "regression": (
+        *("evaluate", "{}", "--task", "values", "--target", "y"),
+        *("--predicted", "p", "--no-interval"),
+    ),
+    "surrogate": (
+        *("surrogate", "train", "{}", "--target", "y", "--features", "x,p"),
+        *("--model", "poly_ridge", "--folds", "2", "-o", "{out}"),
+    ),
+}
+NAMES = st.sampled_from([*ROWS, "gold2", "other", "c0", "json"])
+VALUES = st.text("abcXYZ019._- ", min_size=1, max_size=5).filter(lambda text: text.strip(" ."))
+
+
+def written(path, form):
+    """The same rows as Parquet, CSV or JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [dict(zip(ROWS, row, strict=True)) for row in zip(*ROWS.values(), strict=True)]
+    rows = [row | {"gold2": row["gold"]} for row in rows]
+    if form == "parquet":
+        (path.parent / "rows.json").write_text(json.dumps(rows))
+        duckdb.sql(
+            f"COPY (FROM read_json_auto('{path.parent}/rows.json', hive_partitioning=false)) "
+            f"TO '{path}' (FORMAT parquet)"
+        )
+        (path.parent / "rows.json").unlink()
+    elif form == "csv":
+        with path.open("w", newline="") as file:
+            out = csv.DictWriter(file, list(rows[0]))
+            out.writeheader()
+            out.writerows(rows)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def answer(command, path, out):
+    """What a command says of a file, but for where it lies."""
+    words = [word.format(path, out=out) for word in COMMANDS[command]]
+    ran = run(*words, "--format", "json")
+    assert (ran.code, ran.err) == (0, "")
+    found = json.loads(ran.out)
+    for key in ("source", "data", "run", "winner", "models", "name"):
+        found.pop(key, None)
+    return found
+
+
+def test_parquet_in_a_folder_named_predicted_c2_has_its_own_predictions(tmp_path):
+    path = written(tmp_path / "predicted=C2" / "x.parquet", "parquet")
+    assert answer("evaluate", path, None)["metrics"]["accuracy"]["value"] == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+@pytest.mark.parametrize("folder", ["c0=C2", "json=C2", "gold=C2"])
+def test_texts_in_a_folder_named_like_a_column_have_their_own_labels(tmp_path, form, folder):
+    path = written(tmp_path / folder / f"x.{form}", form)
+    assert answer("evaluate", path, None)["metrics"]["accuracy"]["value"] == pytest.approx(5 / 6)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    """What each command says of a file in a folder with a plain name."""
+    root = tmp_path_factory.mktemp("plain")
+    path = written(root / "x.parquet", "parquet")
+    return {command: answer(command, path, root / "out") for command in COMMANDS}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@given(folders=st.lists(st.tuples(NAMES, VALUES), min_size=1, max_size=3))
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_factory, folders):
+    root = tmp_path_factory.mktemp("named")
+    inner = root.joinpath(*(f"{name}={value}" for name, value in folders))
+    path = written(inner / "x.parquet", "parquet")
+    assert answer(command, path, root / "out") == plain[command]
+
+
+# --- long rows -----------------------------------------------------------------------------------
+
+
+def rows_of(path):
+    """How many rows and letters are read of a file."""
+    with connect() as connection, open_sources(connection, None, None) as reader:
+        source = reader.sources([str(path)])[0]
+        letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
+        return read(connection, letters + source.sql, source.name)[0]
+
+
+@pytest.mark.parametrize("text", ["x" * (BUFFER + 1), '"' + "a line\n" * (BUFFER // 7 + 1) + '"'])
+def test_a_last_row_of_more_than_32_mb_is_not_dropped_but_refused(tmp_path, text):
+    path = tmp_path / "long.csv"
+    path.write_text("gold,predicted,text\n" + "A1,A1,x\n" * 10 + f"A1,A2,{text}\n")
+    ran = run("evaluate", path, "--scale", "cefr")
+    assert (ran.code, ran.out) == (2, "")
+    assert "the row in line 12 has more than 16,000,000 bytes" in ran.err
+
+
+def test_quoted_line_breaks_above_32_mb_are_read(tmp_path):
+    path = tmp_path / "quoted.csv"
+    text = "A1,A2,fine\r\n" * 100_000
+    path.write_text("gold,predicted,text\r\n" + f'A1,A1,"{text}"\r\n' * 30, newline="")
+    assert path.stat().st_size > BUFFER
+    assert rows_of(path) == (30, 30 * len(text))
+
+
+@pytest.fixture
+def small_buffers(monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 200_000)
+    monkeypatch.setattr(files, "BUFFER", 400_000)
+    return 200_000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_file_is_read_whole_or_refused(tmp_path, small_buffers, seed):
+    chance = random.Random(seed)  # noqa: S311 - of a test
+    end = chance.choice(["\n", "\r\n", "\r"])
+    pieces = chance.sample(["plain ", 'say "hi" ', "a,b,", f"A1,A2,x{end}", f"word{end}", '""'], 3)
+    most = chance.choice([20, 2_000, 20_000])
+    texts = [
+        chance.choice(pieces) * chance.randint(0, most) for _ in range(3_000_000 // most // 20)
+    ]
+    texts = [text[: small_buffers // 3] for text in texts]
+    long = chance.random() < 0.5
+    if long:
+        size = chance.choice([1.1, 2.1, 4.0])
+        texts[chance.choice([0, -1, -1, len(texts) // 2])] = "y" * int(small_buffers * size)
+    path = tmp_path / "any.csv"
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator=end)
+        out.writerow(["gold", "predicted", "text"])
+        out.writerows([["A1", "A2", text] for text in texts])
+    if long:
+        with pytest.raises(BadInput, match="cannot be read"):
+            rows_of(path)
+    else:
+        assert rows_of(path) == (len(texts), sum(map(len, texts)))
+
+
+@pytest.mark.usefixtures("small_buffers")
+@pytest.mark.parametrize(("last", "safe"), [("short", True), ("y" * 250_000, False)])
+def test_a_file_that_ends_in_a_short_row_is_read_in_parallel(tmp_path, last, safe):
+    path = tmp_path / "end.csv"
+    path.write_text("gold,predicted,text\n" + "A1,A2,word\n" * 40_000 + f"A1,A1,{last}\n")
+    with connect() as connection, open_sources(connection, None, None) as reader:
+        assert (SEQUENTIAL not in reader.sources([str(path)])[0].sql) is safe

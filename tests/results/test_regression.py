@@ -1,0 +1,646 @@
+"""The evaluation of quantities: what the report says, which σ is which, and whom it believes."""
+
+import csv
+import io
+import json
+import math
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import sklearn.metrics as sk
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadValues,
+    MissingLabels,
+    NoItems,
+    UnequalLengths,
+    UnknownMetric,
+)
+from ordinate.inference import Intervals
+from ordinate.inference.regression import NO_ERROR
+from ordinate.render import RENDERERS, html, render
+from ordinate.results.regression import DEFAULT_METRICS, Values, evaluate_values, regression_report
+from ordinate.scale.encoding import factorise
+from ordinate.summaries import regression
+from ordinate.summaries.normalization import Normalization
+from ordinate.summaries.regression import Moments
+
+TRAINING = Normalization(mean=673.27, std=104.26)
+IN_UNIT = ("rmse", "mae", "median_absolute_error", "max_error", "bias")
+SHARES = ("r2", "relative_accuracy", "rmse_share", "skill")
+
+
+def heavy(n=300, seed=2):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(670, 90, n)
+    return y, y + 5 + 40 * rng.standard_t(5, n)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def test_the_default_set_has_what_the_document_asks_for():
+    result = evaluate_values(*heavy())
+    wanted = {"rmse", "mae", "r2", "relative_accuracy", "skill", "bias", "max_error"}
+    assert wanted <= set(result.metrics) == set(DEFAULT_METRICS)
+
+
+def test_values_are_those_of_scikit_learn():
+    y, p = heavy()
+    found = evaluate_values(y, p).metrics
+    for name, peer in (
+        ("rmse", sk.root_mean_squared_error),
+        ("mae", sk.mean_absolute_error),
+        ("median_absolute_error", sk.median_absolute_error),
+        ("max_error", sk.max_error),
+        ("r2", sk.r2_score),
+    ):
+        assert found[name].value == pytest.approx(peer(y, p), rel=1e-12), name
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+@pytest.mark.parametrize("n", [6, 7, 301])
+def test_the_median_is_exact_and_within_its_limits(poisson, n):
+    y, p = heavy(n)
+    by = ["a", "b"] * n
+    result = evaluate_values(y, p, by=by[:n], poisson=poisson, interval=Intervals(draws=100))
+    parts = [
+        (result, slice(None)),
+        *((part, np.array(by[:n]) == k) for k, part in result.by.items()),
+    ]
+    for part, rows in parts:
+        found = part.metrics["median_absolute_error"]
+        assert found.value == np.median(np.abs(p - y)[rows])
+        assert math.isnan(found.low) or found.low <= found.value <= found.high
+
+
+def test_equal_errors_are_within_the_limits_of_their_median():
+    found = evaluate_values(np.zeros(50), np.ones(50)).metrics["median_absolute_error"]
+    assert found.low <= found.value == 1.0 <= found.high
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series, pl.Series, pa.array])
+def test_any_column_gives_the_same_report(kind):
+    y, p = (x.tolist() for x in heavy(40))
+    by, w, order = ["a", "b"] * 20, [1.5, 2.0] * 20, list(range(40))
+    found = evaluate_values(*map(kind, (y, p)), None, kind(w), kind(by), order=kind(order))
+    assert str(found) == str(evaluate_values(y, p, None, w, by, order=order))
+
+
+# --- the normalised scale ------------------------------------------------------------------------
+
+
+def test_both_scales_tell_the_same_story():
+    y, p = heavy()
+    options = {"normalization": TRAINING, "unit": "kg/m³"}
+    real = evaluate_values(y, p, "all", **options)
+    back = evaluate_values(
+        TRAINING.normalize(y), TRAINING.normalize(p), "all", normalized=True, **options
+    )
+    alone = evaluate_values(TRAINING.normalize(y), TRAINING.normalize(p), "all")
+    for name, found in real.metrics.items():
+        other = back.metrics[name]
+        for part in ("value", "low", "high"):
+            wanted = getattr(found, part)
+            assert getattr(other, part) == pytest.approx(wanted, rel=1e-9, nan_ok=True)
+        if name in IN_UNIT:
+            assert real.normalized()[name] == pytest.approx(alone.metrics[name].value, rel=1e-9)
+            assert found.value == pytest.approx(104.26 * alone.metrics[name].value, rel=1e-9)
+    assert real.normalized()["mse"] == pytest.approx(alone.metrics["mse"].value, rel=1e-9)
+    assert set(real.normalized()) >= {"rmse", "mae", "bias", "mse"}
+    assert not set(real.normalized()) & set(SHARES)
+    assert alone.normalized() == {}
+
+
+def test_r2_uses_the_spread_of_the_targets_and_not_that_of_training():
+    y, p = heavy()
+    result = evaluate_values(y, p, normalization=TRAINING)
+    rmse = result.metrics["rmse"].value
+    assert result.sigma == pytest.approx(np.std(y), rel=1e-12)
+    assert result.metrics["r2"].value == pytest.approx(1 - rmse**2 / np.var(y), rel=1e-12)
+    assert result.metrics["r2"].value != pytest.approx(1 - rmse**2 / 104.26**2, abs=0.01)
+    assert result.metrics["relative_accuracy"].value == pytest.approx(1 - rmse / np.std(y))
+    baseline = math.sqrt(np.mean((y - 673.27) ** 2))
+    assert result.metrics["skill"].value == pytest.approx(1 - rmse / baseline)
+    plain = evaluate_values(y, p)
+    assert plain.metrics["r2"].value == result.metrics["r2"].value
+
+
+def test_the_report_names_which_sigma_is_which():
+    y = np.array([-100.0, 100.0] * 50) + 673.27
+    text = words(str(evaluate_values(y, y + 10, unit="kg/m³", normalization=TRAINING)))
+    assert "σ of the evaluated targets is 100.0 kg/m³ (in R², relative accuracy)." in text
+    assert "σ of the training targets is 104.3 kg/m³, which turns errors" in text
+    assert "their mean is not added to an error" in text
+    assert "not R²" in text
+    without = words(str(evaluate_values(y, y + 10)))
+    assert "training" not in without
+
+
+def test_the_numbers_of_the_document():
+    y = np.array([-104.26, 104.26] * 50) + 673.27
+    p = y + np.array([41.46, -41.46, -41.46, 41.46] * 25)
+    result = evaluate_values(y, p, unit="kg/m³", normalization=TRAINING)
+    text = str(result)
+    for name, shown in (
+        ("r2", "0.8419"),
+        ("relative_accuracy", "0.6023"),
+        ("rmse_share", "0.3977"),
+    ):
+        assert f"{result.metrics[name].value:.4f}" == shown
+        assert shown in text
+    assert "41.46" in text
+    assert result.normalized()["rmse"] == pytest.approx(0.39766, abs=1e-5)
+    assert 0.3973 * TRAINING.std == pytest.approx(41.42, abs=0.005)
+
+
+def test_normalised_columns_need_their_normalisation():
+    with pytest.raises(BadOption, match="normalization="):
+        evaluate_values([1.0], [2.0], normalized=True)
+
+
+# --- baselines -----------------------------------------------------------------------------------
+
+
+def test_baselines_are_constant_predictors():
+    y, p = heavy()
+    result = evaluate_values(y, p, normalization=TRAINING)
+    constants = {"training mean": 673.27, "mean of the targets": y.mean()}
+    constants["median of the targets"] = np.median(y)
+    assert [one.name for one in result.baselines] == list(constants)
+    for one in result.baselines:
+        gap = y - constants[one.name]
+        assert one.constant == pytest.approx(constants[one.name])
+        assert one.rmse == pytest.approx(math.sqrt(np.mean(gap**2)))
+        assert one.mae == pytest.approx(np.mean(np.abs(gap)))
+        assert (one.note is None) == (one.name == "training mean")
+    assert str(result).count("it takes a second look at the targets") == 2
+
+
+def test_subgroups_have_the_same_baseline_as_the_whole():
+    y, p = heavy()
+    by = np.where(y > 670, "high", "low")
+    result = evaluate_values(y, p, "rmse,skill,baseline_rmse,baseline_mae", by=by)
+    for name, part in result.by.items():
+        gap = y[by == name] - y.mean()
+        assert part.metrics["baseline_rmse"].value == pytest.approx(math.sqrt(np.mean(gap**2)))
+        assert part.metrics["baseline_mae"].value == pytest.approx(np.mean(np.abs(gap)))
+        assert part.baselines[0].rmse == pytest.approx(part.metrics["baseline_rmse"].value)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_previous_value_is_a_baseline_where_time_is_declared(weighted):
+    rng = np.random.default_rng(1)
+    y, p = heavy(50)
+    w = rng.integers(0, 3, 50) + 0.5 * (rng.random(50) < 0.5) if weighted else None
+    time = rng.permutation(50)
+    found = evaluate_values(y, p, weights=w, order=time).baselines[-1]
+    there = np.argsort(time) if w is None else [k for k in np.argsort(time) if w[k] > 0]
+    inorder = y[there]
+    weights = None if w is None else w[there][1:]
+    errors = np.diff(inorder)
+    assert found.name == "previous value"
+    assert found.constant is None
+    assert found.rmse == pytest.approx(math.sqrt(np.average(errors**2, weights=weights)))
+    assert found.mae == pytest.approx(np.average(np.abs(errors), weights=weights))
+    assert "previous value" in str(evaluate_values(y, p, order=time))
+    assert "previous value" not in str(evaluate_values(y, p))
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        pd.date_range("2024-01-01", periods=4),
+        [datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3, 4)],
+        pl.Series([1.5, 2.5, 3.5, 4.5]),
+        pa.array([1, 2, 3, 4]),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_anything_that_has_an_order_is_a_time(order):
+    found = evaluate_values([1.0, 3.0, 2.0, 7.0], [0.0, 0, 0, 0], order=order).baselines[-1]
+    assert found.mae == pytest.approx((2 + 1 + 5) / 3)
+
+
+def test_times_must_tell_items_apart():
+    y, p = [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]
+    for order, match in (
+        ([1, 1, 2], "same time"),
+        ([1, 2], "2 times for 3 targets"),
+        ([1.0, np.nan, 2.0], "Row 2 has no time"),
+        (np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[D]"), "Row 2 has no time"),
+        ([1, None, 2], "cannot be compared"),
+        (["9", "10", "11"], "texts"),
+        (np.ones((3, 1)), "3 times"),
+    ):
+        with pytest.raises(BadOption, match=match):
+            evaluate_values(y, p, order=order)
+    assert [b.name for b in evaluate_values([1.0], [2.0], order=[1]).baselines][
+        -1
+    ] != "previous value"
+
+
+# --- weights and groups --------------------------------------------------------------------------
+
+
+def test_whole_weights_are_repeated_rows_in_every_number():
+    y, p = heavy(80)
+    times = np.random.default_rng(5).integers(0, 4, 80)
+    weighted = evaluate_values(y, p, "all", times)
+    repeated = evaluate_values(np.repeat(y, times), np.repeat(p, times), "all")
+    for name, found in weighted.metrics.items():
+        other = repeated.metrics[name]
+        near = 0.006 if name == "median_absolute_error" else 1e-9
+        for part in ("value", "low", "high"):
+            wanted = getattr(other, part)
+            assert getattr(found, part) == pytest.approx(wanted, rel=near, nan_ok=True), name
+
+
+@pytest.mark.parametrize("poisson", [False, True])
+def test_a_weight_of_zero_is_no_item(poisson):
+    y, p = heavy(60)
+    w = np.random.default_rng(5).gamma(1.0, 1.0, 60)
+    options = {"poisson": poisson, "interval": Intervals(draws=200)}
+    kept = evaluate_values(y, p, None, w, ["a", "b"] * 30, order=np.arange(60), **options)
+    y, p, w = (np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0)))
+    more = evaluate_values(
+        y, p, None, w, ["a", "b"] * 30 + ["c"], order=[*range(60), np.nan], **options
+    )
+    assert json.dumps(more.to_dict()) == json.dumps(kept.to_dict())
+
+
+def test_subgroups_are_evaluated_as_if_alone():
+    y, p = heavy(200)
+    by = np.array(["x", "y", "y", "z"] * 50)
+    writers = np.arange(200) % 37
+    result = evaluate_values(y, p, "all", by=by, groups=writers, normalization=TRAINING)
+    assert list(result.by) == ["x", "y", "z"]
+    for name, part in result.by.items():
+        rows = by == name
+        alone = evaluate_values(
+            y[rows], p[rows], "all", groups=writers[rows], normalization=TRAINING
+        )
+        assert part.table.n == rows.sum()
+        assert part.groups == len(set(writers[rows]))
+        for metric, found in part.metrics.items():
+            for side in ("value", "low", "high"):
+                assert getattr(found, side) == pytest.approx(
+                    getattr(alone.metrics[metric], side), rel=1e-9, nan_ok=True
+                )
+
+
+def test_groups_widen_the_limits():
+    rng = np.random.default_rng(8)
+    codes = np.arange(400) % 20
+    y = rng.normal(0, 1, 400)
+    p = y + rng.normal(0, 1, 20)[codes]
+    items, grouped = (evaluate_values(y, p, "bias,rmse", groups=g) for g in (None, codes))
+    assert grouped.metrics["bias"].width > 3 * items.metrics["bias"].width
+    assert grouped.metrics["bias"].value == pytest.approx(items.metrics["bias"].value)
+    assert grouped.metrics["bias"].method == "t"
+    assert "Items come in 20 groups, taken as units." in words(str(grouped))
+    assert "So few groups" not in words(str(grouped))
+    few = evaluate_values(y, p, "bias", groups=np.arange(400) % 5)
+    assert "So few groups leave the limits unsure." in words(str(few))
+
+
+def test_groups_have_the_same_values_as_items():
+    y, p = heavy()
+    grouped = evaluate_values(y, p, "all", groups=np.arange(300) % 40)
+    for name, found in evaluate_values(y, p, "all").metrics.items():
+        assert grouped.metrics[name].value == pytest.approx(found.value, rel=1e-12)
+
+
+def test_an_item_without_a_group_is_named():
+    with pytest.raises(MissingLabels, match="Row 2 has no group"):
+        evaluate_values([1.0, 2.0, 3.0], [1.0, 2.0, 4.0], groups=["a", None, "b"])
+    found = evaluate_values(
+        [1.0, 2.0, 3.0], [1.0, 2.0, 4.0], None, [1, 0, 1], groups=["a", None, "b"]
+    )
+    assert found.groups == 2
+
+
+def test_draws_of_items_are_not_drawn_of_groups():
+    with pytest.raises(BadOption, match="items one by one"):
+        evaluate_values([1.0, 2.0], [1.0, 3.0], groups=["a", "b"], poisson=True)
+
+
+def test_poisson_limits_are_near_those_of_the_delta_method():
+    y, p = heavy(400)
+    how = Intervals(draws=1_000, seed=1)
+    by = ["a", "b"] * 200
+    delta = evaluate_values(y, p, by=by, interval=how)
+    drawn = evaluate_values(y, p, by=by, interval=how, poisson=True)
+    for one, other in ((delta, drawn), *zip(delta.by.values(), drawn.by.values(), strict=True)):
+        for name in ("rmse", "mae", "r2", "relative_accuracy", "skill", "bias"):
+            wanted, found = one.metrics[name], other.metrics[name]
+            assert found.method == "poisson"
+            assert found.value == wanted.value
+            assert found.low == pytest.approx(wanted.low, abs=0.2 * wanted.width), name
+            assert found.high == pytest.approx(wanted.high, abs=0.2 * wanted.width), name
+    assert "Intervals by Poisson bootstrap: rmse" in words(str(drawn))
+    assert evaluate_values(y, p, interval=None, poisson=True).metrics["rmse"].method is None
+
+
+def test_groups_that_look_alike_are_told_apart():
+    result = evaluate_values([1.0, 2, 3, 4], [1.0, 2, 4, 1], by=[1, "1", None, "(none)"])
+    assert len(result.to_dict()["by"]) == 4
+    rows = [row for row in result.rows() if row["part"] == "metrics"]
+    assert {row["group"] for row in rows} == {"", *result.to_dict()["by"]}
+
+
+# --- where there is nothing to say ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interval", [0.95, None])
+def test_equal_targets_are_undefined_with_the_reason(interval):
+    result = evaluate_values([0.1] * 7, np.linspace(0, 1, 7), interval=interval)
+    for name in ("r2", "relative_accuracy", "rmse_share"):
+        assert math.isnan(result.metrics[name].value)
+        assert result.metrics[name].note == "all targets are equal"
+    assert result.metrics["skill"].note == "the baseline makes no error"
+    assert all(one.rmse == one.mae == 0.0 for one in result.baselines)
+    assert result.sigma == 0.0
+    plain = json.loads(render(result, "json"))
+    assert plain["metrics"]["r2"]["value"] is None
+    assert plain["metrics"]["r2"]["note"] == "all targets are equal"
+    assert "undefined" in str(result)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_few_items_are_reported(n):
+    y, p = [0.1, 0.3, 0.9][:n], [0.2, 0.2, 0.2][:n]
+    for options in ({}, {"poisson": True, "interval": Intervals(draws=100)}, {"groups": "abc"[:n]}):
+        if "groups" in options:
+            options["groups"] = list(options["groups"])
+        result = evaluate_values(y, p, "all", **options)
+        for form in RENDERERS:
+            assert render(result, form)
+        if n == 1:
+            assert all(math.isnan(one.low) for one in result.metrics.values())
+
+
+def test_perfect_predictions_are_reported():
+    y = np.linspace(0.1, 9.9, 25)
+    result = evaluate_values(y, y, "all", normalization=TRAINING)
+    assert result.metrics["r2"].value == 1.0
+    assert result.metrics["rmse"].note == "it is at its bound"
+    assert result.metrics["bias"].note == NO_ERROR
+    for form in RENDERERS:
+        assert render(result, form)
+
+
+def test_bad_input_is_refused_with_its_row():
+    y, p = [1.0, 2.0, 3.0], [1.0, 2.0, 4.0]
+    for args, options, error, match in (
+        (([1.0, np.nan, 3.0], p), {}, BadValues, "target of row 2 is nan"),
+        ((y, [1.0, 2.0, -np.inf]), {}, BadValues, "prediction of row 3 is -inf"),
+        ((y, p[:2]), {}, UnequalLengths, "3 targets and 2 predictions"),
+        ((y, p), {"weights": [1, 2]}, UnequalLengths, "3 targets and 2 weights"),
+        ((y, p), {"by": ["a"]}, UnequalLengths, "3 targets and 1 values of by"),
+        ((y, p), {"groups": ["a"]}, UnequalLengths, "3 targets and 1 groups"),
+        (([], []), {}, NoItems, "columns are empty"),
+        ((y, p), {"weights": [0, 0, 0]}, NoItems, "all weights are 0"),
+        ((["a", "b", "c"], p), {}, BadValues, "targets must be numbers"),
+        ((np.ones((3, 2)), p), {}, BadInput, "one column"),
+        (([1e200, 2.0, 3.0], p), {}, BadValues, "too large"),
+        (([1e308] * 3, p), {}, BadValues, "too large"),
+        (([1e-300, 2e-300, 0], [0, 0, 0]), {}, BadValues, "too small"),
+        ((y, p), {"metrics": []}, BadOption, "No metric was named"),
+        ((y, p), {"metrics": "accuracy"}, UnknownMetric, "accuracy"),
+        ((y, p), {"interval": Intervals(method="bca")}, BadOption, "does not fit"),
+        ((y, p), {"interval": 1.5}, BadOption, "level"),
+    ):
+        with pytest.raises(error, match=match):
+            evaluate_values(*args, **options)
+
+
+def test_a_batch_is_not_one_summary():
+    batch = Moments.of([1.0, 2.0], [1.0, 3.0], groups=factorise(["a", "b"]))
+    with pytest.raises(BadOption, match="one summary"):
+        Values.from_table(batch)
+
+
+def test_a_summary_alone_is_enough():
+    y, p = heavy()
+    table = Moments.of(y[:200], p[:200], histogram=True) + Moments.of(
+        y[200:], p[200:], histogram=True
+    )
+    found, wanted = Values.from_table(table), evaluate_values(y, p)
+    for name in set(DEFAULT_METRICS) - {"median_absolute_error"}:
+        for part in ("value", "low", "high"):
+            assert getattr(found.metrics[name], part) == pytest.approx(
+                getattr(wanted.metrics[name], part), rel=1e-9, nan_ok=True
+            )
+    batch = Moments.of(y, p, groups=factorise(np.arange(300) % 50), histogram=True)
+    parts = [("a", batch[:20]), ("b", batch[20:]), ("empty", Moments.of([1.0], [1.0]))]
+    result = Values.from_table(table, groups=batch, by=parts[:2])
+    assert result.groups == 50
+    assert [part.groups for part in result.by.values()] == [20, 30]
+
+
+def test_how_many_rows_are_looked_at_does_not_matter(monkeypatch):
+    y, p = heavy()
+    usual = evaluate_values(y, p, "all", by=np.arange(300) % 3)
+    monkeypatch.setattr(regression, "ROWS", 16)
+    monkeypatch.setattr(regression, "SPAN", 64)
+    other = evaluate_values(y, p, "all", by=np.arange(300) % 3)
+    assert str(other) == str(usual)
+
+
+@given(st.lists(st.tuples(st.integers(-99, 99), st.integers(-99, 99)), min_size=3, max_size=20))
+@settings(max_examples=30)
+def test_identities_hold_in_every_report(rows):
+    y, p = np.array(rows, float).T / 8
+    result = evaluate_values(y, p)
+    value = {name: found.value for name, found in result.metrics.items()}
+    if len(set(y)) > 1:
+        assert value["r2"] == pytest.approx(1 - value["rmse"] ** 2 / result.sigma**2, abs=1e-8)
+        assert value["relative_accuracy"] + value["rmse_share"] == pytest.approx(1.0)
+        baseline = result.baselines[0].rmse
+        assert value["skill"] == pytest.approx(1 - value["rmse"] / baseline, abs=1e-9)
+    for found in result.metrics.values():
+        if not math.isnan(found.low):
+            assert found.low <= found.value + 1e-12
+            assert found.value <= found.high + 1e-12
+
+
+# --- the report ----------------------------------------------------------------------------------
+
+
+def test_json_says_what_it_is():
+    y, p = heavy()
+    options = {"unit": "kg/m³", "normalization": TRAINING, "order": np.arange(300)}
+    plain = json.loads(render(evaluate_values(y, p, by=["a", "b"] * 150, **options), "json"))
+    assert (plain["schema"], plain["task"], plain["n"]) == (1, "values", 300)
+    assert plain["unit"] == "kg/m³"
+    assert plain["interval"] == 0.95
+    assert plain["normalization"] == {"mean": 673.27, "std": 104.26}
+    assert plain["targets"]["sigma"] == pytest.approx(np.std(y))
+    assert set(plain["by"]) == {"a", "b"}
+    assert plain["by"]["a"]["n"] == 150
+    for name, found in plain["metrics"].items():
+        assert {"value", "low", "high", "method", "note", "direction", "unit"} <= set(found)
+        assert found["unit"] == ("kg/m³" if name in IN_UNIT else None)
+        assert (found["low"] is None) == bool(found["note"])
+    assert set(plain["normalized"]) == set(IN_UNIT)
+    assert [b["name"] for b in plain["baselines"]][-1] == "previous value"
+
+
+def test_squares_have_the_squared_unit():
+    result = evaluate_values(*heavy(), "mse,rmse", unit="kg/m³")
+    assert result.to_dict()["metrics"]["mse"]["unit"] == "(kg/m³)²"
+    assert "(kg/m³)²" in str(result)
+
+
+@pytest.mark.parametrize("form", [*RENDERERS, "html"])
+def test_every_form_renders_everything(form):
+    y, p = heavy()
+    result = evaluate_values(
+        y, p, "all", by=["a", "b"] * 150, groups=np.arange(300) % 8, order=np.arange(300),
+        unit="kg", normalization=TRAINING,
+    )  # fmt: skip
+    text = html.render(result.document()) if form == "html" else render(result, form)
+    for name in ("rmse", "relative", "skill"):
+        assert name in text
+    assert "nan" not in text.replace("finance", "")
+    assert result._repr_html_().startswith("<div")
+
+
+def test_csv_has_a_row_for_each_metric_of_each_group():
+    y, p = heavy()
+    result = evaluate_values(y, p, by=["a", "b"] * 150, unit="kg")
+    every = list(csv.DictReader(io.StringIO(render(result, "csv"))))
+    rows = [row for row in every if row["part"] == "metrics"]
+    assert len(rows) == 3 * len(DEFAULT_METRICS)
+    assert {row["model"] for row in every} == {"", *(b.name for b in result.baselines)}
+    assert {row["group"] for row in rows} == {"", "a", "b"}
+    assert float(rows[0]["value"]) == result.metrics["rmse"].value
+    assert rows[0]["unit"] == "kg"
+
+
+UNITS = [
+    "<b>kg</b>",
+    "kg/m³",
+    r"$\mu$",
+    "=1+1",
+    "a|b",
+    "\x1b[31mred\x07",
+    "%_&#{}~^\\",
+    "a\nb\r\tc",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_units_are_shown_and_never_obeyed(unit):
+    y, p = heavy(40)
+    by = [f"group {unit}", "other"] * 20
+    result = evaluate_values(y, p, "mse,rmse,r2", by=by, unit=unit, normalization=TRAINING)
+    page = result._repr_html_()
+    assert "<b>" not in page
+    assert json.loads(render(result, "json"))["unit"] == unit
+    for form in ("text", "markdown", "latex"):
+        text = render(result, form)
+        assert "\x1b" not in text
+        assert "\x07" not in text
+    latex = render(result, "latex").split("\n", 1)[1]
+    assert "<b>" not in latex
+    assert r"$\mu$" not in latex
+    assert "<b>" not in render(result, "markdown")
+    rows = list(csv.DictReader(io.StringIO(render(result, "csv"))))
+    assert not any(row["unit"].startswith("=") for row in rows)
+    if unit == "a|b":
+        assert r"a\|b" in render(result, "markdown")
+
+
+def test_no_interval_is_said():
+    result = evaluate_values(*heavy(), interval=None)
+    assert "interval" not in str(result)
+    assert result.to_dict()["interval"] is None
+    assert all(math.isnan(found.low) for found in result.metrics.values())
+
+
+def test_other_levels_give_other_limits():
+    y, p = heavy()
+    narrow, wide = (evaluate_values(y, p, "rmse", interval=level) for level in (0.8, 0.99))
+    assert narrow.metrics["rmse"].width < wide.metrics["rmse"].width
+    assert "99 % interval" in str(wide)
+
+
+def test_the_text_report_is_one_call():
+    y, p = heavy()
+    text = regression_report(y, p, unit="kg/m³", by=["a", "b"] * 150)
+    assert text == str(evaluate_values(y, p, unit="kg/m³", by=["a", "b"] * 150))
+    assert text.startswith("300 values in kg/m³\n")
+    assert "Four shares that are not the same" in text
+    assert "No interval for max_error: no method covers it." in words(text)
+
+
+def test_reports_do_not_change():
+    y, p = heavy()
+    assert str(evaluate_values(y, p)) == str(evaluate_values(y.copy(), p.copy()))
+    how = Intervals(draws=300, seed=9)
+    first, second = (evaluate_values(y, p, interval=how, poisson=True) for _ in range(2))
+    assert json.dumps(first.to_dict()) == json.dumps(second.to_dict())
+
+
+def test_bounds_of_predictive_intervals_join_the_report():
+    y, p = heavy()
+    result = evaluate_values(y, p, lower=p - 30, upper=p + 30, alpha=0.2, unit="kg")
+    inside = float((np.abs(y - p) <= 30).mean())
+    assert result.predictive["interval_coverage"].value == pytest.approx(inside)
+    assert "winkler(alpha=0.2)" in result.to_dict()["predictive"]
+    groups = np.arange(len(y)) // 10
+    clustered = evaluate_values(y, p, lower=p - 30, upper=p + 30, groups=groups)
+    assert clustered.predictive["interval_coverage"].value == pytest.approx(inside)
+    assert clustered.predictive["interval_coverage"].method != "wilson"
+    plain = evaluate_values(y, p, lower=p - 30, upper=p + 30, interval=None)
+    assert plain.predictive["interval_coverage"].note == "no interval was asked for"
+    assert "Predictive intervals" in render(result)
+
+
+def test_weights_are_counts_for_all_subgroups_or_for_none():
+    rng = np.random.default_rng(0)
+    y, p = heavy()
+    by = np.arange(len(y)) < 100
+    weights = np.where(by, 20.0, rng.uniform(1, 9, len(y)))
+    result = evaluate_values(y, p, weights=weights, by=by)
+    alone = evaluate_values(y[by], p[by])  # equal weights weigh nothing
+    for name in ("rmse", "r2", "mae"):
+        found, wanted = result.by[True].metrics[name], alone.metrics[name]
+        assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_weighted_medians_are_those_of_repeated_items(n):
+    rng = np.random.default_rng(n)
+    y, p, times = rng.normal(size=n), rng.normal(size=n), rng.integers(1, 4, n)
+    weighted = evaluate_values(y, p, weights=times)
+    repeated = evaluate_values(np.repeat(y, times), np.repeat(p, times))
+    name = "median_absolute_error"
+    assert weighted.metrics[name].value == pytest.approx(repeated.metrics[name].value)
+    medians = [{b.name: b.constant for b in r.baselines} for r in (weighted, repeated)]
+    assert medians[0] == pytest.approx(medians[1])
+
+
+def test_a_percentile_of_the_errors_is_half_a_per_cent_away():
+    y, p = heavy()
+    name = "error_percentile(share=0.9)"
+    found = evaluate_values(y, p, metrics=[name]).metrics[name].value
+    assert found == pytest.approx(
+        np.quantile(np.abs(y - p), 0.9, method="averaged_inverted_cdf"), rel=0.006
+    )
+    with pytest.raises(BadOption, match="is not a number between 0 and 1"):
+        evaluate_values(y, p, metrics=["error_percentile(share=2.0)"])

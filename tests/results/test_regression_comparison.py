@@ -1,0 +1,530 @@
+"""Models of a quantity: differences are those of loops, of repeated rows and of redrawn items."""
+
+import json
+import math
+import sys
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import ordinate
+from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
+from ordinate.inference.multiple_testing import holm
+from ordinate.inference.regression import standard_error
+from ordinate.metrics import find
+from ordinate.render import RENDERERS, html, render
+from ordinate.results.distribution_shift import beside
+from ordinate.results.regression import evaluate_values
+from ordinate.results.regression_comparison import compare_values
+from ordinate.summaries.regression import Moments
+
+Z = stats.norm.ppf(0.975)
+N = 300
+METRICS = ("rmse", "mae", "r2")
+
+
+def sampled(n=N, seed=0, scales=(10.0, 12.0), shared=5.0, bias=0.0):
+    """Targets, and predictions of models whose heavy-tailed errors have a part in common."""
+    rng = np.random.default_rng(seed)
+    y = rng.normal(600, 50, n)
+    common = rng.standard_t(5, n) * shared
+    names = "abcdef"
+    models = {
+        name: y + bias + common + rng.standard_t(5, n) * scale
+        for name, scale in zip(names, scales, strict=False)
+    }
+    return y, models
+
+
+Y, MODELS = sampled()
+
+
+def value(metric, y, p, w=None):
+    w = np.ones(len(y)) if w is None else np.asarray(w, float)
+    w = w / w.sum()
+    e = p - y
+    if metric == "mae":
+        return w @ np.abs(e)
+    if metric == "r2":
+        return 1 - (w @ e**2) / (w @ (y - w @ y) ** 2)
+    return math.sqrt(w @ e**2)
+
+
+def pulls(metric, y, p, w=None):
+    """What each item adds to a metric, by the formula of a textbook."""
+    w = np.ones(len(y)) if w is None else np.asarray(w, float)
+    w = w / w.sum()
+    e, d = p - y, y - w @ y
+    mse, variance = w @ e**2, w @ d**2
+    if metric == "mae":
+        return np.abs(e) - w @ np.abs(e)
+    if metric == "r2":
+        return -(e**2 - mse) / variance + mse * (d**2 - variance) / variance**2
+    return (e**2 - mse) / (2 * math.sqrt(mse))
+
+
+def one(result, metric):
+    (found,) = [x for x in result.differences if x.metric == metric]
+    return found
+
+
+def error_of(found, reach=Z):
+    return (found.estimate.high - found.estimate.low) / (2 * reach)
+
+
+def oriented(found):
+    """The sign that makes first less second that of a less b."""
+    return 1.0 if found.first == "a" else -1.0
+
+
+# --- differences ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_difference_is_that_of_a_loop_over_items(metric):
+    result = compare_values(Y, MODELS)
+    found = one(result, metric)
+    gap = value(metric, Y, MODELS["a"]) - value(metric, Y, MODELS["b"])
+    assert oriented(found) * found.estimate.value == pytest.approx(gap)
+    apart = pulls(metric, Y, MODELS["a"]) - pulls(metric, Y, MODELS["b"])
+    error = math.sqrt(sum(x * x for x in apart) / (N - 1) / N)
+    assert error_of(found) == pytest.approx(error, rel=1e-6)
+    assert found.p == pytest.approx(2 * stats.norm.sf(abs(gap) / error), rel=1e-4)
+
+
+@pytest.mark.parametrize("metric", [*METRICS, "ccc", "bias", "skill"])
+def test_the_error_of_a_difference_is_that_of_redrawn_items(metric):
+    """Within 4 Monte-Carlo errors of 800 draws and 2 % for what is bent."""
+    y, models = sampled(1500, 1, (10.0, 13.0))
+    found = one(compare_values(y, models, metric), metric)
+    rng, wanted = np.random.default_rng(2), find(metric, Moments)
+    drawn = []
+    for _ in range(800):
+        rows = rng.integers(len(y), size=len(y))
+        first, second = (Moments.of(y[rows], p[rows], order=2) for p in models.values())
+        drawn.append(float(wanted(first)) - float(wanted(second)))
+    assert error_of(found) == pytest.approx(np.std(drawn), rel=4 / math.sqrt(2 * 800) + 0.02)
+
+
+def test_limits_cover_the_true_difference_on_heavy_tails():
+    """Models alike but for a part of their own: the truth is 0; at least 95 % less 4 errors."""
+    covered = dict.fromkeys(METRICS, 0)
+    for seed in range(200):
+        result = compare_values(*sampled(120, seed, (10.0, 10.0)))
+        for found in result.differences:
+            covered[found.metric] += found.estimate.low <= 0 <= found.estimate.high
+    for metric in METRICS:
+        assert covered[metric] / 200 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 200), metric
+
+
+def test_a_pair_is_surer_than_two_models_apart():
+    y, models = sampled(shared=30.0)
+    result = compare_values(y, models, "rmse")
+    alone = [x["rmse"] for x in result.models.values()]
+    assert one(result, "rmse").estimate.width < min(x.width for x in alone)
+
+
+def test_a_model_alone_has_the_interval_of_its_own_evaluation():
+    result = compare_values(Y, MODELS)
+    own = evaluate_values(Y, MODELS["a"], METRICS).metrics
+    for metric in METRICS:
+        assert result.models["a"][metric] == own[metric]
+
+
+def test_identical_models_are_not_told_apart():
+    result = compare_values(Y, {"a": MODELS["a"], "b": MODELS["a"].copy()}, "rmse,mae,r2,pearson")
+    for found in result.differences:
+        assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0, 0, 0)
+        assert (found.p, found.p_adjusted, found.verdict) == (1.0, 1.0, "identical")
+    assert result.conclusions["rmse"] == "a and b have the same rmse."
+
+
+@pytest.mark.parametrize("off", [0.7, 1.1, 1.3, 2.9])
+def test_rounding_is_no_difference(off):
+    result = compare_values(Y, {"above": Y + off, "below": Y - off}, "rmse,mae")
+    assert {found.verdict for found in result.differences} == {"identical"}
+
+
+def test_a_difference_without_any_spread_is_not_tested():
+    found = one(compare_values(Y, {"a": Y + 1.1, "b": Y + 2.2}, "rmse"), "rmse")
+    assert (found.verdict, found.estimate.note) == ("untested", "it is the same for all items")
+    assert found.estimate.value == pytest.approx(-1.1)
+
+
+def test_a_perfect_model_leaves_the_error_of_the_other():
+    result = compare_values(Y, {"perfect": Y, "a": MODELS["a"]})
+    table = Moments.of(Y, MODELS["a"])
+    for found in result.differences:
+        assert found.first == "perfect"
+        assert found.verdict == "better"
+        own = standard_error(find(found.metric, Moments), table)
+        assert error_of(found) == pytest.approx(own, rel=1e-6)
+
+
+def test_the_order_of_models_does_not_matter():
+    y, models = sampled(scales=(10.0, 12.0, 10.5))
+    first = compare_values(y, models)
+    for names in permutations(models):
+        other = compare_values(y, {name: models[name] for name in names})
+        assert other.differences == first.differences
+        assert other.conclusions == first.conclusions
+        assert other.models == first.models
+    same = {"x": models["a"], "y": models["a"], "b": models["b"]}
+    there, back = (compare_values(y, dict(sorted(same.items(), reverse=r))) for r in (True, False))
+    assert there.differences == back.differences
+
+
+def test_holm_is_over_the_pairs_within_a_metric():
+    y, models = sampled(scales=(10.0, 12.0, 10.5, 11.0))
+    result = compare_values(y, models)
+    assert len(result.differences) == 3 * 6
+    for metric in METRICS:
+        pairs = [found for found in result.differences if found.metric == metric]
+        assert [x.p_adjusted for x in pairs] == holm([x.p for x in pairs]).tolist()
+        assert [x.verdict for x in pairs] == [
+            "better" if x.p_adjusted <= 0.05 else "undecided" for x in pairs
+        ]
+
+
+def test_with_many_models_alike_few_are_told_apart():
+    """Holm keeps the share of replicates with any claim at 5 %, and 4 Monte-Carlo errors."""
+    claims = 0
+    for seed in range(120):
+        result = compare_values(*sampled(100, seed, (10.0,) * 4), metrics="mae")
+        claims += any(found.verdict == "better" for found in result.differences)
+    assert claims / 120 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 120)
+
+
+def test_a_far_away_origin_changes_nothing():
+    near, far = (compare_values(Y + s, {k: p + s for k, p in MODELS.items()}) for s in (0, 1e9))
+    for x, other in zip(near.differences, far.differences, strict=True):
+        assert other.estimate.value == pytest.approx(x.estimate.value, rel=1e-5)
+        assert other.p == pytest.approx(x.p, rel=1e-4)
+
+
+def test_another_unit_scales_the_limits():
+    result = compare_values(Y * 1e-3, {k: p * 1e-3 for k, p in MODELS.items()})
+    before = one(compare_values(Y, MODELS), "rmse")
+    assert one(result, "rmse").estimate.low == pytest.approx(before.estimate.low * 1e-3)
+    assert one(result, "rmse").p == pytest.approx(before.p)
+
+
+# --- groups and weights --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("count", [8, 60])
+def test_groups_are_units_with_students_t(metric, count):
+    groups = np.random.default_rng(4).integers(count, size=N)
+    found = one(compare_values(Y, MODELS, groups=groups), metric)
+    apart = pulls(metric, Y, MODELS["a"]) - pulls(metric, Y, MODELS["b"])
+    sums = np.array([apart[groups == g].sum() for g in np.unique(groups)])
+    units = len(sums)
+    error = math.sqrt(units / (units - 1) * (sums**2).sum()) / N
+    assert error_of(found, stats.t.ppf(0.975, units - 1)) == pytest.approx(error, rel=1e-6)
+    ratio = abs(found.estimate.value) / error
+    assert found.p == pytest.approx(2 * stats.t.sf(ratio, units - 1), rel=1e-4)
+    assert found.estimate.method == "t"
+
+
+def test_copies_of_items_in_a_group_add_no_surety():
+    groups = np.arange(N)
+    twice = {k: np.repeat(p, 2) for k, p in MODELS.items()}
+    once = compare_values(Y, MODELS, groups=groups)
+    both = compare_values(np.repeat(Y, 2), twice, groups=np.repeat(groups, 2))
+    for x, other in zip(once.differences, both.differences, strict=True):
+        assert other.estimate.low == pytest.approx(x.estimate.low)
+        assert other.p == pytest.approx(x.p)
+
+
+def test_one_group_compares_nothing():
+    result = compare_values(Y, MODELS, groups=["same"] * N)
+    assert {found.estimate.note for found in result.differences} == {"there is one group only"}
+    assert {found.verdict for found in result.differences} == {"untested"}
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_whole_weights_are_repeated_rows(grouped):
+    rng = np.random.default_rng(5)
+    times, groups = rng.integers(0, 4, N), rng.integers(12, size=N)
+    rows = np.repeat(np.arange(N), times)
+    options = [{"groups": groups}, {"groups": groups[rows]}] if grouped else [{}, {}]
+    weighted = compare_values(Y, MODELS, weights=times, **options[0])
+    repeated = compare_values(Y[rows], {k: p[rows] for k, p in MODELS.items()}, **options[1])
+    for x, other in zip(weighted.differences, repeated.differences, strict=True):
+        assert x.estimate.value == pytest.approx(other.estimate.value)
+        assert x.estimate.low == pytest.approx(other.estimate.low)
+        assert x.p_adjusted == pytest.approx(other.p_adjusted)
+    for name in MODELS:
+        for metric in METRICS:
+            found, other = weighted.models[name][metric], repeated.models[name][metric]
+            assert (found.low, found.high) == pytest.approx((other.low, other.high))
+    assert weighted.weight == len(rows)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_of_real_weights_the_squares_count(metric):
+    w = np.random.default_rng(6).exponential(size=N)
+    found = one(compare_values(Y, MODELS, weights=w), metric)
+    gap = value(metric, Y, MODELS["a"], w) - value(metric, Y, MODELS["b"], w)
+    assert oriented(found) * found.estimate.value == pytest.approx(gap)
+    apart = pulls(metric, Y, MODELS["a"], w) - pulls(metric, Y, MODELS["b"], w)
+    error = math.sqrt((w**2 * apart**2).sum() * N / (N - 1)) / w.sum()
+    assert error_of(found) == pytest.approx(error, rel=1e-6)
+    scaled = one(compare_values(Y, MODELS, weights=w * 7.3), metric)
+    assert scaled.estimate.low == pytest.approx(found.estimate.low)
+
+
+def test_an_item_of_weight_0_does_not_exist():
+    w = np.ones(N)
+    w[3] = 0
+    broken = {k: np.where(np.arange(N) == 3, np.nan, p) for k, p in MODELS.items()}
+    there = np.arange(N) != 3
+    result = compare_values(Y, broken, weights=w, groups=[None if k == 3 else k for k in range(N)])
+    other = compare_values(
+        Y[there], {k: p[there] for k, p in MODELS.items()}, groups=np.flatnonzero(there)
+    )
+    assert result.n == N - 1
+    for x, same in zip(result.differences, other.differences, strict=True):
+        assert x.estimate.low == pytest.approx(same.estimate.low)
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def test_the_better_model_is_named_with_the_amount():
+    y, models = sampled(scales=(10.0, 20.0))
+    result = compare_values(y, models, unit="kg/m³")
+    gap = one(result, "rmse").estimate
+    assert gap.value < 0
+    assert result.conclusions["rmse"] == (
+        f"a has the smaller rmse: by {-gap.value:.2f} kg/m³ ({-gap.high:.3f} to {-gap.low:.2f})."
+    )
+    assert result.conclusions["r2"].startswith("a has the larger r2: by 0.")
+
+
+def test_models_that_cannot_be_told_apart_are_called_so():
+    y, models = sampled(60, 2, (10.0, 10.1))
+    text = compare_values(y, models, unit="m").conclusions["mae"]
+    assert "cannot be told apart by mae: they differ by" in text
+
+
+def test_of_several_models_the_leader_is_told_from_some():
+    y, models = sampled(scales=(10.0, 10.2, 25.0))
+    text = compare_values(y, models).conclusions["rmse"]
+    leader = text[0]
+    other = {"a": "b", "b": "a"}[leader]
+    assert text == (
+        f"{leader} has the smallest rmse; it is ahead of c; it cannot be told apart from {other}."
+    )
+    y, models = sampled(scales=(10.0, 20.0, 40.0))
+    text = compare_values(y, models).conclusions["rmse"]
+    assert text.startswith("a has the smallest rmse: ahead of b, the next, by ")
+
+
+def test_biases_differ_and_none_is_called_better():
+    y, models = sampled()
+    models = {"a": models["a"], "b": models["a"] + np.sin(np.arange(N)) + 5}
+    result = compare_values(y, models, "bias", unit="m")
+    assert one(result, "bias").verdict == "different"
+    assert result.conclusions["bias"].startswith("a and b differ in bias: by 5.")
+
+
+def test_metrics_without_a_derivative_are_not_tested():
+    result = compare_values(Y, MODELS, "max_error,median_absolute_error,baseline_rmse")
+    assert {found.verdict for found in result.differences} == {"untested"}
+    assert one(result, "max_error").estimate.note == "no method covers it"
+    assert one(result, "baseline_rmse").estimate.note == "it is a baseline"
+    assert "which is not tested: no method covers it." in result.conclusions["max_error"]
+
+
+def test_constant_targets_leave_r2_undefined_with_its_reason():
+    result = compare_values(np.full(N, 5.0), {k: p - Y for k, p in MODELS.items()})
+    assert result.conclusions["r2"] == "r2 compares nothing: all targets are equal."
+    assert [found.metric for found in result.differences] == ["rmse", "mae"]
+    assert json.dumps(result.to_dict(), allow_nan=False)
+    assert "No interval for r2 of a and b: all targets are equal." in " ".join(str(result).split())
+
+
+def test_so_few_items_are_called_unsure():
+    assert "Fewer than 30 items" in str(
+        compare_values(Y[:5], {k: p[:5] for k, p in MODELS.items()})
+    )
+    single = compare_values(Y[:1], {k: p[:1] for k, p in MODELS.items()}, "rmse")
+    assert one(single, "rmse").estimate.note == "there is one item only"
+
+
+def test_json_has_models_and_differences():
+    plain = json.loads(json.dumps(compare_values(Y, MODELS, unit="m").to_dict(), allow_nan=False))
+    assert (plain["schema"], plain["task"]) == (1, "values")
+    assert list(plain["models"]) == ["a", "b"]
+    assert plain["models"]["a"]["rmse"]["unit"] == "m"
+    assert {"first", "second", "difference", "low", "high", "p", "p_adjusted"} <= set(
+        plain["differences"][0]
+    )
+
+
+@pytest.mark.parametrize("form", [*RENDERERS, "html"])
+def test_names_and_units_cannot_drive_anything(form):
+    nasty = "=1+1\x1b[31m<b>\u202e木&_"
+    result = compare_values(Y, {nasty: MODELS["a"], "b": MODELS["b"]}, unit="kg/m³ \x1b[0m")
+    text = html.render(result.document()) if form == "html" else render(result, form)
+    if form not in {"csv", "json"}:
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "kg/m³" in text
+    assert (form != "html") or "<b>" not in text
+    assert (form != "csv") or ",=" not in text
+
+
+@pytest.mark.parametrize(
+    ("targets", "models", "options", "error", "message"),
+    [
+        ([1.0, 2.0], {"a": [1, 2], "b": [1, math.nan]}, {}, BadValues, "'b'.* row 2 is nan"),
+        ([1.0, math.nan], {"a": [1, 2], "b": [1, 2]}, {}, BadValues, "target of row 2 is nan"),
+        ([1.0, 2.0], {"a": [1, 2], "b": ["x", "y"]}, {}, BadValues, "'b' must be numbers"),
+        ([1.0, 2.0], {"a": [1, 2], "b": [1]}, {}, UnequalLengths, "predictions of 'b'"),
+        ([1.0, 2.0], {"a": [1, 2]}, {}, BadOption, "2 to 500 models, not 1"),
+        ([1.0, 2.0], [[1, 2], [1, 2]], {}, BadOption, "models by name"),
+        ([1.0, 2.0], {1: [1, 2], "1": [1, 2]}, {}, BadOption, "the same name"),
+        ([], {"a": [], "b": []}, {}, NoItems, "no items"),
+        ([1.0], {"a": [1], "b": [2]}, {"weights": [0]}, NoItems, "all weights are 0"),
+        ([1.0], {"a": [1], "b": [2]}, {"weights": [-1]}, BadWeights, "row 1"),
+        ([1.0, 2.0], {"a": [1, 2], "b": [2, 3]}, {"groups": ["g"]}, UnequalLengths, "groups"),
+        ([1.0, 2.0], {"a": [1, 2], "b": [2, 3]}, {"groups": ["g", None]}, MissingLabels, "row 2"),
+        ([1.0], {"a": [1], "b": [2]}, {"interval": 5}, BadOption, "level of an interval"),
+    ],
+)
+def test_bad_input_is_refused_by_name(targets, models, options, error, message):
+    with pytest.raises(error, match=message):
+        compare_values(targets, models, **options)
+
+
+# --- a shifted set beside the one inside ---------------------------------------------------------
+
+
+def two_sets(n=800, **options):
+    y, models = sampled(n, 11)
+    other, shifted = sampled(n // 2, 12, (30.0,))
+    inside = evaluate_values(y, models["a"], unit="kg", **options)
+    return (y, models["a"]), (other + 90, shifted["a"] + 90), inside
+
+
+def test_a_difference_of_two_sets_has_the_root_of_the_sum_of_squared_errors():
+    """To within what a logarithm bends at so many items."""
+    first, second, inside = two_sets(4000)
+    result = beside(inside, evaluate_values(*second, unit="kg"))
+    for metric in ("rmse", "mae", "bias", "r2"):
+        found, wanted = result.differences[metric], find(metric, Moments)
+        errors = [standard_error(wanted, Moments.of(*columns)) for columns in (first, second)]
+        values = [float(wanted(Moments.of(*columns))) for columns in (first, second)]
+        assert found.value == pytest.approx(values[1] - values[0])
+        assert found.width == pytest.approx(2 * Z * math.hypot(*errors), rel=0.02)
+
+
+def test_the_shift_is_in_sigmas_of_the_set_inside():
+    (y, p), (other, shifted), inside = two_sets()
+    columns = {"targets": (y, other), "depth": (y, other * 2)}
+    result = beside(inside, evaluate_values(other, shifted, unit="kg"), columns)
+    targets, predictions, depth = result.shifts
+    assert targets.by == pytest.approx((other.mean() - y.mean()) / y.std())
+    assert predictions.by == pytest.approx((shifted.mean() - p.mean()) / p.std())
+    assert predictions.shifted_sigma == pytest.approx(shifted.std())
+    assert targets.beyond_range == pytest.approx(
+        sum(x < min(y) or x > max(y) for x in other) / len(other)
+    )
+    low, high = np.quantile(y, [0.01, 0.99])
+    assert targets.beyond_middle == pytest.approx(sum(not low <= x <= high for x in other) / 400)
+    down = beside(inside, inside, {"targets": (y, 2 * y.mean() - other)}).shifts[0]
+    assert down.beyond_middle == pytest.approx(
+        sum(not low <= 2 * y.mean() - x <= high for x in other) / 400
+    )
+    assert down.beyond_middle > 0.1
+    assert math.isnan(predictions.beyond_range)
+    assert depth.beyond_range == 1.0
+
+
+def test_the_same_set_beside_itself_is_not_told_apart():
+    _, _, inside = two_sets()
+    result = beside(inside, inside)
+    assert all(found.value == 0 for found in result.differences.values())
+    assert "On no metric can the two sets be told apart." in str(result)
+    assert result.shifts[0].by == 0
+
+
+def test_groups_of_a_set_widen_the_limits_of_its_difference():
+    first, second, inside = two_sets()
+    twice = [np.repeat(x, 4) for x in first]
+    groups = np.repeat(np.arange(len(first[0])), 4)
+    plain = evaluate_values(*twice, unit="kg")
+    grouped = evaluate_values(*twice, unit="kg", groups=groups)
+    shifted = evaluate_values(*second, unit="kg")
+    wide, narrow = (beside(x, shifted).differences["bias"].width for x in (grouped, plain))
+    assert wide > narrow
+    assert wide == pytest.approx(beside(inside, shifted).differences["bias"].width, rel=1e-3)
+
+
+def test_the_report_says_what_is_worse_and_how_far_it_lies():
+    first, second, inside = two_sets()
+    result = beside(inside, evaluate_values(*second, unit="kg"), {"targets": (first[0], second[0])})
+    text = " ".join(str(result).split())
+    assert "The shifted targets lie 1." in text
+    assert "σ above those inside on average;" in text
+    assert "On the shifted set rmse is higher by" in text
+    assert json.dumps(result.to_dict(), allow_nan=False)
+    assert {row["set"] for row in result.rows()} == {"inside", "shifted", "difference"}
+
+
+def test_constant_targets_inside_have_no_sigma():
+    inside = evaluate_values([1.0] * 9, np.arange(9.0))
+    result = beside(inside, evaluate_values(np.arange(9.0), np.arange(9.0) + 1.5))
+    assert "How far the targets are shifted is undefined" in str(result)
+    assert math.isnan(result.differences["r2"].value)
+    assert json.dumps(result.to_dict(), allow_nan=False)
+
+
+def test_sets_must_fit_together():
+    _, second, inside = two_sets()
+    with pytest.raises(BadOption, match="units differ: 'kg' and 'g'"):
+        beside(inside, evaluate_values(*second, unit="g"))
+    with pytest.raises(BadOption, match="levels of the intervals differ"):
+        beside(inside, evaluate_values(*second, unit="kg", interval=0.9))
+    with pytest.raises(BadOption, match="no metric in common"):
+        beside(inside, replace(inside, metrics={}))
+    with pytest.raises(BadValues, match="'depth' shifted needs finite numbers"):
+        beside(inside, inside, {"depth": ([1.0], [math.nan])})
+
+
+def test_a_metric_that_no_method_covers_names_no_winner():
+    @ordinate.metric(direction="minimize")
+    def share_of_sigma(table: Moments):
+        return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
+
+    y, models = sampled()
+    (pair,) = compare_values(y, models, metrics=[share_of_sigma]).differences
+    assert pair.verdict == "untested"
+    assert pair.estimate.note == "no method covers it"
+
+
+def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
+    rng = np.random.default_rng(0)
+    y = rng.normal(100.0, 10.0, 12)
+    models = {"first": y + rng.normal(0.0, 2.0, 12), "second": y + rng.normal(1.0, 3.0, 12)}
+    (found,) = compare_values(y, models, metrics=["mae"]).differences
+    sizes = [np.abs(models[name] - y) for name in (found.first, found.second)]
+    test = stats.ttest_rel(*sizes)
+    limits = test.confidence_interval(0.95)
+    assert found.p == pytest.approx(test.pvalue, rel=1e-9)
+    assert (found.estimate.low, found.estimate.high) == pytest.approx((limits.low, limits.high))
+    assert found.estimate.method == "t"
+
+
+def test_few_items_without_scipy_are_not_tested(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    y = np.arange(12.0)
+    (found,) = compare_values(y, {"a": y + 1.0, "b": y * 1.5}, metrics=["mae"]).differences
+    assert math.isnan(found.p)
+    assert "pip install 'ordinate[stats]'" in found.estimate.note

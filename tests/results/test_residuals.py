@@ -1,0 +1,418 @@
+"""Residuals: what is said about errors is what loops over the items find."""
+
+import json
+import math
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from ordinate.errors import BadInput, BadOption, BadValues, NoItems, UnequalLengths
+from ordinate.render import RENDERERS, html, render
+from ordinate.results.residuals import MISSING, MOST_LEVELS, OTHERS, residuals
+
+Z = stats.norm.ppf(0.975)
+N = 600
+
+
+def sampled(n=N, seed=0, slope=0.0):
+    """Targets and predictions, the errors of which are heavy-tailed and may spread more above."""
+    rng = np.random.default_rng(seed)
+    p = rng.normal(500, 40, n)
+    spread = 5 + slope * (p - p.min())
+    return p - rng.standard_t(5, n) * spread, p
+
+
+Y, P = sampled()
+
+
+# --- buckets by prediction -----------------------------------------------------------------------
+
+
+def test_buckets_are_what_a_loop_over_sorted_items_finds():
+    result = residuals(Y, P, bins=7)
+    order = sorted(range(N), key=lambda k: P[k])
+    start = 0
+    for bucket in result.buckets:
+        rows = order[start : start + bucket.n]
+        start += bucket.n
+        e = [P[k] - Y[k] for k in rows]
+        mean = sum(e) / len(e)
+        deviation = math.sqrt(sum((x - mean) ** 2 for x in e) / len(e))
+        assert (bucket.low, bucket.high) == (P[rows].min(), P[rows].max())
+        assert bucket.target == pytest.approx(Y[rows].mean())
+        assert bucket.prediction == pytest.approx(P[rows].mean())
+        assert bucket.bias.value == pytest.approx(mean)
+        assert bucket.spread == pytest.approx(deviation)
+        assert bucket.rmse == pytest.approx(math.sqrt(sum(x * x for x in e) / len(e)))
+        assert bucket.share == pytest.approx(sum(x * x for x in e) / ((P - Y) ** 2).sum())
+        half = Z * deviation / math.sqrt(len(e) - 1)
+        assert bucket.bias.low == pytest.approx(mean - half)
+        assert bucket.bias.high == pytest.approx(mean + half)
+    assert start == N
+
+
+def test_buckets_have_equal_counts_where_nothing_ties():
+    assert {bucket.n for bucket in residuals(Y, P, bins=7).buckets} <= {85, 86}
+    assert [bucket.n for bucket in residuals(Y, P).buckets] == [60] * 10
+
+
+@given(
+    st.lists(st.integers(0, 12), min_size=1, max_size=60),
+    st.integers(1, 12),
+)
+@settings(deadline=None, max_examples=60)
+def test_equal_predictions_are_in_one_bucket(predictions, bins):
+    result = residuals(np.zeros(len(predictions)), predictions, bins=bins)
+    ends = [(bucket.low, bucket.high) for bucket in result.buckets]
+    assert len(ends) <= bins
+    assert all(high < low for (_, high), (low, _) in pairwise(ends))
+    counts = [sum(low <= p <= high for p in predictions) for low, high in ends]
+    assert counts == [bucket.n for bucket in result.buckets]
+    assert sum(counts) == len(predictions)
+
+
+def test_a_value_that_most_items_share_leaves_the_others_their_buckets():
+    p = np.r_[np.full(80, 5.0), np.arange(20) / 10]
+    result = residuals(np.zeros(100), p, bins=10)
+    assert [bucket.n for bucket in result.buckets] == [10, 10, 80]
+
+
+def test_few_distinct_predictions_have_a_bucket_each():
+    p = np.array([1.0] * 50 + [2.0] * 3 + [3.0] * 2)
+    assert [bucket.n for bucket in residuals(p * 0, p).buckets] == [50, 3, 2]
+
+
+def test_fewer_items_than_buckets_are_alone_and_have_no_limits():
+    result = residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0], bins=10)
+    assert [bucket.n for bucket in result.buckets] == [1, 2]
+    assert result.buckets[0].bias.note == "there is one item only"
+    assert "fewer than 30 items" in render(result)
+
+
+def test_mean_square_is_bias_and_spread():
+    for bucket in residuals(Y, P).buckets:
+        assert bucket.rmse**2 == pytest.approx(bucket.bias.value**2 + bucket.spread**2)
+    assert sum(bucket.share for bucket in residuals(Y, P).buckets) == pytest.approx(1.0)
+
+
+def test_the_report_counts_clear_biases_beside_chance():
+    assert (
+        "of 10 buckets the limits of the bias leave out 0; chance alone would do that in about"
+        in (" ".join(render(residuals(Y + 40, P)).split()))
+    )
+    assert "In 10 of 10 buckets" in " ".join(render(residuals(Y + 40, P)).split())
+
+
+# --- spread against prediction -------------------------------------------------------------------
+
+
+def naive_trend(y, p, bins):
+    """The rank correlation of SciPy, with errors about the mean of their bucket."""
+    e, result = p - y, residuals(y, p, bins=bins)
+    away = np.zeros(len(e))
+    for bucket in result.buckets:
+        inside = (p >= bucket.low) & (p <= bucket.high)
+        away[inside] = np.abs(e[inside] - e[inside].mean())
+    return stats.spearmanr(p, away).statistic
+
+
+def test_the_trend_is_the_rank_correlation_of_distance_and_prediction():
+    y, p = sampled(300, 3, 0.05)
+    p = np.round(p)  # with ties
+    assert residuals(y, p).trend.value == pytest.approx(naive_trend(y, p, 10))
+
+
+@pytest.mark.parametrize(("sign", "verb"), [(1, "grows"), (-1, "falls")])
+def test_the_report_says_whether_the_spread_grows_or_falls(sign, verb):
+    y, p = sampled(seed=1, slope=0.2)
+    text = " ".join(render(residuals(sign * y, sign * p)).split())
+    assert f"The spread {verb} with the prediction: rank correlation" in text
+
+
+def test_a_bias_that_grows_is_no_spread_that_grows():
+    y, p = sampled(2000, 4)
+    result = residuals(y - (p - p.min()) * 2, p, bins=20)
+    assert result.buckets[-1].bias.value > result.buckets[0].bias.value + 100
+    assert abs(result.trend.value) < 0.1
+
+
+def test_a_trend_is_rarely_claimed_where_there_is_none():
+    """At most 5 % and 4 Monte-Carlo errors of 200 replicates."""
+    rng = np.random.default_rng(8)
+    claims = 0
+    for _ in range(200):
+        p = rng.normal(size=80)
+        trend = residuals(p - rng.standard_t(4, 80), p, bins=5).trend
+        claims += not trend.low <= 0 <= trend.high
+    assert claims / 200 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 200)
+
+
+def test_limits_of_a_trend_are_those_of_bonett_and_wright():
+    found = residuals(*sampled(200, 2, 0.1)).trend
+    half = Z * math.sqrt((1 + found.value**2 / 2) / 197)
+    limits = np.tanh(np.arctanh(found.value) + np.array([-half, half]))
+    assert [found.low, found.high] == pytest.approx(limits.tolist())
+
+
+def test_a_trend_needs_predictions_that_vary():
+    result = residuals(Y, np.full(N, 500.0))
+    assert math.isnan(result.trend.value)
+    assert "is undefined: the predictions or the errors do not vary" in " ".join(
+        str(result).split()
+    )
+
+
+# --- features ------------------------------------------------------------------------------------
+
+
+def shuffled(share_of, e, rng, times=2000):
+    return np.array([share_of(rng.permutation(e)) for _ in range(times)])
+
+
+def test_a_feature_explains_the_squares_of_the_biases_of_its_buckets():
+    x = np.random.default_rng(5).normal(size=N)
+    y = Y - 6 * (x > 1)
+    found = residuals(y, P, {"x": x}).features[0]
+    e = P - y
+    total = 0.0
+    for bucket in found.buckets:
+        inside = (x >= bucket.low) & (x <= bucket.high)
+        assert bucket.bias.value == pytest.approx(e[inside].mean())
+        total += inside.sum() * e[inside].mean() ** 2
+    assert found.explained == pytest.approx(total / (e**2).sum())
+    assert found.beyond_chance
+
+
+def test_chance_is_what_shuffled_errors_explain():
+    """The mean within 4 Monte-Carlo errors, and the limit exceeded in about 5 %."""
+    rng = np.random.default_rng(6)
+    codes = rng.permutation(np.arange(N) % 7)
+    y = Y - 3  # with a bias of all items, which no feature explains
+    found = residuals(y, P, {"x": codes.astype(str)}).features[0]
+    e, counts = P - y, np.bincount(codes)
+
+    def share(errors):
+        return (counts * (np.bincount(codes, errors) / counts) ** 2).sum() / (e @ e)
+
+    drawn = shuffled(share, e, rng)
+    assert found.by_chance == pytest.approx(drawn.mean(), abs=4 * drawn.std() / math.sqrt(2000))
+    assert (drawn > found.limit).mean() == pytest.approx(
+        0.05, abs=4 * math.sqrt(0.05 * 0.95 / 2000)
+    )
+
+
+def test_of_many_features_without_meaning_none_is_named():
+    """In 95 % of 80 replicates or more, less 4 Monte-Carlo errors."""
+    rng = np.random.default_rng(7)
+    named = 0
+    for seed in range(80):
+        y, p = sampled(150, seed)
+        noise = {str(k): rng.normal(size=150) for k in range(3)}
+        named += any(x.beyond_chance for x in residuals(y, p, noise, bins=5).features)
+    assert named / 80 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 80)
+
+
+def test_more_features_take_more_to_stand_out():
+    rng = np.random.default_rng(10)
+    x = {str(k): rng.normal(size=N) for k in range(4)}
+    alone = residuals(Y, P, {"0": x["0"]}).features[0]
+    (among,) = [feature for feature in residuals(Y, P, x).features if feature.name == "0"]
+    assert among.limit > alone.limit
+    assert among.by_chance == alone.by_chance
+    e = P - Y
+    expected = (N * e.mean() ** 2 + N / (N - 1) * e.var() * stats.chi2.ppf(1 - 0.05 / 4, 9)) / (
+        e @ e
+    )
+    assert among.limit == pytest.approx(expected, rel=0.01)
+
+
+def test_features_are_in_the_order_of_what_they_explain():
+    rng = np.random.default_rng(9)
+    strong, weak = rng.normal(size=N), rng.choice(["a", "b"], N)
+    y = Y - 10 * strong - 2 * (weak == "a")
+    result = residuals(y, P, {"noise": rng.normal(size=N), "weak": weak, "strong": strong})
+    assert result.features[0].name == "strong"
+    assert [f.explained for f in result.features] == sorted(
+        (f.explained for f in result.features), reverse=True
+    )
+    assert "The bias depends most on strong" in str(result)
+    assert "No feature explains more" in " ".join(str(residuals(Y, P, {"x": strong})).split())
+
+
+def test_levels_are_buckets():
+    wood = np.array(["oak", "elm", "oak", "pine", "oak"])
+    found = residuals(np.zeros(5), np.arange(5.0), {"wood": wood}).features[0]
+    assert {bucket.name: bucket.bias.value for bucket in found.buckets} == {
+        "oak": 2.0,
+        "elm": 1.0,
+        "pine": 3.0,
+    }
+    assert found.buckets[0].name == "oak"  # the most frequent
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [True, False, True, True],
+        pd.Series([1, 0, 1, 1]).astype("category"),
+        pl.Series(["1", "0", "1", "1"]),
+        pd.Series(["1", "0", "1", "1"]),
+        np.array(["1", "0", "1", "1"], object),
+    ],
+)
+def test_booleans_categories_and_texts_are_levels(column):
+    found = residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
+    assert [bucket.n for bucket in found.buckets] == [3, 1]
+    assert found.buckets[0].low is None
+
+
+def test_levels_that_have_an_order_keep_it():
+    size = pd.Categorical(["big", "small", "big"], ["small", "big"], ordered=True)
+    found = residuals(np.zeros(3), np.arange(3.0), {"size": pd.Series(size)}).features[0]
+    assert [bucket.name for bucket in found.buckets] == ["small", "big"]
+
+
+def test_rare_levels_of_a_column_with_very_many_are_taken_together():
+    many = [f"id{k}" for k in range(N - 40)] + ["often"] * 40
+    found = residuals(Y, P, {"id": many}).features[0]
+    assert len(found.buckets) == MOST_LEVELS
+    assert found.buckets[-1].name == OTHERS
+    assert sum(bucket.n for bucket in found.buckets) == N
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [1.0, math.nan, 2.0, math.nan],
+        pd.array([1, None, 2, None], "Int64"),
+        pl.Series([1, None, 2, None]),
+        [1, None, 2, None],
+        ["1", None, "2", None],
+        np.ma.array([1, 5, 2, 5], mask=[0, 1, 0, 1]),
+    ],
+)
+def test_missing_values_of_a_feature_are_a_bucket(column):
+    found = residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
+    (missing,) = [bucket for bucket in found.buckets if bucket.name == MISSING]
+    assert (missing.n, missing.bias.value) == (2, 2.0)
+
+
+def test_a_frame_is_a_mapping_of_features():
+    frame = pd.DataFrame({"x": P, "wood": ["oak", "elm"] * (N // 2)})
+    assert {feature.name for feature in residuals(Y, P, frame).features} == {"x", "wood"}
+
+
+# --- the largest errors --------------------------------------------------------------------------
+
+
+def test_the_largest_errors_are_those_of_a_loop():
+    result = residuals(Y, P, largest=5, names=[f"item {k}" for k in range(N)])
+    squares = (P - Y) ** 2
+    rows = sorted(range(N), key=lambda k: -squares[k])[:5]
+    together = 0.0
+    for miss, row in zip(result.largest, rows, strict=True):
+        together += squares[row] / squares.sum()
+        assert (miss.row, miss.name) == (row + 1, f"item {row}")
+        assert (miss.target, miss.prediction, miss.error) == (Y[row], P[row], P[row] - Y[row])
+        assert miss.share == pytest.approx(squares[row] / squares.sum())
+        assert miss.cumulative == pytest.approx(together)
+
+
+def test_the_report_says_what_the_largest_errors_make():
+    e = np.array([10.0] + [1.0] * 2999)
+    text = str(residuals(np.zeros(3000), e, largest=10))
+    assert f"The 10 largest of 3,000 errors make {100 * 109 / 3099:.2f} % of the squared" in text
+    assert "The largest of 3,000 errors makes" in str(residuals(np.zeros(3000), e, largest=1))
+    assert "errors make" not in str(residuals(np.zeros(3000), e, largest=0))
+
+
+def test_equal_errors_come_in_the_order_of_rows():
+    assert [m.row for m in residuals([0, 0, 0], [-1, 2, 1]).largest] == [2, 1, 3]
+
+
+# --- edges ---------------------------------------------------------------------------------------
+
+
+def test_perfect_predictions_have_nothing_to_show():
+    result = residuals(Y, Y, {"x": P})
+    assert "There are no errors" in str(result)
+    assert not result.features[0].beyond_chance
+    assert result.to_dict()["features"][0]["explained"] is None
+
+
+def test_constant_targets_are_no_trouble():
+    assert residuals(np.full(N, 3.0), P).buckets[0].n == 60
+
+
+def test_one_item_is_enough():
+    result = residuals([1.0], [2.0], {"x": [5.0]})
+    assert result.largest[0].share == 1.0
+    assert "Residuals of 1 value" in str(result)
+
+
+@pytest.mark.parametrize("interval", [None, 0.9])
+def test_intervals_are_as_asked(interval):
+    result = residuals(Y, P, {"x": P}, interval=interval)
+    assert ("90 % interval" in str(result)) == (interval is not None)
+    assert math.isnan(result.buckets[0].bias.low) == (interval is None)
+    assert math.isnan(result.trend.low) == (interval is None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (([1.0, math.nan], [1.0, 2.0]), {}, BadValues, "target of row 2 is nan"),
+        (([1.0, 2.0], [1.0, math.nan]), {}, BadValues, "prediction of row 2 is nan"),
+        (([1.0, 2.0], [math.inf, 2.0]), {}, BadValues, "prediction of row 1 is inf"),
+        (([1.0], [1.0, 2.0]), {}, UnequalLengths, "1 targets and 2 predictions"),
+        (([], []), {}, NoItems, "no items"),
+        (([1.0], [2.0], {"x": [1, 2]}), {}, UnequalLengths, "2 values of the feature 'x'"),
+        (([1.0], [2.0], {"x": [[1, 2]]}), {}, BadInput, "one column"),
+        (([1.0], [2.0], [1.0]), {}, BadOption, "features by name"),
+        (([1.0], [2.0]), {"names": []}, UnequalLengths, "0 names"),
+        (([1.0], [2.0]), {"bins": 0}, BadOption, "bins must be a whole number of at least 1"),
+        (([1.0], [2.0]), {"largest": 1.5}, BadOption, "largest must be a whole number"),
+        (([1.0], [2.0]), {"interval": 2}, BadOption, "level of an interval"),
+    ],
+)
+def test_bad_input_is_refused_by_name(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        residuals(*arguments, **options)
+
+
+@pytest.mark.parametrize("form", [*RENDERERS, "html"])
+def test_names_and_units_cannot_drive_anything(form):
+    nasty = "=1+1\x1b[31m<b>\u202e木&_"
+    wood = [nasty, "oak"] * (N // 2)
+    y = Y - 30 * (np.arange(N) % 2)
+    result = residuals(y, P, {nasty: wood}, unit="kg/m³ \x1b[0m", names=[nasty] * N)
+    text = html.render(result.document()) if form == "html" else render(result, form)
+    if form not in {"csv", "json"}:
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "kg/m³" in text
+    assert (form != "html") or "<b>" not in text
+    assert (form != "csv") or "\n=1" not in text.replace(",=", "\n=")
+
+
+def test_json_has_no_nan_and_rows_have_the_same_columns():
+    result = residuals(Y[:5], P[:5], {"x": P[:5]}, names="abcde")
+    plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert plain["task"] == "residuals"
+    assert len(plain["by_prediction"]) == 5
+    assert len({tuple(row) for row in result.rows()}) == 1
+    assert [row["part"] for row in result.rows()].count("largest") == 5
+
+
+def test_shifting_everything_changes_nothing_but_the_ranges():
+    near, far = residuals(Y, P), residuals(Y + 1e9, P + 1e9)
+    for one, other in zip(near.buckets, far.buckets, strict=True):
+        assert other.bias.value == pytest.approx(one.bias.value, abs=1e-5)
+        assert other.spread == pytest.approx(one.spread, rel=1e-6)
+    assert far.trend.value == pytest.approx(near.trend.value, abs=1e-3)

@@ -1,0 +1,356 @@
+"""Sums of intervals and ensembles merge, and are those of the items one by one."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordinate.errors import (
+    BadInput,
+    BadValues,
+    BadWeights,
+    NoItems,
+    OrdinateError,
+    UnequalLengths,
+)
+from ordinate.scale.encoding import factorise
+from ordinate.summaries import ensemble, prediction_intervals
+from ordinate.summaries.ensemble import Ensemble
+from ordinate.summaries.prediction_intervals import Bounds
+
+# --- oracles in plain Python ---------------------------------------------------------------------
+
+
+def naive_bounds(items, weights):
+    """Σw z zᵀ and Σw² z zᵀ of items (y, lower, upper), in a loop."""
+    plain, squared = np.zeros((2, 6, 6))
+    for (y, lower, upper), w in zip(items, weights, strict=True):
+        z = [1, lower <= y <= upper, upper - lower, max(lower - y, 0), max(y - upper, 0), 0]
+        for i, a in enumerate(z):
+            for j, b in enumerate(z):
+                plain[i, j] += w * a * b
+                squared[i, j] += w**2 * a * b
+    return plain, squared
+
+
+def naive_scores(y, x):
+    """Absolute error, gap, variance, square and bias of one ensemble."""
+    size = len(x)
+    mean = sum(x) / size
+    pairs = [abs(a - b) for i, a in enumerate(x) for j, b in enumerate(x) if i != j]
+    return [
+        sum(abs(a - y) for a in x) / size,
+        sum(pairs) / len(pairs),
+        sum((a - mean) ** 2 for a in x) / (size - 1),
+        (mean - y) ** 2,
+        mean - y,
+    ]
+
+
+def naive_ranks(targets, members):
+    """How many targets have each rank; of equals, the mean over all orders of them."""
+    found = np.zeros(len(members[0]) + 1)
+    for y, x in zip(targets, members, strict=True):
+        below, equal = sum(a < y for a in x), sum(a == y for a in x)
+        for rank in range(below, below + equal + 1):
+            found[rank] += 1 / (equal + 1)
+    return found
+
+
+# Quarters: sums and products of them are exact, so laws hold to the last digit.
+NUMBERS = st.integers(-20, 20).map(lambda k: k / 4)
+INTERVALS = st.tuples(NUMBERS, NUMBERS, NUMBERS).map(lambda t: (t[0], min(t[1:]), max(t[1:])))
+ITEMS = st.lists(st.tuples(INTERVALS, st.integers(0, 3)), min_size=1, max_size=12).filter(
+    lambda items: any(weight for _, weight in items)
+)
+ENSEMBLES = st.lists(
+    st.tuples(NUMBERS, st.lists(NUMBERS, min_size=4, max_size=4)), min_size=1, max_size=10
+)
+
+
+def summed(items, weights=None, **options):
+    return Bounds.of(*np.array(items, float).reshape(-1, 3).T, weights, **options)
+
+
+def members_of(items, *rest, **options):
+    return Ensemble.of([y for y, _ in items], [x for _, x in items], *rest, **options)
+
+
+def same(first, second):
+    for name in first.arrays:
+        np.testing.assert_allclose(
+            getattr(first, name), getattr(second, name), rtol=1e-12, atol=1e-12
+        )
+    return first.counted == second.counted
+
+
+# --- intervals -----------------------------------------------------------------------------------
+
+
+@given(ITEMS)
+def test_sums_are_those_of_the_items_one_by_one(items):
+    intervals, weights = zip(*items, strict=True)
+    table = summed(intervals, weights)
+    plain, squared = naive_bounds(intervals, weights)
+    assert table.plain.tolist() == plain.tolist()
+    assert table.squared.tolist() == squared.tolist()
+    assert table.n == sum(w > 0 for w in weights)
+    assert table.total == sum(weights)
+
+
+@given(ITEMS)
+def test_whole_weights_are_repeated_rows(items):
+    intervals, weights = zip(*items, strict=True)
+    repeated = [item for item, weight in items for _ in range(weight)]
+    table = summed(intervals, weights)
+    assert table.plain.tolist() == summed(repeated).plain.tolist()
+    assert table.whole
+
+
+@given(st.lists(INTERVALS, min_size=2, max_size=12), st.data())
+def test_adding_two_parts_is_the_same_as_one_pass(items, data):
+    cut = data.draw(st.integers(1, len(items) - 1))
+    whole, first, second = summed(items), summed(items[:cut]), summed(items[cut:])
+    assert same(first + second, whole)
+    assert same(second + first, whole)
+
+
+@given(st.lists(INTERVALS, min_size=3, max_size=9))
+def test_it_does_not_matter_in_which_order_parts_are_added(items):
+    a, b, c = summed(items[:1]), summed(items[1:2]), summed(items[2:])
+    assert same((a + b) + c, a + (b + c))
+
+
+@given(st.lists(st.tuples(INTERVALS, st.sampled_from("xyz")), min_size=1, max_size=12))
+def test_a_batch_of_groups_is_each_group_alone_and_pools_to_the_whole(items):
+    intervals, names = zip(*items, strict=True)
+    groups = factorise(names)
+    batch = summed(intervals, groups=groups)
+    for k, name in enumerate(groups.values):
+        assert same(batch[k], summed([item for item, of in items if of == name]))
+    assert same(batch.pooled, summed(intervals))
+    assert same(summed(intervals, groups=list(names)), batch)
+    assert same(batch + batch, batch.mixed(2 * np.eye(len(groups.values))))
+
+
+def test_weighted_groups_are_each_group_alone():
+    rng = np.random.default_rng(4)
+    y, ends = rng.normal(size=30), np.sort(rng.normal(size=(2, 30)), axis=0)
+    x, weights, codes = rng.normal(size=(30, 3)), rng.uniform(0.1, 2, 30), np.arange(30) % 3
+    intervals, members = Bounds.of(y, *ends, weights, codes), Ensemble.of(y, x, weights, codes)
+    for k in range(3):
+        mine = codes == k
+        assert same(intervals[k], Bounds.of(y[mine], *ends[:, mine], weights[mine]))
+        assert same(members[k], Ensemble.of(y[mine], x[mine], weights[mine]))
+
+
+def test_one_weight_that_is_no_count_makes_all_of_them_none():
+    counts, weights = Bounds.of([1], [0], [2], [3]), Bounds.of([1], [0], [2], [0.5])
+    assert counts.whole
+    assert not weights.whole
+    assert not (counts + weights).whole
+    assert not (weights + counts).whole
+
+
+def test_ranks_have_the_sums_of_squared_weights():
+    table = Ensemble.of([1, 2, 5, 2], [[0, 3], [2, 3], [1, 2], [0, 1]], [0.5, 2, 3, 0])
+    assert table.ranks.tolist() == [1.0, 1.5, 3.0]  # 2 is as likely below as above the member 2
+    assert table.rank_squares.tolist() == [2.0, 2.25, 9.0]
+
+
+def test_chunks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(1)
+    y, ends = rng.normal(size=100), np.sort(rng.normal(size=(2, 100)), axis=0)
+    codes, weights = rng.integers(0, 5, 100), rng.integers(0, 3, 100).astype(float)
+    x = rng.normal(size=(100, 7))
+
+    def both():
+        return (
+            Bounds.of(y, *ends, weights),
+            Bounds.of(y, *ends, weights, codes),
+            Ensemble.of(y, x, weights, codes),
+        )
+
+    at_once = both()
+    monkeypatch.setattr(prediction_intervals, "ROWS", 7)
+    monkeypatch.setattr(ensemble, "CELLS", 30)
+    assert all(same(a, b) for a, b in zip(at_once, both(), strict=True))
+
+
+def test_a_summary_survives_json():
+    table = Bounds.of([1, 2, 9], [0, -np.inf, 3], [2, 3, 4], [1, 0.5, 2], predictions=[1, 1, 4])
+    batch = Ensemble.of([1, 2], [[1, 2], [2, 5]], groups=["a", "b"])
+    for summary in (table, batch):
+        again = type(summary).from_dict(json.loads(json.dumps(summary.to_dict())))
+        assert same(again, summary)
+        assert again.to_dict() == summary.to_dict()
+    assert table.points
+    assert table.endless == 1
+
+
+def test_shifted_by_a_billion_the_sums_are_those_of_the_same_numbers_in_long_double():
+    rng = np.random.default_rng(2)
+    y = rng.normal(size=2000) + 1e9
+    lower, upper = y + rng.normal(-1, 1, 2000), y + rng.normal(1, 1, 2000)
+    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+    table = Bounds.of(y, lower, upper)
+    long = [np.asarray(column, np.longdouble) for column in (y, lower, upper)]
+    widths = long[2] - long[1]
+    assert table.mean("width") == pytest.approx(float(widths.mean()), rel=1e-12)
+    outside = np.maximum(long[1] - long[0], 0).mean()
+    assert table.mean("below") == pytest.approx(float(outside), rel=1e-12)
+    assert table.plain[2, 2] == pytest.approx(float((widths**2).sum()), rel=1e-12)
+
+
+def test_an_interval_without_an_end_counts_for_coverage_only():
+    table = Bounds.of([1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6])
+    assert table.mean("covered") == pytest.approx(2 / 3)
+    assert table.endless == 2
+    assert table.plain[0, 2] == 1.0
+    grouped = Bounds.of([1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6], groups=["a", "b", "b"])
+    assert grouped.endless.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([1, 2], [0, 3], [1, 2.5]), r"lower bound of row 2, 3\.0, is above its upper bound, 2\.5"),
+        (([1, np.nan], [0, 0], [1, 1]), "target of row 2 is nan, not a finite number"),
+        (([np.inf], [0], [1]), "target of row 1 is inf"),
+        (
+            ([1, 2], [np.nan, 0], [1, 1]),
+            "lower bound of row 1 is nan: it must be a number, or -inf",
+        ),
+        (([1, 2], [0, 0], [1, np.nan]), "upper bound of row 2 is nan: it must be a number, or inf"),
+        (([1], [np.inf], [np.inf]), "lower bound of row 1 is inf"),
+        (([1], [-np.inf], [-np.inf]), "upper bound of row 1 is -inf"),
+        (([1], [-1e300], [1e300]), "too large to be squared"),
+        ((["a"], [0], [1]), "targets must be numbers"),
+    ],
+)
+def test_an_error_names_the_row(columns, message):
+    with pytest.raises(BadValues, match=message):
+        Bounds.of(*columns)
+
+
+def test_an_error_names_the_row_in_a_later_chunk(monkeypatch):
+    monkeypatch.setattr(prediction_intervals, "ROWS", 2)
+    with pytest.raises(BadValues, match="lower bound of row 5"):
+        Bounds.of([1] * 5, [0] * 4 + [3], [2] * 5, [1, 0, 1, 1, 1])
+
+
+def test_an_item_of_weight_0_does_not_exist():
+    table = Bounds.of([1, np.nan], [0, 5], [2, 3], [1, 0])
+    assert table.n == 1
+    with pytest.raises(NoItems, match="all weights are 0"):
+        Bounds.of([1], [0], [1], [0])
+    with pytest.raises(NoItems, match="columns are empty"):
+        Bounds.of([], [], [])
+    with pytest.raises(BadWeights, match=r"Weight -1.0 \(row 2\)"):
+        Bounds.of([1, 1], [0, 0], [1, 1], [1, -1])
+
+
+def test_columns_of_other_lengths_are_refused():
+    with pytest.raises(UnequalLengths, match="2 targets and 1 lower bounds"):
+        Bounds.of([1, 2], [0], [1, 2])
+    with pytest.raises(UnequalLengths, match="1 targets and 2 predictions"):
+        Bounds.of([1], [0], [1], predictions=[1, 2])
+    with pytest.raises(UnequalLengths, match="1 targets and 2 groups"):
+        Bounds.of([1], [0], [1], groups=["a", "b"])
+    with pytest.raises(UnequalLengths, match="1 targets and 2 rows of members"):
+        Ensemble.of([1], [[0, 1], [1, 2]])
+
+
+def test_summaries_that_do_not_fit_are_not_added():
+    plain, points = Bounds.of([1], [0], [1]), Bounds.of([1], [0], [1], predictions=[1])
+    with pytest.raises(OrdinateError, match="other points cannot be added"):
+        plain + points
+    with pytest.raises(OrdinateError, match="other members cannot be added"):
+        Ensemble.of([1], [[0, 1]]) + Ensemble.of([1], [[0, 1, 2]])
+    with pytest.raises(OrdinateError, match="pool them"):
+        plain + Bounds.of([1], [0], [1], groups=["a"])
+    with pytest.raises(TypeError, match="unsupported"):
+        plain + Ensemble.of([1], [[0, 1]])
+    with pytest.raises(IndexError, match="only a batch"):
+        plain[0]
+
+
+# --- ensembles -----------------------------------------------------------------------------------
+
+
+@given(ENSEMBLES)
+def test_ensembles_are_scored_as_by_the_definition(items):
+    table = members_of(items)
+    naive = np.mean([naive_scores(y, x) for y, x in items], axis=0)
+    np.testing.assert_allclose(table.means, naive, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(table.ranks, naive_ranks(*zip(*items, strict=True)), atol=1e-12)
+    assert table.ranks.sum() == pytest.approx(len(items))
+
+
+@settings(max_examples=50)
+@given(ENSEMBLES.filter(lambda items: len(items) > 1), st.data())
+def test_ensembles_merge(items, data):
+    cut = data.draw(st.integers(1, len(items) - 1))
+    names = data.draw(st.lists(st.sampled_from("xy"), min_size=len(items), max_size=len(items)))
+    assert same(members_of(items[:cut]) + members_of(items[cut:]), members_of(items))
+    assert same(members_of(items, groups=names).pooled, members_of(items))
+
+
+@given(ENSEMBLES, st.data())
+def test_whole_weights_of_ensembles_are_repeated_rows(items, data):
+    counts = st.lists(st.integers(1, 3), min_size=len(items), max_size=len(items))
+    weights = data.draw(counts)
+    repeated = [item for item, w in zip(items, weights, strict=True) for _ in range(w)]
+    table, other = members_of(items, weights), members_of(repeated)
+    np.testing.assert_allclose(table.plain, other.plain, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(table.ranks, other.ranks, rtol=1e-12, atol=1e-12)
+
+
+def test_ensembles_a_billion_away_keep_their_digits():
+    rng = np.random.default_rng(3)
+    y, x = rng.normal(size=300) + 1e9, rng.normal(size=(300, 20)) + 1e9
+    table = Ensemble.of(y, x)
+    near = Ensemble.of(y - 1e9, x - 1e9)  # exact: the numbers are those that were rounded
+    np.testing.assert_allclose(table.means, near.means, rtol=1e-9)
+    assert table.ranks.tolist() == near.ranks.tolist()
+
+
+def test_the_gap_is_exact_where_the_members_are_far_from_the_target():
+    table = Ensemble.of([0.0], [[1e15, 1e15 + 1, 1e15 + 3]])
+    assert table.mean("gap") == 2.0
+
+
+def test_members_of_any_kind_are_read():
+    whole = Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], np.int8))
+    small = Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], np.float32))
+    pandas = pytest.importorskip("pandas")
+    assert same(whole, small)
+    assert same(whole, Ensemble.of([1, 2], pandas.DataFrame([[1, 2], [3, 4]])))
+    assert same(whole, Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], object)))
+
+
+@pytest.mark.parametrize(
+    ("members", "kind", "message"),
+    [
+        ([[1, 2], [np.nan, 1]], BadValues, "Member 1 of row 2 is nan"),
+        ([[1, 2], [3, -np.inf]], BadValues, "Member 2 of row 2 is -inf"),
+        ([1, 2], BadInput, r"not of the shape \(2,\)"),
+        ([[], []], BadInput, r"not of the shape \(2, 0\)"),
+        ([["a"], ["b"]], BadValues, "members must be numbers"),
+        ([[1, 2], [3]], BadValues, "as many for each item"),
+        ([[1, None], [3, 4]], BadValues, "Member 2 of row 1 is nan"),
+    ],
+)
+def test_bad_members_are_named(members, kind, message):
+    with pytest.raises(kind, match=message):
+        Ensemble.of([1, 2], members)
+
+
+def test_bad_targets_of_ensembles_are_named():
+    with pytest.raises(BadValues, match="target of row 2 is nan"):
+        Ensemble.of([1, math.nan], [[1, 2], [3, 4]])
+    with pytest.raises(NoItems, match="all weights are 0"):
+        Ensemble.of([1], [[1, 2]], [0])

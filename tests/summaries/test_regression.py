@@ -1,0 +1,684 @@
+"""Moments are sums over items: they merge, whatever the batches, the order and the offset."""
+
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ordinate.errors import (
+    BadInput,
+    BadOption,
+    BadValues,
+    BadWeights,
+    NoItems,
+    OrdinateError,
+    UnequalLengths,
+)
+from ordinate.metrics import find
+from ordinate.scale.encoding import Groups, factorise
+from ordinate.summaries import regression
+from ordinate.summaries.numeric_columns import numbers
+from ordinate.summaries.regression import Central, Counter, Moments, size_of, sizes
+
+ORDERS = [(a, b) for a in range(5) for b in range(5 - a) if a + b >= 2]
+RNG = np.random.default_rng(4)
+quantities = st.floats(-1e6, 1e6).map(lambda x: round(x, 4))
+
+
+@st.composite
+def columns(draw, min_size=1, max_size=30):
+    size = draw(st.integers(min_size, max_size))
+    column = st.lists(quantities, min_size=size, max_size=size)
+    return np.array(draw(column)), np.array(draw(column))
+
+
+def reference(y, p, w, about):
+    """Return Σw, means, sums about a point and the sums of their sizes, in long doubles.
+
+    The point is where the summary says that it is: no double is nearer to the mean.
+    """
+    y, p = (np.asarray(x, np.longdouble) for x in (y, p))
+    w = np.ones(len(y), np.longdouble) if w is None else np.asarray(w, np.longdouble)
+    e, whole = p - y, w.sum()
+    means = (w @ y) / whole, (w @ e) / whole
+    d, f = (x - np.longdouble(float(at)) for x, at in zip((y, e), about, strict=True))
+    sums = {(a, b): float(w @ (d**a * f**b)) for a, b in ORDERS}
+    scale = {(a, b): float(w @ np.abs(d**a * f**b)) for a, b in ORDERS}
+    return float(whole), tuple(map(float, means)), sums, scale
+
+
+def assert_sums(table, y, p, w=None, tolerance=1e-12, orders=ORDERS):
+    for part, weight in ((table.plain, w), (table.squared, None if w is None else w**2)):
+        whole, means, sums, scale = reference(y, p, weight, (part.y, part.e))
+        assert float(part.weight) == pytest.approx(whole, rel=1e-12)
+        assert float(part.y) == pytest.approx(means[0], rel=1e-14, abs=1e-300)
+        size = np.abs(np.subtract(p, y, dtype=np.longdouble)).max()
+        assert float(part.e) == pytest.approx(means[1], rel=1e-11, abs=1e-15 * float(size))
+        for a, b in orders:
+            found = float(part.sums[a, b])
+            assert abs(found - sums[a, b]) <= tolerance * scale[a, b], (a, b)
+
+
+def assert_same(first, second, tolerance=1e-12):
+    assert first.shape == second.shape
+    assert np.array_equal(first.items, second.items)
+    assert first.counted == second.counted
+    assert first.order == second.order
+    known = [(a, b) for a, b in ORDERS if a + b <= first.order]
+    for mine, theirs in ((first.plain, second.plain), (first.squared, second.squared)):
+        # a mean near 0 of large values is known as well as these are, and no better
+        size = np.sqrt(mine.sums[..., 2, 0] / np.maximum(mine.weight, 1e-300)) + np.abs(mine.y)
+        assert np.all(np.abs(mine.y - theirs.y) <= 1e-14 * size)
+        assert np.allclose(mine.e, theirs.e, rtol=1e-11, atol=1e-9)
+        for a, b in known:
+            scale = np.sqrt(np.abs(mine.sums[..., 2, 0] ** a * mine.sums[..., 0, 2] ** b))
+            found, other = mine.sums[..., a, b], theirs.sums[..., a, b]
+            assert np.all(np.abs(found - other) <= tolerance * np.maximum(scale, 1e-9)), (a, b)
+    for name in ("absolute", "absolute_squared", "squares"):
+        assert np.allclose(getattr(first, name), getattr(second, name), rtol=1e-12)
+    assert np.array_equal(first.largest, second.largest)
+    assert first.constants == second.constants
+    for name, part in first.spread.items():
+        assert np.allclose(part, second.spread[name], rtol=1e-12)
+    assert (first.histogram is None) == (second.histogram is None)
+    if first.histogram is not None:
+        bins = first.histogram.keys() | second.histogram.keys()
+        for k in bins:
+            mine, theirs = (np.asarray(h.get(k, 0.0)) for h in (first.histogram, second.histogram))
+            assert np.allclose(mine, theirs, rtol=1e-12)
+
+
+def heavy(n, rng=RNG):
+    """Return targets and predictions whose errors have heavy tails and a bias."""
+    y = rng.normal(670, 104, n)
+    return y, y + 3 + 40 * rng.standard_t(5, n)
+
+
+# --- against long doubles ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e9, -1e9])
+@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e9])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_are_those_of_long_doubles_wherever_the_values_lie(shift, scale, weighted):
+    rng = np.random.default_rng(1)
+    y, p = (x * scale + shift for x in heavy(3_000, rng))
+    w = rng.gamma(2.0, 1.0, 3_000) if weighted else None
+    assert_sums(Moments.of(y, p, w), y, p, w)
+
+
+def test_errors_far_from_zero_keep_their_spread():
+    y = RNG.normal(0, 1, 1_000)
+    p = y + 1e6 + RNG.normal(0, 1e-3, 1_000)
+    assert_sums(Moments.of(y, p), y, p, tolerance=1e-6)  # that of p - y itself
+
+
+def test_a_light_outlier_does_not_blur_the_rest():
+    y, p = heavy(40_000)
+    y[:25_000], p[:25_000] = 1e9, 2e9
+    w = np.ones(40_000)
+    w[:25_000] = 1e-30
+    table = Moments.of(y, p, w)
+    alone = Moments.of(y[25_000:], p[25_000:])
+    assert float(table.plain.mean(2, 0)) == pytest.approx(float(alone.plain.mean(2, 0)), rel=1e-7)
+    assert float(table.plain.mean(0, 2)) == pytest.approx(float(alone.plain.mean(0, 2)), rel=1e-7)
+
+
+@pytest.mark.parametrize("value", [0.1, 1 / 3, 1e9 + 0.1, -7e-5, 0.0])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 1000, 50_001])
+def test_equal_values_have_no_spread_at_all(value, n):
+    y = np.full(n, value)
+    table = Moments.of(y, y + 0.25)
+    parts = [Moments.of(y[:1], y[:1] + 0.25), table, table]
+    for found in (table, parts[0] + parts[1] + parts[2]):
+        assert float(found.plain.mean(2, 0)) == 0.0
+        assert float(found.plain.y) == value
+        assert float(found.plain.mean(0, 2)) == 0.0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_equal_values_have_no_spread_whatever_they_are(weighted):
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        n = int(rng.integers(1, 300))
+        w = rng.gamma(1.0, 1.0, n) if weighted else None
+        y, e = np.full(n, rng.normal(0, 100)), np.full(n, rng.integers(-8, 8) / 8)
+        plain = Moments.of(np.round(y, 3), np.round(y, 3) + e, w).plain
+        assert float(plain.mean(2, 0)) == 0.0
+        assert float(plain.y) == np.round(y[0], 3)
+
+
+def test_there_is_no_negative_variance():
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(1, 5))
+        y = 1e9 + rng.choice([0.1, 0.2, 0.1 + 1e-7], n)
+        parts = [Moments.of(y, y * 1.5, rng.random(n) + 1e-6) for _ in range(3)]
+        total = parts[0] + parts[1] + parts[2]
+        assert float(total.plain.mean(2, 0)) >= 0.0
+        assert float(total.plain.mean(0, 2)) >= 0.0
+
+
+# --- merging -------------------------------------------------------------------------------------
+
+
+def in_batches(y, p, w, ends):
+    parts = [
+        Moments.of(y[a:b], p[a:b], None if w is None else w[a:b])
+        for a, b in zip([0, *ends], [*ends, len(y)], strict=True)
+    ]
+    return sum(parts[1:], parts[0])
+
+
+def shuffled(y, p, rng):
+    del rng
+    return y, p
+
+
+def by_target(y, p, rng):
+    del rng
+    order = np.argsort(y)
+    return y[order], p[order]
+
+
+def by_error(y, p, rng):
+    del rng
+    order = np.argsort(p - y)
+    return y[order], p[order]
+
+
+def outliers_first(y, p, rng):
+    y, p = y.copy(), p.copy()
+    y[:30] += 1e7
+    p[:30] -= rng.normal(1e7, 1e6, 30)
+    return y, p
+
+
+def in_steps(y, p, rng):
+    del rng, p
+    return np.floor(np.arange(len(y)) / 50.0), np.floor(np.arange(len(y)) / 70.0) + 0.1
+
+
+@pytest.mark.parametrize(
+    "arranged", [shuffled, by_target, by_error, outliers_first, in_steps], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_thousand_uneven_batches_are_one_pass(arranged, weighted):
+    rng = np.random.default_rng(7)
+    y, p = arranged(*heavy(20_000, rng), rng)
+    w = rng.gamma(1.0, 1.0, 20_000) if weighted else None
+    ends = np.sort(rng.choice(np.arange(1, 20_000), 999, replace=False)).tolist()
+    whole, merged = Moments.of(y, p, w), in_batches(y, p, w, ends)
+    assert_same(merged, whole)
+    assert_sums(merged, y, p, w)
+
+
+def test_one_item_at_a_time_is_one_pass():
+    y, p = heavy(1_000)
+    assert_same(in_batches(y, p, None, list(range(1, 1_000))), Moments.of(y, p))
+
+
+def test_constant_batches_make_the_variance_between_them():
+    y = np.repeat([0.1, 0.3, 0.7, 1e6], 25)
+    p = y + np.repeat([1.0, 2.0, 0.0, 5.0], 25)
+    assert_sums(in_batches(y, p, None, [25, 50, 75]), y, p)
+
+
+@given(first=columns(), second=columns(), third=columns())
+@settings(max_examples=40)
+def test_merging_knows_no_order(first, second, third):
+    a, b, c = (Moments.of(*part, histogram=True) for part in (first, second, third))
+    assert_same(a + b, b + a, 1e-10)
+    assert_same((a + b) + c, a + (b + c), 1e-10)
+
+
+@given(columns(min_size=2), st.randoms(use_true_random=False))
+@settings(max_examples=40)
+def test_the_order_of_items_does_not_matter(pair, random):
+    y, p = pair
+    order = np.array(random.sample(range(len(y)), len(y)))
+    assert_same(Moments.of(y[order], p[order], histogram=True), Moments.of(y, p, histogram=True))
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize(("rows", "span"), [(1, 1), (3, 6), (7, 7), (64, 640), (10_000, 10_000)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_how_many_rows_are_looked_at_together_does_not_matter(
+    monkeypatch, rows, span, weighted, order
+):
+    y, p = heavy(200)
+    w = RNG.gamma(2.0, 1.0, 200) if weighted else None
+    groups = factorise(RNG.integers(0, 3, 200))
+    how = {"order": order, "histogram": True, "constants": {"c": 650.0}}
+    usual = Moments.of(y, p, w, **how), Moments.of(y, p, w, groups=groups, **how)
+    monkeypatch.setattr(regression, "ROWS", rows)
+    monkeypatch.setattr(regression, "SPAN", span)
+    assert_same(Moments.of(y, p, w, **how), usual[0])
+    assert_same(Moments.of(y, p, w, groups=groups, **how), usual[1])
+
+
+def test_summaries_of_other_parts_do_not_merge():
+    table = Moments.of([1.0, 2.0], [1.0, 3.0])
+    with pytest.raises(OrdinateError, match="other parts"):
+        table + Moments.of([1.0], [2.0], histogram=True)
+    with pytest.raises(OrdinateError, match="other parts"):
+        table + Moments.of([1.0], [2.0], order=2)
+    with pytest.raises(OrdinateError, match="constant predictions"):
+        table + Moments.of([1.0], [2.0], constants={"c": 1.0})
+    with pytest.raises(TypeError):
+        table + 1
+
+
+@pytest.mark.parametrize("size", [1e35, 1e45, 1e60, 1e-35, 1e-60])
+def test_large_and_small_values_merge_as_others_do(size):
+    y, p = np.array([1.0, 2, 5, 2]), np.array([3.0, 4, 3, 9])
+    usual = in_batches(y, p, None, [2, 3])
+    found = in_batches(y * size, p * size, None, [2, 3])
+    for a, b in ORDERS:
+        assert float(found.plain.sums[a, b]) == pytest.approx(
+            float(usual.plain.sums[a, b]) * size ** (a + b), rel=1e-10
+        )
+
+
+# --- less order, other units ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bias", [0.0, 0.5, 1e4])
+def test_order_two_has_the_same_sums_up_to_order_two(weighted, bias):
+    y, p = heavy(5_000)
+    p = p + bias
+    w = RNG.gamma(2.0, 1.0, 5_000) if weighted else None
+    full, part = Moments.of(y, p, w), Moments.of(y, p, w, order=2)
+    second = [(a, b) for a, b in ORDERS if a + b == 2]
+    assert_sums(part, y, p, w, orders=second, tolerance=1e-11)
+    for name in ("absolute", "absolute_squared", "squares", "largest"):
+        assert float(getattr(part, name)) == pytest.approx(float(getattr(full, name)), rel=1e-12)
+    e = np.subtract(p, y, dtype=np.longdouble)
+    weight = 1.0 if w is None else w.astype(np.longdouble)
+    assert float(part.squares) == pytest.approx(float((weight * e**2).sum()), rel=1e-13)
+    assert float(part.absolute) == pytest.approx(float((weight * np.abs(e)).sum()), rel=1e-13)
+
+
+@pytest.mark.parametrize("order", [0, 1, 3, 5])
+def test_there_are_two_orders(order):
+    with pytest.raises(BadOption, match="order 2 or 4"):
+        Moments.of([1.0], [1.0], order=order)
+
+
+@given(columns(), st.floats(1e-3, 1e3), st.floats(-1e3, 1e3))
+@settings(max_examples=40)
+def test_scaled_is_the_summary_in_the_other_unit(pair, factor, shift):
+    y, p = pair
+    one = Moments.of(y, p, constants={"c": 5.0}).scaled(factor, shift)
+    other = Moments.of(
+        y * factor + shift, p * factor + shift, constants={"c": 5.0 * factor + shift}
+    )
+    reach = float(np.abs([*y, *p, 5.0]).max()) * factor + abs(shift)
+    assert float(one.plain.y) == pytest.approx(float(other.plain.y), abs=1e-12 * reach)
+    assert float(one.plain.e) == pytest.approx(float(other.plain.e), abs=1e-12 * reach)
+    n = len(y)
+    for a, b in ORDERS:
+        found, wanted = float(one.plain.sums[a, b]), float(other.plain.sums[a, b])
+        assert abs(found - wanted) <= 1e-10 * n * (4.0 * reach) ** (a + b) + 1e-300
+    assert float(one.largest) == pytest.approx(float(other.largest), abs=1e-12 * reach)
+    assert float(one.absolute) == pytest.approx(float(other.absolute), abs=1e-11 * n * reach)
+    assert float(one.squares) == pytest.approx(float(other.squares), abs=1e-10 * n * reach**2)
+    assert float(one.spread["c"]) == pytest.approx(float(other.spread["c"]), abs=1e-11 * n * reach)
+
+
+def test_scaled_moves_the_bins_with_the_errors():
+    y, p = heavy(500)
+    p[:5] = y[:5]
+    one = Moments.of(y, p, histogram=True).scaled(104.26, 673.27)
+    assert one.histogram[regression.ZERO] == 5
+    other = Moments.of(y * 104.26, p * 104.26, histogram=True)
+    assert sum(map(float, one.histogram.values())) == 500
+    exact = 104.26 * np.median(np.abs(p - y))
+    for table in (one, other):
+        assert find("median_absolute_error", Moments)(table) == pytest.approx(exact, rel=0.0051)
+    with pytest.raises(OrdinateError, match="other parts"):
+        _ = one + other
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(0.0, 1), (-1.0, 0), (math.nan, 0), (1, math.inf)])
+def test_a_unit_is_not_turned_around(factor, shift):
+    with pytest.raises(BadOption, match="number above 0"):
+        Moments.of([1.0], [2.0]).scaled(factor, shift)
+
+
+# --- weights -------------------------------------------------------------------------------------
+
+
+@given(columns(), st.data())
+@settings(max_examples=40)
+def test_whole_weights_are_repetitions(pair, data):
+    y, p = pair
+    times = data.draw(st.lists(st.integers(0, 4), min_size=len(y), max_size=len(y)))
+    if not any(times):
+        times[0] = 1
+    weighted = Moments.of(y, p, times, histogram=True, constants={"c": 1.5})
+    repeated = Moments.of(
+        np.repeat(y, times), np.repeat(p, times), histogram=True, constants={"c": 1.5}
+    )
+    assert weighted.whole
+    assert weighted.n == sum(t > 0 for t in times)
+    assert weighted.total == repeated.total == repeated.n
+    assert_same_but_items(weighted, repeated)
+
+
+def assert_same_but_items(first, second):
+    for a, b in ORDERS:
+        scale = math.sqrt(
+            abs(float(second.plain.sums[2, 0])) ** a * abs(float(second.plain.sums[0, 2])) ** b
+        )
+        gap = float(first.plain.sums[a, b]) - float(second.plain.sums[a, b])
+        assert abs(gap) <= 1e-10 * max(scale, 1e-9)
+    assert float(first.absolute) == pytest.approx(float(second.absolute), rel=1e-12)
+    assert float(first.squares) == pytest.approx(float(second.squares), rel=1e-12)
+    assert float(first.spread["c"]) == pytest.approx(float(second.spread["c"]), rel=1e-12)
+    assert {k: float(x) for k, x in first.histogram.items()} == pytest.approx(
+        {k: float(x) for k, x in second.histogram.items()}
+    )
+
+
+def test_a_weight_of_zero_is_no_item_whatever_stands_there():
+    y, p = heavy(50)
+    w = RNG.gamma(1.0, 1.0, 50)
+    kept = Moments.of(y, p, w, histogram=True)
+    y, p, w = (
+        np.concatenate([x, extra])
+        for x, extra in ((y, [np.nan, 1]), (p, [1, -np.inf]), (w, [0, 0]))
+    )
+    found = Moments.of(y, p, w, histogram=True)
+    assert_same(found, kept)
+    assert found.n == 50
+    assert not found.whole
+    whole = Moments.of([1, np.nan], [2, 1], [3, 0])
+    assert whole.whole
+    assert whole.n == 1
+
+
+def test_no_weight_at_all_is_no_items():
+    with pytest.raises(NoItems, match="all weights are 0"):
+        Moments.of([1.0, np.nan], [1.0, 2.0], [0, 0])
+    with pytest.raises(NoItems, match="columns are empty"):
+        Moments.of([], [])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_bad_weight_is_named_with_its_row(grouped):
+    groups = factorise(["a", "b", "a", "b"]) if grouped else None
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(BadWeights, match=r"row 4\)"):
+            Moments.of([1.0, 2, 3, 4], [1.0, 2, 3, 4], [1, 1, 1, bad], groups=groups)
+
+
+def test_weights_have_the_length_of_the_targets():
+    with pytest.raises(UnequalLengths, match="2 targets and 3 weights"):
+        Moments.of([1.0, 2.0], [1.0, 2.0], [1, 1, 1])
+    with pytest.raises(BadWeights, match="numbers"):
+        Moments.of([1.0, 2.0], [1.0, 2.0], ["a", "b"])
+
+
+# --- batches -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("histogram", [False, True])
+def test_groups_are_a_batch_of_single_summaries(weighted, histogram):
+    y, p = heavy(2_000)
+    names = RNG.choice(["x", "y", "z", None], 2_000, p=[0.5, 0.3, 0.199, 0.001])
+    w = RNG.gamma(1.0, 1.0, 2_000) if weighted else None
+    how = {"histogram": histogram, "constants": {"c": 600.0}}
+    groups = factorise(names)
+    batch = Moments.of(y, p, w, groups=groups, **how)
+    assert batch.shape == (len(groups.values),)
+    for k in range(len(groups.values)):
+        rows = groups.codes == k
+        assert_same(batch[k], Moments.of(y[rows], p[rows], None if w is None else w[rows], **how))
+    assert_same(batch.pooled, Moments.of(y, p, w, **how))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, 13, 100])
+def test_any_number_of_groups_is_pooled(count):
+    y, p = heavy(300)
+    groups = Groups(list(range(count)), np.arange(300) % count)
+    batch = Moments.of(y, p, groups=groups, histogram=True)
+    assert_same(batch.pooled, Moments.of(y, p, histogram=True))
+    assert batch.n == 300
+
+
+def test_a_group_without_items_counts_for_nothing():
+    groups = Groups(["a", "empty", "b"], np.array([0, 0, 2, 2]))
+    batch = Moments.of([1.0, 2, 3, 4], [1.0, 3, 3, 5], groups=groups, histogram=True)
+    assert batch.items.tolist() == [2, 0, 2]
+    assert np.isnan(batch.plain.mean(2, 0)[1])
+    assert_same(batch.pooled, Moments.of([1.0, 2, 3, 4], [1.0, 3, 3, 5], histogram=True))
+    with pytest.raises(NoItems, match="no group has any"):
+        _ = batch[1:2].pooled
+
+
+def test_what_was_dropped_is_counted_once():
+    from dataclasses import replace
+
+    batch = Moments.of([1.0, 2, 3], [1.0, 2, 4], groups=Groups(["a", "b", "c"], np.arange(3)))
+    assert replace(batch, dropped=7).pooled.dropped == 7
+
+
+def test_a_bad_value_in_a_group_is_named_with_its_row():
+    groups = factorise(["a", "b", "a", "b"])
+    with pytest.raises(BadValues, match="prediction of row 3 is nan"):
+        Moments.of([1.0, 2, 3, 4], [1.0, 2, np.nan, 4], groups=groups)
+    with pytest.raises(BadValues, match="target of row 4 is inf"):
+        Moments.of([1.0, 2, 3, np.inf], [1.0, 2, 3, 4], [0, 1, 1, 1], groups=groups)
+    with pytest.raises(UnequalLengths, match="3 targets and 4 groups"):
+        Moments.of([1.0, 2, 3], [1.0, 2, 3], groups=groups)
+
+
+def test_one_summary_cannot_be_indexed():
+    with pytest.raises(IndexError, match="only a batch"):
+        Moments.of([1.0], [1.0])[0]
+
+
+# --- what goes in --------------------------------------------------------------------------------
+
+COLUMNS = {
+    "list": list,
+    "tuple": tuple,
+    "integers": lambda x: np.array(x, np.int32),
+    "small floats": lambda x: np.array(x, np.float32),
+    "strided": lambda x: np.repeat(x, 2).astype(float)[::2],
+    "one column of two axes": lambda x: np.array(x, float)[:, None],
+    "objects": lambda x: np.array(x, object),
+    "decimals": lambda x: [Decimal(v) for v in x],
+    "fractions": lambda x: [Fraction(v) for v in x],
+    "pandas": pd.Series,
+    "pandas nullable": lambda x: pd.Series(x, dtype="Int64"),
+    "pandas frame": lambda x: pd.DataFrame({"y": x}),
+    "polars": pl.Series,
+    "polars small": lambda x: pl.Series(x, dtype=pl.Float32),
+    "arrow": pa.array,
+    "arrow chunks": lambda x: pa.chunked_array([x[:1], x[1:]]),
+    "arrow decimals": lambda x: pa.array([Decimal(v) for v in x]),
+    "masked": lambda x: np.ma.masked_array(x, [False] * len(x)),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_every_kind_of_column_is_read(kind):
+    column = COLUMNS[kind]
+    found = Moments.of(column([3, 1, 2]), column([4, 1, 0]))
+    assert_same(found, Moments.of([3.0, 1.0, 2.0], [4.0, 1.0, 0.0]))
+
+
+MISSING = {
+    "list": [1.0, None, 3.0],
+    "floats": np.array([1.0, np.nan, 3.0]),
+    "masked": np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False]),
+    "pandas nullable": pd.Series([1, None, 3], dtype="Int64"),
+    "pandas arrow": pd.Series([1, None, 3], dtype="int64[pyarrow]"),
+    "pandas objects": pd.Series([1, pd.NA, 3], dtype=object),
+    "polars": pl.Series([1, None, 3]),
+    "arrow": pa.array([1, None, 3]),
+    "arrow floats": pa.array([1.5, None, 3.0]),
+    "too many digits": [1, 10**400, 3],
+}
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_what_is_missing_is_named_with_its_row(kind):
+    with pytest.raises(BadValues, match=r"target of row 2 is (nan|inf), not a finite number"):
+        Moments.of(MISSING[kind], [1.0, 2.0, 3.0])
+    with pytest.raises(BadValues, match=r"prediction of row 2 is (nan|inf), not a finite number"):
+        Moments.of([1.0, 2.0, 3.0], MISSING[kind])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 8, 9, 24])
+def test_no_chunk_hides_a_bad_value(monkeypatch, bad, row):
+    monkeypatch.setattr(regression, "ROWS", 3)
+    monkeypatch.setattr(regression, "SPAN", 9)
+    y, p = heavy(25)
+    y[row] = bad
+    with pytest.raises(BadValues, match=f"target of row {row + 1} is {bad}"):
+        Moments.of(y, p)
+    with pytest.raises(BadValues, match=f"prediction of row {row + 1} is {bad}"):
+        Moments.of(p, y, np.arange(25) + 1.0)
+
+
+def test_infinities_of_both_signs_are_named_too():
+    with pytest.raises(BadValues, match="target of row 1 is inf"):
+        Moments.of([np.inf, 1, 2], [1, -np.inf, np.inf])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        ["1", "2"],
+        np.array(["1", "2"], object),
+        pd.Series(["1", "2"]),
+        pl.Series(["1", "2"]),
+        pa.array(["1", "2"]),
+        [1.0, "2"],
+        np.array([1 + 2j, 0j]),
+        np.array(["2020-01-01", "2020-01-02"], "datetime64[D]"),
+        [[1.0], [2.0, 3.0]],
+        {"a": 1},
+        "12",
+        [object(), object()],
+    ],
+    ids=lambda column: type(column).__name__,
+)
+def test_what_is_no_number_is_refused(column):
+    with pytest.raises(BadValues, match="targets must be numbers"):
+        Moments.of(column, [1.0, 2.0])
+
+
+def test_a_text_among_numbers_is_named():
+    with pytest.raises(BadValues, match="row 2 is 'x'"):
+        numbers(np.array([1.0, "x"], object), "targets")
+
+
+@pytest.mark.parametrize("values", [np.ones((2, 2)), np.ones((2, 1, 1)), 3.0], ids=str)
+def test_one_column_is_one_axis(values):
+    with pytest.raises(BadInput, match="one column of numbers"):
+        Moments.of(values, [1.0, 2.0])
+
+
+def test_columns_of_other_lengths_are_refused():
+    with pytest.raises(UnequalLengths, match="2 targets and 3 predictions"):
+        Moments.of([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("size", [1e71, 1e160, 1e200, 1e308])
+@pytest.mark.parametrize("order", [2, 4])
+def test_values_that_cannot_be_squared_are_refused_not_lost(size, order):
+    with pytest.raises(BadValues, match="too large to be squared twice"):
+        Moments.of([size, -size, 0.0], [0.0, 1.0, -size], order=order)
+    with pytest.raises(BadValues, match="too large"):
+        Moments.of([1.0, 2.0], [size, 1.0], [1e-300, 1.0], order=order)
+    with pytest.raises(BadValues, match="too small to be squared twice"):
+        Moments.of([1 / size, 0.0], [0.0, 0.0], order=order)
+    with pytest.raises(BadValues, match="too small"):
+        Moments.of([0.0, 0.0], [0.0, 1 / size], order=order)
+
+
+def test_a_tiny_error_among_others_is_no_problem():
+    table = Moments.of([0.0, 1.0, 2.0], [1e-200, 1.0, 2.5])
+    assert float(table.squares) == 0.25
+    assert float(Moments.of([0.0, 5.0], [1e-200, 5.0]).largest) == 1e-200
+
+
+# --- what goes out -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("histogram", [False, True])
+def test_plain_values_make_the_same_summary(grouped, histogram):
+    y, p = heavy(40)
+    groups = factorise(list("ab") * 20) if grouped else None
+    w = RNG.gamma(1.0, 1.0, 40)
+    table = Moments.of(y, p, w, groups=groups, histogram=histogram, constants={"c": 1.0})
+    again = Moments.from_dict(json.loads(json.dumps(table.to_dict())))
+    assert json.dumps(again.to_dict()) == json.dumps(table.to_dict())
+    assert_same(again, table, 0.0)
+    assert_same(again + table, table + again)
+    assert again.order == 4
+
+
+def test_a_summary_is_frozen():
+    table = Moments.of([1.0], [1.0])
+    with pytest.raises(AttributeError):
+        table.items = 3
+
+
+# --- the histogram -------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(1e-60, 1e60), min_size=1, max_size=50))
+def test_a_bin_stands_for_its_errors_to_half_a_per_cent(errors):
+    for size in errors:
+        (place,) = sizes(np.array([size]))
+        assert size_of(place) == pytest.approx(size, rel=0.00501)
+
+
+def test_errors_of_nothing_have_a_bin_of_their_own():
+    found = sizes(np.array([0.0, 1.0, 0.0]), np.array([0.5, 1.0, 0.25]))
+    assert float(found[regression.ZERO]) == 0.75
+    assert size_of(regression.ZERO) == 0.0
+
+
+# --- rows that come in parts ---------------------------------------------------------------------
+
+
+def test_a_counter_adds_part_by_part_and_knows_the_rows():
+    y, p = heavy(100)
+    w = RNG.gamma(1.0, 1.0, 100)
+    counter = Counter({"c": 5.0}, histogram=True)
+    for where in (slice(0, 10), slice(10, 10), slice(10, 60), slice(60, 100)):
+        counter.add(y[where], p[where], w[where])
+    assert_same(counter.summary(), Moments.of(y, p, w, constants={"c": 5.0}, histogram=True))
+    with pytest.raises(BadValues, match="prediction of row 102 is nan"):
+        counter.add(np.array([1.0, 2.0]), np.array([1.0, np.nan]), np.array([1.0, 1.0]))
+
+
+def test_sums_about_another_point_and_back_are_the_same():
+    y, p = heavy(200)
+    plain = Moments.of(y, p).plain
+    moved = plain.about(np.asarray(700.0), np.asarray(-20.0))
+    assert float(moved.sums[2, 0]) == pytest.approx(float(((y - 700) ** 2).sum()), rel=1e-12)
+    assert float(moved.sums[1, 3]) == pytest.approx(
+        float(((y - 700) * (p - y + 20) ** 3).sum()), rel=1e-11
+    )
+    back = moved.about(plain.y, plain.e)
+    assert np.allclose(back.sums, plain.sums, rtol=1e-9, atol=1e-6 * float(plain.sums[4, 0]))
+    assert isinstance(back, Central)

@@ -1,0 +1,428 @@
+"""A reliability summary is a sum over items: it bins them exactly, and it merges."""
+
+import json
+import math
+import tracemalloc
+
+import naive_probabilities as naive
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_probabilities import judged, sample
+from strategies import scale_of
+
+from ordinate.errors import (
+    BadOption,
+    BadProbabilities,
+    BadWeights,
+    MissingLabels,
+    NoItems,
+    OffScale,
+    OrdinateError,
+    UnequalLengths,
+)
+from ordinate.scale import Scale
+from ordinate.summaries import reliability
+from ordinate.summaries.probability_bins import bin_of
+from ordinate.summaries.reliability import Parts, Reliability
+
+EVENTS = ("top", "levels", "cumulative")
+
+
+def parts(*bins):
+    found = frozenset((e, b) for e in EVENTS for b in bins or (10,))
+    return Parts(found, scores=True, table=True, ranking=True)
+
+
+def summary(gold, rows, weights=None, wanted=None, **options):
+    scale = scale_of(len(rows[0]))
+    labels = [scale.labels[g] for g in gold]
+    return Reliability.of(scale, labels, rows, wanted or parts(), weights=weights, **options)
+
+
+def leaves(found):
+    """Every array of a summary, by where it stands."""
+    arrays = {"items": found.items, "weight": found.weight, "squares": found.squares}
+    arrays |= {"confidence": found.confidence, "table": found.table, "ranking": found.ranking}
+    arrays |= {f"argmax {k}": x for k, x in enumerate(found.argmax._arrays)}
+    arrays |= {f"{key} {k}": x for key, sums in found.bins.items() for k, x in enumerate(sums)}
+    return arrays | {f"scores {k}": x for k, x in enumerate(found.scores or ())}
+
+
+def same(one, two, tolerance=1e-12):
+    mine, theirs = leaves(one), leaves(two)
+    assert mine.keys() == theirs.keys()
+    for name, array in mine.items():
+        np.testing.assert_allclose(array, theirs[name], tolerance, tolerance, err_msg=name)
+    assert (one.dropped, one.scale) == (two.dropped, two.scale)
+    assert one.argmax.counted == two.argmax.counted
+
+
+# --- bins ----------------------------------------------------------------------------------------
+
+
+def expected_bin(values, count):
+    found = np.searchsorted(np.linspace(0, 1, count + 1), values, side="left") - 1
+    return np.clip(found, 0, count - 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 7, 10, 12, 15, 20, 33, 64, 97, 100, 999, 1000])
+def test_a_value_on_an_edge_or_one_step_beside_it_is_where_searchsorted_puts_it(count):
+    fractions = np.arange(count + 1) / count
+    steps = [0.1 * k for k in range(11)] + [k * (1 / count) for k in range(count + 1)]
+    edges = np.concatenate([np.linspace(0, 1, count + 1), fractions, steps, 1 - fractions])
+    values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 2), [1 + 1e-6]])
+    values = np.abs(values)
+    assert bin_of(values, count).tolist() == expected_bin(values, count).tolist()
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.integers(1, 1000))
+def test_any_value_is_where_searchsorted_puts_it(values, count):
+    values = np.array(values)
+    assert bin_of(values, count).tolist() == expected_bin(values, count).tolist()
+
+
+def test_the_edges_that_people_write():
+    found = bin_of(np.array([0.0, 5e-324, 0.1, 0.3, 0.30000000000000004, 0.7, 1.0]), 10)
+    assert found.tolist() == [0, 0, 0, 2, 2, 6, 9]
+    # linspace has 0.30000000000000004 at the place of 0.3, and 0.7000000000000001 at that of 0.7
+
+
+@given(judged(), st.sampled_from([1, 2, 5, 10, 15]))
+@settings(max_examples=40)
+def test_bins_are_sums_over_the_items(items, count):
+    gold, rows, weights = items
+    found = summary(gold, rows, weights, parts(count)).bins
+    each = naive.each(gold, weights)
+    events = {
+        "top": [naive.top(gold, rows)],
+        "levels": naive.levels(gold, rows),
+        "cumulative": naive.cumulative(gold, rows),
+    }
+    for kind, wanted in events.items():
+        bins = found[kind, count]
+        for event, pairs in enumerate(wanted):
+            sums = naive.binned(pairs, each, count)
+            for k in range(count):
+                six = [part[event, k] for part in (bins.items, bins.weight, *bins[3:])]
+                assert six == pytest.approx(sums.get(k, [0] * 6), abs=1e-12)
+
+
+@given(judged(weighted=False))
+@settings(max_examples=40)
+def test_ties_of_the_maximum_go_to_the_lowest_level(items):
+    gold, rows, _ = items
+    found = summary(gold, rows).argmax.counts
+    wanted = np.zeros_like(found)
+    for g, row in zip(gold, rows, strict=True):
+        wanted[g, row.index(max(row))] += 1
+    assert found.tolist() == wanted.tolist()
+
+
+def test_an_even_row_is_for_the_lowest_level():
+    found = summary([5, 0], [[1 / 6] * 6] * 2)
+    assert found.argmax.counts[:, 0].tolist() == [1, 0, 0, 0, 0, 1]
+    assert found.bins["top", 10].items[0].tolist() == [0, 2] + [0] * 8
+
+
+@given(judged())
+@settings(max_examples=40)
+def test_the_other_sums(items):
+    gold, rows, weights = items
+    found, each = summary(gold, rows, weights), naive.each(gold, weights)
+    alive = [w for w in each if w]
+    assert found.n == len(alive)
+    assert float(found.weight) == pytest.approx(sum(alive))
+    assert float(found.squares) == pytest.approx(sum(w * w for w in alive))
+    size = len(rows[0])
+    table, confidence = np.zeros((size, size)), np.zeros(size)
+    for g, row, w in zip(gold, rows, each, strict=True):
+        table[g] += w * np.array(row)
+        confidence[naive.best(row)[0]] += w * naive.best(row)[1]
+    np.testing.assert_allclose(found.table, table, atol=1e-12)
+    np.testing.assert_allclose(found.confidence, confidence, atol=1e-12)
+    items_of = [(naive.brier_of, naive.log_loss_of, naive.rps_sum_of)]
+    scores = np.array(
+        [
+            [score(g, row) for score in items_of[0]]
+            for g, row, w in zip(gold, rows, each, strict=True)
+            if w
+        ]
+    )
+    w = np.array(alive)
+    np.testing.assert_allclose(found.scores.weighted, w @ scores, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.scores.squared, w**2 @ scores, rtol=1e-12, atol=1e-12)
+    products = np.einsum("n,na,nb->ab", w**2, scores, scores)
+    np.testing.assert_allclose(found.scores.products, products, rtol=1e-12, atol=1e-12)
+
+
+def test_scores_near_perfection_do_not_drown_in_rounding():
+    found = summary([0, 1], [[1 - 1e-9, 1e-9], [1e-12, 1 - 1e-12]])
+    wanted = naive.brier_of(0, [1 - 1e-9, 1e-9]) + naive.brier_of(1, [1e-12, 1 - 1e-12])
+    assert found.scores.weighted[0] == pytest.approx(wanted, rel=1e-9)
+    assert found.scores.weighted[0] > 0
+
+
+def test_clipped_items_are_counted_and_what_clipping_took_off_is_kept():
+    rows = [[0.0, 1.0], [1e-20, 1.0], [2.0**-52, 1.0], [0.5, 0.5]]
+    scores = summary([0, 0, 0, 1], rows, [1.0, 2.0, 1.0, 1.0]).scores
+    assert (scores.clipped, scores.impossible) == (2, 1)
+    assert float(scores.beyond) == pytest.approx(2 * (math.log(2.0**-52) - math.log(1e-20)))
+
+
+# --- weights -------------------------------------------------------------------------------------
+
+
+@given(judged(weighted=False), st.data())
+@settings(max_examples=40)
+def test_whole_weights_are_repeated_rows(items, data):
+    gold, rows, _ = items
+    times = data.draw(st.lists(st.integers(0, 3), min_size=len(gold), max_size=len(gold)))
+    times[0] += 1
+    weighted = summary(gold, rows, [float(t) for t in times])
+    repeated = summary(
+        [g for g, t in zip(gold, times, strict=True) for _ in range(t)],
+        [row for row, t in zip(rows, times, strict=True) for _ in range(t)],
+    )
+    np.testing.assert_allclose(weighted.weight, repeated.weight)
+    np.testing.assert_allclose(weighted.table, repeated.table, atol=1e-12)
+    np.testing.assert_allclose(weighted.ranking, repeated.ranking)
+    np.testing.assert_allclose(weighted.scores.weighted, repeated.scores.weighted, atol=1e-11)
+    np.testing.assert_allclose(weighted.argmax.weights, repeated.argmax.weights)
+    for key, bins in weighted.bins.items():
+        for name in ("weight", "f", "o", "ff", "fo"):
+            mine, theirs = getattr(bins, name), getattr(repeated.bins[key], name)
+            np.testing.assert_allclose(mine, theirs, atol=1e-12)
+
+
+@given(judged(), st.data())
+@settings(max_examples=40)
+def test_an_item_of_weight_0_does_not_exist_whatever_it_says(items, data):
+    gold, rows, weights = items
+    each = naive.each(gold, weights)
+    place = data.draw(st.integers(0, len(gold)))
+    junk = data.draw(st.sampled_from([[math.nan], [-1.0], [math.inf], [0.0]])) * len(rows[0])
+    scale = scale_of(len(rows[0]))
+    labels = [scale.labels[g] for g in gold]
+    more = [*labels[:place], data.draw(st.sampled_from([None, "elsewhere"])), *labels[place:]]
+    found = Reliability.of(
+        scale,
+        more,
+        [*rows[:place], junk, *rows[place:]],
+        parts(),
+        weights=[*each[:place], 0.0, *each[place:]],
+    )
+    same(found, summary(gold, rows, each))
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
+def test_a_bad_weight_is_named(bad):
+    with pytest.raises(BadWeights, match="row 2"):
+        summary([0, 0], [[1, 0], [1, 0]], [1.0, bad])
+
+
+# --- merging -------------------------------------------------------------------------------------
+
+
+@given(judged(max_items=20), st.data())
+@settings(max_examples=40)
+def test_any_two_parts_add_up_to_the_whole(items, data):
+    gold, rows, weights = items
+    gold, rows, weights = gold * 2, rows * 2, weights and weights * 2
+    cut = data.draw(st.integers(1, len(gold) - 1)) if len(gold) > 2 else 1
+    ends = [slice(0, cut), slice(cut, None)]
+    if weights and not all(any(weights[end]) for end in ends):
+        return
+    first, second = (summary(gold[e], rows[e], weights and weights[e]) for e in ends)
+    same(first + second, summary(gold, rows, weights))
+    same(second + first, first + second)
+
+
+@given(judged(max_items=40), st.integers(1, 8))
+@settings(max_examples=40)
+def test_blocks_pool_to_one_pass(items, blocks):
+    gold, rows, weights = items
+    found = summary(gold, rows, weights, blocks=blocks)
+    assert found.shape == (blocks,)
+    same(found.pooled, summary(gold, rows, weights))
+
+
+@given(judged(max_items=30), st.integers(1, 7), st.sampled_from([None, 3]))
+@settings(max_examples=40)
+def test_the_size_of_a_chunk_does_not_matter(items, size, blocks):
+    gold, rows, weights = items
+    whole = summary(gold, rows, weights, blocks=blocks)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reliability, "ROWS", size)
+        same(summary(gold, rows, weights, blocks=blocks), whole)
+
+
+def test_blocks_are_even_and_do_not_follow_the_order_of_the_file():
+    gold, rows = sample(6400)
+    found = summary(gold, rows, blocks=64)
+    assert found.items.min() > 60
+    assert found.items.max() < 145
+    ordered = np.argsort(gold, kind="stable")
+    spread = summary(gold[ordered], rows[ordered], blocks=64)
+    assert (spread.argmax.gold[:, 3] > 0).all()  # sorted by gold, each level is in every block
+
+
+@given(judged(max_items=30), st.data())
+@settings(max_examples=40)
+def test_a_mixture_is_a_sum_of_blocks(items, data):
+    gold, rows, weights = items
+    found = summary(gold, rows, weights, blocks=3)
+    times = data.draw(st.lists(st.integers(0, 3), min_size=3, max_size=3))
+    mixed = found.mixed(np.array([times, [1, 1, 1]], float))
+    assert mixed.shape == (2,)
+    same(mixed.map(lambda array: array[1]), found.pooled)
+    by_hand = found.map(lambda array: np.einsum("g,g...->...", np.array(times, float), array))
+    same(mixed.map(lambda array: array[0]), by_hand)
+
+
+@given(judged(max_items=10), st.sampled_from([None, 2]))
+@settings(max_examples=40)
+def test_plain_values_make_the_same_summary(items, blocks):
+    gold, rows, weights = items
+    found = summary(gold, rows, weights, blocks=blocks)
+    again = Reliability.from_dict(json.loads(json.dumps(found.to_dict())))
+    same(again, found, tolerance=0)
+    same(again + found, found + found, tolerance=1e-15)
+
+
+def test_a_summary_without_parts_goes_to_plain_values_and_back():
+    found = summary([0, 1], [[0.7, 0.3], [0.2, 0.8]], wanted=Parts(scores=True))
+    again = Reliability.from_dict(json.loads(json.dumps(found.to_dict())))
+    assert (again.table, again.ranking, again.bins) == (None, None, {})
+    assert again.scores.weighted.tolist() == found.scores.weighted.tolist()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: summary([0], [[1, 0, 0]]),
+        lambda: summary([0], [[1, 0]], wanted=parts(5)),
+        lambda: summary([0], [[1, 0]], wanted=Parts(parts().bins)),
+        lambda: summary([0], [[1, 0]], blocks=4),
+    ],
+    ids=["scale", "bins", "parts", "blocks"],
+)
+def test_what_does_not_fit_is_not_added(other):
+    with pytest.raises(OrdinateError, match="cannot be added"):
+        summary([0], [[1, 0]]) + other()
+
+
+def test_dropped_items_are_counted_and_reach_the_table_of_the_most_probable_level():
+    scale, rows = Scale.of("low,high"), [[0.2, 0.8]] * 4
+    gold = ["low", None, "high", float("nan")]
+    found = Reliability.of(scale, gold, rows, parts(), missing="drop", blocks=4)
+    assert (found.n, found.dropped, found.pooled.dropped) == (2, 2, 2)
+    assert found.pooled.argmax.dropped == 2
+    more = found.pooled + found.pooled
+    assert (more.dropped, more.argmax.dropped) == (4, 4)
+
+
+def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused():
+    nan, scale = math.nan, Scale.of("low,high")
+    rows = [[0.2, 0.8], [nan, nan], [0.6, 0.4]]
+    found = Reliability.of(scale, ["low", "low", "high"], rows, parts(), missing="drop")
+    assert (found.n, found.dropped) == (2, 1)
+    kept = Reliability.of(scale, ["low", "high"], rows[::2], parts())
+    np.testing.assert_allclose(found.scores.weighted, kept.scores.weighted)
+    with pytest.raises(BadProbabilities, match="row 2"):
+        Reliability.of(scale, ["low", "low", "high"], rows, parts())
+    for hole in ([nan, 1.0], [1.0, nan]):
+        with pytest.raises(BadProbabilities, match="row 2"):
+            Reliability.of(scale, ["low", "low"], [rows[0], hole], parts(), missing="drop")
+
+
+# --- what is asked for, and what is refused ------------------------------------------------------
+
+
+def test_wishes_unite_and_only_they_are_kept():
+    wanted = Parts(frozenset({("top", 5)})) | Parts(table=True) | Parts(frozenset({("levels", 3)}))
+    found = summary([0], [[1, 0]], wanted=wanted)
+    assert set(found.bins) == {("top", 5), ("levels", 3)}
+    assert found.table is not None
+    assert found.scores is found.ranking is None
+
+
+@pytest.mark.parametrize("count", [0, -1, 1001, 2.5])
+def test_so_many_bins_are_refused(count):
+    with pytest.raises(BadOption, match="from 1 to 1,000"):
+        Parts(frozenset({("top", count)}))
+
+
+def test_doors_name_what_is_wrong():
+    scale, rows = Scale.of("low,high"), [[0.5, 0.5], [0.4, 0.6]]
+    with pytest.raises(MissingLabels, match=r"\(row 2\).*missing='drop'"):
+        Reliability.of(scale, ["low", None], rows, parts())
+    with pytest.raises(OffScale, match=r"'mid'.*row 2"):
+        Reliability.of(scale, ["low", "mid"], rows, parts())
+    with pytest.raises(UnequalLengths, match="1 gold labels and 2 rows"):
+        Reliability.of(scale, ["low"], rows, parts())
+    with pytest.raises(UnequalLengths, match="2 labels and 1 weights"):
+        Reliability.of(scale, ["low", "high"], rows, parts(), weights=[1.0])
+    with pytest.raises(NoItems, match="empty"):
+        Reliability.of(scale, [], np.empty((0, 2)), parts())
+    with pytest.raises(NoItems, match="none has a gold label, prob"):
+        Reliability.of(scale, [None, None], rows, parts(), missing="drop")
+    with pytest.raises(NoItems, match="probabilities and weight"):
+        Reliability.of(scale, ["low", "high"], rows, parts(), weights=[0, 0])
+
+
+@pytest.mark.parametrize("place", [0, 5, 16_383, 16_384, 39_999])
+def test_the_row_is_named_wherever_it_is(place):
+    rows = np.full((40_000, 2), 0.5)
+    rows[place] = 0.4
+    gold = np.zeros(40_000, int)
+    with pytest.raises(BadProbabilities, match=f"row {place + 1}, '\\[0.4, 0.4\\]', sum to 0.8"):
+        Reliability.of("0..1", gold, rows, Parts(scores=True))
+
+
+def test_the_row_keeps_its_number_where_rows_before_it_are_dropped():
+    rows, gold = [[0.5, 0.5]] * 3 + [[0.5, 0.6]], [None, "low", None, "low"]
+    with pytest.raises(BadProbabilities, match="row 4"):
+        Reliability.of("low,high", gold, rows, parts(), missing="drop")
+
+
+def test_renormalizing_gives_rows_that_sum_to_1():
+    rows = np.array([[0.2, 0.3, 0.505], [0.1, 0.1, 0.795]])
+    found = summary([0, 2], rows.tolist(), renormalize=True)
+    exact = rows / rows.sum(axis=1, keepdims=True)
+    same(found, summary([0, 2], exact.tolist()))
+    with pytest.raises(BadProbabilities, match=r"sum to 1\.005.*--renormalize"):
+        summary([0, 2], rows.tolist())
+
+
+def test_single_precision_is_read_as_what_it_is():
+    gold, rows = sample(500)
+    single = rows.astype(np.float32)
+    same(summary(gold, single), summary(gold, single.astype(float)))
+
+
+def test_columns_of_memory_in_any_layout_are_the_same():
+    gold, rows = sample(300)
+    wide = np.empty((300, 12))
+    wide[:, ::2] = rows
+    for other in (np.asfortranarray(rows), wide[:, ::2], rows[::-1][::-1]):
+        same(summary(gold, other), summary(gold, rows))
+
+
+def test_the_input_stays_as_it_was():
+    gold, rows = sample(300)
+    before = rows.copy()
+    summary(gold, rows, renormalize=True)
+    summary(gold, rows)
+    assert (rows == before).all()
+
+
+def test_little_memory_is_needed_beside_the_input():
+    gold, rows = sample(300_000)
+    scale = Scale.of("0..5")
+    tracemalloc.start()
+    Reliability.of(scale, gold, rows, parts(), blocks=64)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50e6

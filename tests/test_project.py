@@ -1,0 +1,120 @@
+"""What the project says of itself is true."""
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import ordinate
+from ordinate.cli import compare, evaluate, options
+from ordinate.inference.confidence_intervals import Method
+from ordinate.render import RENDERERS
+from ordinate.results import evaluation_text, leaderboard_text
+from ordinate.results.leaderboard import Correction
+
+ROOT = Path(__file__).parent.parent
+FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")
+FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def _build():
+    spec = importlib.util.spec_from_file_location("build", ROOT / "docs" / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _words(text: str) -> list[str]:
+    """Return words, hashes without their digits: these change with the last digit of a feature."""
+    return re.sub(r"-[0-9a-f]{12}\b", "-hash", re.sub(r"-\s+", "-", text)).split()
+
+
+def test_the_architecture_names_every_package_and_only_modules_that_exist():
+    named = set(re.findall(r"`(ordinate[\w.]*)`", (ROOT / "ARCHITECTURE.md").read_text("utf-8")))
+    modules = {m.name for m in pkgutil.walk_packages(ordinate.__path__, "ordinate.")}
+    assert named <= {"ordinate", *modules}
+    assert {f"ordinate.{m.name}" for m in pkgutil.iter_modules(ordinate.__path__)} <= named
+
+
+def _other_versions() -> list[str]:
+    """Return the libraries of fits whose versions are not those with which pages are made."""
+    pinned = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    return [x for x in FITTING if f"{x}=={version(x).partition('+')[0]}" not in pinned]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_shown_output_is_what_the_commands_print(page):
+    text = page.read_text("utf-8")
+    made = _build().with_outputs(text)
+    if FITS.search(text) and (other := _other_versions()):
+        pytest.skip(f"other versions of {', '.join(other)} fit other models than the page shows")
+    assert _words(made) == _words(text)
+
+
+def test_the_readme_shows_a_report():
+    assert "ordinate evaluate" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[0]
+    assert "best constant" in (ROOT / "README.md").read_text("utf-8").split("```text\n")[1]
+
+
+def test_the_reference_is_generated_from_the_catalogue():
+    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
+    assert _words(page) == _words(_build().reference())
+
+
+def test_the_readme_counts_the_metrics():
+    (number,) = re.findall(r"\*\*(\d+) metrics\*\*", (ROOT / "README.md").read_text("utf-8"))
+    assert int(number) == len(ordinate.list_metrics())
+
+
+def test_every_public_name_is_there():
+    assert set(ordinate.__all__) <= set(dir(ordinate))
+    assert all(getattr(ordinate, name) is not None for name in ordinate.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = ordinate.nothing
+
+
+def test_every_module_can_be_imported_under_another_name():
+    """No package exports a name that one of its modules or packages has."""
+    for found in pkgutil.walk_packages(ordinate.__path__, "ordinate."):
+        if "__main__" not in found.name:
+            parent, _, name = found.name.rpartition(".")
+            module = importlib.import_module(found.name)
+            assert getattr(importlib.import_module(parent), name) is module, found.name
+
+
+@pytest.mark.parametrize("name", ["classify", "meta", "metrics", "postprocess", "summaries"])
+def test_packages_are_reached_after_importing_ordinate(name):
+    program = f"import ordinate; assert ordinate.{name}.__name__ == 'ordinate.{name}'"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_braces_of_every_formula_balance():
+    for metric in ordinate.list_metrics():
+        assert metric.formula.count("{") == metric.formula.count("}"), metric.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^):#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_every_exception_from_a_rule_has_its_reason():
+    bare = re.compile(r"# (noqa|type: ignore)[^#\n]*$")
+    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "docs").glob("*.py")):
+        for line in path.read_text("utf-8").splitlines():
+            assert not bare.search(line) or " - " in line, f"{path.name}: {line}"
+
+
+def test_what_can_be_asked_for_is_listed_the_same_everywhere():
+    assert set(evaluate.METHODS) == set(get_args(Method)) == set(evaluation_text.METHODS)
+    assert set(compare.CORRECTIONS) == set(get_args(Correction)) == set(leaderboard_text.CORRECTED)
+    assert set(options.FORMATS) == set(RENDERERS)
