@@ -29,13 +29,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference import Intervals, estimate
-from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.confidence_intervals import FEWEST, JEFFREYS, usual_method
-from ordinate.inference.resampling import Draws, redrawing, replicate
-from ordinate.inference.small_samples import posterior
-from ordinate.metrics import Metric, find
-from ordinate.summaries import Confusion
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
+from ordinate.inference.confidence_intervals import (
+    FEWEST_DEFINED_SHARE,
+    JEFFREYS_PRIOR,
+    choose_interval_method,
+)
+from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
+from ordinate.inference.small_samples import make_posterior_sampler
+from ordinate.metrics import Metric, find_metric
+from ordinate.summaries import ConfusionMatrix
 from writing import log, markdown, wrapped
 
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
@@ -53,7 +57,7 @@ LARGE = 50  # items from which on a design cell counts for the rule
 FLAT = 1e-12  # width of an interval that has none
 
 METRICS: tuple[Metric, ...] = tuple(
-    find(name)
+    find_metric(name)
     for name in (
         "accuracy",
         "accuracy_within",
@@ -150,16 +154,16 @@ def steepness(levels: int) -> float:
     return low
 
 
-def empty(levels: int) -> Confusion:
+def empty(levels: int) -> ConfusionMatrix:
     """Return a table on the scale of so many levels, whose cells are to be replaced."""
-    return Confusion.from_counts(f"0..{levels - 1}", np.eye(levels))
+    return ConfusionMatrix.from_counts(f"0..{levels - 1}", np.eye(levels))
 
 
 def truths(design: Design) -> dict[str, float]:
     """Return each metric of the population."""
     base = empty(design.levels)
     whole = base.with_cells(population(design.levels, design.balance) * 1e9)
-    return {metric.name: float(metric.of_expected(whole, base)) for metric in METRICS}
+    return {metric.name: float(metric.compute_from_expected(whole, base)) for metric in METRICS}
 
 
 def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
@@ -174,7 +178,7 @@ def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
 # --- the intervals of one table ------------------------------------------------------------------
 
 
-def intervals(table: Confusion, draws: Draws) -> tuple[dict[str, float], Limits]:
+def intervals(table: ConfusionMatrix, draws: Resampling) -> tuple[dict[str, float], Limits]:
     """Return the metrics that are defined, and their limits by every method.
 
     One draw of tables serves percentile and BCa of all metrics, one posterior all metrics. They are
@@ -187,29 +191,32 @@ def intervals(table: Confusion, draws: Draws) -> tuple[dict[str, float], Limits]
     for method in BY_FORMULA:
         found |= by_formula([metric for metric in there if FITS[method](metric)], table, method)
     found |= by_bootstrap(there, table, values, draws)
-    for method, prior in (("dirichlet", None), ("jeffreys", JEFFREYS)):
+    for method, prior in (("dirichlet", None), ("jeffreys", JEFFREYS_PRIOR)):
         found |= by_posterior(there, table, values, draws, (method, prior))
     return values, found | by_default(there, found)
 
 
-def by_formula(metrics: Sequence[Metric], table: Confusion, method: Any) -> Limits:
+def by_formula(metrics: Sequence[Metric], table: ConfusionMatrix, method: Any) -> Limits:
     """Return the limits by a method that draws nothing."""
-    found = estimate(metrics, table, Intervals(LEVEL, method))
+    found = estimate_metrics(metrics, table, ConfidenceIntervals(LEVEL, method))
     return {(name, method): (each.low, each.high) for name, each in found.items()}
 
 
 def by_bootstrap(
-    metrics: Sequence[Metric], table: Confusion, values: Mapping[str, float], draws: Draws
+    metrics: Sequence[Metric],
+    table: ConfusionMatrix,
+    values: Mapping[str, float],
+    draws: Resampling,
 ) -> Limits:
     """Return the limits by percentile and by BCa, which is percentile where it is undefined."""
-    drawn = replicate(metrics, table, redrawing(table), draws)
+    drawn = resample_metrics(metrics, table, make_resampler(table), draws)
     found: Limits = {}
     for metric, ends in zip(metrics, middles(drawn), strict=True):
         name = metric.name
         found[name, "percentile"] = found[name, "bca"] = ends
         if not math.isnan(ends[0]):
-            skew = acceleration(metric, table)
-            better = bca(defined(drawn[name]), values[name], skew, LEVEL)
+            skew = estimate_acceleration(metric, table)
+            better = bca_interval(defined(drawn[name]), values[name], skew, LEVEL)
             if better is None or better[1] - better[0] < FLAT < ends[1] - ends[0]:
                 better = min(ends[0], values[name]), max(ends[1], values[name])
             found[name, "bca"] = better
@@ -218,14 +225,14 @@ def by_bootstrap(
 
 def by_posterior(
     metrics: Sequence[Metric],
-    table: Confusion,
+    table: ConfusionMatrix,
     values: Mapping[str, float],
-    draws: Draws,
+    draws: Resampling,
     how: tuple[str, float | None],
 ) -> Limits:
     """Return the limits by a posterior of a name with a prior; they enclose the value."""
     method, prior = how
-    drawn = replicate(metrics, table, posterior(table, prior), draws)
+    drawn = resample_metrics(metrics, table, make_posterior_sampler(table, prior), draws)
     found: Limits = {}
     for metric, (low, high) in zip(metrics, middles(drawn), strict=True):
         value = values[metric.name]
@@ -242,8 +249,8 @@ def middles(drawn: Mapping[str, Array]) -> list[Ends]:
     for index, values in enumerate(drawn.values()):
         if math.isnan(found[index][0]):
             there = defined(values)
-            enough = len(there) >= FEWEST * len(values)
-            found[index] = percentile(there, LEVEL) if enough else NOWHERE
+            enough = len(there) >= FEWEST_DEFINED_SHARE * len(values)
+            found[index] = percentile_interval(there, LEVEL) if enough else NOWHERE
     return found
 
 
@@ -281,7 +288,7 @@ def chosen(metric: Metric, usual: str, found: Limits) -> Ends:
 
 def default_of(metric: Metric) -> str:
     """Return the name of the default of a metric: where one is fixed, all of them are the same."""
-    usual = usual_method(metric)
+    usual = choose_interval_method(metric)
     return after(usual if usual in USUAL else "percentile")
 
 
@@ -290,12 +297,12 @@ def check(levels: Iterable[int], draws: int) -> None:
     for design in designs(levels, (20, 200)):
         for cells, seed in zip(*samples(design, 3), strict=True):
             table = empty(design.levels).with_cells(cells)
-            values, found = intervals(table, Draws(draws, seed))
+            values, found = intervals(table, Resampling(draws, seed))
             for method in ("percentile", "bca", "dirichlet", "jeffreys", None):
-                how = Intervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
-                told = estimate([find(name) for name in values], table, how)
+                how = ConfidenceIntervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
+                told = estimate_metrics([find_metric(name) for name in values], table, how)
                 for name, each in told.items():
-                    ours = found[name, method or default_of(find(name))]
+                    ours = found[name, method or default_of(find_metric(name))]
                     if not np.allclose(ours, (each.low, each.high), equal_nan=True):
                         raise SystemExit(
                             f"{design}: {method or DEFAULT} of {name} is {each}, here {ours}."
@@ -328,7 +335,7 @@ class Row(NamedTuple):
     median_width: float
     undefined: float
     nowhere: float
-    flat: float
+    flatten_weights: float
 
     @property
     def design(self) -> Design:
@@ -340,7 +347,7 @@ def study(design: Design, replicates: int, draws: int) -> list[Row]:
     """Simulate a cell of the design."""
     base, (tables, seeds) = empty(design.levels), samples(design, replicates)
     found = [
-        intervals(base.with_cells(cells), Draws(draws, seed))[1]
+        intervals(base.with_cells(cells), Resampling(draws, seed))[1]
         for cells, seed in zip(tables, seeds, strict=True)
     ]
     truth = truths(design)
@@ -478,7 +485,7 @@ def related(rows: Iterable[Row]) -> list[Result]:
     plain = {(row.design, row.metric): row.mean_width for row in rows if row.method == "percentile"}
     found = []
     for row in rows:
-        metric, method = find(row.metric), row.method
+        metric, method = find_metric(row.metric), row.method
         if method.startswith(DEFAULT):
             if method != default_of(metric):
                 continue
@@ -741,7 +748,7 @@ def default_table(found: Sequence[Result]) -> str:
     """Return the coverage of the default for each metric, by balance and number of items."""
     head, columns = by_size([each for each in found if each.method == DEFAULT])
     rows = [
-        [f"`{metric.name}`", usual_method(metric)]
+        [f"`{metric.name}`", choose_interval_method(metric)]
         + [mean_coverage([e for e in part if e.row.metric == metric.name]) for part in columns]
         for metric in METRICS
     ]

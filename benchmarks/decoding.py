@@ -25,9 +25,14 @@ from numpy.typing import NDArray
 
 from ordinate import Scale
 from ordinate.errors import BadOption
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.postprocess.decoder import Decoder
-from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.results.leaderboard import (
+    ComparisonSettings,
+    Leaderboard,
+    LeaderboardBuilder,
+    resolve_settings,
+)
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
@@ -230,14 +235,14 @@ def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
             for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
         }
         panel = Panel.of(Scale(range(data.size)), gold, systems, groups=groups)
-        how = settled(panel, Comparing(against=ARGMAX))
-        boards = Boards(panel, [find(name) for name in DECODED], how, None).all()
+        how = resolve_settings(panel, ComparisonSettings(against=ARGMAX))
+        boards = LeaderboardBuilder(panel, [find_metric(name) for name in DECODED], how, None).all()
         found |= {(decoder, name): _found(board) for name, board in boards.items()}
     return found
 
 
-def _found(board: Board) -> Found:
-    values = {name: board.standing(name).estimate.value for name in (ARGMAX, "decoded")}
+def _found(board: Leaderboard) -> Found:
+    values = {name: board.get_standing(name).estimate.value for name in (ARGMAX, "decoded")}
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
     difference = values["decoded"] - values[ARGMAX]
     low = high = 0.0  # the same answers throughout

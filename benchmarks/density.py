@@ -33,10 +33,10 @@ from density_page import (
     page,
 )
 from ordinate.regress.settings import Settings
-from ordinate.regress.splits import Split, random
+from ordinate.regress.splits import Split, split_randomly
 from ordinate.regress.table import Table, make_table, read_table
 from ordinate.regress.tuning import tune
-from ordinate.regress.tuning_result import Tuning
+from ordinate.regress.tuning_result import TuningResult
 from regressors import predicted, steps
 from writing import log
 
@@ -50,7 +50,9 @@ SHIFTS = [("SigH", "high"), ("target", "high")]  # what is kept apart: a tenth o
 TARGET = "density"
 
 
-def searched(table: Table, settings: Settings, split: Split | None = None) -> tuple[Tuning, float]:
+def searched(
+    table: Table, settings: Settings, split: Split | None = None
+) -> tuple[TuningResult, float]:
     """Tune in a folder of its own; return what was found, and the seconds of all of it."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
@@ -60,7 +62,7 @@ def searched(table: Table, settings: Settings, split: Split | None = None) -> tu
 
 def measured(table: Table, seed: int, settings: Settings) -> tuple[Part, Searched]:
     """Let all systems learn from the same rows, and answer the same test rows."""
-    split = random(table, seed)
+    split = split_randomly(table, seed)
     tuning, seconds = searched(table, replace(settings, seed=seed), split)
     plain, told = (
         predicted(table.features, table.target, split, seed, lattice=how) for how in (False, True)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
-from ordinate.models.regressors import create_model
-from ordinate.regress.model_inputs import Inputs, Lattice
+from ordinate.models.regressors import create_regressor
+from ordinate.regress.model_inputs import Lattice, ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import Table as Data
-from ordinate.regress.tuning_result import HeldOut, Tuning
-from ordinate.results.regression import Values, evaluate_values
-from ordinate.results.regression_comparison import compare_values
+from ordinate.regress.tuning_result import HeldOutResult, TuningResult
+from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression_comparison import compare_regression
 from regressors import LIKELY, REGRESSORS, STEPS
 from writing import Table, Target, markdown, processor, wrapped
 
@@ -45,17 +45,17 @@ class Part:
     lower: Floats
     upper: Floats
 
-    def values(self, system: str) -> Values:
+    def values(self, system: str) -> RegressionEvaluation:
         """Return what a system is worth; a row that several splits test is drawn with all of it."""
         given: Any = {"lower": self.lower, "upper": self.upper} if system == AUTO else {}
-        return evaluate_values(
+        return evaluate_regression(
             self.targets, self.predictions[system], unit=UNIT, groups=self._groups(), **given
         )
 
     def less(self, system: str) -> dict[str, Estimate]:
         """Return `auto` less another system, by metric, from the same rows."""
         both = {name: self.predictions[name] for name in (AUTO, system)}
-        found = compare_values(self.targets, both, list(METRICS), groups=self._groups())
+        found = compare_regression(self.targets, both, list(METRICS), groups=self._groups())
         return {
             one.metric: one.estimate if one.first == AUTO else _turned(one.estimate)
             for one in found.differences
@@ -74,7 +74,7 @@ class Searched:
     """What one search took, and what it chose."""
 
     seed: int
-    tuning: Tuning
+    tuning: TuningResult
     seconds: float
 
 
@@ -83,8 +83,8 @@ class Shift:
     """What `auto` is worth inside the region that it learned from, and beyond it."""
 
     what: str
-    within: HeldOut
-    beyond: HeldOut
+    within: HeldOutResult
+    beyond: HeldOutResult
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ def _targets(found: Measured, whole: Part) -> Table:
         for what, other in ((f"the best plain model ({best})", best), ("the average", AVERAGE)):
             claim = f"{METRICS[metric]} against {what}"
             targets.append(_ratio(claim, whole, metric, other, values))
-    held = values[AUTO].predictive["interval_coverage"]
+    held = values[AUTO].prediction_intervals["interval_coverage"]
     for limit, at_least in zip(COVERAGE, (True, False), strict=True):
         reason = f"It is {_percent(held)} with its interval."
         targets.append(
@@ -285,7 +285,9 @@ def _targets(found: Measured, whole: Part) -> Table:
     return [target.row() for target in targets]
 
 
-def _ratio(claim: str, whole: Part, metric: str, other: str, values: dict[str, Values]) -> Target:
+def _ratio(
+    claim: str, whole: Part, metric: str, other: str, values: dict[str, RegressionEvaluation]
+) -> Target:
     ours, theirs = (values[name].metrics[metric].value for name in (AUTO, other))
     apart = shown(whole.less(other)[metric], sign="+")
     return Target(claim, 1.0, ours / theirs, f"The difference is {apart} {UNIT}.")
@@ -310,12 +312,12 @@ def _intervals(found: Measured, whole: Part) -> Table:
     return rows
 
 
-def _interval_row(name: str, count: int, values: Values) -> list[str]:
+def _interval_row(name: str, count: int, values: RegressionEvaluation) -> list[str]:
     return [
         name,
         f"{count:,}",
-        _percent(values.predictive["interval_coverage"]),
-        shown(values.predictive["mean_interval_width"], 1),
+        _percent(values.prediction_intervals["interval_coverage"]),
+        shown(values.prediction_intervals["mean_interval_width"], 1),
         shown(values.metrics["rmse"]),
     ]
 
@@ -329,7 +331,7 @@ def worst(data: Data, whole: Part, systems: Sequence[str]) -> list[str]:
     failed, thin = (int(kinds[name].sum()) for name in (FAILED, THIN))
     heavy = [[name, f"{100 * _carried(whole.squares(name)):.0f} %"] for name in systems]
     rows = [_kind_row(whole, name, flags) for name, flags in kinds.items()]
-    on = Lattice.fit(data.features).holds(data.features)
+    on = Lattice.fit(data.features).contains_rows(data.features)
     low = data.target < LOW
     return [
         f"Share of the squared error that the worst {100 * WORST:g} % of the test rows carry:",
@@ -372,9 +374,9 @@ USE = (
 
 def _campaigns(data: Data, on: Flags) -> Table:
     """Return how the target on the lattice differs from that beside it, at the same inputs."""
-    inputs = Inputs.fit(data.features, data.target, lattice=True)
+    inputs = ModelInputs.fit(data.features, data.target, lattice=True)
     scale = inputs.scaled.target
-    model = create_model("gp").fit(inputs.of(data.features), scale.normalize(data.target))
+    model = create_regressor("gp").fit(inputs.of(data.features), scale.normalize(data.target))
     own, other = (
         np.asarray(scale.denormalize(model.predict(one.of(data.features[on]))))
         for one in (inputs, replace(inputs, flipped=True))
@@ -393,7 +395,7 @@ FAILED, THIN, OTHERS = "failed runs", f"SigH from {STEEP:g}", "all others"
 
 def kinds_of(data: Data) -> dict[str, Flags]:
     """Return which rows are failed runs, which are where the liquid evaporates, and the others."""
-    on = Lattice.fit(data.features).holds(data.features)
+    on = Lattice.fit(data.features).contains_rows(data.features)
     thin = data.column("SigH") >= STEEP
     failed = ~thin & (_below(data.features, data.target, on) > BELOW)
     return {FAILED: failed, THIN: thin, OTHERS: ~failed & ~thin}
@@ -439,7 +441,7 @@ def _chosen(one: Searched) -> list[str]:
     return [f"seed {one.seed}", f"{one.seconds:.0f}", trials, _winner(one.tuning)]
 
 
-def _winner(tuning: Tuning) -> str:
+def _winner(tuning: TuningResult) -> str:
     winner = tuning.winner
     if not winner.members:
         return winner.kind
@@ -448,6 +450,6 @@ def _winner(tuning: Tuning) -> str:
     return " + ".join(f"{weight:.2f} {kinds[name]}" for weight, name in weighed)
 
 
-def _notes(tuning: Tuning) -> list[str]:
+def _notes(tuning: TuningResult) -> list[str]:
     """Return what the first search says of its data and of itself."""
     return [wrapped(f"- {note}", "  ") for note in (*tuning.source.notes, *tuning.notes)]

@@ -26,9 +26,9 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from ordinate.models.networks.batched_ensemble import Ensemble, seeds_of
-from ordinate.models.networks.residual_network import Network
-from ordinate.models.networks.training_schedule import Training
+from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
+from ordinate.models.networks.residual_network import ResidualNetwork
+from ordinate.models.networks.training_schedule import TrainingConfig
 from writing import Table, Target, log, markdown, processor, wrapped
 
 Floats = NDArray[np.float64]
@@ -85,19 +85,19 @@ def timed(call: Callable[[], Any]) -> tuple[Any, Cost]:
     return found, Cost(time.perf_counter() - clock, time.process_time() - used)
 
 
-def trained(parts: Parts, seeds: list[int], epochs: int, device: str) -> Ensemble:
+def trained(parts: Parts, seeds: list[int], epochs: int, device: str) -> NetworkEnsemble:
     """Train a network for each seed; nobody stops early, so that all ways do the same work."""
-    return Ensemble.fit(
+    return NetworkEnsemble.fit(
         parts.train,
         parts.validation,
-        network=Network(4, width=WIDTH, depth=DEPTH),
-        training=Training(epochs=epochs, batch=BATCH, lr=RATE, patience=epochs),
+        network=ResidualNetwork(4, width=WIDTH, depth=DEPTH),
+        training=TrainingConfig(epochs=epochs, batch=BATCH, lr=RATE, patience=epochs),
         seeds=seeds,
         device=device,
     )
 
 
-def errors(found: Ensemble, parts: Parts) -> Floats:
+def errors(found: NetworkEnsemble, parts: Parts) -> Floats:
     """Return the test RMSE of each member."""
     x, y = parts.test
     return np.sqrt(np.square(found.members(x) - y).mean(axis=1))
@@ -105,7 +105,7 @@ def errors(found: Ensemble, parts: Parts) -> Floats:
 
 def one_round(parts: Parts, seed: int, members: int, epochs: int, device: str) -> Round:
     """Train members together and one by one."""
-    seeds, single, alone = seeds_of(seed, members), Cost(0.0, 0.0), []
+    seeds, single, alone = derive_seeds(seed, members), Cost(0.0, 0.0), []
     ensemble, batched = timed(lambda: trained(parts, seeds, epochs, device))
     for each in seeds:
         found, cost = timed(lambda each=each: trained(parts, [each], epochs, device))

@@ -28,16 +28,21 @@ from numpy.typing import NDArray
 
 from essays import FOLDS, counted, folds, read
 from ordinate import Scale
-from ordinate.classify.cross_validation import assembled
-from ordinate.classify.cross_validation import folds as inner_folds
-from ordinate.classify.decision_rules import Plan
-from ordinate.features import Items, Maker
+from ordinate.classify.cross_validation import join_folds
+from ordinate.classify.cross_validation import split_folds as inner_folds
+from ordinate.classify.decision_rules import CalibrationPlan
+from ordinate.features import FeatureExtractor, Items
 from ordinate.features.embeddings import Embeddings
 from ordinate.features.lexical import Lexical
 from ordinate.features.tfidf import Tfidf
-from ordinate.metrics import find
-from ordinate.models.classifiers import create
-from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.metrics import find_metric
+from ordinate.models.classifiers import create_classifier
+from ordinate.results.leaderboard import (
+    ComparisonSettings,
+    Leaderboard,
+    LeaderboardBuilder,
+    resolve_settings,
+)
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
@@ -60,7 +65,7 @@ SETS = {
     "lexical + embeddings": ("lexical", "embeddings"),
     "all": ("lexical", "words", "letters", "embeddings"),
 }
-LEARNED: dict[str, Maker] = {"words": Tfidf("word"), "letters": Tfidf("char_wb")}
+LEARNED: dict[str, FeatureExtractor] = {"words": Tfidf("word"), "letters": Tfidf("char_wb")}
 
 
 def system(features: str, model: str) -> str:
@@ -100,7 +105,7 @@ class Corpus:
         """The features that learn nothing from training texts, of all texts."""
         items = Items(len(self.texts), self.texts)
         found = {"length": self.length[:, None]}
-        makers: tuple[Maker, ...] = (Lexical(self.language), Embeddings())
+        makers: tuple[FeatureExtractor, ...] = (Lexical(self.language), Embeddings())
         for maker in makers:
             start = time.perf_counter()
             found[maker.kind] = maker.fit(items, _silent).rows(items)
@@ -218,18 +223,21 @@ def answered(
     """Return the test answers of each model, and what was noted in fitting."""
     size, levels = len(corpus.scale), corpus.levels
     logistic, threshold = (
-        create(kind, size=size).fit(matrix[train], levels[train]) for kind in (LOGISTIC, THRESHOLD)
+        create_classifier(kind, size=size).fit(matrix[train], levels[train])
+        for kind in (LOGISTIC, THRESHOLD)
     )
     parts = inner_folds(levels[train], None, FOLDS, seed=0)
     rest = [np.setdiff1d(np.arange(len(train)), part) for part in parts]
     held = [
-        create(THRESHOLD, size=size)
+        create_classifier(THRESHOLD, size=size)
         .fit(matrix[train[fitted]], levels[train[fitted]])
         .answers(matrix[train[part]])
         for fitted, part in zip(rest, parts, strict=True)
     ]
-    plan = Plan.of(THRESHOLD, corpus.scale, find("accuracy"), weighted=False, decode="argmax")
-    decision = plan.fit(assembled(held, parts), levels[train])
+    plan = CalibrationPlan.of(
+        THRESHOLD, corpus.scale, find_metric("accuracy"), weighted=False, decode="argmax"
+    )
+    decision = plan.fit(join_folds(held, parts), levels[train])
     found = {
         LOGISTIC: logistic.answers(matrix[test]).argmax(axis=1),
         THRESHOLD: decision.levels(threshold.answers(matrix[test]), "argmax"),
@@ -273,7 +281,7 @@ def _silent(share: float) -> None:
 # --- what was found ------------------------------------------------------------------------------
 
 
-def boards(found: Measured, systems: list[str], against: str) -> dict[str, Board]:
+def boards(found: Measured, systems: list[str], against: str) -> dict[str, Leaderboard]:
     """Compare systems with one of them; a text that is tested twice is drawn with both answers."""
     corpus = found.corpus
     labels, numbers = np.array(corpus.scale.labels), np.unique(corpus.tested, return_inverse=True)
@@ -283,11 +291,11 @@ def boards(found: Measured, systems: list[str], against: str) -> dict[str, Board
         {name: labels[found.answers[name]] for name in systems},
         groups=Groups(numbers[0].tolist(), numbers[1]),
     )
-    how = settled(panel, Comparing(against=against))
-    return Boards(panel, [find(name) for name in METRICS], how, None).all()
+    how = resolve_settings(panel, ComparisonSettings(against=against))
+    return LeaderboardBuilder(panel, [find_metric(name) for name in METRICS], how, None).all()
 
 
-def difference(board: Board, system: str, other: str) -> tuple[float, float, float]:
+def difference(board: Leaderboard, system: str, other: str) -> tuple[float, float, float]:
     """Return one system minus another, with limits."""
     (pair,) = [pair for pair in board.pairs if {pair.first, pair.second} == {system, other}]
     if pair.first == system:
@@ -295,19 +303,19 @@ def difference(board: Board, system: str, other: str) -> tuple[float, float, flo
     return -pair.difference, -pair.high, -pair.low
 
 
-def value(board: Board, system: str) -> float:
+def value(board: Leaderboard, system: str) -> float:
     """Return the value of a system."""
-    return board.standing(system).estimate.value
+    return board.get_standing(system).estimate.value
 
 
-def values(found: Measured, all_boards: dict[str, Board]) -> str:
+def values(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     """Return the table of all systems: each metric, and QWK minus that of length alone."""
     rows: Table = []
     for name in found.answers:
         features, _, model = name.partition(" · ")
         cells = []
         for board in all_boards.values():
-            one = board.standing(name).estimate
+            one = board.get_standing(name).estimate
             known = name == CONSTANT and board.metric.name == "quadratic_kappa"  # 0, always
             limits = "" if known else f" ({one.low:.3f} to {one.high:.3f})"
             cells.append(f"{one.value:.3f}{limits}")
@@ -329,7 +337,7 @@ def apart(found: Measured) -> str:
     return markdown(["features", "columns", "model", *METRICS.values()], rows)
 
 
-def _signed(board: Board, system: str, other: str) -> str:
+def _signed(board: Leaderboard, system: str, other: str) -> str:
     """Return a difference with its limits, in bold where they say that the system is better."""
     gap, low, high = difference(board, system, other)
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
@@ -340,7 +348,7 @@ def _signed(board: Board, system: str, other: str) -> str:
 # --- sentences -----------------------------------------------------------------------------------
 
 
-def about_length(found: Measured, all_boards: dict[str, Board]) -> str:
+def about_length(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     """Say what length alone explains."""
     corpus, board = found.corpus, all_boards["quadratic_kappa"]
     own = max((system(LENGTH, model) for model in MODELS), key=lambda name: value(board, name))
@@ -361,7 +369,7 @@ def about_length(found: Measured, all_boards: dict[str, Board]) -> str:
     )
 
 
-def about_exams(found: Measured, all_boards: dict[str, Board]) -> str:
+def about_exams(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     """Say what the exam explains, and what is left for length within one."""
     corpus, board = found.corpus, all_boards["quadratic_kappa"]
     if corpus.exams is None:
@@ -382,7 +390,7 @@ def about_exams(found: Measured, all_boards: dict[str, Board]) -> str:
     )
 
 
-def about_raters(found: Measured, all_boards: dict[str, Board]) -> str:
+def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     """Say what the agreement of the raters is worth as a ceiling."""
     corpus = found.corpus
     if corpus.other is None:

@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate import Scale
-from ordinate.inference.resampling import BLOCK, Draws, redrawing, replicate
-from ordinate.metrics import find
-from ordinate.summaries import Confusion
+from ordinate.inference.resampling import BLOCK_SIZE, Resampling, make_resampler, resample_metrics
+from ordinate.metrics import find_metric
+from ordinate.summaries import ConfusionMatrix
 from writing import Target, launch, log, markdown, processor, shown, wrapped
 
 Array = NDArray[Any]
 METRICS = [
-    find(name)
+    find_metric(name)
     for name in [
         "accuracy",
         "accuracy_within",
@@ -65,11 +65,11 @@ def codes(n: int) -> tuple[Array, Array]:
     return gold, np.clip(gold + noise, 0, len(LEVELS) - 1)
 
 
-def table_of(n: int) -> Confusion:
+def table_of(n: int) -> ConfusionMatrix:
     """Return a table of so many items, in the shares of a million."""
     gold, predicted = codes(ITEMS)
     cells = np.bincount(gold * 6 + predicted, minlength=36) * (n / ITEMS)
-    return Confusion.from_counts(Scale(LEVELS), np.rint(cells).reshape(6, 6))
+    return ConfusionMatrix.from_counts(Scale(LEVELS), np.rint(cells).reshape(6, 6))
 
 
 # --- draws ---------------------------------------------------------------------------------------
@@ -94,20 +94,22 @@ def by_items(count: int) -> Array:
     for index in range(count):
         drawn = rng.integers(0, ITEMS, ITEMS)
         cells = np.bincount(gold[drawn] * 6 + predicted[drawn], minlength=36)
-        table = Confusion.from_counts(scale, cells.reshape(6, 6))
+        table = ConfusionMatrix.from_counts(scale, cells.reshape(6, 6))
         found[index] = [metric(table) for metric in METRICS]
     return found
 
 
-def by_cells(table: Confusion) -> dict[str, Array]:
+def by_cells(table: ConfusionMatrix) -> dict[str, Array]:
     """Draw cells, all replicates at once."""
-    return replicate(METRICS, table, redrawing(table), Draws(DRAWS))
+    return resample_metrics(METRICS, table, make_resampler(table), Resampling(DRAWS))
 
 
-def sampling(table: Confusion) -> None:
+def sampling(table: ConfusionMatrix) -> None:
     """Draw the same cells in the same blocks, and measure nothing."""
-    redraw = redrawing(table)
-    Draws(DRAWS).by_block(table.weights.size, lambda rng, size: redraw(rng, size)[:, 0, 0])
+    redraw = make_resampler(table)
+    Resampling(DRAWS).run_in_blocks(
+        table.weights.size, lambda rng, size: redraw(rng, size)[:, 0, 0]
+    )
 
 
 def best(calls: dict[str, Callable[[], Any]]) -> dict[str, float]:
@@ -152,7 +154,7 @@ def measure_draws(count: int) -> Costs:
     return Costs(items, found["cells"], found["alone"], found["sampling"], sizes)
 
 
-def agree(table: Confusion) -> None:
+def agree(table: ConfusionMatrix) -> None:
     """Check that both ways give the same spread, before anything is timed."""
     slow, fast = by_items(60), by_cells(table)
     for index, metric in enumerate(METRICS):
@@ -269,7 +271,8 @@ def page(costs: Costs, commands: Commands, count: int) -> str:
         f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} draws{scaled} of items beside as "
         "many of cells. Draws of items index both columns with random rows, count a table with "
         f"`bincount` and measure it. Best of {ROUNDS} rounds taken in turn; draws of items once. "
-        f"Draws of cells come in blocks of {BLOCK * 8 // 2**20} MiB, on all cores where there is "
+        f"Draws of cells come in blocks of {BLOCK_SIZE * 8 // 2**20} MiB, on all cores where "
+        "there is "
         "more than one block. Commands are new processes, their median of "
         f"{COMMAND_RUNS} runs after one that fills the file cache; comparisons ran once. Only "
         "ratios within a run mean something, but for the limits in seconds."

@@ -20,11 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.resampling import Draws
-from ordinate.meta.coverage import coverage
-from ordinate.meta.robustness import agreement, mean_merits, robustness, stability
-from ordinate.meta.system_resampling import limits, redraw
-from ordinate.meta.unanimity import improvements, unanimous_improvement
+from ordinate.inference.resampling import Resampling
+from ordinate.meta.coverage import compute_coverage
+from ordinate.meta.robustness import (
+    average_merits,
+    compute_agreement,
+    compute_robustness,
+    compute_stability,
+)
+from ordinate.meta.system_resampling import estimate_intervals, resample_statistics
+from ordinate.meta.unanimity import compute_improvements, compute_unanimous_improvement
 from writing import log, markdown
 
 Array = NDArray[Any]
@@ -54,23 +59,23 @@ def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
 
     The agreement is that of the two metrics.
     """
-    improved, draws = improvements(references), Draws(DRAWS, seed)
-    drawn = redraw(merits, improved, draws)
+    improved, draws = compute_improvements(references), Resampling(DRAWS, seed)
+    drawn = resample_statistics(merits, improved, draws)
     values = {
         "coverage": (
-            coverage(mean_merits(merits), unanimous_improvement(improved)),
+            compute_coverage(average_merits(merits), compute_unanimous_improvement(improved)),
             drawn.coverage,
         ),
-        "robustness": (robustness(merits), drawn.robustness),
-        "stability": (stability(merits, draws), drawn.stability),
-        "agreement": (agreement(merits)[0, 1:], drawn.agreement[:, 0, 1:]),
+        "robustness": (compute_robustness(merits), drawn.robustness),
+        "stability": (compute_stability(merits, draws), drawn.stability),
+        "agreement": (compute_agreement(merits)[0, 1:], drawn.agreement[:, 0, 1:]),
     }
     return {name: summed(*both) for name, both in values.items()}
 
 
 def summed(values: Array, drawn: Array) -> Array:
     """Return values, limits and means of the draws, side by side."""
-    found = limits(values, drawn, LEVEL, "undefined")
+    found = estimate_intervals(values, drawn, LEVEL, "undefined")
     ends = [(one.value, one.low, one.high) for one in found]
     return np.column_stack([ends, np.nanmean(drawn, axis=0)])
 

@@ -26,18 +26,23 @@ from numpy.typing import NDArray
 
 from essays import FOLDS, Essays, counted, folds, read
 from ordinate.classify.bench import Bench
-from ordinate.classify.decision_rules import Plan
-from ordinate.classify.finalists import Contender
-from ordinate.classify.selection import Choice, choose
+from ordinate.classify.decision_rules import CalibrationPlan
+from ordinate.classify.finalists import EvaluatedCandidate
+from ordinate.classify.selection import ModelSelection, select_model
 from ordinate.classify.settings import Settings
-from ordinate.classify.training_data import Training
+from ordinate.classify.training_data import TrainingData
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import Workers
-from ordinate.features import make
+from ordinate.experiment.workers import WorkerPool
+from ordinate.features import extract_features
 from ordinate.features.lexical import Lexical
 from ordinate.features.tfidf import Tfidf
-from ordinate.metrics import find
-from ordinate.results.leaderboard import Board, Boards, Comparing, settled
+from ordinate.metrics import find_metric
+from ordinate.results.leaderboard import (
+    ComparisonSettings,
+    Leaderboard,
+    LeaderboardBuilder,
+    resolve_settings,
+)
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
 from writing import Table, log, markdown, processor, wrapped
@@ -84,25 +89,27 @@ def tuned(
     """Tune on the training part alone; return the test answers for each metric, and the winner."""
     with tempfile.TemporaryDirectory() as folder:
         experiment = laid_out(essays, train, test, Path(folder))
-        training = Training.of(experiment, scale="cefr")
-        with Workers(settings.jobs) as workers:
+        training = TrainingData.of(experiment, scale="cefr")
+        with WorkerPool(settings.jobs) as workers:
             bench = Bench(training, settings, workers)
-            choice = choose(bench)
+            choice = select_model(bench)
             matrices = {
                 name: experiment.features(name, "test").matrix for name in choice.winner.sets
             }
             return _decoded(bench, choice, matrices), choice.winner.title
 
 
-def _decoded(bench: Bench, choice: Choice, matrices: dict[str, Any]) -> dict[str, Array]:
+def _decoded(bench: Bench, choice: ModelSelection, matrices: dict[str, Any]) -> dict[str, Array]:
     """Return the answers of the winner, decoded for each metric on its out-of-fold answers."""
     winner, scale, answers = choice.winner, bench.training.scale, {}
     for name in METRICS:
-        if isinstance(winner, Contender):
+        if isinstance(winner, EvaluatedCandidate):
             kind = winner.candidate.kind
-            plan = Plan.of(kind, scale, find(name), weighted=winner.candidate.weighted)
+            plan = CalibrationPlan.of(
+                kind, scale, find_metric(name), weighted=winner.candidate.weighted
+            )
         else:
-            plan = Plan(scale, find(name))
+            plan = CalibrationPlan(scale, find_metric(name))
         answers[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["decoded"]
     return answers
 
@@ -116,9 +123,9 @@ def laid_out(essays: Essays, train: Array, test: Array, folder: Path) -> Experim
             [[essays.ids[k], essays.labels[k], essays.texts[k]] for k in rows],
         )
     experiment = Experiment.open(folder)
-    make(experiment, Tfidf("word"))
-    make(experiment, Tfidf("char_wb", ngrams=(2, 5)), "tfidf-char")
-    make(experiment, Lexical("de"), "lexical")
+    extract_features(experiment, Tfidf("word"))
+    extract_features(experiment, Tfidf("char_wb", ngrams=(2, 5)), "tfidf-char")
+    extract_features(experiment, Lexical("de"), "lexical")
     return Experiment.open(folder)
 
 
@@ -158,7 +165,7 @@ def run(essays: Essays, seed: int, settings: Settings, parts: int) -> Run:
     return Run(seed, answers, winners)
 
 
-def board(essays: Essays, runs: list[Run], metric: str) -> Board:
+def board(essays: Essays, runs: list[Run], metric: str) -> Leaderboard:
     """Return the leaderboard of a metric; an essay comes once for each seed, and is drawn whole."""
     n = len(essays.ids)
     answered = [run.answers[metric][TUNED] >= 0 for run in runs]  # all, but for a quick run
@@ -176,8 +183,8 @@ def board(essays: Essays, runs: list[Run], metric: str) -> Board:
         {name: labels[column] for name, column in systems.items()},
         groups=Groups(list(range(n)), essay),
     )
-    how = settled(panel, Comparing(against=TUNED))
-    return Boards(panel, [find(metric)], how, None).all()[metric]
+    how = resolve_settings(panel, ComparisonSettings(against=TUNED))
+    return LeaderboardBuilder(panel, [find_metric(metric)], how, None).all()[metric]
 
 
 def page(essays: Essays, runs: list[Run]) -> str:
@@ -229,19 +236,19 @@ APART = (
 )
 
 
-def values(boards: dict[str, Board]) -> Table:
+def values(boards: dict[str, Leaderboard]) -> Table:
     """Return the value of each system on each metric."""
     rows = []
     for system in SYSTEMS:
         cells = []
         for found in boards.values():
-            one = found.standing(system).estimate
+            one = found.get_standing(system).estimate
             cells.append(f"{one.value:.3f} ({one.low:.3f} to {one.high:.3f})")
         rows.append([system, *cells])
     return rows
 
 
-def differences(boards: dict[str, Board]) -> Table:
+def differences(boards: dict[str, Leaderboard]) -> Table:
     """Return tuned minus each other system."""
     rows = []
     for other in SYSTEMS[1:]:
@@ -255,7 +262,7 @@ def differences(boards: dict[str, Board]) -> Table:
     return rows
 
 
-def _apart(found: Board, other: str) -> tuple[float, float, float]:
+def _apart(found: Leaderboard, other: str) -> tuple[float, float, float]:
     """Return tuned minus another system, with limits."""
     (pair,) = [pair for pair in found.pairs if {pair.first, pair.second} == {TUNED, other}]
     if pair.first == TUNED:
@@ -263,7 +270,7 @@ def _apart(found: Board, other: str) -> tuple[float, float, float]:
     return -pair.difference, -pair.high, -pair.low
 
 
-def verdict(boards: dict[str, Board]) -> str:
+def verdict(boards: dict[str, Leaderboard]) -> str:
     """Say whether what was expected came true."""
     sure = []
     for name, found in boards.items():

@@ -35,11 +35,11 @@ import torchmetrics.functional.classification as tm
 from numpy.typing import NDArray
 from torchmetrics.classification import MulticlassCalibrationError
 
-from ordinate.inference.probability_scores import BLOCKS
-from ordinate.metrics import Metric, find
-from ordinate.results.calibration import parts_of, wanted_metrics
+from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
+from ordinate.metrics import Metric, find_metric
+from ordinate.results.calibration import collect_required_parts, select_probability_metrics
 from ordinate.scale import Scale
-from ordinate.summaries.reliability import Parts, Reliability
+from ordinate.summaries.reliability import Reliability, ReliabilityParts
 from writing import Call, Table, Target, log, markdown, processor, shown, wrapped
 
 SIZE, QUICK_SIZE, LEVELS, BINS = 1_000_000, 50_000, 6, 10
@@ -53,8 +53,8 @@ ROUNDING = 2e-4  # of torchmetrics, which adds a million numbers up in single pr
 OURS, SINGLE, SPREAD, SECTION = (
     "four scores",
     "four scores, float32",
-    f"four scores, {BLOCKS} blocks",
-    f"whole section, {BLOCKS} blocks",
+    f"four scores, {JACKKNIFE_BLOCKS} blocks",
+    f"whole section, {JACKKNIFE_BLOCKS} blocks",
 )
 FUNCTION, CLASS, FUNCTION_SINGLE = (
     "torchmetrics ECE, function",
@@ -85,7 +85,9 @@ def rows(n: int) -> Rows:
 # --- the contenders ------------------------------------------------------------------------------
 
 
-def scored(metrics: list[Metric], parts: Parts, gold: Any, given: Any, **how: Any) -> list[float]:
+def scored(
+    metrics: list[Metric], parts: ReliabilityParts, gold: Any, given: Any, **how: Any
+) -> list[float]:
     """Return metrics of one pass over the rows."""
     table = Reliability.of(Scale.of(f"0..{LEVELS - 1}"), gold, given, parts, **how)
     whole = table.pooled if table.shape else table
@@ -102,17 +104,17 @@ def updated(given: torch.Tensor, gold: torch.Tensor) -> torch.Tensor:
 def contenders(data: Rows) -> dict[str, Call]:
     """Return everything that is timed."""
     gold, double, single = data
-    four = [find(name, Reliability) for name in SCORES]
-    parts = reduce(or_, (metric.reads for metric in four))
-    usual = wanted_metrics(None, BINS)
-    section = parts_of(usual, BINS)
+    four = [find_metric(name, Reliability) for name in SCORES]
+    parts = reduce(or_, (metric.required_parts for metric in four))
+    usual = select_probability_metrics(None, BINS)
+    section = collect_required_parts(usual, BINS)
     levels, wide, narrow = map(torch.from_numpy, data)
     error = tm.multiclass_calibration_error
     return {
         OURS: lambda: scored(four, parts, gold, double),
         SINGLE: lambda: scored(four, parts, gold, single),
-        SPREAD: lambda: scored(four, parts, gold, double, blocks=BLOCKS),
-        SECTION: lambda: scored(usual, section, gold, double, blocks=BLOCKS),
+        SPREAD: lambda: scored(four, parts, gold, double, blocks=JACKKNIFE_BLOCKS),
+        SECTION: lambda: scored(usual, section, gold, double, blocks=JACKKNIFE_BLOCKS),
         FUNCTION: lambda: error(wide, levels, num_classes=LEVELS, n_bins=BINS),
         CLASS: lambda: updated(wide, levels),
         FUNCTION_SINGLE: lambda: error(narrow, levels, num_classes=LEVELS, n_bins=BINS),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.regressors import create_model
-from ordinate.regress.model_inputs import Inputs
+from ordinate.models.regressors import create_regressor
+from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.splits import Split
 
 Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def predicted(
 
     With `lattice` they are told which rows lie on a lattice, as one more feature.
     """
-    inputs = Inputs.fit(features[split.known], targets[split.known], lattice=lattice)
+    inputs = ModelInputs.fit(features[split.known], targets[split.known], lattice=lattice)
     x, new = inputs.of(features[split.known]), inputs.of(features[split.test])
     own = targets[split.known]
     mean, spread = own.mean(), own.std()
@@ -109,8 +109,8 @@ def steps(features: Floats, targets: Floats, split: Split, seed: int) -> dict[st
     """Return what Gaussian processes predict for the test rows, fitted on the training rows."""
     found = {}
     for name, (told, trim) in STEPS.items():
-        inputs = Inputs.fit(features[split.train], targets[split.train], lattice=told)
-        model = create_model("gp", {"trim": trim}, seed=seed)
+        inputs = ModelInputs.fit(features[split.train], targets[split.train], lattice=told)
+        model = create_regressor("gp", {"trim": trim}, seed=seed)
         own = inputs.scaled.target
         model.fit(inputs.of(features[split.train]), own.normalize(targets[split.train]))
         found[name] = np.asarray(own.denormalize(model.predict(inputs.of(features[split.test]))))

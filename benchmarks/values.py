@@ -29,11 +29,11 @@ import torch
 import torchmetrics.functional.regression as tm
 from numpy.typing import NDArray
 
-from ordinate.inference import Intervals
-from ordinate.inference.regression import estimate_values
-from ordinate.metrics import find
-from ordinate.results.regression import evaluate_values
-from ordinate.summaries.regression import ROWS as CHUNK
+from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.regression import estimate_regression_metrics
+from ordinate.metrics import find_metric
+from ordinate.results.regression import evaluate_regression
+from ordinate.summaries.regression import ROWS_PER_BLOCK as CHUNK
 from ordinate.summaries.regression import Moments
 from writing import BURST, Call, Target, burst, launch, log, markdown, processor, shown, wrapped
 
@@ -42,7 +42,7 @@ ITEMS, QUICK_ITEMS = 1_000_000, 100_000
 ROWS, QUICK_ROWS = 10_000_000, 100_000  # of the Parquet file
 ROUNDS, QUICK_ROUNDS, FILE_RUNS = 15, 3, 3
 SEED = 20_240_601
-METRICS = {name: find(name, Moments) for name in ("rmse", "mae", "r2", "max_error")}
+METRICS = {name: find_metric(name, Moments) for name in ("rmse", "mae", "r2", "max_error")}
 SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "rmse": sk.root_mean_squared_error,
     "mae": sk.mean_absolute_error,
@@ -72,7 +72,9 @@ def by_ordinate(y: Floats, p: Floats) -> dict[str, float]:
 
 def with_limits(y: Floats, p: Floats) -> dict[str, float]:
     """Return the four values, each with its interval where there is one."""
-    found = estimate_values(list(METRICS.values()), Moments.of(y, p), Intervals())
+    found = estimate_regression_metrics(
+        list(METRICS.values()), Moments.of(y, p), ConfidenceIntervals()
+    )
     return {name: one.value for name, one in found.items()}
 
 
@@ -108,7 +110,7 @@ def contenders(n: int) -> dict[str, Call]:
     return {
         OURS: lambda: by_ordinate(y, p),
         WITH_LIMITS: lambda: with_limits(y, p),
-        REPORT: lambda: evaluate_values(y, p).metrics,
+        REPORT: lambda: evaluate_regression(y, p).metrics,
         PEER: lambda: by_scikit_learn(y, p),
         TORCH: lambda: by_torchmetrics(*tensors),
         PASSES: lambda: bare_passes(y, p),

@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ordinate.metrics import KINDS, Metric, list_metrics, summary_of
+from ordinate.metrics import METRIC_KINDS, Metric, get_summary_type, list_metrics
 from ordinate.metrics.references import REFERENCES
-from ordinate.results.metric_catalogue import TITLES, Catalogue
+from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
@@ -41,11 +41,11 @@ def with_outputs(text: str) -> str:
 def reference() -> str:
     """Return the page of all metrics."""
     parts = [HEAD]
-    for kind in KINDS:
+    for kind in METRIC_KINDS:
         if kind != "labels":
             parts.append(f"# {TITLES[kind]}")
         family = None
-        for metric in list_metrics(summary_of(kind)):
+        for metric in list_metrics(get_summary_type(kind)):
             if metric.family != family:
                 family = metric.family
                 parts.append(f"## {family.capitalize()}")
@@ -68,7 +68,7 @@ probabilities, of quantities, of predictive intervals and of ensembles."""
 
 def section(metric: Metric) -> str:
     """Return one metric's part of the page."""
-    page = Catalogue((metric,)).document()
+    page = MetricCatalogue((metric,)).document()
     facts = [block for block in page.blocks if isinstance(block, str)]
     start = len(metric.explanation.split("\n\n"))
     lines = [f"### `{metric.name}`", *facts[:start], f"$${metric.formula}$$"]
@@ -79,7 +79,7 @@ def section(metric: Metric) -> str:
 
 def main() -> None:
     """Write everything."""
-    every = [metric for kind in KINDS for metric in list_metrics(summary_of(kind))]
+    every = [metric for kind in METRIC_KINDS for metric in list_metrics(get_summary_type(kind))]
     unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")

@@ -14,7 +14,7 @@ import pytest
 
 import ordinate
 from ordinate.cli import compare, evaluate, options
-from ordinate.inference.confidence_intervals import Method
+from ordinate.inference.confidence_intervals import IntervalMethod
 from ordinate.render import RENDERERS
 from ordinate.results import evaluation_text, leaderboard_text
 from ordinate.results.leaderboard import Correction
@@ -115,6 +115,14 @@ def test_every_exception_from_a_rule_has_its_reason():
 
 
 def test_what_can_be_asked_for_is_listed_the_same_everywhere():
-    assert set(evaluate.METHODS) == set(get_args(Method)) == set(evaluation_text.METHODS)
-    assert set(compare.CORRECTIONS) == set(get_args(Correction)) == set(leaderboard_text.CORRECTED)
-    assert set(options.FORMATS) == set(RENDERERS)
+    assert (
+        set(evaluate.INTERVAL_METHODS)
+        == set(get_args(IntervalMethod))
+        == set(evaluation_text.METHOD_NAMES)
+    )
+    assert (
+        set(compare.CORRECTIONS)
+        == set(get_args(Correction))
+        == set(leaderboard_text.CORRECTION_NAMES)
+    )
+    assert set(options.REPORT_FORMATS) == set(RENDERERS)

@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ordinate.errors import OrdinateError
-    from ordinate.inference import Estimate, Intervals
+    from ordinate.inference import ConfidenceIntervals, Estimate
     from ordinate.metrics import Metric, list_metrics, metric
     from ordinate.results import (
         Evaluation,
@@ -25,37 +25,41 @@ if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
     from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
     from ordinate.results.comparison import Comparison, compare
-    from ordinate.results.recalibration import Recalibrated
-    from ordinate.results.regression import Values, evaluate_values, regression_report
-    from ordinate.results.regression_comparison import compare_values
-    from ordinate.results.sample_size import Plan, power
+    from ordinate.results.recalibration import RecalibrationEvaluation
+    from ordinate.results.regression import (
+        RegressionEvaluation,
+        evaluate_regression,
+        regression_report,
+    )
+    from ordinate.results.regression_comparison import compare_regression
+    from ordinate.results.sample_size import SampleSizePlan, power
     from ordinate.scale import Scale
-    from ordinate.summaries import Confusion
+    from ordinate.summaries import ConfusionMatrix
     from ordinate.summaries.normalization import Normalization
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
     "Calibration": ("ordinate.results.calibration", "Calibration"),
     "Comparison": ("ordinate.results.comparison", "Comparison"),
-    "Confusion": ("ordinate.summaries", "Confusion"),
+    "ConfusionMatrix": ("ordinate.summaries", "ConfusionMatrix"),
     "Estimate": ("ordinate.inference", "Estimate"),
     "Evaluation": ("ordinate.results", "Evaluation"),
-    "Intervals": ("ordinate.inference", "Intervals"),
+    "ConfidenceIntervals": ("ordinate.inference", "ConfidenceIntervals"),
     "Metric": ("ordinate.metrics", "Metric"),
     "Normalization": ("ordinate.summaries.normalization", "Normalization"),
     "OrdinateError": ("ordinate.errors", "OrdinateError"),
-    "Plan": ("ordinate.results.sample_size", "Plan"),
-    "Recalibrated": ("ordinate.results.recalibration", "Recalibrated"),
+    "SampleSizePlan": ("ordinate.results.sample_size", "SampleSizePlan"),
+    "RecalibrationEvaluation": ("ordinate.results.recalibration", "RecalibrationEvaluation"),
     "Scale": ("ordinate.scale", "Scale"),
-    "Values": ("ordinate.results.regression", "Values"),
+    "RegressionEvaluation": ("ordinate.results.regression", "RegressionEvaluation"),
     "calibration_report": ("ordinate.results.calibration_report", "calibration_report"),
     "cefr_calibration_report": ("ordinate.results.calibration_report", "cefr_calibration_report"),
     "cefr_classification_report": ("ordinate.results", "cefr_classification_report"),
     "classification_report": ("ordinate.results", "classification_report"),
     "compare": ("ordinate.results.comparison", "compare"),
-    "compare_values": ("ordinate.results.regression_comparison", "compare_values"),
+    "compare_regression": ("ordinate.results.regression_comparison", "compare_regression"),
     "evaluate": ("ordinate.results", "evaluate"),
-    "evaluate_values": ("ordinate.results.regression", "evaluate_values"),
+    "evaluate_regression": ("ordinate.results.regression", "evaluate_regression"),
     "list_metrics": ("ordinate.metrics", "list_metrics"),
     "metric": ("ordinate.metrics", "metric"),
     "power": ("ordinate.results.sample_size", "power"),
@@ -66,25 +70,25 @@ _HOMES = {
 __all__ = [
     "Calibration",
     "Comparison",
-    "Confusion",
+    "ConfidenceIntervals",
+    "ConfusionMatrix",
     "Estimate",
     "Evaluation",
-    "Intervals",
     "Metric",
     "Normalization",
     "OrdinateError",
-    "Plan",
-    "Recalibrated",
+    "RecalibrationEvaluation",
+    "RegressionEvaluation",
+    "SampleSizePlan",
     "Scale",
-    "Values",
     "calibration_report",
     "cefr_calibration_report",
     "cefr_classification_report",
     "classification_report",
     "compare",
-    "compare_values",
+    "compare_regression",
     "evaluate",
-    "evaluate_values",
+    "evaluate_regression",
     "list_metrics",
     "metric",
     "power",

@@ -1,6 +1,6 @@
 """Every deliberate error: what happened, what is known, what to do next."""
 
-LONGEST = 300  # letters of a value that an error repeats
+LONGEST_VALUE = 300  # letters of a value that an error repeats
 
 
 class OrdinateError(ValueError):
@@ -67,7 +67,7 @@ class BadStore(OrdinateError):
     """A stored artefact that is not what its manifest says, or not safe to open."""
 
 
-class Busy(OrdinateError):
+class FolderLocked(OrdinateError):
     """A folder that another process is working in."""
 
 
@@ -75,34 +75,34 @@ class MissingExtra(OrdinateError):
     """A part of Ordinate that is not installed."""
 
 
-def suggest(wanted: str, known: list[str], titled: list[str] | None = None) -> str:
+def suggest_names(wanted: str, known: list[str], titled: list[str] | None = None) -> str:
     """Return ' Did you mean …?' for the nearest known names, or nothing.
 
-    >>> suggest("macro_f1", ["macro_mse", "f1_macro"])
+    >>> suggest_names("macro_f1", ["macro_mse", "f1_macro"])
     " Did you mean 'f1_macro' or 'macro_mse'?"
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
 
-    word = wanted.lower()[:LONGEST]
+    word = wanted.lower()[:LONGEST_VALUE]
     lower = {name.lower(): name for name in known}
     same_parts = [n for low, n in lower.items() if set(low.split("_")) == set(word.split("_"))]
     within = [name for low, name in lower.items() if len(word) > 1 and word in low]
     close = [lower[low] for low in get_close_matches(word, lower, n=3, cutoff=0.5)]
     near = list(dict.fromkeys([*same_parts, *(titled or []), *within, *close]))[:3]
-    return f" Did you mean {' or '.join(map(brief, near))}?" if near else ""
+    return f" Did you mean {' or '.join(map(shorten, near))}?" if near else ""
 
 
-def brief(value: object) -> str:
+def shorten(value: object) -> str:
     """Return a value from the data as an error shows it, however long it is.
 
-    >>> brief("B3"), len(brief("x" * 1000))
+    >>> shorten("B3"), len(shorten("x" * 1000))
     ("'B3'", 300)
     """
     shown = repr(value)
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 1] + "…"
 
 
-def printable(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """Return a text on one line, without control characters, which could drive a terminal."""
     spaced = (" " if letter.isspace() else letter for letter in text)
     return "".join(x if x.isprintable() else "\N{REPLACEMENT CHARACTER}" for x in spaced)

@@ -5,11 +5,22 @@ import json
 import numpy as np
 import pytest
 
-from ordinate.classify.decision_rules import WAYS, Decision, Plan, rough_levels
-from ordinate.classify.proportional_odds import Odds
+from ordinate.classify.decision_rules import (
+    DECISION_RULES,
+    CalibrationPlan,
+    OutputCalibration,
+    predict_rough_levels,
+)
+from ordinate.classify.proportional_odds import ProportionalOdds
 from ordinate.errors import BadInput, BadOption, BadProbabilities, BadStore
-from ordinate.metrics import find, summary_of
-from ordinate.postprocess import CutPoints, Decoder, OrdinalSets, TemperatureScaling, VectorScaling
+from ordinate.metrics import find_metric, get_summary_type
+from ordinate.postprocess import (
+    CutPoints,
+    Decoder,
+    OrdinalConformalSets,
+    TemperatureScaling,
+    VectorScaling,
+)
 from ordinate.scale import Scale
 
 SCALE = Scale.of("low,mid,high,top")  # an order that is not that of sorted labels
@@ -38,15 +49,27 @@ def weighted(rows):
 
 
 CASES = {
-    "probabilities": (Plan(SCALE, find("quadratic_kappa")), ROWS, None),
-    "undone": (Plan(SCALE, find("cem_ord")), ROWS, WEIGHTS),
-    "recalibrated": (Plan(SCALE, find("f1_macro"), recalibrated="vector"), weighted(ROWS), None),
-    "scores": (Plan(WIDE, find("mae"), scores=True, cut=True), SCORES, None),
-    "argmax": (Plan(SCALE, find("mae"), decode="argmax"), ROWS, None),
-    "average": (Plan(WIDE, find("mae"), decode="average"), ROWS, None),
-    "undecodable": (Plan(SCALE, find("kendall_tau_b")), ROWS, None),
-    "weighted metric": (Plan(SCALE, find("mae"), weights=(0.5, 1.0, 2.0, 4.0)), ROWS, None),
-    "one level": (Plan(SCALE, find("quadratic_kappa"), scores=True, cut=True), np.zeros(400), None),
+    "probabilities": (CalibrationPlan(SCALE, find_metric("quadratic_kappa")), ROWS, None),
+    "undone": (CalibrationPlan(SCALE, find_metric("cem_ord")), ROWS, WEIGHTS),
+    "recalibrated": (
+        CalibrationPlan(SCALE, find_metric("f1_macro"), recalibration="vector"),
+        weighted(ROWS),
+        None,
+    ),
+    "scores": (CalibrationPlan(WIDE, find_metric("mae"), scores=True, cut=True), SCORES, None),
+    "argmax": (CalibrationPlan(SCALE, find_metric("mae"), decode="argmax"), ROWS, None),
+    "average": (CalibrationPlan(WIDE, find_metric("mae"), decode="average"), ROWS, None),
+    "undecodable": (CalibrationPlan(SCALE, find_metric("kendall_tau_b")), ROWS, None),
+    "weighted metric": (
+        CalibrationPlan(SCALE, find_metric("mae"), weights=(0.5, 1.0, 2.0, 4.0)),
+        ROWS,
+        None,
+    ),
+    "one level": (
+        CalibrationPlan(SCALE, find_metric("quadratic_kappa"), scores=True, cut=True),
+        np.zeros(400),
+        None,
+    ),
 }
 
 
@@ -55,11 +78,11 @@ def test_plain_values_bring_back_the_same_decision(case):
     plan, answers, weights = CASES[case]
     gold = np.ones(400, np.intp) if case == "one level" else GOLD
     decision = plan.fit(answers, gold, weights)
-    decision = decision.with_sets(decision.probabilities(answers), gold)
+    decision = decision.calibrate_sets(decision.probabilities(answers), gold)
     told = json.dumps(decision.to_dict(), allow_nan=False)
-    again = Decision.from_dict(json.loads(told))
+    again = OutputCalibration.from_dict(json.loads(told))
     asked = weighted(answers) if weights is not None else answers
-    for way in WAYS:
+    for way in DECISION_RULES:
         assert np.array_equal(decision.levels(asked, way), again.levels(asked, way))
     assert np.array_equal(decision.probabilities(asked), again.probabilities(asked))
     first, second = decision.sets(asked), again.sets(asked)
@@ -73,7 +96,7 @@ def test_plain_values_bring_back_the_same_decision(case):
 
 @pytest.mark.parametrize("metric", ["quadratic_kappa", "cem_ord", "mae", "f1_macro"])
 def test_decoded_levels_are_those_of_a_decoder_for_the_metric(metric):
-    decision = Plan(WIDE, find(metric)).fit(ROWS, GOLD)
+    decision = CalibrationPlan(WIDE, find_metric(metric)).fit(ROWS, GOLD)
     rows = TemperatureScaling(WIDE, columns=WIDE.labels).fit_transform(ROWS, LABELS)
     decoder = Decoder(metric, WIDE, columns=WIDE.labels).fit(rows, LABELS)
     assert np.array_equal(decision.levels(ROWS), decoder.predict_positions(rows))
@@ -82,7 +105,7 @@ def test_decoded_levels_are_those_of_a_decoder_for_the_metric(metric):
 
 def test_decoding_is_not_misled_by_a_model_that_is_held_back():
     timid = ROWS**0.2 / (ROWS**0.2).sum(axis=1, keepdims=True)
-    decision = Plan(SCALE, find("mse")).fit(timid, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("mse")).fit(timid, GOLD)
     assert np.abs(decision.probabilities(timid) - ROWS).mean() < 0.03
     plain = Decoder("mse", SCALE, columns=SCALE.labels).fit(timid, LABELS)
     ends = [0, len(SCALE) - 1]
@@ -91,51 +114,55 @@ def test_decoding_is_not_misled_by_a_model_that_is_held_back():
 
 
 def test_scores_are_cut_where_the_metric_is_best():
-    decision = Plan(SCALE, find("macro_mae"), scores=True, cut=True).fit(SCORES, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("macro_mae"), scores=True, cut=True).fit(
+        SCORES, GOLD
+    )
     cuts = CutPoints("macro_mae", scale=SCALE).fit(SCORES, LABELS)
     assert np.array_equal(np.array(SCALE.labels)[decision.levels(SCORES)], cuts.predict(SCORES))
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "mae", "cem_ord"])
 def test_a_weighted_metric_is_decoded_with_weighted_probabilities(metric):
-    decision = Plan(WIDE, find(metric), weights=tuple(WEIGHTS)).fit(ROWS, GOLD)
+    decision = CalibrationPlan(WIDE, find_metric(metric), weights=tuple(WEIGHTS)).fit(ROWS, GOLD)
     rows = weighted(decision.probabilities(ROWS))
     decoder = Decoder(metric, WIDE, columns=WIDE.labels).fit(rows, LABELS, WEIGHTS[GOLD])
     assert np.array_equal(decision.levels(ROWS), decoder.predict_positions(rows))
-    plain = Plan(WIDE, find(metric)).fit(ROWS, GOLD)
+    plain = CalibrationPlan(WIDE, find_metric(metric)).fit(ROWS, GOLD)
     assert not np.array_equal(decision.levels(ROWS), plain.levels(ROWS))
     assert np.array_equal(decision.levels(ROWS, "argmax"), ROWS.argmax(axis=1))
 
 
 def test_weights_of_levels_change_nothing_where_each_level_counts_alike():
-    plain, heavy = (Plan(SCALE, find("macro_mae"), weights=w) for w in (None, tuple(WEIGHTS)))
+    plain, heavy = (
+        CalibrationPlan(SCALE, find_metric("macro_mae"), weights=w) for w in (None, tuple(WEIGHTS))
+    )
     assert np.array_equal(plain.fit(ROWS, GOLD).levels(ROWS), heavy.fit(ROWS, GOLD).levels(ROWS))
 
 
 def test_scores_are_cut_where_the_weighted_metric_is_best():
-    plan = Plan(SCALE, find("mae"), scores=True, cut=True, weights=tuple(WEIGHTS))
+    plan = CalibrationPlan(SCALE, find_metric("mae"), scores=True, cut=True, weights=tuple(WEIGHTS))
     cuts = CutPoints("mae", scale=SCALE).fit(SCORES, LABELS, WEIGHTS[GOLD])
     assert np.array_equal(plan.fit(SCORES, GOLD).cuts, cuts.cuts_)
     assert not np.array_equal(cuts.cuts_, CutPoints("mae", scale=SCALE).fit(SCORES, LABELS).cuts_)
 
 
 def test_argmax_takes_the_lowest_of_equals():
-    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD)
     rows = [[0.1, 0.4, 0.4, 0.1], [0.25, 0.25, 0.25, 0.25], [0.0, 0.0, 0.0, 1.0]]
     assert decision.levels(rows, "argmax").tolist() == [1, 0, 3]
 
 
 def test_the_average_goes_to_the_nearest_level_by_its_position():
     rows = [[0.5, 0.0, 0.0, 0.5], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]]
-    even = Plan(SCALE, find("mae")).fit(ROWS, GOLD).levels(rows, "average")
-    wide = Plan(WIDE, find("mae")).fit(ROWS, GOLD).levels(rows, "average")
+    even = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "average")
+    wide = CalibrationPlan(WIDE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "average")
     assert even.tolist() == [1, 0, 2]  # 1.5 and 0.5 go to the lower of two
     assert wide.tolist() == [2, 0, 2]  # 5.0 is nearer to 2 than to 10
 
 
 @pytest.mark.parametrize("decode", ["argmax", "average"])
 def test_decoded_means_another_way_where_that_is_asked_for(decode):
-    decision = Plan(SCALE, find("quadratic_kappa"), decode=decode).fit(ROWS, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("quadratic_kappa"), decode=decode).fit(ROWS, GOLD)
     assert np.array_equal(decision.levels(ROWS), decision.levels(ROWS, decode))
     assert decision.notes == ()
 
@@ -151,7 +178,7 @@ def test_decoded_means_another_way_where_that_is_asked_for(decode):
     ids=["no way", "zero is best", "one level", "chance"],
 )
 def test_what_cannot_be_decoded_becomes_argmax_with_a_note(metric, rows, gold, said):
-    decision = Plan(SCALE, find(metric)).fit(rows, gold)
+    decision = CalibrationPlan(SCALE, find_metric(metric)).fit(rows, gold)
     assert decision.decode == "argmax"
     assert any(said in note and "most probable" in note for note in decision.notes)
     assert np.array_equal(decision.levels(rows), rows.argmax(axis=1))
@@ -159,8 +186,8 @@ def test_what_cannot_be_decoded_becomes_argmax_with_a_note(metric, rows, gold, s
 
 def test_rough_levels_need_no_decision():
     rows, any_gold = np.array([[0.2, 0.8], [0.6, 0.4]]), np.array([0, 1])
-    assert rough_levels(rows, any_gold, 2).tolist() == [1, 0]
-    levels = rough_levels(7.0 + SCORES / 100.0, GOLD, len(SCALE))
+    assert predict_rough_levels(rows, any_gold, 2).tolist() == [1, 0]
+    levels = predict_rough_levels(7.0 + SCORES / 100.0, GOLD, len(SCALE))
     assert (levels == ROWS.argmax(axis=1)).mean() > 0.9  # wherever the scores lie
 
 
@@ -168,8 +195,8 @@ def test_rough_levels_need_no_decision():
 
 
 def test_class_weights_of_the_model_asked_about_are_undone():
-    decision = Plan(SCALE, find("quadratic_kappa")).fit(ROWS, GOLD, WEIGHTS)
-    plain = Plan(SCALE, find("quadratic_kappa")).fit(ROWS, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("quadratic_kappa")).fit(ROWS, GOLD, WEIGHTS)
+    plain = CalibrationPlan(SCALE, find_metric("quadratic_kappa")).fit(ROWS, GOLD)
     found = decision.probabilities(weighted(ROWS))
     assert np.allclose(found, plain.probabilities(ROWS), atol=1e-12)
     assert np.abs(found - ROWS).mean() < 0.03
@@ -177,14 +204,16 @@ def test_class_weights_of_the_model_asked_about_are_undone():
 
 
 def test_certain_answers_stay_certain_when_weights_are_undone():
-    decision = Plan(SCALE, find("quadratic_kappa")).fit(np.eye(4)[GOLD], GOLD, WEIGHTS)
+    decision = CalibrationPlan(SCALE, find_metric("quadratic_kappa")).fit(
+        np.eye(4)[GOLD], GOLD, WEIGHTS
+    )
     sure = np.eye(4)
     assert np.allclose(decision.probabilities(sure), sure, atol=1e-12)
     assert decision.levels(sure).tolist() == [0, 1, 2, 3]
 
 
 def test_recalibration_brings_weighted_answers_back():
-    plan = Plan(SCALE, find("mae"), recalibrated="vector")
+    plan = CalibrationPlan(SCALE, find_metric("mae"), recalibration="vector")
     found = plan.fit(weighted(ROWS), GOLD).probabilities(weighted(ROWS))
     scaling = VectorScaling(SCALE, columns=SCALE.labels).fit(weighted(ROWS), LABELS)
     assert np.allclose(found, scaling.predict_proba(weighted(ROWS)), atol=1e-9)
@@ -192,14 +221,18 @@ def test_recalibration_brings_weighted_answers_back():
 
 
 def test_scores_become_probabilities_by_proportional_odds():
-    found = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, GOLD).probabilities(SCORES)
+    found = (
+        CalibrationPlan(SCALE, find_metric("mae"), scores=True, cut=True)
+        .fit(SCORES, GOLD)
+        .probabilities(SCORES)
+    )
     assert np.abs(found - ROWS).mean() < 0.03  # the odds that the levels were drawn with
     assert np.allclose(found.sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("recalibrated", ["temperature", "vector"])
 def test_items_of_a_level_that_no_fit_had_seen_do_not_decide_how_sure_to_be(recalibrated):
-    plan = Plan(SCALE, find("mae"), recalibrated=recalibrated)
+    plan = CalibrationPlan(SCALE, find_metric("mae"), recalibration=recalibrated)
     there = np.flatnonzero(GOLD != 3)
     rows, gold = ROWS[there] * [1, 1, 1, 0], GOLD[there].copy()
     gold[7] = 3  # which its fit had never seen
@@ -212,43 +245,51 @@ def test_items_of_a_level_that_no_fit_had_seen_do_not_decide_how_sure_to_be(reca
 
 
 def test_where_no_item_was_taught_answers_stay_as_they_are():
-    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD, taught=np.zeros(len(GOLD), bool))
+    decision = CalibrationPlan(SCALE, find_metric("mae")).fit(
+        ROWS, GOLD, taught=np.zeros(len(GOLD), bool)
+    )
     assert decision.scaling is None
     assert np.allclose(decision.probabilities(ROWS), ROWS)
 
 
 @pytest.mark.parametrize("factor", [1e-300, 1e-3, 1e6, 1e300])
 def test_probabilities_do_not_depend_on_the_unit_of_the_scores(factor):
-    usual = Odds.fit(SCORES, GOLD, 4).probabilities(SCORES)
-    other = Odds.fit(SCORES * factor, GOLD, 4).probabilities(SCORES * factor)
+    usual = ProportionalOdds.fit(SCORES, GOLD, 4).probabilities(SCORES)
+    other = ProportionalOdds.fit(SCORES * factor, GOLD, 4).probabilities(SCORES * factor)
     assert np.allclose(usual, other, atol=1e-6)
 
 
 def test_scores_far_beyond_all_others_are_certain():
-    found = Odds.fit(SCORES * 1e-3, GOLD, 4).probabilities(np.array([-1e308, 1e308]))
+    found = ProportionalOdds.fit(SCORES * 1e-3, GOLD, 4).probabilities(np.array([-1e308, 1e308]))
     assert np.array_equal(found, [[1, 0, 0, 0], [0, 0, 0, 1]])
 
 
 def test_equal_scores_give_the_shares_of_the_levels():
-    found = Odds.fit(np.full(400, 3.5), GOLD, 4).probabilities(np.array([3.5, -1e308, 1e308]))
+    found = ProportionalOdds.fit(np.full(400, 3.5), GOLD, 4).probabilities(
+        np.array([3.5, -1e308, 1e308])
+    )
     assert np.allclose(found, SHARES, atol=1e-4)
 
 
 def test_levels_never_seen_get_no_probability_from_scores():
     gold = np.where(GOLD == 1, 0, GOLD)
-    found = Odds.fit(SCORES, gold, 5).probabilities(SCORES)
+    found = ProportionalOdds.fit(SCORES, gold, 5).probabilities(SCORES)
     assert (found[:, [1, 4]] == 0).all()
     assert (found[:, [0, 2, 3]] > 0).all()
 
 
 def test_gold_of_one_level_is_certain_of_it():
-    decision = Plan(SCALE, find("mae"), scores=True, cut=True).fit(SCORES, np.full(400, 2))
+    decision = CalibrationPlan(SCALE, find_metric("mae"), scores=True, cut=True).fit(
+        SCORES, np.full(400, 2)
+    )
     assert np.array_equal(decision.probabilities(SCORES[:3]), [[0, 0, 1, 0]] * 3)
     assert set(decision.levels(SCORES)) == {2}
 
 
 def test_single_precision_rows_are_taken():
-    decision = Plan(SCALE, find("quadratic_kappa")).fit(ROWS.astype(np.float32), GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("quadratic_kappa")).fit(
+        ROWS.astype(np.float32), GOLD
+    )
     assert np.allclose(decision.probabilities(ROWS.astype(np.float32)).sum(axis=1), 1.0, atol=1e-12)
 
 
@@ -264,14 +305,14 @@ def test_single_precision_rows_are_taken():
     ids=["columns", "nothing", "nan", "negative", "scores"],
 )
 def test_what_are_no_probabilities_is_refused(rows, said):
-    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD)
     with pytest.raises(BadProbabilities, match=said):
         decision.levels(rows)
 
 
 def test_scores_that_are_not_finite_are_refused():
     with pytest.raises(BadInput, match="row 1"):
-        Plan(SCALE, find("mae"), scores=True, cut=True).fit(
+        CalibrationPlan(SCALE, find_metric("mae"), scores=True, cut=True).fit(
             np.where(SCORES[0] == SCORES, np.inf, 0), GOLD
         )
 
@@ -280,20 +321,28 @@ def test_scores_that_are_not_finite_are_refused():
 
 
 def test_sets_are_those_of_ordinal_sets():
-    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD)
+    decision = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD)
     rows = decision.probabilities(ROWS)
-    found = decision.with_sets(rows, GOLD).sets(ROWS)
-    sets = OrdinalSets(0.1, scale=SCALE, columns=SCALE.labels).fit(rows, LABELS).predict(rows)
+    found = decision.calibrate_sets(rows, GOLD).sets(ROWS)
+    sets = (
+        OrdinalConformalSets(0.1, scale=SCALE, columns=SCALE.labels).fit(rows, LABELS).predict(rows)
+    )
     assert np.array_equal(found.members, sets.members)
     assert found.sizes.min() < len(SCALE)
 
 
 def test_without_learned_sets_every_level_is_in_them():
-    assert set(Plan(SCALE, find("mae")).fit(ROWS, GOLD).sets(ROWS).sizes) == {len(SCALE)}
+    assert set(CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).sets(ROWS).sizes) == {
+        len(SCALE)
+    }
 
 
 def test_too_few_items_put_every_level_into_each_set():
-    decision = Plan(SCALE, find("mae")).fit(ROWS, GOLD).with_sets(ROWS[:8], GOLD[:8])
+    decision = (
+        CalibrationPlan(SCALE, find_metric("mae"))
+        .fit(ROWS, GOLD)
+        .calibrate_sets(ROWS[:8], GOLD[:8])
+    )
     assert decision.sets(ROWS).sizes.tolist() == [4] * len(ROWS)
     assert any("needs 9 items" in note for note in decision.notes)
 
@@ -355,7 +404,7 @@ STORED_ODDS = {
 )
 def test_a_stored_decision_that_cannot_work_is_refused(name, value, said):
     with pytest.raises(BadStore, match=said):
-        Decision.from_dict(plain() | {name: value})
+        OutputCalibration.from_dict(plain() | {name: value})
 
 
 @pytest.mark.parametrize("name", plain())
@@ -363,13 +412,13 @@ def test_a_stored_decision_that_lacks_something_is_refused(name):
     data = plain()
     del data[name]
     with pytest.raises(BadStore, match=f"lacks '{name}'"):
-        Decision.from_dict(data)
+        OutputCalibration.from_dict(data)
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
 def test_what_is_no_decision_is_refused(value):
     with pytest.raises(BadStore, match="A decision cannot be read"):
-        Decision.from_dict(value)
+        OutputCalibration.from_dict(value)
 
 
 # --- plans ---------------------------------------------------------------------------------------
@@ -388,17 +437,31 @@ def test_what_is_no_decision_is_refused(value):
     ],
 )
 def test_a_plan_knows_what_a_kind_of_model_needs(kind, weights, scores, recalibrated):
-    plan = Plan.of(kind, SCALE, find("mae"), weighted=weights)
-    assert (plan.scores, plan.recalibrated) == (scores, recalibrated)
+    plan = CalibrationPlan.of(kind, SCALE, find_metric("mae"), weighted=weights)
+    assert (plan.scores, plan.recalibration) == (scores, recalibrated)
 
 
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (lambda: Plan(SCALE, find("log_loss", summary_of("probabilities"))), "no metric of labels"),
-        (lambda: Plan(SCALE, find("expected_cost")), r"write expected_cost\(matrix=…\)"),
-        (lambda: Plan(SCALE, find("mae"), decode="best"), "not one of metric, argmax, average"),
-        (lambda: Plan(SCALE, find("mae")).fit(ROWS, GOLD).levels(ROWS, "best"), "way='best'"),
+        (
+            lambda: CalibrationPlan(
+                SCALE, find_metric("log_loss", get_summary_type("probabilities"))
+            ),
+            "no metric of labels",
+        ),
+        (
+            lambda: CalibrationPlan(SCALE, find_metric("expected_cost")),
+            r"write expected_cost\(matrix=…\)",
+        ),
+        (
+            lambda: CalibrationPlan(SCALE, find_metric("mae"), decode="best"),
+            "not one of metric, argmax, average",
+        ),
+        (
+            lambda: CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).levels(ROWS, "best"),
+            "way='best'",
+        ),
     ],
     ids=["probabilities", "option", "decode", "way"],
 )

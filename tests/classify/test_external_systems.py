@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate import Scale
-from ordinate.classify.external_systems import read_externals
+from ordinate.classify.external_systems import read_external_systems
 from ordinate.errors import BadInput, BadProbabilities, OffScale
-from ordinate.readers.external_predictions import AnswerColumns
+from ordinate.readers.external_predictions import PredictionColumns
 
 CEFR = Scale.of("cefr")
 LEVELS = {"e1": "B1", "e2": "A1", "e3": "C2", "e4": "B2"}
@@ -84,33 +84,33 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_form_of_the_same_answers_is_read_alike(way):
-    (found,) = read_externals([WAYS[way]()], CEFR)
+    (found,) = read_external_systems([WAYS[way]()], CEFR)
     assert found.name == "x"
-    assert found.answers_to(IDS).tolist() == [2, 0, 5, 3]
+    assert found.look_up_levels(IDS).tolist() == [2, 0, 5, 3]
 
 
 @pytest.mark.parametrize("way", ["probabilities", "json of probabilities"])
 def test_probabilities_are_decoded_by_argmax_and_that_is_said(way):
-    (found,) = read_externals([WAYS[way]()], CEFR)
-    said = " ".join(found.sentences(found.answered(IDS)))
+    (found,) = read_external_systems([WAYS[way]()], CEFR)
+    said = " ".join(found.describe_coverage(found.answered(IDS)))
     assert "argmax" in said
-    (levels,) = read_externals([with_levels("levels.csv")], CEFR)
-    assert "argmax" not in " ".join(levels.sentences(levels.answered(IDS)))
+    (levels,) = read_external_systems([with_levels("levels.csv")], CEFR)
+    assert "argmax" not in " ".join(levels.describe_coverage(levels.answered(IDS)))
 
 
 def test_answers_go_before_probabilities_and_a_gold_label_beside_them_does_not():
     header, rows = wide()
     given = table("mine.csv", [*header, "level"], [[*row, "A1"] for row in rows])
     gold = table("gold.csv", [*header, "label"], [[*row, "A1"] for row in rows])
-    mine, other = read_externals([given, gold], CEFR)
-    assert mine.answers_to(IDS).tolist() == [0, 0, 0, 0]
-    assert other.answers_to(IDS).tolist() == [2, 0, 5, 3]
+    mine, other = read_external_systems([given, gold], CEFR)
+    assert mine.look_up_levels(IDS).tolist() == [0, 0, 0, 0]
+    assert other.look_up_levels(IDS).tolist() == [2, 0, 5, 3]
 
 
 def test_columns_can_be_named():
     name = table("x.csv", ["key", "guess", "level"], [["e1", "B1", "C2"]])
-    (found,) = read_externals([name], CEFR, AnswerColumns("key", "guess"))
-    assert found.answers_to(["e1"]).tolist() == [2]
+    (found,) = read_external_systems([name], CEFR, PredictionColumns("key", "guess"))
+    assert found.look_up_levels(["e1"]).tolist() == [2]
 
 
 def test_a_pattern_stands_for_its_files_and_names_tell_them_apart():
@@ -118,27 +118,27 @@ def test_a_pattern_stands_for_its_files_and_names_tell_them_apart():
     Path("b").mkdir()
     with_levels("a/run.csv")
     with_levels("b/run.csv")
-    found = read_externals(["*/run.csv"], CEFR)
+    found = read_external_systems(["*/run.csv"], CEFR)
     assert [one.name for one in found] == ["a/run", "b/run"]
 
 
 def test_numbers_are_labels_of_a_scale_of_numbers():
-    (found,) = read_externals([as_json("x.json", {"e1": 3, "e2": "5"})], Scale.of("1..5"))
-    assert found.answers_to(["e1", "e2"]).tolist() == [2, 4]
+    (found,) = read_external_systems([as_json("x.json", {"e1": 3, "e2": "5"})], Scale.of("1..5"))
+    assert found.look_up_levels(["e1", "e2"]).tolist() == [2, 4]
 
 
 def test_ids_that_look_like_formulas_are_known_again_behind_their_quote():
     rows = [["'=a", "B1"], ["'-b", "A1"], ["'c", "C1"]]
-    (found,) = read_externals([table("x.csv", ["id", "level"], rows)], CEFR)
-    assert found.answers_to(["=a", "-b", "'c"]).tolist() == [2, 0, 4]
+    (found,) = read_external_systems([table("x.csv", ["id", "level"], rows)], CEFR)
+    assert found.look_up_levels(["=a", "-b", "'c"]).tolist() == [2, 0, 4]
 
 
 def test_a_truth_value_is_no_number_and_one_level_has_one_probability():
     scale = Scale.of("1..5")
     with pytest.raises(OffScale, match="Label True"):
-        read_externals([as_json("x.json", {"e1": True})], scale)
+        read_external_systems([as_json("x.json", {"e1": True})], scale)
     with pytest.raises(BadProbabilities, match="not each another one of"):
-        read_externals([as_json("x.json", {"e1": {"1": 0.5, "1.0": 0.5}})], scale)
+        read_external_systems([as_json("x.json", {"e1": {"1": 0.5, "1.0": 0.5}})], scale)
 
 
 # --- what is not answered ------------------------------------------------------------------------
@@ -146,18 +146,18 @@ def test_a_truth_value_is_no_number_and_one_level_has_one_probability():
 
 @pytest.mark.parametrize("empty", [None, "", {}, {"A1": None, "B1": None}], ids=repr)
 def test_an_empty_answer_is_none(empty):
-    (found,) = read_externals([as_json("x.json", {"e1": "B1", "e2": empty})], CEFR)
-    assert found.answers_to(["e1", "e2", "e3"]).tolist() == [2, 6, 6]
+    (found,) = read_external_systems([as_json("x.json", {"e1": "B1", "e2": empty})], CEFR)
+    assert found.look_up_levels(["e1", "e2", "e3"]).tolist() == [2, 6, 6]
     assert found.answered(["e1", "e2", "e3"]).count == 1
 
 
 def test_the_share_of_answers_and_unknown_ids_are_stated():
     rows = [["e1", "B1"], ["e2", None], ["x7", "A1"], ["o1", "A2"]]
-    (found,) = read_externals([table("llm.csv", ["id", "level"], rows)], CEFR)
+    (found,) = read_external_systems([table("llm.csv", ["id", "level"], rows)], CEFR)
     answered = found.answered(IDS, elsewhere=["o1"])
     assert (answered.count, answered.items, answered.share) == (1, 4, 0.25)
     assert (answered.unknown, answered.elsewhere) == (("x7",), 1)
-    said = " ".join(found.sentences(answered))
+    said = " ".join(found.describe_coverage(answered))
     assert "answers 1 of 4 items (25.0%)" in said
     assert "1 row of an unknown item ('x7')" in said
     assert json.loads(json.dumps(answered.to_dict()))["unknown_ids"] == ["x7"]
@@ -165,8 +165,8 @@ def test_the_share_of_answers_and_unknown_ids_are_stated():
 
 def test_many_unknown_ids_are_counted_and_the_first_are_named():
     rows = [["e1", "B1"], *([f"x{k}", "B1"] for k in range(9))]
-    (found,) = read_externals([table("llm.csv", ["id", "level"], rows)], CEFR)
-    said = found.sentences(found.answered(IDS))[1]
+    (found,) = read_external_systems([table("llm.csv", ["id", "level"], rows)], CEFR)
+    said = found.describe_coverage(found.answered(IDS))[1]
     assert "9 rows of unknown items ('x0', 'x1', 'x2', 'x3', 'x4', …)" in said
 
 
@@ -187,7 +187,7 @@ def test_many_unknown_ids_are_counted_and_the_first_are_named():
 )
 def test_a_label_off_the_scale_is_named_with_its_id(content, message):
     with pytest.raises((OffScale, BadProbabilities), match=message):
-        read_externals([as_json("x.json", content)], CEFR)
+        read_external_systems([as_json("x.json", content)], CEFR)
 
 
 @pytest.mark.parametrize(
@@ -205,15 +205,15 @@ def test_a_label_off_the_scale_is_named_with_its_id(content, message):
 )
 def test_probabilities_that_are_none_are_refused(row, message):
     with pytest.raises(BadProbabilities, match=message):
-        read_externals([as_json("x.json", {"e1": row})], CEFR)
+        read_external_systems([as_json("x.json", {"e1": row})], CEFR)
 
 
 def test_rounded_probabilities_are_taken_on_request():
     name = as_json("x.json", {"e1": {"A1": 0.333, "B1": 0.666}})
     with pytest.raises(BadProbabilities, match=r"sum to 0\.999"):
-        read_externals([name], CEFR)
-    (found,) = read_externals([name], CEFR, renormalize=True)
-    assert found.answers_to(["e1"]).tolist() == [2]
+        read_external_systems([name], CEFR)
+    (found,) = read_external_systems([name], CEFR, renormalize=True)
+    assert found.look_up_levels(["e1"]).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -233,27 +233,27 @@ def test_rounded_probabilities_are_taken_on_request():
 )
 def test_a_file_that_cannot_be_understood_is_refused(name, content, message):
     with pytest.raises(BadInput, match=message):
-        read_externals([as_json(name, content)], CEFR)
+        read_external_systems([as_json(name, content)], CEFR)
 
 
 def test_files_that_are_not_there_or_named_twice_are_refused():
     with_levels("llm.csv")
     with pytest.raises(BadInput, match=r"There is no file 'lm.csv'. Did you mean 'llm.csv'"):
-        read_externals(["lm.csv"], CEFR)
+        read_external_systems(["lm.csv"], CEFR)
     with pytest.raises(BadInput, match="named twice"):
-        read_externals(["llm.csv", "*.csv"], CEFR)
+        read_external_systems(["llm.csv", "*.csv"], CEFR)
 
 
 def test_bytes_that_are_no_text_are_refused():
     Path("x.json").write_bytes(b'{"e1": "\xff"}')
     with pytest.raises(BadInput, match="not UTF-8"):
-        read_externals(["x.json"], CEFR)
+        read_external_systems(["x.json"], CEFR)
     Path("y.json.gz").write_bytes(gzip.compress(b"{}")[:-4])
     with pytest.raises(BadInput, match="cannot be read"):
-        read_externals(["y.json.gz"], CEFR)
+        read_external_systems(["y.json.gz"], CEFR)
 
 
 def test_answers_stand_in_the_order_that_is_asked_for():
-    (found,) = read_externals([with_levels("x.csv")], CEFR)
+    (found,) = read_external_systems([with_levels("x.csv")], CEFR)
     order = list(reversed(IDS))
-    np.testing.assert_array_equal(found.answers_to(order), found.answers_to(IDS)[::-1])
+    np.testing.assert_array_equal(found.look_up_levels(order), found.look_up_levels(IDS)[::-1])

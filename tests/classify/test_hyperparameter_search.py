@@ -10,13 +10,13 @@ from experiments import lay_out
 from ordinate.classify import bench as benches
 from ordinate.classify import hyperparameter_search as searching
 from ordinate.classify.bench import Bench
-from ordinate.classify.hyperparameter_search import search
+from ordinate.classify.hyperparameter_search import search_hyperparameters
 from ordinate.classify.settings import Settings
-from ordinate.classify.training_data import Training
+from ordinate.classify.training_data import TrainingData
 from ordinate.errors import BadInput
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import Workers
-from ordinate.models.classifiers import KINDS
+from ordinate.experiment.workers import WorkerPool
+from ordinate.models.classifiers import MODEL_TYPES
 
 SETTINGS = Settings(models="logistic", folds=3, stage2_trials=4)
 
@@ -24,21 +24,21 @@ SETTINGS = Settings(models="logistic", folds=3, stage2_trials=4)
 @pytest.fixture
 def bench(tmp_path):
     root = lay_out(tmp_path, n=36, sets=("strong", "weak"))
-    with Workers(1) as workers:
-        yield Bench(Training.of(Experiment.open(root)), SETTINGS, workers)
+    with WorkerPool(1) as workers:
+        yield Bench(TrainingData.of(Experiment.open(root)), SETTINGS, workers)
 
 
 def test_the_first_trial_has_the_defaults_and_the_best_is_the_best_of_all(bench):
-    (found,), finished = search(bench, ["strong"])
+    (found,), finished = search_hyperparameters(bench, ["strong"])
     assert finished
-    assert found.trials[0].params == KINDS["logistic"].defaults
+    assert found.trials[0].params == MODEL_TYPES["logistic"].defaults
     assert found.best.value == max(trial.value for trial in found.trials)
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
 
 
 def test_each_set_and_each_kind_has_a_study_of_its_own(bench):
     both = replace(bench, settings=replace(SETTINGS, models="logistic,regression"))
-    found, _ = search(both, ["strong", "weak"])
+    found, _ = search_hyperparameters(both, ["strong", "weak"])
     assert [(one.set, one.kind) for one in found] == [
         ("strong", "logistic"),
         ("strong", "regression"),
@@ -49,15 +49,17 @@ def test_each_set_and_each_kind_has_a_study_of_its_own(bench):
 
 def test_studies_take_turns_so_that_a_timeout_leaves_none_behind(bench, monkeypatch):
     turns = []
-    turn = searching._turn
+    turn = searching._run_next_batch
 
     def watched(bench, name, kind, batches):
         more = turn(bench, name, kind, batches)
         turns.append((name, more))
         return more
 
-    monkeypatch.setattr(searching, "_turn", watched)
-    search(replace(bench, settings=replace(SETTINGS, stage2_trials=8)), ["strong", "weak"])
+    monkeypatch.setattr(searching, "_run_next_batch", watched)
+    search_hyperparameters(
+        replace(bench, settings=replace(SETTINGS, stage2_trials=8)), ["strong", "weak"]
+    )
     assert [name for name, more in turns if more] == ["strong", "weak", "strong", "weak"]
 
 
@@ -81,7 +83,7 @@ def clock(monkeypatch):
 def timed(bench, clock, *, lasts, trials=12):
     """Return a bench with a timeout of 10 s on which each turn lasts some seconds."""
     settings = replace(SETTINGS, stage2_trials=trials, timeout=10.0)
-    turn = searching._turn
+    turn = searching._run_next_batch
 
     def slow(*given):
         clock.now += lasts
@@ -99,8 +101,8 @@ def test_a_timeout_is_looked_at_before_each_batch_but_the_first_of_a_study(
     bench, clock, monkeypatch, lasts, made
 ):
     late, slow = timed(bench, clock, lasts=lasts)
-    monkeypatch.setattr(searching, "_turn", slow)
-    found, finished = search(late, ["strong", "weak"])
+    monkeypatch.setattr(searching, "_run_next_batch", slow)
+    found, finished = search_hyperparameters(late, ["strong", "weak"])
     assert tuple(len(one.trials) for one in found) == made
     assert finished == (made == (12, 12))
 
@@ -114,9 +116,9 @@ def test_a_part_of_the_items_has_no_clock_of_its_own(bench, clock):
 
 
 def test_where_zero_is_best_a_trial_keeps_the_side_on_which_it_errs(bench, monkeypatch):
-    monkeypatch.setattr(searching, "value", lambda *_: (-0.25, None))
+    monkeypatch.setattr(searching, "compute_value", lambda *_: (-0.25, None))
     zero = replace(bench, settings=replace(SETTINGS, metric="bias", stage2_trials=2))
-    (found,), _ = search(zero, ["strong"])
+    (found,), _ = search_hyperparameters(zero, ["strong"])
     assert [trial.value for trial in found.trials] == [0.25, 0.25]
     assert [trial.attributes for trial in found.trials] == [{"signed_value": -0.25}] * 2
 
@@ -127,12 +129,12 @@ def test_a_trial_that_cannot_be_fitted_fails_with_its_reason_and_the_others_go_o
     fit = searching.fit_fold
 
     def failing(kept, task):
-        if task.candidate.params["C"] == KINDS["logistic"].defaults["C"]:
+        if task.candidate.params["C"] == MODEL_TYPES["logistic"].defaults["C"]:
             raise BadInput("this one cannot be fitted")
         return fit(kept, task)
 
     monkeypatch.setattr(searching, "fit_fold", failing)
-    (found,), finished = search(bench, ["strong"])
+    (found,), finished = search_hyperparameters(bench, ["strong"])
     assert finished
     assert (found.trials[0].state, found.trials[0].reason) == (
         "failed",
@@ -143,8 +145,8 @@ def test_a_trial_that_cannot_be_fitted_fails_with_its_reason_and_the_others_go_o
 
 
 def test_a_metric_that_is_undefined_fails_the_trial_with_the_reason(bench, monkeypatch):
-    monkeypatch.setattr(searching, "value", lambda *_: (math.nan, "there is no such thing"))
-    (found,), _ = search(bench, ["strong"])
+    monkeypatch.setattr(searching, "compute_value", lambda *_: (math.nan, "there is no such thing"))
+    (found,), _ = search_hyperparameters(bench, ["strong"])
     assert {trial.reason for trial in found.trials} == {
         "cem_ord is undefined: there is no such thing."
     }
@@ -153,22 +155,22 @@ def test_a_metric_that_is_undefined_fails_the_trial_with_the_reason(bench, monke
 
 def test_a_hopeless_trial_is_given_up_after_some_folds(bench, monkeypatch):
     """The sixth and later trials are judged by the median of those before them."""
-    rough = searching.rough_levels
+    rough = searching.predict_rough_levels
     fitted = []
 
     def worse(answers, gold, size):
         early = len(fitted) < 8 * 2  # two batches, two folds each
         return rough(answers, gold, size) if early else (gold + size // 2) % size
 
-    def watched(bench, trial, so_far=searching._so_far):
+    def watched(bench, trial, so_far=searching._compute_interim_objective):
         found = so_far(bench, trial)
         fitted.append(trial.asked.number)
         return found
 
-    monkeypatch.setattr(searching, "rough_levels", worse)
-    monkeypatch.setattr(searching, "_so_far", watched)
+    monkeypatch.setattr(searching, "predict_rough_levels", worse)
+    monkeypatch.setattr(searching, "_compute_interim_objective", watched)
     settings = replace(SETTINGS, stage2_trials=12)
-    (found,), _ = search(replace(bench, settings=settings), ["strong"])
+    (found,), _ = search_hyperparameters(replace(bench, settings=settings), ["strong"])
     pruned = [trial for trial in found.trials if trial.state == "pruned"]
     assert pruned
     assert all(trial.number >= 8 for trial in pruned)
@@ -176,17 +178,17 @@ def test_a_hopeless_trial_is_given_up_after_some_folds(bench, monkeypatch):
 
 
 def test_trials_are_the_same_for_two_processes(bench, tmp_path):
-    expected, _ = search(bench, ["strong"])
+    expected, _ = search_hyperparameters(bench, ["strong"])
     root = lay_out(tmp_path / "other", n=36, sets=("strong", "weak"))
-    with Workers(2) as workers:
-        other = Bench(Training.of(Experiment.open(root)), SETTINGS, workers)
-        found, _ = search(other, ["strong"])
+    with WorkerPool(2) as workers:
+        other = Bench(TrainingData.of(Experiment.open(root)), SETTINGS, workers)
+        found, _ = search_hyperparameters(other, ["strong"])
     assert found == expected
 
 
 def test_progress_has_the_share_and_the_best_value_so_far(bench):
     told = []
-    search(replace(bench, tell=lambda *words: told.append(words)), ["strong"])
+    search_hyperparameters(replace(bench, tell=lambda *words: told.append(words)), ["strong"])
     assert told[0] == ("searching", 0.0, "")
     assert told[-1][:2] == ("searching", 1.0)
     assert told[-1][2].startswith("best cem_ord 0.")

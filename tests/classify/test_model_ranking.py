@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from ordinate import Scale, compare
-from ordinate.classify.contest import Contest, flag
-from ordinate.classify.external_systems import Answered
-from ordinate.classify.model_ranking import Ranking
-from ordinate.classify.scoring import CHANCE
+from ordinate.classify.contest import Contest, format_chance_flag
+from ordinate.classify.external_systems import AnswerCoverage
+from ordinate.classify.model_ranking import ModelRanking
+from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import Estimate
-from ordinate.metrics import find
-from ordinate.postprocess.decoder import labels_of
+from ordinate.metrics import find_metric
+from ordinate.postprocess.decoder import make_label_array
 from ordinate.render import render
-from ordinate.results.leaderboard import Comparing
+from ordinate.results.leaderboard import ComparisonSettings
 
 CEFR = Scale.of("cefr")
-LABELS = labels_of(CEFR)
+LABELS = make_label_array(CEFR)
 NONE = len(CEFR)
 N = 90
-QUICK = Comparing(draws=200)
+QUICK = ComparisonSettings(draws=200)
 RNG = np.random.default_rng(3)
 GOLD = RNG.integers(0, 6, N)
 IDS = tuple(f"e{k}" for k in range(N))
@@ -43,15 +43,15 @@ def contest(answers, **further):
 
 
 def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
-    return Ranking.of([contest(answers, **further)], find(metric), how, missing=missing)
+    return ModelRanking.of([contest(answers, **further)], find_metric(metric), how, missing=missing)
 
 
 def test_a_ranking_is_what_compare_says_of_the_same_answers():
     (found,) = ranked({"good": GOOD, "fair": FAIR, "random": RANDOM}).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR], "random": LABELS[RANDOM]}
     expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", draws=200)
-    assert found.board.to_dict() == expected.boards["cem_ord"].to_dict()
-    assert [one.system for one in found.board.standings] == ["good", "fair", "random"]
+    assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
+    assert [one.system for one in found.leaderboard.standings] == ["good", "fair", "random"]
 
 
 def test_groups_are_drawn_whole():
@@ -59,7 +59,7 @@ def test_groups_are_drawn_whole():
     (found,) = ranked({"good": GOOD, "fair": FAIR}, groups=writers).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR]}
     expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", writers, draws=200)
-    assert found.board.to_dict() == expected.boards["cem_ord"].to_dict()
+    assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     alone = ranked({"good": GOOD, "fair": FAIR}).tests[0]
     assert found.kappas["good"].low != alone.kappas["good"].low
 
@@ -81,10 +81,15 @@ def test_a_system_no_better_than_chance_is_flagged_and_only_that_one():
 
 @pytest.mark.parametrize(
     ("low", "high", "expected"),
-    [(0.01, 0.4, None), (-0.01, 0.4, CHANCE), (-0.4, -0.1, CHANCE), (np.nan, np.nan, CHANCE)],
+    [
+        (0.01, 0.4, None),
+        (-0.01, 0.4, NO_BETTER_THAN_CHANCE),
+        (-0.4, -0.1, NO_BETTER_THAN_CHANCE),
+        (np.nan, np.nan, NO_BETTER_THAN_CHANCE),
+    ],
 )
 def test_the_flag_looks_at_the_interval(low, high, expected):
-    assert flag(Estimate(0.2, low, high, "delta")) == expected
+    assert format_chance_flag(Estimate(0.2, low, high, "delta")) == expected
 
 
 def test_baselines_are_rows_of_the_leaderboard_and_of_the_flat_records():
@@ -101,16 +106,16 @@ def test_baselines_are_rows_of_the_leaderboard_and_of_the_flat_records():
 
 
 def test_unanswered_items_count_as_the_worst_answer_unless_said_otherwise():
-    answered = {"partly": Answered(60, N)}
+    answered = {"partly": AnswerCoverage(60, N)}
     worst = ranked({"good": GOOD, "partly": PARTLY}, metric="mae", answered=answered)
     dropped = ranked({"good": GOOD, "partly": PARTLY}, "mae", "drop", answered=answered)
     kept = np.arange(N) >= 30
     mae = np.abs(FAIR - GOLD)[kept].mean()
-    assert dropped.tests[0].board.standing("partly").estimate.value == pytest.approx(mae)
-    assert worst.tests[0].board.standing("partly").estimate.value > mae
+    assert dropped.tests[0].leaderboard.get_standing("partly").estimate.value == pytest.approx(mae)
+    assert worst.tests[0].leaderboard.get_standing("partly").estimate.value > mae
     assert (worst.tests[0].comparison.panel.n, dropped.tests[0].comparison.panel.n) == (N, 60)
-    alone = ranked({"good": GOOD}, "mae").tests[0].board.standing("good").estimate.value
-    assert worst.tests[0].board.standing("good").estimate.value == alone
+    alone = ranked({"good": GOOD}, "mae").tests[0].leaderboard.get_standing("good").estimate.value
+    assert worst.tests[0].leaderboard.get_standing("good").estimate.value == alone
     assert "left out for all of them" in str(dropped)
     assert "Unanswered items count as the worst answer." in str(worst)
     assert "66.7 %" in str(worst)
@@ -127,7 +132,7 @@ def test_unanswered_items_can_be_refused_by_their_ids():
 def test_the_flag_of_a_system_with_gaps_comes_from_the_items_that_it_answers():
     result = ranked({"good": GOOD, "partly": PARTLY}, "quadratic_kappa")
     (found,) = result.tests
-    assert np.isnan(found.board.standing("partly").estimate.value)
+    assert np.isnan(found.leaderboard.get_standing("partly").estimate.value)
     assert found.kappas["partly"].low > 0
     assert found.flag("partly") is None
     assert "--missing drop takes the items out for all" in " ".join(str(result).split())
@@ -139,7 +144,7 @@ def test_the_flag_of_a_system_with_gaps_comes_from_the_items_that_it_answers():
 
 
 def test_json_has_what_every_system_answers_and_its_kappa():
-    unknown = Answered(60, N, ("zz",))
+    unknown = AnswerCoverage(60, N, ("zz",))
     result = ranked({"good": GOOD, "partly": PARTLY}, "mae", answered={"partly": unknown})
     found = json.loads(render(result, "json"))
     systems = found["tests"]["essays"]["metrics"]["mae"]["systems"]
@@ -165,7 +170,9 @@ def test_one_system_alone_has_its_value_and_no_differences():
 def test_every_test_set_has_its_own_board():
     half = np.arange(N) < 45
     other = Contest("letters", "l.csv", CEFR, IDS[:45], GOLD[half], {"good": FAIR[half]})
-    result = Ranking.of([contest({"good": GOOD, "fair": FAIR}), other], find("mae"), QUICK)
+    result = ModelRanking.of(
+        [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), QUICK
+    )
     assert [row["test"] for row in result.rows()] == ["essays"] * 5 + ["letters"] * 4
     assert "essays: Leaderboard by mae" in str(result)
     assert "letters: Leaderboard by mae" in str(result)

@@ -24,20 +24,20 @@ def test_each_fold_chooses_and_all_items_are_judged_once(nested):
     _, result = nested
     assert len(result.nested.chosen) == 3
     assert all(one.startswith("strong/") for one in result.nested.chosen)
-    assert result.nested.judged.limits[0] < result.nested.judged.value
+    assert result.nested.evaluation.limits[0] < result.nested.evaluation.value
     assert "Nested: the whole choice repeated" in str(result)
     assert result.rows()[-1]["stage"] == "nested"
 
 
 def test_an_outer_fold_is_never_seen_by_its_choice(nested, tmp_path, monkeypatch):
     seen = []
-    choose = nesting.choose
+    choose = nesting.select_model
 
     def watched(bench):
         seen.append(bench.rows)
         return choose(bench)
 
-    monkeypatch.setattr(nesting, "choose", watched)
+    monkeypatch.setattr(nesting, "select_model", watched)
     root = lay_out(tmp_path, n=48, sets=("strong", "noise"))
     tune(Experiment.open(root), SETTINGS)
     assert len(seen) == 3
@@ -55,7 +55,7 @@ def test_the_choice_itself_is_the_same_without_it(nested, tmp_path):
 
 def test_what_an_outer_fold_chose_is_kept(nested, monkeypatch):
     root, result = nested
-    monkeypatch.setattr(nesting, "_chosen", lambda *_: pytest.fail("chosen again"))
+    monkeypatch.setattr(nesting, "_select_and_predict", lambda *_: pytest.fail("chosen again"))
     again = tune(Experiment.open(root), SETTINGS)
     assert again.to_dict() == result.to_dict()
 

@@ -9,31 +9,31 @@ import pytest
 from experiments import CEFR, lay_out
 
 from ordinate.classify.bench import Bench
-from ordinate.classify.screening import screen, shortlisted
+from ordinate.classify.screening import screen_feature_sets, shortlist_sets
 from ordinate.classify.settings import Settings
-from ordinate.classify.training_data import Training
-from ordinate.classify.tuning_result import Screened
+from ordinate.classify.training_data import TrainingData
+from ordinate.classify.tuning_result import ScreeningResult
 from ordinate.errors import BadInput
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.workers import Workers
+from ordinate.experiment.workers import WorkerPool
 
 
 def bench(root, **settings) -> Bench:
     options = {"models": "logistic", "folds": 3} | settings
-    return Bench(Training.of(Experiment.open(root)), Settings(**options), Workers(1))
+    return Bench(TrainingData.of(Experiment.open(root)), Settings(**options), WorkerPool(1))
 
 
-def found(**values: float) -> list[Screened]:
+def found(**values: float) -> list[ScreeningResult]:
     """Return sets as screening finds them; nan is one that failed."""
     return [
-        Screened(
+        ScreeningResult(
             name, 5, "by id", SimpleNamespace(value=value), "why" if math.isnan(value) else None
         )
         for name, value in values.items()
     ]
 
 
-def kept(screened: list[Screened]) -> list[str]:
+def kept(screened: list[ScreeningResult]) -> list[str]:
     return [one.set for one in screened if one.kept]
 
 
@@ -43,9 +43,9 @@ def root(tmp_path_factory):
 
 
 def test_sets_come_out_best_first_with_their_intervals_and_baselines(root):
-    screened = screen(bench(root))
+    screened = screen_feature_sets(bench(root))
     assert [one.set for one in screened] == ["strong", "weak", "noise"]
-    strong, _, noise = (one.judged for one in screened)
+    strong, _, noise = (one.evaluation for one in screened)
     assert strong.limits[0] < strong.value < strong.limits[1]
     assert not strong.by_chance
     assert noise.by_chance
@@ -53,10 +53,10 @@ def test_sets_come_out_best_first_with_their_intervals_and_baselines(root):
 
 
 def test_what_was_screened_is_found_again_and_not_fitted(root, monkeypatch):
-    before = screen(bench(root))
+    before = screen_feature_sets(bench(root))
     again = bench(root)
     monkeypatch.setattr(again.workers, "attempt", lambda *_: pytest.fail("fitted again"))
-    assert screen(again) == before
+    assert screen_feature_sets(again) == before
 
 
 @pytest.mark.parametrize(
@@ -82,26 +82,26 @@ def test_a_changed_label_is_screened_anew(root, tmp_path):
 
 
 def test_the_interval_belongs_to_the_pooled_table_of_all_folds(root):
-    (strong, *_) = screen(bench(root))
+    (strong, *_) = screen_feature_sets(bench(root))
     own = bench(root)
     path = root / f"results/screening/strong-{own.code('strong', kind='logistic')}.json"
     levels = np.array(json.loads(path.read_text())["levels"]["decoded"])
     whole, _ = own.items.tables(levels)
     assert whole.n == 60
-    assert strong.judged.value == own.settings.measure(whole)
+    assert strong.evaluation.value == own.settings.measure(whole)
 
 
 # --- which are searched --------------------------------------------------------------------------
 
 
 def test_the_best_k_are_kept():
-    screened = shortlisted(found(a=0.5, b=0.7, c=0.6), Settings(top_k=2))
+    screened = shortlist_sets(found(a=0.5, b=0.7, c=0.6), Settings(top_k=2))
     assert kept(screened) == ["b", "c"]
-    assert screened[-1].why == "not among the best 2 (--top-k)"
+    assert screened[-1].discard_reason == "not among the best 2 (--top-k)"
 
 
 def test_of_equal_sets_the_first_is_kept():
-    assert kept(shortlisted(found(b=0.5, a=0.5 + 1e-15), Settings(top_k=1))) == ["b"]
+    assert kept(shortlist_sets(found(b=0.5, a=0.5 + 1e-15), Settings(top_k=1))) == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -110,14 +110,16 @@ def test_of_equal_sets_the_first_is_kept():
 )
 def test_a_threshold_discards_what_is_worse_in_the_direction_of_the_metric(metric, threshold, left):
     settings = Settings(metric=metric, early_discard_threshold=threshold)
-    screened = shortlisted(found(a=0.5, b=0.7, c=-0.6 if metric == "bias" else 0.6), settings)
+    screened = shortlist_sets(found(a=0.5, b=0.7, c=-0.6 if metric == "bias" else 0.6), settings)
     assert sorted(kept(screened)) == left
-    assert all("--early-discard-threshold" in one.why for one in screened if not one.kept)
+    assert all(
+        "--early-discard-threshold" in one.discard_reason for one in screened if not one.kept
+    )
 
 
 def test_a_value_equal_to_the_threshold_stays():
     settings = Settings(early_discard_threshold=0.5)
-    assert kept(shortlisted(found(a=0.5), settings)) == ["a"]
+    assert kept(shortlist_sets(found(a=0.5), settings)) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -127,16 +129,16 @@ def test_a_value_equal_to_the_threshold_stays():
 def test_a_percentile_discards_what_is_worse_than_it(metric, percentile, left):
     values = found(a=0.9, b=0.8, c=0.7, d=0.6, e=0.5)
     settings = Settings(metric=metric, early_discard_percentile=float(percentile))
-    assert sorted(kept(shortlisted(values, settings))) == left
+    assert sorted(kept(shortlist_sets(values, settings))) == left
 
 
 def test_a_set_that_failed_is_last_and_never_searched():
-    screened = shortlisted(found(bad=math.nan, good=0.1), Settings(early_discard_percentile=0.0))
+    screened = shortlist_sets(found(bad=math.nan, good=0.1), Settings(early_discard_percentile=0.0))
     assert [(one.set, one.kept) for one in screened] == [("good", True), ("bad", False)]
 
 
 def test_no_set_left_is_an_error_that_says_the_best_value():
     with pytest.raises(BadInput, match=r"the best of them, b, has cem_ord 0\.700"):
-        shortlisted(found(a=0.5, b=0.7), Settings(early_discard_threshold=0.8))
+        shortlist_sets(found(a=0.5, b=0.7), Settings(early_discard_threshold=0.8))
     with pytest.raises(BadInput, match=r"Nothing can be learned from any feature set. a: why"):
-        shortlisted(found(a=math.nan), Settings())
+        shortlist_sets(found(a=math.nan), Settings())

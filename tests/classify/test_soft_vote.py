@@ -8,7 +8,7 @@ from experiments import lay_out
 
 from ordinate.classify import soft_vote as voting_module
 from ordinate.classify.settings import Settings
-from ordinate.classify.trained_model import load_tuned
+from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune
 from ordinate.experiment.folder import Experiment
 
@@ -23,7 +23,7 @@ def voted(tmp_path_factory):
 
 def test_members_are_the_best_models(voted):
     _, result = voted
-    ranked = sorted((one.best for one in result.searched), key=lambda one: -one.judged.value)
+    ranked = sorted((one.best for one in result.searched), key=lambda one: -one.evaluation.value)
     names = [one.name for one in ranked]
     members = list(result.vote.members)
     assert 2 <= len(members) <= 5
@@ -33,31 +33,31 @@ def test_members_are_the_best_models(voted):
 def test_the_number_of_members_is_the_best_by_cross_validation(voted, monkeypatch):
     root, result = voted
     sizes = {}
-    vote = voting_module._vote
+    vote = voting_module._evaluate_vote
 
     def watched(bench, members):
         found = vote(bench, members)
-        sizes[len(members)] = found.judged.value
+        sizes[len(members)] = found.evaluation.value
         return found
 
-    monkeypatch.setattr(voting_module, "_vote", watched)
+    monkeypatch.setattr(voting_module, "_evaluate_vote", watched)
     tune(Experiment.open(root), SETTINGS)
     assert sizes.keys() == {2, 3, 4, 5}
-    assert result.vote.judged.value == max(sizes.values())
+    assert result.vote.evaluation.value == max(sizes.values())
 
 
 def test_a_saved_vote_averages_its_saved_members(voted):
     root, result = voted
     experiment = Experiment.open(root)
-    vote = load_tuned(experiment, result.vote.name)
+    vote = load_model(experiment, result.vote.name)
     features = {name: experiment.features(name, "test") for name in vote.sets}
     each = [
-        member.decision.probabilities(member.answers(features))
-        for member in (load_tuned(experiment, name) for name in result.vote.members)
+        member.calibration.probabilities(member.answers(features))
+        for member in (load_model(experiment, name) for name in result.vote.members)
     ]
     average = np.mean(each, axis=0)
     np.testing.assert_allclose(vote.answers(features), average)
-    recalibrated = vote.decision.probabilities(average)
+    recalibrated = vote.calibration.probabilities(average)
     np.testing.assert_allclose(vote.predict(features).probabilities, recalibrated)
     assert vote.manifest.config["members"] == list(result.vote.members)
 
@@ -67,7 +67,7 @@ def test_a_vote_stands_in_the_reports_and_may_win(voted):
     assert result.vote in result.finalists
     assert "vote" in str(result)
     assert "members=" in str(result)
-    assert result.stage2()["vote"]["name"] == result.vote.name
+    assert result.convert_search_to_dict()["vote"]["name"] == result.vote.name
 
 
 def test_one_model_makes_no_vote(tmp_path):

@@ -14,18 +14,18 @@ from saved_models import crown, save_model, save_vote
 
 from ordinate import Scale
 from ordinate.classify.prediction import (
-    of_data,
-    of_experiment,
-    of_features,
-    predict_into,
-    predicted,
+    load_data_items,
+    load_experiment_items,
+    load_feature_items,
+    predict_datasets,
+    predict_items,
 )
 from ordinate.classify.predictions import Predictions
-from ordinate.classify.trained_model import load_all, load_tuned, model_names
+from ordinate.classify.trained_model import list_model_names, load_model, load_models
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, NoItems
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.postprocess.prediction_sets import LevelSets
+from ordinate.postprocess.prediction_sets import PredictionSets
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 
@@ -57,35 +57,35 @@ def names(made):
 
 
 def test_models_are_found_by_name_by_beginning_and_as_the_winner(study, names):
-    assert model_names(study) == sorted(names.values())
-    assert load_tuned(study, names["strong"]).name == names["strong"]
-    assert load_tuned(study, "vote").name == names["vote"]
-    assert load_tuned(study).name == names["weak"]
-    assert [one.name for one in load_all(study)] == sorted(names.values())
-    assert [one.name for one in load_all(study, ["weak", names["weak"]])] == [names["weak"]]
+    assert list_model_names(study) == sorted(names.values())
+    assert load_model(study, names["strong"]).name == names["strong"]
+    assert load_model(study, "vote").name == names["vote"]
+    assert load_model(study).name == names["weak"]
+    assert [one.name for one in load_models(study)] == sorted(names.values())
+    assert [one.name for one in load_models(study, ["weak", names["weak"]])] == [names["weak"]]
 
 
 def test_an_unclear_name_is_refused_with_what_there_is(study):
     with pytest.raises(BadOption, match=r"Several models begin with 'strong' .*strong-logistic"):
-        load_tuned(study, "strong")
+        load_model(study, "strong")
     with pytest.raises(BadOption, match=r"There is no model 'weak-logistik' .*Did you mean 'weak-"):
-        load_tuned(study, "weak-logistik")
+        load_model(study, "weak-logistik")
     with pytest.raises(BadInput, match="leaves the folder"):
-        load_tuned(study, "../study")
+        load_model(study, "../study")
 
 
 def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
     shutil.rmtree("study/ho_multifeat_results")
     with pytest.raises(BadOption, match="Name one with --model"):
-        load_tuned(study)
+        load_model(study)
     for key in ("weak", "scores", "vote"):
         shutil.rmtree(study.folder("models") / names[key])
-    assert load_tuned(study).name == names["strong"]
+    assert load_model(study).name == names["strong"]
     shutil.rmtree("study/models")
     with pytest.raises(BadInput, match=r"no saved models .* ordinate tune -e study"):
-        load_tuned(study)
+        load_model(study)
     with pytest.raises(BadInput, match="no saved models"):
-        load_all(study)
+        load_models(study)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
 def test_a_result_that_names_no_model_is_refused(study, content, message):
     (study.folder("ho_multifeat_results") / "stage2_optimization_results.json").write_text(content)
     with pytest.raises(BadStore, match=message):
-        load_tuned(study)
+        load_model(study)
 
 
 # --- what was tampered with ----------------------------------------------------------------------
@@ -113,23 +113,23 @@ def test_a_model_that_was_changed_is_refused_by_the_file(study, names, file):
     path = study.folder("models") / names["strong"] / file
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(BadStore, match=rf"'{file}' .* is not what its manifest.json lists"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
 
 
 def test_a_member_of_a_vote_that_was_changed_is_refused(study, names):
     (study.folder("models") / names["weak"] / "decision.json").write_text("{}")
     with pytest.raises(BadStore, match=r"decision.json"):
-        load_tuned(study, "vote")
+        load_model(study, "vote")
     shutil.rmtree(study.folder("models") / names["weak"])
     with pytest.raises(BadStore, match="There is no model 'weak-"):
-        load_tuned(study, "vote")
+        load_model(study, "vote")
 
 
 def test_a_vote_that_was_changed_is_refused(study, names):
     path = study.folder("models") / names["vote"] / "decision.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"threshold": 0.5}))
     with pytest.raises(BadStore, match=r"'decision.json' .* is not what its manifest"):
-        load_tuned(study, "vote")
+        load_model(study, "vote")
 
 
 def test_a_pickle_among_the_files_is_never_opened(study, names, tmp_path):
@@ -137,10 +137,10 @@ def test_a_pickle_among_the_files_is_never_opened(study, names, tmp_path):
     trap = b"cos\nsystem\n(S'touch " + str(tmp_path / "harm").encode() + b"'\ntR."
     (folder / "model.pkl").write_bytes(trap)
     with pytest.raises(BadStore, match="does not list"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
     reseal(folder)
     with pytest.raises(BadStore, match="is a pickle"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
     assert not (tmp_path / "harm").exists()
 
 
@@ -149,27 +149,27 @@ def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
     config = Manifest.read(folder).config
     reseal(folder, config=config | {"features": "six"})
     with pytest.raises(BadStore, match="do not fit together"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
     decision = json.loads((folder / "decision.json").read_text())
     (folder / "decision.json").write_text(json.dumps(decision | {"scale": ["A1", "A1"]}))
     reseal(folder, config=config)
     with pytest.raises(BadStore, match="is no decision"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
     (folder / "decision.json").write_text("[]")
     reseal(folder, config=config)
     with pytest.raises(BadStore, match="is no decision"):
-        load_tuned(study, names["strong"])
+        load_model(study, names["strong"])
     vote = study.folder("models") / names["vote"]
     reseal(vote, config={"members": [names["vote"]]})
     with pytest.raises(BadStore, match="a vote among the members of a vote"):
-        load_tuned(study, "vote")
+        load_model(study, "vote")
 
 
 @pytest.mark.parametrize("members", [5, "strong", [], [3], None, {"strong": 1}], ids=str)
 def test_members_of_a_vote_that_are_no_names_are_refused(study, names, members):
     reseal(study.folder("models") / names["vote"], config={"members": members})
     with pytest.raises(BadStore, match="does not say which models vote"):
-        load_tuned(study, "vote")
+        load_model(study, "vote")
 
 
 # --- predicting ----------------------------------------------------------------------------------
@@ -177,22 +177,22 @@ def test_members_of_a_vote_that_are_no_names_are_refused(study, names, members):
 
 @pytest.mark.parametrize("key", ["strong", "scores", "vote"])
 def test_predictions_are_what_model_and_decision_say(study, names, key):
-    model = load_tuned(study, names[key])
-    found = predicted(model, of_experiment(study, model, "test")).predictions
+    model = load_model(study, names[key])
+    found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     features = {name: study.features(name, "test") for name in model.sets}
     answers = model.answers(features)
     assert found.probabilities.shape == (24, 6)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(found.levels, model.decision.levels(answers))
+    np.testing.assert_array_equal(found.levels, model.calibration.levels(answers))
     np.testing.assert_array_equal(found.argmax, found.probabilities.argmax(axis=1))
-    np.testing.assert_array_equal(found.average, model.decision.levels(answers, "average"))
+    np.testing.assert_array_equal(found.average, model.calibration.levels(answers, "average"))
     assert (found.sets.low_positions <= found.sets.high_positions).all()
     gold = study.dataset("test").gold(model.scale)
     assert np.abs(found.levels - gold).mean() < 0.8
 
 
 def test_a_vote_averages_the_probabilities_of_its_members(study, names):
-    vote, *members = (load_tuned(study, names[key]) for key in ("vote", "strong", "weak"))
+    vote, *members = (load_model(study, names[key]) for key in ("vote", "strong", "weak"))
     assert vote.sets == ("strong", "weak")
     features = {name: study.features(name, "test") for name in vote.sets}
     each = [one.predict(features).probabilities for one in members]
@@ -203,62 +203,62 @@ def test_a_level_that_training_lacks_keeps_its_place_on_the_scale(tmp_path):
     labels = [CEFR[1 + k % 5] for k in range(50)]
     root = lay_out(tmp_path / "study", labels=labels, sets=("strong",))
     study = Experiment.open(root)
-    model = load_tuned(study, save_model(root, "strong"))
-    found = predicted(model, of_experiment(study, model, "test")).predictions
+    model = load_model(study, save_model(root, "strong"))
+    found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     assert list(found.columns())[4:10] == [f"p_{label}" for label in CEFR]
     assert (found.probabilities[:, 0] < 1e-12).all()
     assert found.levels.min() >= 1
 
 
 def test_features_of_other_names_are_refused_naming_both_sides(study, names):
-    model = load_tuned(study, names["strong"])
+    model = load_model(study, names["strong"])
     message = r"fitted to 6 features of the set 'strong' .*features.npz has 6 others .*'weak_0'"
     with pytest.raises(BadInput, match=message):
-        predicted(model, of_features(model, "study/features/weak/test"))
+        predict_items(model, load_feature_items(model, "study/features/weak/test"))
     with pytest.raises(BadInput, match="needs the feature set 'strong'"):
         model.predict({"weak": study.features("weak", "test")})
 
 
 def test_a_folder_of_features_gives_what_the_data_set_gives(study, names):
     for key in ("strong", "vote"):
-        model = load_tuned(study, names[key])
+        model = load_model(study, names[key])
         given = "study/features/strong/test"
         if key == "vote":
             for name in model.sets:
                 shutil.copytree(f"study/features/{name}/test", f"both/{name}")
             given = "both"
-        found = predicted(model, of_features(model, given)).predictions
-        expected = predicted(model, of_experiment(study, model, "test")).predictions
+        found = predict_items(model, load_feature_items(model, given)).predictions
+        expected = predict_items(model, load_experiment_items(study, model, "test")).predictions
         assert found.rows() == expected.rows()
 
 
 def test_folders_of_features_that_do_not_fit_are_refused(study, names):
-    model, vote = (load_tuned(study, names[key]) for key in ("strong", "vote"))
+    model, vote = (load_model(study, names[key]) for key in ("strong", "vote"))
     with pytest.raises(BadInput, match=r"no folder 'nowhere' \(--features\)"):
-        of_features(model, "nowhere")
+        load_feature_items(model, "nowhere")
     with pytest.raises(BadInput, match="needs the feature sets strong, weak, each in a subfolder"):
-        of_features(vote, "study/features/strong/test")
+        load_feature_items(vote, "study/features/strong/test")
     shutil.copytree("study/features/strong/test", "both/strong")
     shutil.copytree("study/features/weak/other", "both/weak")
     with pytest.raises(BadInput, match="not of the same items"):
-        of_features(vote, "both")
+        load_feature_items(vote, "both")
 
 
 def test_training_data_are_predicted_with_a_warning(study, names):
-    model = load_tuned(study, names["strong"])
-    found = of_data(study, model, "study/ml-training-data/train.csv")
+    model = load_model(study, names["strong"])
+    found = load_data_items(study, model, "study/ml-training-data/train.csv")
     assert found.name == "train"
     assert "it flatters" in found.notes[0]
-    assert not of_data(study, model, "study/ml-test-data/test.csv").notes
+    assert not load_data_items(study, model, "study/ml-test-data/test.csv").notes
 
 
 def test_new_texts_need_a_maker_of_their_features(study, names):
     Path("new.csv").write_text("id,text\nn1,Hello.\n")
-    model = load_tuned(study, names["strong"])
+    model = load_model(study, names["strong"])
     with pytest.raises(BadInput, match=r"'strong' has no maker .*--features"):
-        of_data(study, model, "new.csv")
+        load_data_items(study, model, "new.csv")
     with pytest.raises(BadInput, match=r"There is no file 'newer.csv' \(--data\)"):
-        of_data(study, model, "newer.csv")
+        load_data_items(study, model, "newer.csv")
 
 
 # --- files ---------------------------------------------------------------------------------------
@@ -268,12 +268,12 @@ def some(scale="cefr", ids=("=1+1", "b")):
     scale = Scale.of(scale)
     p = np.full((2, len(scale)), 1 / len(scale))
     two = np.array([0, 1])
-    return Predictions("m", scale, ids, two, two, two, p, LevelSets(scale, two, two))
+    return Predictions("m", scale, ids, two, two, two, p, PredictionSets(scale, two, two))
 
 
 def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path):
-    model = load_tuned(study, names["strong"])
-    found = predicted(model, of_experiment(study, model, "test")).predictions
+    model = load_model(study, names["strong"])
+    found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     found.write(tmp_path / "a.csv")
     found.write(tmp_path / "a.parquet")
     with (tmp_path / "a.csv").open(newline="") as file:
@@ -307,25 +307,25 @@ def test_ids_are_no_formulas_and_rows_are_numbered_without_them(tmp_path):
 
 def test_a_part_of_predictions_is_that_of_some_items():
     whole = some()
-    wide = LevelSets(whole.scale, np.array([0, 1]), np.array([2, 4]))
+    wide = PredictionSets(whole.scale, np.array([0, 1]), np.array([2, 4]))
     part = replace(whole, sets=wide).part(np.array([False, True]))
     assert (part.ids, part.levels.tolist()) == (("b",), [1])
     assert (part.sets.low.tolist(), part.sets.high.tolist()) == (["A2"], ["C1"])
 
 
 def test_predictions_of_test_sets_are_kept_with_a_manifest_and_not_overwritten(study, names):
-    model = load_tuned(study, names["strong"])
-    result = predict_into(study, model, ["test"])
+    model = load_model(study, names["strong"])
+    result = predict_datasets(study, model, ["test"])
     folder = study.folder("predictions") / model.name
     assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "test.csv"]
     with pytest.raises(BadOutput, match=r"test.csv exists already. Pass --force"):
-        predict_into(study, model, ["other", "test"])
+        predict_datasets(study, model, ["other", "test"])
     assert not (folder / "other.csv").exists()
-    again = predict_into(study, model, ["other", "test"], force=True)
+    again = predict_datasets(study, model, ["other", "test"], force=True)
     manifest = Manifest.read(folder)
     manifest.verify(folder)
     assert (manifest.kind, sorted(manifest.data)) == ("predictions", ["other", "test"])
-    assert again.rows()[:3] == predict_into(study, model, ["other"], force=True).rows()[:3]
+    assert again.rows()[:3] == predict_datasets(study, model, ["other"], force=True).rows()[:3]
     assert result.to_dict()["data"][0]["n"] == 24
     assert not list(study.root.rglob(".ordinate-*"))
 
@@ -335,6 +335,6 @@ def test_a_folder_without_rows_has_nothing_to_predict(study, names):
     (folder / "features.npz").unlink()
     (folder / "ids.csv").unlink()
     (folder / "features_dense.csv").write_text(",".join(f"strong_{j}" for j in range(6)) + "\n")
-    model = load_tuned(study, names["strong"])
+    model = load_model(study, names["strong"])
     with pytest.raises((NoItems, BadInput), match=r"no items|no rows"):
-        predicted(model, of_features(model, str(folder)))
+        predict_items(model, load_feature_items(model, str(folder)))

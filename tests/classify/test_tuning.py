@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from experiments import CEFR, lay_out, models_of, results_of, write_data, write_features
 
-from ordinate.classify.cross_validation import folds
+from ordinate.classify.cross_validation import split_folds
 from ordinate.classify.settings import Settings
-from ordinate.classify.trained_model import load_tuned
+from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune
 from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import digest
-from ordinate.metrics import find
+from ordinate.experiment.safe_files import compute_digest
+from ordinate.metrics import find_metric
 
 QUICK = Settings(models="logistic,regression", stage2_trials=3, folds=3, top_k=1)
 SOURCE_METRICS = (
@@ -51,11 +51,11 @@ def copied(finished, tmp_path):
 
 def test_the_winner_is_the_best_by_cross_validation_and_its_model_predicts(finished):
     root, result = finished
-    values = [one.judged.value for one in result.finalists]
-    assert result.winner.judged.value == max(values)
+    values = [one.evaluation.value for one in result.finalists]
+    assert result.winner.evaluation.value == max(values)
     assert stage2(root)["winner"] == result.winner.name
     experiment = Experiment.open(root)
-    model = load_tuned(experiment)
+    model = load_model(experiment)
     assert model.name == result.winner.name
     features = {name: experiment.features(name, "test") for name in model.sets}
     gold = experiment.dataset("test").gold(model.scale)
@@ -65,18 +65,26 @@ def test_the_winner_is_the_best_by_cross_validation_and_its_model_predicts(finis
 
 def test_the_value_of_a_model_is_that_of_one_table_over_all_folds(finished):
     root, result = finished
-    model = load_tuned(Experiment.open(root), result.winner.name)
+    model = load_model(Experiment.open(root), result.winner.name)
     folder = root / "models" / model.name
     answers = np.load(folder / "out_of_fold.npy")
     gold = np.arange(60) % 6
     assert len(answers) == 60
-    from ordinate.classify.cross_validation import crossed, table, value
-    from ordinate.classify.decision_rules import Plan
+    from ordinate.classify.cross_validation import (
+        calibrate_out_of_fold,
+        compute_value,
+        count_confusion,
+    )
+    from ordinate.classify.decision_rules import CalibrationPlan
 
-    plan = Plan.of(result.winner.kind, model.scale, find("cem_ord"), weighted=False)
-    decided = crossed(plan, answers, gold, folds(gold, None, 3, 0))
-    found, _ = value(find("cem_ord"), table(model.scale, gold, decided.levels["decoded"]))
-    assert result.winner.judged.value == found
+    plan = CalibrationPlan.of(
+        result.winner.kind, model.scale, find_metric("cem_ord"), weighted=False
+    )
+    decided = calibrate_out_of_fold(plan, answers, gold, split_folds(gold, None, 3, 0))
+    found, _ = compute_value(
+        find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["decoded"])
+    )
+    assert result.winner.evaluation.value == found
     assert model.config["cv"]["value"] == found
 
 
@@ -89,8 +97,8 @@ def test_four_files_tell_what_was_found_with_full_precision_and_no_time(finished
         "stage2_detailed_results.json",
         "stage2_optimization_results.json",
     ]
-    assert stage2(root) == json.loads(json.dumps(result.stage2()))
-    assert stage2(root)["winning"]["cross_validation"]["value"] == result.winner.judged.value
+    assert stage2(root) == json.loads(json.dumps(result.convert_search_to_dict()))
+    assert stage2(root)["winning"]["cross_validation"]["value"] == result.winner.evaluation.value
     detailed = json.loads((folder / "stage2_detailed_results.json").read_text())
     assert [len(study["trials"]) for study in detailed["studies"]] == [3, 3]
     assert detailed["studies"][0]["trials"][0]["after_folds"].keys() == {"1", "2"}
@@ -145,9 +153,11 @@ def test_more_trials_go_on_from_those_that_are_there(copied, monkeypatch):
     from ordinate.classify import hyperparameter_search
 
     made = []
-    whole = hyperparameter_search._finish
+    whole = hyperparameter_search._finish_trial
     monkeypatch.setattr(
-        hyperparameter_search, "_finish", lambda *a: (made.append(a[2].asked.number), whole(*a))
+        hyperparameter_search,
+        "_finish_trial",
+        lambda *a: (made.append(a[2].asked.number), whole(*a)),
     )
     more = tuned(copied, replace(QUICK, stage2_trials=5))
     assert sorted(set(made)) == [3, 4]
@@ -181,16 +191,18 @@ def test_test_labels_change_neither_models_nor_choices(finished, tmp_path, seed)
     changed = tuned(other)
     assert models_of(other) == models_of(root)
     assert changed.winner == result.winner
-    assert changed.stage1() == result.stage1()
-    assert changed.detailed() == result.detailed()
-    assert changed.stage2() | {"tests": []} == result.stage2() | {"tests": []}
-    assert changed.tests[0].judged.value != result.tests[0].judged.value
+    assert changed.convert_screening_to_dict() == result.convert_screening_to_dict()
+    assert changed.list_trials() == result.list_trials()
+    assert changed.convert_search_to_dict() | {"tests": []} == result.convert_search_to_dict() | {
+        "tests": []
+    }
+    assert changed.tests[0].evaluation.value != result.tests[0].evaluation.value
 
 
 def test_optimism_is_positive_where_cross_validation_flattered(finished):
     _, result = finished
     (test,) = result.tests
-    assert test.optimism == pytest.approx(result.winner.judged.value - test.judged.value)
+    assert test.optimism == pytest.approx(result.winner.evaluation.value - test.evaluation.value)
     assert test.n == 24
 
 
@@ -198,7 +210,7 @@ def test_a_test_set_without_labels_is_noted(copied):
     path = copied / "ml-test-data/test.csv"
     path.write_text("id,text\n" + "".join(f"test-{i},Text {i} of test.\n" for i in range(24)))
     (test,) = tuned(copied).tests
-    assert test.judged is None
+    assert test.evaluation is None
     assert "no levels" in test.note
 
 
@@ -211,7 +223,7 @@ def test_items_without_a_label_are_left_out_of_the_test(copied):
 def test_a_test_set_without_features_is_noted(copied):
     shutil.rmtree(copied / "features/strong/test")
     (test,) = tuned(copied).tests
-    assert test.judged is None
+    assert test.evaluation is None
     assert "no features of strong" in test.note
 
 
@@ -220,7 +232,7 @@ def test_a_level_that_training_lacks_is_on_the_scale_all_the_same(tmp_path):
     root = lay_out(tmp_path, labels=labels, sets=("strong",))
     result = tuned(root)
     assert result.source.counts[0] == 0
-    assert load_tuned(Experiment.open(root)).scale.labels == CEFR
+    assert load_model(Experiment.open(root)).scale.labels == CEFR
     assert result.tests[0].n == 24
 
 
@@ -246,7 +258,7 @@ def test_groups_stay_whole_and_are_the_units_of_intervals(tmp_path):
     grouped = Experiment.open(root, columns=DataColumns(group="writer"))
     result = tune(grouped, QUICK)
     assert result.source.groups == 12
-    assert result.winner.judged.score.estimate.method == "t"
+    assert result.winner.evaluation.score.estimate.method == "t"
     assert result.tests[0].groups == 12
     assert "Intervals take the groups for units, and the model as given." in str(result)
 
@@ -270,7 +282,7 @@ def test_class_weights_reach_fitting_and_the_metric_only_if_asked(tmp_path):
     counted = tuned(
         root, replace(QUICK, models="logistic", weight_strategy="inverse", weight_metric=True)
     )
-    values = {one.winner.judged.value for one in (plain, weighted, counted)}
+    values = {one.winner.evaluation.value for one in (plain, weighted, counted)}
     assert len(values) == 3
     config = Manifest.read(root / "models" / weighted.winner.name).config
     assert min(config["class_weights"]) < 1.0 < max(config["class_weights"])
@@ -282,7 +294,7 @@ def test_a_weighted_metric_is_what_decisions_are_made_for(tmp_path):
     asked = replace(QUICK, metric="mae", models="logistic,regression,vote", stage2_trials=1)
     result = tuned(root, replace(asked, weight_strategy="inverse", weight_metric=True))
     for one in result.finalists:
-        decision = load_tuned(Experiment.open(root), one.name).decision
+        decision = load_model(Experiment.open(root), one.name).calibration
         config = Manifest.read(root / "models" / result.finalists[0].name).config
         if decision.cuts is None:
             scale = np.arange(6)
@@ -294,7 +306,7 @@ def test_a_weighted_metric_is_what_decisions_are_made_for(tmp_path):
 def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
     from threadpoolctl import threadpool_info, threadpool_limits
 
-    from ordinate.classify.decision_rules import Decision, Plan
+    from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
 
     threads = []
 
@@ -307,14 +319,14 @@ def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
 
         monkeypatch.setattr(kind, name, with_a_look)
 
-    watched(Plan, "fit")
-    watched(Decision, "levels")
+    watched(CalibrationPlan, "fit")
+    watched(OutputCalibration, "levels")
     root = lay_out(tmp_path, n=36, sets=("strong",))
     with threadpool_limits(2):
         tuned(root, replace(QUICK, stage2_trials=1))
         fitted, threads[:] = set(threads), []
         experiment = Experiment.open(root)
-        model = load_tuned(experiment)
+        model = load_model(experiment)
         model.predict({name: experiment.features(name, "test") for name in model.sets})
     assert fitted == {1}
     assert set(threads) == {1}
@@ -326,9 +338,9 @@ def test_decisions_are_made_and_used_with_one_thread(tmp_path, monkeypatch):
 @pytest.mark.parametrize("metric", ["ordinal_mse", "bias"])
 def test_the_direction_comes_from_the_catalogue(copied, metric):
     result = tuned(copied, replace(QUICK, metric=metric))
-    merit = find(metric).merit
-    assert merit(result.winner.judged.value) == max(
-        merit(one.judged.value) for one in result.finalists
+    merit = find_metric(metric).merit
+    assert merit(result.winner.evaluation.value) == max(
+        merit(one.evaluation.value) for one in result.finalists
     )
 
 
@@ -347,8 +359,8 @@ def test_less_is_better_or_nearer_to_0_where_the_metric_says_so(tmp_path, metric
     assert [one.set for one in result.screened] == ["strong", "noise"]
     assert result.winner.sets == ("strong",)
     (other,) = (one for one in result.finalists if one.sets == ("noise",))
-    assert other.judged.value * constant > 0.5
-    assert abs(result.winner.judged.value) < 0.5 * abs(other.judged.value)
+    assert other.evaluation.value * constant > 0.5
+    assert abs(result.winner.evaluation.value) < 0.5 * abs(other.evaluation.value)
 
 
 @pytest.mark.slow
@@ -495,7 +507,7 @@ def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
         record = json.loads(path.read_text())
         del record["digest"]
         record["levels"]["decoded"][0] = entry
-        code = digest({"name": path.name, "record": record}, length=64)
+        code = compute_digest({"name": path.name, "record": record}, length=64)
         path.write_text(json.dumps(record | {"digest": code}))
     tuned(copied)
     assert results_of(copied) == before

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from experiments import lay_out
 
-from ordinate.classify.scoring import CHANCE, Items, judged
+from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE, LabelledItems, evaluate_decision_rules
 from ordinate.classify.settings import Settings
 from ordinate.classify.tuning import tune
-from ordinate.classify.tuning_result import HeldOut, Searched, optimism
-from ordinate.classify.tuning_text import describe
+from ordinate.classify.tuning_result import HeldOutResult, StudyResult, compute_optimism
+from ordinate.classify.tuning_text import describe_tuning
 from ordinate.experiment.folder import Experiment
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.search.trials import Trial
 
 SETTINGS = Settings(models="logistic", stage2_trials=2, folds=3, top_k=1)
@@ -26,7 +26,9 @@ def result(tmp_path_factory):
 
 
 def grid(result, title):
-    found = [b for b in describe(result).blocks if not isinstance(b, str) and title in b.title]
+    found = [
+        b for b in describe_tuning(result).blocks if not isinstance(b, str) and title in b.title
+    ]
     (only,) = found
     return only
 
@@ -48,7 +50,7 @@ def grid(result, title):
 def test_optimism_is_positive_where_cross_validation_was_better(
     metric, chosen_by, tested, flattered
 ):
-    assert optimism(find(metric), chosen_by, tested) == flattered
+    assert compute_optimism(find_metric(metric), chosen_by, tested) == flattered
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_every_trial_is_told_of_with_its_reason_and_its_sign():
         Trial(0, "failed", None, {"C": 1.0}, {}, {}, "it cannot be fitted"),
         Trial(1, "complete", 0.25, {"C": 2.0}, {1: 0.5}, {"signed_value": -0.25}),
     )
-    failed, complete = Searched("strong", "logistic", 2, trials, None).detailed()["trials"]
+    failed, complete = StudyResult("strong", "logistic", 2, trials, None).list_trials()["trials"]
     assert (failed["state"], failed["reason"]) == ("failed", "it cannot be fitted")
     assert (complete["value"], complete["signed_value"]) == (0.25, -0.25)
     assert complete["reason"] is None
@@ -90,12 +92,14 @@ def ways(result, **by_chance):
         way: np.full(48, 2) if by_chance.get(way) else gold
         for way in ("decoded", "argmax", "average")
     }
-    return judged(Items(result.source.scale, gold), answers, find("cem_ord"), seed=0)
+    return evaluate_decision_rules(
+        LabelledItems(result.source.scale, gold), answers, find_metric("cem_ord"), seed=0
+    )
 
 
 def with_winner(result, found):
     """Return the result with another judgement of its only model."""
-    winner = replace(result.winner, judged=found)
+    winner = replace(result.winner, evaluation=found)
     searched = (replace(result.searched[0], best=winner),)
     return replace(result, winner=winner, searched=searched)
 
@@ -116,9 +120,9 @@ def test_ways_of_answering_stand_beside_what_they_must_beat(result):
 @pytest.mark.parametrize(
     ("by_chance", "said"),
     [
-        ({"argmax": True}, f"argmax: {CHANCE}"),
-        ({"argmax": True, "average": True}, f"argmax, rounded average: {CHANCE}"),
-        ({"decoded": True, "argmax": True, "average": True}, CHANCE),
+        ({"argmax": True}, f"argmax: {NO_BETTER_THAN_CHANCE}"),
+        ({"argmax": True, "average": True}, f"argmax, rounded average: {NO_BETTER_THAN_CHANCE}"),
+        ({"decoded": True, "argmax": True, "average": True}, NO_BETTER_THAN_CHANCE),
     ],
     ids=["one", "two", "all"],
 )
@@ -128,8 +132,8 @@ def test_the_flag_names_the_ways_of_answering_that_chance_could_do(result, by_ch
 
 
 def test_each_way_of_answering_has_its_own_flag_in_the_test(result):
-    held = HeldOut("test", 48, ways(result, argmax=True), 0.0)
+    held = HeldOutResult("test", 48, ways(result, argmax=True), 0.0)
     told = replace(result, tests=(held,))
-    assert [row[-1] for row in grid(told, "Test:").rows] == [None, CHANCE, None]
+    assert [row[-1] for row in grid(told, "Test:").rows] == [None, NO_BETTER_THAN_CHANCE, None]
     flags = {row["way"]: row["flag"] for row in told.rows() if row["stage"] == "test"}
-    assert flags == {"decoded": None, "argmax": CHANCE, "average": None}
+    assert flags == {"decoded": None, "argmax": NO_BETTER_THAN_CHANCE, "average": None}

@@ -19,7 +19,7 @@ import pytest
 from command import Ran, run
 
 from ordinate.cli import progress
-from ordinate.cli.main import parser
+from ordinate.cli.main import build_parser
 from ordinate.results.comparison import compare
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -442,14 +442,14 @@ def test_what_cannot_be_read_is_named():
 
 
 def examples() -> list[str]:
-    actions = [action for action in parser()._actions if action.dest == "command"]
+    actions = [action for action in build_parser()._actions if action.dest == "command"]
     text = actions[0].choices["compare"].format_help().partition("examples:\n")[2]
     return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
 
 
 def lay_out(line: str) -> None:
     """Make the files of an example, with the columns that it names."""
-    options = parser().parse_args(shlex.split(line)[1:])
+    options = build_parser().parse_args(shlex.split(line)[1:])
     gold, labels = options.gold or "gold", ["A1", "B1", "C1", "B2", "A2", "C2"] * 2
     if options.scale == "1..5":
         columns = {name: [1, 5, 3, 2, 4, 3] for name in (gold, *options.systems.split(","))}
@@ -552,10 +552,10 @@ class Terminal(io.StringIO):
 def test_the_bar_is_as_long_as_the_work_and_is_wiped_away(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.001)
+    monkeypatch.setattr(progress, "START_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_SECONDS", 0.001)
     until = time.monotonic() + PATIENCE
-    with progress.ticking("weaving") as tick:
+    with progress.show_share("weaving") as tick:
         tick(0.5)
         while " 50%" not in terminal.getvalue() and time.monotonic() < until:
             time.sleep(0.001)
@@ -570,6 +570,6 @@ def test_the_bar_is_as_long_as_the_work_and_is_wiped_away(monkeypatch):
 def test_quick_work_shows_nothing(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with progress.ticking("weaving") as tick:
+    with progress.show_share("weaving") as tick:
         tick(1.0)
     assert terminal.getvalue() == ""

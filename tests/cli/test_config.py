@@ -5,10 +5,10 @@ import math
 import pytest
 from command import run
 
-from ordinate.cli.config import command, merged, read, written
-from ordinate.cli.main import parser
-from ordinate.cli.surrogate_runs import RUN as SURROGATE
-from ordinate.cli.tune import REPORT, RUN
+from ordinate.cli.config import format_command, format_toml, merge_flags, read_config
+from ordinate.cli.main import build_parser
+from ordinate.cli.surrogate_runs import RUN_FLAGS as SURROGATE
+from ordinate.cli.tune import REPORT_FLAGS, RUN_FLAGS
 from ordinate.errors import BadInput, BadOption
 
 KINDS = {"top_k": int, "metric": str, "weight_alpha": float, "nested": bool, "train": list}
@@ -27,41 +27,47 @@ def config(tmp_path):
 def test_what_is_written_is_read_again(config):
     values = {"top_k": 3, "metric": "weighted_kappa(power=1)", "weight_alpha": 0.1, "nested": False}
     values["train"] = ['a "quoted" name', "ütf\\8", "line\nbreak", "\x7f"]
-    assert read(config(written(values)), KINDS) == values
+    assert read_config(config(format_toml(values)), KINDS) == values
 
 
 @pytest.mark.parametrize("number", [0.1, 1e-300, 1e300, -5.0, math.inf])
 def test_numbers_keep_every_digit(config, number):
-    assert read(config(written({"weight_alpha": number})), KINDS) == {"weight_alpha": number}
+    assert read_config(config(format_toml({"weight_alpha": number})), KINDS) == {
+        "weight_alpha": number
+    }
 
 
 def test_flags_may_be_spelled_with_dashes_or_underscores(config):
-    assert read(config("top-k = 2"), KINDS) == read(config("top_k = 2"), KINDS) == {"top_k": 2}
+    assert (
+        read_config(config("top-k = 2"), KINDS)
+        == read_config(config("top_k = 2"), KINDS)
+        == {"top_k": 2}
+    )
     with pytest.raises(BadOption, match="top-k is set twice"):
-        read(config("top-k = 2\ntop_k = 3"), KINDS)
+        read_config(config("top-k = 2\ntop_k = 3"), KINDS)
 
 
 def test_a_whole_number_will_do_for_a_number_and_one_text_for_a_list(config):
-    found = read(config('weight-alpha = 1\ntrain = "a"'), KINDS)
+    found = read_config(config('weight-alpha = 1\ntrain = "a"'), KINDS)
     assert found == {"weight_alpha": 1.0, "train": ["a"]}
     assert isinstance(found["weight_alpha"], float)
 
 
 def test_a_table_is_kept_as_json(config):
     kinds = {"params": dict}
-    assert read(config("params = {cost = 5, kernel = 'rbf'}"), kinds) == {
+    assert read_config(config("params = {cost = 5, kernel = 'rbf'}"), kinds) == {
         "params": '{"cost": 5, "kernel": "rbf"}'
     }
-    assert read(config("""params = '{"cost": 5}'"""), kinds) == {"params": '{"cost": 5}'}
+    assert read_config(config("""params = '{"cost": 5}'"""), kinds) == {"params": '{"cost": 5}'}
     with pytest.raises(BadOption, match="params takes a table, such as"):
-        read(config("params = 3"), kinds)
+        read_config(config("params = 3"), kinds)
 
 
 def test_the_command_line_wins(config):
     path = config('top-k = 2\nmetric = "mae"')
     given = {"top_k": 7, "metric": None, "nested": False, "other": 1}
-    assert merged(given, path, KINDS) == {"top_k": 7, "metric": "mae", "nested": False}
-    assert merged(given, None, KINDS) == {"top_k": 7, "nested": False}
+    assert merge_flags(given, path, KINDS) == {"top_k": 7, "metric": "mae", "nested": False}
+    assert merge_flags(given, None, KINDS) == {"top_k": 7, "nested": False}
 
 
 @pytest.mark.parametrize(
@@ -82,26 +88,34 @@ def test_the_command_line_wins(config):
 )
 def test_bad_files_have_one_message_that_names_them(config, text, message):
     with pytest.raises((BadOption, BadInput), match=message) as caught:
-        read(config(text), KINDS)
+        read_config(config(text), KINDS)
     assert "tune.toml" in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_an_error(tmp_path):
     with pytest.raises(BadInput, match="cannot be read: No such file"):
-        read(str(tmp_path / "none.toml"), KINDS)
+        read_config(str(tmp_path / "none.toml"), KINDS)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(BadInput, match="is no TOML"):
-        read(str(tmp_path / "binary.toml"), KINDS)
+        read_config(str(tmp_path / "binary.toml"), KINDS)
 
 
 def test_a_command_can_be_given_again():
-    text = command("tune", {"top_k": 2, "nested": False, "weight_metric": True, "train": ["a b"]})
+    text = format_command(
+        "tune", {"top_k": 2, "nested": False, "weight_metric": True, "train": ["a b"]}
+    )
     assert text == "ordinate tune --top-k 2 --no-nested --weight-metric --train 'a b'"
 
 
 def test_the_file_can_set_every_flag_of_the_command():
-    options = vars(parser().parse_args(["tune"]))
-    assert (RUN | REPORT).keys() == options.keys() - {"command", "run", "resumes", "config", "load"}
+    options = vars(build_parser().parse_args(["tune"]))
+    assert (RUN_FLAGS | REPORT_FLAGS).keys() == options.keys() - {
+        "command",
+        "run",
+        "resumes",
+        "config",
+        "load",
+    }
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",)])
@@ -115,8 +129,8 @@ def test_a_configuration_file_runs_no_python(tmp_path, config, more):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("kinds", [RUN | REPORT, SURROGATE])
+@pytest.mark.parametrize("kinds", [RUN_FLAGS | REPORT_FLAGS, SURROGATE])
 def test_no_command_takes_code_from_a_configuration_file(config, kinds):
     assert "load" not in kinds
     with pytest.raises(BadOption, match="runs Python code"):
-        read(config("load = ['own.py']"), kinds)
+        read_config(config("load = ['own.py']"), kinds)

@@ -101,7 +101,7 @@ def test_json_has_both_values_and_their_paired_difference():
     names = ["quadratic_kappa", "mae"]
     expected = ordinate.compare(TEST[1], systems, scale="cefr", metrics=names, draws=100)
     for name in names:
-        pair, one = expected.boards[name].pairs[0], found["metrics"][name]
+        pair, one = expected.leaderboards[name].pairs[0], found["metrics"][name]
         sign = 1.0 if pair.first == "decoded" else -1.0
         assert one["difference"] == pytest.approx(one["decoded"] - one["argmax"])
         assert one["difference"] == pytest.approx(sign * pair.difference)

@@ -24,9 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ordinate
-from ordinate.metrics import find, list_metrics
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COMMAND = [sys.executable, "-m", "ordinate.cli"]
@@ -919,9 +919,9 @@ def test_commas_in_parentheses_belong_to_the_metric():
     found = report("some.csv", "--metrics", asked)
     expressions = ["mae", "oci(beta1=0.5,gamma=1)", "weighted_kappa(power=1)"]
     assert list(found["metrics"]) == expressions
-    table = Confusion.of("cefr", *zip(*CELLS, strict=True))
+    table = ConfusionMatrix.of("cefr", *zip(*CELLS, strict=True))
     for name in expressions:
-        assert found["metrics"][name]["value"] == pytest.approx(float(find(name)(table)))
+        assert found["metrics"][name]["value"] == pytest.approx(float(find_metric(name)(table)))
 
 
 def test_all_metrics_are_those_of_the_catalogue():
@@ -1294,7 +1294,7 @@ def test_any_table_written_as_csv_is_counted_as_in_python(data):
         path = Path(folder) / "table.csv"
         path.write_bytes(_delimited(rows, **style))
         found = report(path, f"--scale={declared.getvalue()}", "--missing", "drop")
-    expected = Confusion.of(scale, gold, predicted, missing="drop")
+    expected = ConfusionMatrix.of(scale, gold, predicted, missing="drop")
     assert found["scale"] == labels
     assert found["table"] == expected.counts.tolist()
     assert found["dropped"] == expected.dropped

@@ -12,7 +12,7 @@ from experiments import lay_out
 from saved_models import save_model
 
 from ordinate import evaluate
-from ordinate.classify.trained_model import load_all
+from ordinate.classify.trained_model import load_models
 from ordinate.experiment.folder import Experiment
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -50,7 +50,7 @@ def test_every_model_on_every_test_set_is_what_python_says():
     found = evaluated()
     study = Experiment.open("study")
     assert list(found["tests"]) == ["other", "test"]
-    for model in load_all(study):
+    for model in load_models(study):
         for stem in ("test", "other"):
             features = {name: study.features(name, stem) for name in model.sets}
             predictions = model.predict(features)

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 from command import run
 
-from ordinate.inference import Intervals
-from ordinate.inference.prediction_intervals import bounds_estimate, grouped_bounds_estimate
+from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.prediction_intervals import (
+    estimate_clustered_interval_metric,
+    estimate_interval_metric,
+)
 from ordinate.results import evaluate
-from ordinate.results.regression import evaluate_values
-from ordinate.results.regression_comparison import compare_values
-from ordinate.results.residuals import residuals
+from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression_comparison import compare_regression
+from ordinate.results.residuals import analyse_residuals
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.prediction_intervals import Bounds
+from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 N = 400
 DEFAULT = {"rmse", "mae", "r2", "relative_accuracy", "skill", "bias", "max_error"}
@@ -60,7 +63,7 @@ def test_json_has_the_numbers_of_python():
     columns = _columns()
     ran = run(*ASKED, "--unit", "kg/m³", "--by", "family", "--format", "json")
     found = json.loads(ran.out)
-    expected = evaluate_values(
+    expected = evaluate_regression(
         columns["density"], columns["predicted"], unit="kg/m³", by=columns["family"]
     ).to_dict()
     assert found["task"] == "values"
@@ -105,10 +108,10 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     covered = float(((columns["lo"] <= y) & (y <= columns["hi"])).mean())
     assert found["predictive"]["interval_coverage"]["value"] == pytest.approx(covered)
     assert found["baselines"][-1]["name"] == "previous value"
-    looked = residuals(y, p, {"family": columns["family"]}, unit="kg/m³").to_dict()
+    looked = analyse_residuals(y, p, {"family": columns["family"]}, unit="kg/m³").to_dict()
     assert found["residuals"]["largest"][0]["row"] == looked["largest"][0]["row"]
     models = {"predicted": p, "other": columns["other"]}
-    compared = compare_values(y, models, unit="kg/m³").to_dict()
+    compared = compare_regression(y, models, unit="kg/m³").to_dict()
     assert found["comparison"]["conclusions"] == compared["conclusions"]
     assert found["shifted"]["differences"]["rmse"]["low"] > 0
     assert found["levels"]["scale"] == ["below 600", "600 to 700", "700 and above"]
@@ -216,9 +219,9 @@ def test_rivals_are_compared_with_the_groups_and_the_weights(option):
     column = columns["lab"] if option == "groups" else columns["w"]
     found = _json("--against", "other", f"--{option}", "lab" if option == "groups" else "w")
     models = {"predicted": columns["predicted"], "other": columns["other"]}
-    expected = compare_values(columns["density"], models, **{option: column}).to_dict()
+    expected = compare_regression(columns["density"], models, **{option: column}).to_dict()
     _as_python(found["comparison"], expected)
-    plain = compare_values(columns["density"], models).to_dict()
+    plain = compare_regression(columns["density"], models).to_dict()
     assert plain["differences"][0]["low"] != pytest.approx(expected["differences"][0]["low"])
 
 
@@ -227,7 +230,7 @@ def test_the_level_reaches_the_parts_and_so_does_no_interval():
     parts = ("--against", "other", "--residuals", "--bins", "600", "--lower", "lo", "--upper", "hi")
     found = _json(*parts, "--interval", "0.8")
     models = {"predicted": columns["predicted"], "other": columns["other"]}
-    expected = compare_values(columns["density"], models, interval=0.8).to_dict()
+    expected = compare_regression(columns["density"], models, interval=0.8).to_dict()
     _as_python(found["comparison"], expected)
     assert {found[name]["interval"] for name in ("residuals", "comparison")} == {0.8}
     none = _json(*parts, "--no-interval")
@@ -250,8 +253,10 @@ def test_bounds_take_groups_for_units_and_subgroups_have_their_own():
     columns = _columns()
     bounds = ("--lower", "lo", "--upper", "hi")
     found = _json(*bounds, "--groups", "lab", "--by", "family")
-    table = Bounds.of(columns["density"], columns["lo"], columns["hi"], groups=columns["lab"])
-    one = grouped_bounds_estimate("interval_coverage", table)
+    table = PredictionIntervals.of(
+        columns["density"], columns["lo"], columns["hi"], groups=columns["lab"]
+    )
+    one = estimate_clustered_interval_metric("interval_coverage", table)
     assert _limits(found["predictive"]["interval_coverage"]) == pytest.approx(
         [one.value, one.low, one.high]
     )
@@ -272,15 +277,20 @@ def test_bounds_of_groups_of_one_item_are_those_of_items():
     y, low = rng.normal(size=(2, 200))
     high = low + rng.exponential(size=200)
     weights = rng.uniform(1, 3, 200)
-    table = Bounds.of(y, low, high, weights, np.arange(200))
+    table = PredictionIntervals.of(y, low, high, weights, np.arange(200))
     for name in ("mean_interval_width", "winkler(alpha=0.3)"):
-        one, other = grouped_bounds_estimate(name, table), bounds_estimate(name, table.pooled)
+        one, other = (
+            estimate_clustered_interval_metric(name, table),
+            estimate_interval_metric(name, table.pooled),
+        )
         assert [one.value, one.low, one.high] == pytest.approx([other.value, other.low, other.high])
-    few = grouped_bounds_estimate("winkler", table[:5])
+    few = estimate_clustered_interval_metric("winkler", table[:5])
     assert few.method == "t"
-    assert grouped_bounds_estimate("winkler", table[:1]).note == "there is one group only"
-    width = Bounds.of(y, y, y + 1, groups=np.arange(200))
-    found = grouped_bounds_estimate("mean_interval_width", width)
+    assert (
+        estimate_clustered_interval_metric("winkler", table[:1]).note == "there is one group only"
+    )
+    width = PredictionIntervals.of(y, y, y + 1, groups=np.arange(200))
+    found = estimate_clustered_interval_metric("mean_interval_width", width)
     assert found.note == "it is the same in all groups"
 
 
@@ -327,11 +337,11 @@ def test_what_is_missing_is_left_out_of_every_part(holes):
 
     assert found["n"] == found["residuals"]["n"] == found["levels"]["n"] == 398
     y, p = some("density", whole), some("predicted", whole)
-    looked = residuals(y, p).to_dict()
+    looked = analyse_residuals(y, p).to_dict()
     assert found["residuals"]["bias"]["value"] == pytest.approx(looked["bias"]["value"])
     assert found["residuals"]["largest"][0]["row"] == worst
     models = {name: some(name, kept) for name in ("predicted", "other")}
-    _as_python(found["comparison"], compare_values(some("density", kept), models).to_dict())
+    _as_python(found["comparison"], compare_regression(some("density", kept), models).to_dict())
     assert found["comparison"]["n"] == 397
     gold, guess = (np.searchsorted([600, 700], x, side="right") for x in (y, p))
     right = float((gold == guess).mean())
@@ -353,7 +363,7 @@ def test_items_without_a_group_and_items_of_weight_0_are_left_out_too(here):
         for name in ("density", "predicted", "other", "lab", "w")
     )
     models = {"predicted": p, "other": other}
-    _as_python(found["comparison"], compare_values(y, models, weights=w, groups=lab).to_dict())
+    _as_python(found["comparison"], compare_regression(y, models, weights=w, groups=lab).to_dict())
     assert found["n"] == found["levels"]["n"] == found["comparison"]["n"] == N - 2
 
 
@@ -391,11 +401,11 @@ def test_levels_take_weights_groups_and_subgroups():
 def test_items_are_drawn_again(by):
     columns = _columns()
     found = _json("--interval-method", "poisson", "--draws", 300, "--seed", 4, *by)
-    expected = evaluate_values(
+    expected = evaluate_regression(
         columns["density"],
         columns["predicted"],
         by=columns["family"] if by else None,
-        interval=Intervals(draws=300, seed=4),
+        interval=ConfidenceIntervals(draws=300, seed=4),
         poisson=True,
     ).to_dict()
     pairs = [(found, expected), *((found["by"][x], expected["by"][x]) for x in expected["by"])]
@@ -454,7 +464,7 @@ def test_a_report_says_which_ids_were_joined(here):
 
 def test_one_value_is_one_value(here):
     _write(here / "dens.csv", _columns(1))
-    text = run(*ASKED, "--metrics", "rmse,rmse_share").out
+    text = run(*ASKED, "--metrics", "rmse,nrmse").out
     assert text.startswith("1 value\n")
     assert "A share" in text
 

@@ -17,7 +17,7 @@ from pyarrow import csv
 from ordinate.cli.features import EXAMPLES
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import make
+from ordinate.features import extract_features
 from ordinate.features.concat import Concat
 from ordinate.features.external import External
 from ordinate.features.lexical import Lexical
@@ -111,7 +111,7 @@ def test_every_example_runs(root, maker, line):
 def test_a_set_is_that_of_python(root, options, maker):
     found = json.loads(done("tfidf", "-e", root, *options, "--format", "json"))
     assert found["was_there"] is False
-    assert make(Experiment.open(root), maker).was_there
+    assert extract_features(Experiment.open(root), maker).was_there
     assert (
         found["command"]
         == f"ordinate features tfidf -e {root} {shlex.join(maker.arguments)}".strip()
@@ -123,12 +123,14 @@ def test_each_maker_gets_the_options_of_its_own(root):
     csv.write_csv(pa.table(write_table | {"note": ["n"] * 16}), "mine.csv")
     experiment = Experiment.open(root)
     done("lexical", "-e", root, "--language", "de")
-    assert make(experiment, Lexical("de")).was_there
+    assert extract_features(experiment, Lexical("de")).was_there
     done("external", "-e", root, "mine.csv", "--drop", "note")
-    assert make(experiment, External("mine.csv", ("note",), experiment)).was_there
+    assert extract_features(experiment, External("mine.csv", ("note",), experiment)).was_there
     done("tfidf", "-e", root)
     done("concat", "-e", root, "tfidf-word", "lexical-de", "--name", "both")
-    assert make(experiment, Concat(("tfidf-word", "lexical-de"), experiment), "both").was_there
+    assert extract_features(
+        experiment, Concat(("tfidf-word", "lexical-de"), experiment), "both"
+    ).was_there
     for name in ("both", "lexical-de"):
         command = Manifest.read(root / "features" / name / "_maker").command
         assert "nothing to do" in done(*shlex.split(command)[2:])

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
-from ordinate.readers import Columns, count_files
+from ordinate.readers import LabelColumns, count_files
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Confusion
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 NAMES = ("essay", "gold", "predicted", "second", "writer", "language", "weight")
@@ -55,19 +55,19 @@ def column(name: str, rows: list[dict]) -> list:
     return [row[name] for row in rows]
 
 
-def pair(rows: list[dict], first: str = "gold", second: str = "predicted") -> Confusion:
-    return Confusion.of("cefr", column(first, rows), column(second, rows))
+def pair(rows: list[dict], first: str = "gold", second: str = "predicted") -> ConfusionMatrix:
+    return ConfusionMatrix.of("cefr", column(first, rows), column(second, rows))
 
 
-def by_group(rows: list[dict], second: str = "predicted", **options) -> Confusion:
-    groups = factorise(column("writer", rows))
+def by_group(rows: list[dict], second: str = "predicted", **options) -> ConfusionMatrix:
+    groups = factorize_column(column("writer", rows))
     labels = column("gold", rows), column(second, rows)
-    return Confusion.by_group(Scale.of("cefr"), *labels, groups, **options)
+    return ConfusionMatrix.count_by_group(Scale.of("cefr"), *labels, groups, **options)
 
 
 def count(*paths: str, missing: str = "error", scale: str | None = None, **columns):
     declared = None if scale is None else Scale.of(scale)
-    return count_files(list(paths), Columns(**columns), declared, missing)
+    return count_files(list(paths), LabelColumns(**columns), declared, missing)
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ def test_a_subgroup_has_the_tables_of_its_groups():
     assert [language for language, _ in found.by] == ["de", "fr"]
 
 
-def filled(batch: Confusion) -> int:
+def filled(batch: ConfusionMatrix) -> int:
     return int((batch.total > 0).sum())
 
 

@@ -8,7 +8,7 @@ from command import run
 
 from ordinate import features
 from ordinate.cli import init
-from ordinate.examples import path, split_texts
+from ordinate.examples import locate_example, split_texts
 from ordinate.experiment.folder import Experiment
 
 
@@ -27,10 +27,10 @@ def contents(folder):
 
 def test_the_split_keeps_every_text_once_and_two_to_one_at_each_level(tmp_path):
     assert run("init", tmp_path / "new").code == 0
-    training = rows(tmp_path / "new" / init.TRAINING)
-    test = rows(tmp_path / "new" / init.TEST)
+    training = rows(tmp_path / "new" / init.TRAINING_FILE)
+    test = rows(tmp_path / "new" / init.TEST_FILE)
     every = sorted((*training, *test), key=lambda row: row["id"])
-    assert every == sorted(rows(path("texts")), key=lambda row: row["id"])
+    assert every == sorted(rows(locate_example("texts")), key=lambda row: row["id"])
     assert set(Counter(row["level"] for row in training).values()) == {28}
     assert set(Counter(row["level"] for row in test).values()) == {14}
     assert split_texts() == split_texts()
@@ -41,8 +41,8 @@ def test_the_folder_is_an_experiment_with_two_sparse_sets(tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert "168 training texts, 84 test texts" in ran.out
     experiment = Experiment.open(tmp_path)
-    assert experiment.feature_sets == sorted(init.SETS)
-    for name in init.SETS:
+    assert experiment.feature_sets == sorted(init.FEATURE_SETS)
+    for name in init.FEATURE_SETS:
         assert name in ran.out
         for stem, n in (("texts", 168), ("texts_test", 84)):
             found = experiment.features(name, stem)
@@ -124,4 +124,4 @@ def _stop_after(patch, steps):
         return called
 
     patch.setattr(files, "write_text", counted(files.write_text))
-    patch.setattr(features, "make", counted(features.make))
+    patch.setattr(features, "extract_features", counted(features.extract_features))

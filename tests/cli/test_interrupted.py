@@ -26,7 +26,7 @@ def stopped(_):
     ],
 )
 def test_interrupted_commands_say_whether_they_go_on(monkeypatch, words, resumes):
-    parser = main.parser()
+    parser = main.build_parser()
 
     class Stopped:
         def parse_args(self, arguments):
@@ -34,6 +34,6 @@ def test_interrupted_commands_say_whether_they_go_on(monkeypatch, words, resumes
             asked.run = stopped
             return asked
 
-    monkeypatch.setattr(main, "parser", Stopped)
+    monkeypatch.setattr(main, "build_parser", Stopped)
     more = " The same command goes on." if resumes else ""
     assert run(*words.split()) == (130, "", f"Interrupted.{more}\n")

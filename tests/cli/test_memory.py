@@ -12,8 +12,8 @@ import pytest
 from command import run
 
 from ordinate.errors import BadInput
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Confusion, Panel
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.counting import MOST_CELLS
 
 COMMAND = (sys.executable, "-m", "ordinate.cli")
@@ -139,9 +139,9 @@ def test_a_comparison_on_many_levels_has_the_value_of_each_system_alone(size):
     chance = random.Random(size)  # noqa: S311 - of a test
     gold, one, other = ([chance.randint(1, size) for _ in range(50)] for _ in range(3))
     panel = Panel.of(f"1..{size}", gold, {"one": one, "other": other})
-    assert panel.table("one") == Confusion.of(f"1..{size}", gold, one)
+    assert panel.table("one") == ConfusionMatrix.of(f"1..{size}", gold, one)
     assert (
-        panel.paired("one", "other").second.weights.tolist()
+        panel.pair_systems("one", "other").second.weights.tolist()
         == panel.table("other").weights.tolist()
     )
 
@@ -149,12 +149,12 @@ def test_a_comparison_on_many_levels_has_the_value_of_each_system_alone(size):
 def test_groups_whose_tables_do_not_fit_into_memory_are_refused():
     count = MOST_CELLS // (300 * 301) + 1
     gold = [1] * count
-    groups = factorise([f"g{k}" for k in range(count)])
-    scale = Confusion.of("1..300", [1], [1]).scale
+    groups = factorize_column([f"g{k}" for k in range(count)])
+    scale = ConfusionMatrix.of("1..300", [1], [1]).scale
     with pytest.raises(BadInput, match="1,487 groups on a scale of 300 levels are too many"):
-        Confusion.by_group(scale, gold, gold, groups)
+        ConfusionMatrix.count_by_group(scale, gold, gold, groups)
     panel = Panel.of("1..300", gold, {"a": gold, "b": gold}, groups=groups)
     with pytest.raises(BadInput, match="at most 1,486 groups"):
-        panel.by_group("a")
+        panel.count_by_group("a")
     with pytest.raises(BadInput, match="at most 1,486 groups"):
-        _ = panel.paired("a", "b", grouped=True).first
+        _ = panel.pair_systems("a", "b", grouped=True).first

@@ -10,8 +10,8 @@ from command import run
 from panels import panel_of, sampled
 
 from ordinate.cli.meta import EXAMPLES
-from ordinate.examples import path
-from ordinate.meta.meta_evaluation import JUDGED, judge
+from ordinate.examples import locate_example
+from ordinate.meta.meta_evaluation import EVALUATED_METRICS, evaluate_metrics
 
 CASES, SIZE = 12, 15
 NAMES = ("a", "b", "c")
@@ -50,7 +50,7 @@ def judged(*arguments):
 
 def expected(metrics=None, groups=TOPICS, **options):
     panel = panel_of(GOLD, dict(zip(NAMES, SYSTEMS.values(), strict=True)), 3, groups=groups)
-    found = judge(panel, metrics, draws=100, **options).to_dict()
+    found = evaluate_metrics(panel, metrics, draws=100, **options).to_dict()
     return json.loads(json.dumps(found))
 
 
@@ -61,7 +61,7 @@ def without_source(found):
 def test_columns_of_one_file_are_judged_as_in_python():
     found = judged(*WIDE, "--test-case", "topic")
     assert without_source(found) == without_source(expected())
-    assert list(found["metrics"]) == list(JUDGED)
+    assert list(found["metrics"]) == list(EVALUATED_METRICS)
     assert found["test_cases"] == CASES
 
 
@@ -155,7 +155,7 @@ def test_every_example_runs(line, tmp_path):
 
 def test_the_shipped_example_can_be_judged():
     systems = "rater_2,tfidf,forest,transformer,ensemble"
-    found = judged(path("systems"), "--gold", "gold", "--systems", systems)
+    found = judged(locate_example("systems"), "--gold", "gold", "--systems", systems)
     values = [row["coverage"]["value"] for row in found["metrics"].values()]
     assert np.all(np.abs(values) <= 1)
 

@@ -8,10 +8,10 @@ import pytest
 from command import run
 from experiments import lay_out
 
-from ordinate.cli.output import replacing
+from ordinate.cli.output import replace_atomically
 from ordinate.errors import BadOutput
-from ordinate.examples import path
-from ordinate.experiment.safe_files import sweep
+from ordinate.examples import locate_example
+from ordinate.experiment.safe_files import remove_leftovers
 
 
 def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypatch):
@@ -22,20 +22,20 @@ def test_the_output_is_on_the_disk_before_it_takes_its_place(tmp_path, monkeypat
         seen.append((named.suffix, (tmp_path / "out.md").exists()))
 
     monkeypatch.setattr(os, "fsync", synced)
-    with replacing(str(tmp_path / "out.md"), force=False) as out:
+    with replace_atomically(str(tmp_path / "out.md"), force=False) as out:
         out.write_text("whole")
     assert seen == [(".md", False), ("", True)]  # the file, and then the folder with its name
 
 
 def test_a_sweep_takes_no_output_that_is_being_written(tmp_path):
-    with replacing(str(tmp_path / "out.md"), force=False) as out:
+    with replace_atomically(str(tmp_path / "out.md"), force=False) as out:
         out.write_text("whole")
-        assert sweep(tmp_path) == 0
+        assert remove_leftovers(tmp_path) == 0
     assert [left.name for left in tmp_path.iterdir()] == ["out.md"]
 
 
 def test_an_output_is_as_readable_as_any_new_file(tmp_path):
-    with replacing(str(tmp_path / "out.md"), force=False) as out:
+    with replace_atomically(str(tmp_path / "out.md"), force=False) as out:
         out.write_text("whole")
     (tmp_path / "other").touch()
     assert (tmp_path / "out.md").stat().st_mode == (tmp_path / "other").stat().st_mode
@@ -44,7 +44,7 @@ def test_an_output_is_as_readable_as_any_new_file(tmp_path):
 def test_an_error_leaves_nothing(tmp_path):
     with (
         pytest.raises(BadOutput, match="no more"),
-        replacing(str(tmp_path / "out.md"), force=False),
+        replace_atomically(str(tmp_path / "out.md"), force=False),
     ):
         raise BadOutput("no more")
     assert not list(tmp_path.iterdir())
@@ -62,7 +62,7 @@ def test_an_error_leaves_nothing(tmp_path):
     ],
 )
 def test_a_report_is_written_as_its_file_ends_unless_a_format_is_named(tmp_path, name, begin):
-    asked = ("evaluate", path("cefr"))
+    asked = ("evaluate", locate_example("cefr"))
     assert run(*asked, "-o", tmp_path / name).code == 0
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(begin)
     again = ("-o", tmp_path / name, "--force", "--format", "markdown")
@@ -80,7 +80,7 @@ def finished(tmp_path_factory):
     study = lay_out(root / "study", n=36, sets=("strong",))
     tune = ("--models", "logistic", "--stage2-trials", "1", "--folds", "2")
     assert run("tune", "-e", study, *tune).code == 0
-    shutil.copy(path("densities"), root / "densities.csv")
+    shutil.copy(locate_example("densities"), root / "densities.csv")
     train = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
     assert run("surrogate", "train", root / "densities.csv", *train, "-o", root / "found").code == 0
     return root
@@ -90,7 +90,7 @@ def finished(tmp_path_factory):
 def here(finished, tmp_path, monkeypatch):
     shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    shutil.copy(path("cefr"), "cefr.csv")
+    shutil.copy(locate_example("cefr"), "cefr.csv")
     Path("own.py").write_text("# nothing is declared here\n")
     return tmp_path
 

@@ -9,7 +9,7 @@ from command import run
 
 import ordinate
 from ordinate.cli.power import EXAMPLES
-from ordinate.examples import path
+from ordinate.examples import locate_example
 
 LABELS = ["A1", "A2", "B1", "B2", "C1", "C2"]
 GOLD = LABELS * 8
@@ -69,7 +69,7 @@ def test_every_example_runs(line):
 
 def test_the_shipped_example_can_be_planned_from():
     options = ("--gold", "gold", "--systems", "forest,ensemble", "--difference", "0.03")
-    assert planned(str(path("systems")), *options)["needed"] > 300
+    assert planned(str(locate_example("systems")), *options)["needed"] > 300
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from command import run
 from experiments import lay_out
 from saved_models import crown, save_model
 
-from ordinate.cli.main import parser
+from ordinate.cli.main import build_parser
 from ordinate.cli.predict import EXAMPLES
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 COLUMNS = ["level", "argmax", "average", *(f"p_{x}" for x in CEFR), "set_low", "set_high"]
@@ -176,7 +176,7 @@ def test_a_tampered_model_is_refused(made):
 
 
 def test_a_folder_in_use_says_by_whom():
-    with locked(Experiment.open("study").root, "ordinate tune"):
+    with hold_lock(Experiment.open("study").root, "ordinate tune"):
         ran = run("predict", "-e", "study")
     assert ran.code == 2
     assert "in use by process" in ran.err
@@ -185,4 +185,4 @@ def test_a_folder_in_use_says_by_whom():
 def test_the_examples_of_the_help_can_be_parsed():
     for line in EXAMPLES.splitlines():
         if line.startswith("  ordinate "):
-            parser().parse_args(shlex.split(line)[1:])
+            build_parser().parse_args(shlex.split(line)[1:])

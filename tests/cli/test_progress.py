@@ -18,8 +18,8 @@ class Terminal(io.StringIO):
 def terminal(monkeypatch):
     shown = Terminal()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=shown))
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.001)
+    monkeypatch.setattr(progress, "START_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_SECONDS", 0.001)
     return shown
 
 
@@ -32,7 +32,7 @@ def waiting(shown: Terminal, words: str) -> None:
 
 
 def test_the_stage_its_share_and_the_best_value_are_shown(terminal):
-    with progress.telling() as tell:
+    with progress.show_stages() as tell:
         tell("screening", 0.5, "best mae 0.400")
         waiting(terminal, f"screening [{'#' * 20}{' ' * 20}]  50%  best mae 0.400")
         tell("searching", 1.0, "")
@@ -40,7 +40,7 @@ def test_the_stage_its_share_and_the_best_value_are_shown(terminal):
 
 
 def test_a_shorter_line_covers_a_longer_one_and_the_last_is_wiped(terminal):
-    with progress.telling() as tell:
+    with progress.show_stages() as tell:
         tell("a long stage", 0.0, "and much to say")
         waiting(terminal, "and much to say")
         tell("b", 0.0, "")
@@ -52,14 +52,14 @@ def test_a_shorter_line_covers_a_longer_one_and_the_last_is_wiped(terminal):
 
 
 def test_texts_from_data_cannot_drive_the_terminal(terminal):
-    with progress.telling() as tell:
+    with progress.show_stages() as tell:
         tell("\x1b[2J", 0.0, "")
         waiting(terminal, "[2J")
     assert "\x1b" not in terminal.getvalue()
 
 
 def test_a_share_alone_is_shown_as_before(terminal):
-    with progress.ticking("counting") as tick:
+    with progress.show_share("counting") as tick:
         tick(0.25)
         waiting(terminal, f"counting [{'#' * 10}{' ' * 30}]  25%")
 
@@ -67,6 +67,6 @@ def test_a_share_alone_is_shown_as_before(terminal):
 def test_a_pipe_stays_empty(monkeypatch):
     pipe = io.StringIO()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=pipe))
-    with progress.telling() as tell:
+    with progress.show_stages() as tell:
         tell("searching", 0.5, "")
     assert not pipe.getvalue()

@@ -14,8 +14,8 @@ from experiments import CEFR, lay_out
 from saved_models import save_model
 
 from ordinate import compare
-from ordinate.classify.trained_model import load_all
-from ordinate.cli.main import parser
+from ordinate.classify.trained_model import load_models
+from ordinate.cli.main import build_parser
 from ordinate.cli.rank import EXAMPLES
 from ordinate.experiment.folder import Experiment
 
@@ -72,7 +72,7 @@ def test_all_models_are_ranked_on_all_test_sets_as_compare_does(names):
     assert list(found["tests"]) == ["other", "test"]
     study = Experiment.open("study")
     labels, columns = np.array(CEFR), {}
-    for model in load_all(study):
+    for model in load_models(study):
         features = {name: study.features(name, "test") for name in model.sets}
         columns[model.name] = labels[model.predict(features).levels]
     data = study.dataset("test")
@@ -282,4 +282,4 @@ def test_a_tampered_model_is_refused(names):
 def test_the_examples_of_the_help_can_be_parsed():
     for line in EXAMPLES.splitlines():
         if line.startswith("  ordinate "):
-            parser().parse_args(shlex.split(line)[1:])
+            build_parser().parse_args(shlex.split(line)[1:])

@@ -13,7 +13,7 @@ import pytest
 from experiments import lay_out
 from saved_models import save_model
 
-from ordinate.cli.main import main, parser
+from ordinate.cli.main import build_parser, main
 
 HEAVY = {"scipy", "pandas", "polars", "pyarrow", "duckdb", "sklearn", "matplotlib", "narwhals"}
 PAIRS = "gold,predicted\nA1,A1\nB1,B2\nC1,C1\nA2,A2\n"
@@ -140,7 +140,7 @@ def test_help_and_version_work_as_a_process():
 
 def examples(command: str) -> list[str]:
     """Return the example lines of the help of a command."""
-    actions = [action for action in parser()._actions if action.dest == "command"]
+    actions = [action for action in build_parser()._actions if action.dest == "command"]
     text = actions[0].choices[command].format_help().partition("examples:\n")[2]
     return [line.strip() for line in text.partition("\n\n")[0].splitlines()]
 
@@ -159,7 +159,7 @@ def test_there_are_examples_and_each_is_a_command():
 def test_every_example_is_understood(line):
     words = shlex.split(line.rpartition("|")[2])
     assert words[0] == "ordinate"
-    options = parser().parse_args(words[1:])
+    options = build_parser().parse_args(words[1:])
     assert options.command in line
 
 
@@ -173,7 +173,7 @@ def _parquet(path: Path, columns: dict[str, list]) -> None:
 def _lay_out(folder: Path, line: str) -> None:
     """Make the files of an example, with the columns that it names."""
     words = shlex.split(line.rpartition("|")[2])
-    options = parser().parse_args(words[1:])
+    options = build_parser().parse_args(words[1:])
     gold, predicted = options.gold or "gold", options.predicted or "predicted"
     if options.experiment:
         pytest.importorskip("sklearn")

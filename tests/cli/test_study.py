@@ -7,11 +7,11 @@ import shlex
 import pytest
 from command import run
 
-from ordinate.cli.study import EXAMPLES, READ_AS
+from ordinate.cli.study import EXAMPLES, READING_OPTIONS
 from ordinate.meta.replication import reading_search, synthetic_systems
-from ordinate.meta.replication.reading_search import Search
-from ordinate.meta.replication.study import study
-from ordinate.meta.replication.synthetic_systems import CHOICES, FITTED, SEARCHED, Reading
+from ordinate.meta.replication.reading_search import ReadingSearch
+from ordinate.meta.replication.study import run_replication
+from ordinate.meta.replication.synthetic_systems import CHOICES, FITTED, SEARCH_SEEDS, Reading
 
 
 @pytest.fixture(autouse=True)
@@ -30,13 +30,13 @@ def quick(monkeypatch):
     def search(seeds, *, tick):
         asked.append(tuple(seeds))
         tick(1.0)
-        best, tried = reading_search.descend(
+        best, tried = reading_search.descend_readings(
             reading_search.LITERAL,
-            lambda reading: reading_search.Fit(len(reading.changes(FITTED)), 0.0, 0, 0),
+            lambda reading: reading_search.ReadingFit(len(reading.changes(FITTED)), 0.0, 0, 0),
         )
-        return Search(tuple(seeds), best, tried)
+        return ReadingSearch(tuple(seeds), best, tried)
 
-    monkeypatch.setattr(reading_search, "search", search)
+    monkeypatch.setattr(reading_search, "search_readings", search)
     return asked
 
 
@@ -48,7 +48,7 @@ def studied(*arguments: str) -> dict:
 
 def test_the_command_gives_the_numbers_of_python():
     found = studied("--seed", "3", "--seeds", "1")
-    assert found == json.loads(json.dumps(study(seeds=[3]).to_dict()))
+    assert found == json.loads(json.dumps(run_replication(seeds=[3]).to_dict()))
 
 
 def test_seeds_follow_the_first_one():
@@ -72,7 +72,7 @@ def test_without_options_there_are_five_seeds_and_both_readings():
 def test_options_make_a_reading_that_is_shown_alone_beside_the_paper():
     options = ("--seeds", "1", "--option", "errors=independent", "--option", "values=pooled")
     own = {"chosen": Reading(errors="independent", values="pooled")}
-    assert studied(*options) == json.loads(json.dumps(study([0], own).to_dict()))
+    assert studied(*options) == json.loads(json.dumps(run_replication([0], own).to_dict()))
     ran = run("study", "synthetic", *options)
     assert "Reading 'chosen': differs from the literal one in errors=independent" in ran.out
     assert "Coverage, chosen reading" in ran.out
@@ -80,16 +80,16 @@ def test_options_make_a_reading_that_is_shown_alone_beside_the_paper():
 
 
 def test_the_help_names_every_option_and_choice():
-    named = dict(re.findall(r"^  (\w+) +(\w+(?:, \w+)*)$", READ_AS, re.MULTILINE))
+    named = dict(re.findall(r"^  (\w+) +(\w+(?:, \w+)*)$", READING_OPTIONS, re.MULTILINE))
     assert named == {name: ", ".join(choices) for name, choices in CHOICES.items()}
     ran = run("study", "--help")
-    assert READ_AS in ran.out
+    assert READING_OPTIONS in ran.out
     assert max(map(len, ran.out.splitlines())) <= 88
 
 
 def test_a_search_has_seeds_of_its_own(quick):
     assert studied("--search")["best"]["options"] == FITTED.options
-    assert quick == [SEARCHED]
+    assert quick == [SEARCH_SEEDS]
 
 
 @pytest.mark.parametrize("line", re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE))

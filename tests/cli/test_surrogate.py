@@ -13,8 +13,8 @@ from command import run
 from surrogates import columns, left_by, write
 
 from ordinate.cli.surrogate import EXAMPLES
-from ordinate.examples import path
-from ordinate.experiment.lock import locked
+from ordinate.examples import locate_example
+from ordinate.experiment.lock import hold_lock
 from ordinate.readers.duckdb_engine import connect
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import read_table
@@ -359,7 +359,7 @@ def test_a_categorical_column_is_left_out_and_named(tmp_path):
 
 def test_the_second_of_two_runs_is_told_who_holds_the_lock(finished):
     data, root, _ = finished
-    with locked(root, "ordinate surrogate tune"):
+    with hold_lock(root, "ordinate surrogate tune"):
         ran = run("surrogate", "tune", data, "--target", "y", *QUICK, "-o", root)
     assert ran.code == 2
     assert f"in use by process {os.getpid()}" in ran.err
@@ -382,7 +382,7 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
         text = "\n".join(["carbons,pressure,temperature,density", *lines])
         (tmp_path / name).write_text(text + "\n")
     assert EXAMPLES.splitlines()[1].strip() == f'cp "$({FOUND} densities)" densities.csv'
-    assert path("densities").read_text().splitlines()[0].endswith(",density")
+    assert locate_example("densities").read_text().splitlines()[0].endswith(",density")
     examples = re.findall(r"^  ordinate (surrogate \w+ .*)$", EXAMPLES, re.MULTILINE)
     assert len(examples) == 10
     for line in examples:

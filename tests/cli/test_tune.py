@@ -16,7 +16,7 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.tuning import tune
 from ordinate.cli.tune import EXAMPLES
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 from ordinate.render import render
 
 QUICK = ("--models", "logistic", "--stage2-trials", "2", "--folds", "3", "--top-k", "1")
@@ -95,7 +95,7 @@ def test_a_dry_run_finds_what_is_wrong(root):
 
 
 def test_the_second_of_two_runs_is_told_who_holds_the_lock(root):
-    with locked(root, "ordinate tune -e study"):
+    with hold_lock(root, "ordinate tune -e study"):
         ran = run("tune", "-e", root, *QUICK)
     assert (ran.code, ran.out) == (2, "")
     assert f"in use by process {os.getpid()}" in ran.err
@@ -105,7 +105,7 @@ def test_the_second_of_two_runs_is_told_who_holds_the_lock(root):
 
 def test_a_run_in_another_process_holds_the_lock(root):
     """The second process is started while the first one holds the lock."""
-    with locked(root, "the first"):
+    with hold_lock(root, "the first"):
         second = subprocess.run(
             [sys.executable, "-m", "ordinate.cli", "tune", "-e", root, *QUICK],
             capture_output=True,
@@ -197,13 +197,13 @@ def test_an_experiment_must_be_named_and_there():
 
 
 def test_the_help_fits_a_terminal_and_its_examples_parse():
-    from ordinate.cli.main import parser
+    from ordinate.cli.main import build_parser
 
     ran = run("tune", "--help")
     assert ran.code == 0
     assert "exit codes" in ran.out
     for line in re.findall(r"^  (ordinate .*)$", EXAMPLES, re.MULTILINE):
-        assert parser().parse_args(shlex.split(line)[1:]).command == "tune"
+        assert build_parser().parse_args(shlex.split(line)[1:]).command == "tune"
 
 
 def test_the_summary_is_the_report_as_markdown(finished):

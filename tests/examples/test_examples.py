@@ -15,7 +15,7 @@ import pytest
 import ordinate
 from ordinate.cli.main import main
 from ordinate.errors import BadInput
-from ordinate.examples import NAMES, path
+from ordinate.examples import EXAMPLE_FILES, locate_example
 from ordinate.scale import PRESETS
 
 FOLDER = files("ordinate.examples")
@@ -23,25 +23,25 @@ PROVENANCE = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    with path(name).open(encoding="utf-8", newline="") as file:
+    with locate_example(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EXAMPLE_FILES)
 def test_an_example_is_where_it_is_said_to_be(name):
-    assert path(name).is_file()
-    assert path(name).name == NAMES[name]
+    assert locate_example(name).is_file()
+    assert locate_example(name).name == EXAMPLE_FILES[name]
 
 
 def test_an_unknown_example_is_refused_with_those_that_there_are():
     with pytest.raises(BadInput, match=r"There is no example 'nope'. There are: .*cefr"):
-        path("nope")
+        locate_example("nope")
 
 
 def test_every_file_that_ships_has_its_provenance():
     shipped = {file.name for file in FOLDER.iterdir() if not file.name.endswith((".py", ".md"))}
     shipped.discard("__pycache__")
-    assert shipped == set(NAMES.values())
+    assert shipped == set(EXAMPLE_FILES.values())
     for name in shipped:
         (line,) = [line for line in PROVENANCE.splitlines() if f"`{name}`" in line]
         what, provenance = line.strip("| ").split("|")[1:3]
@@ -70,7 +70,7 @@ def test_the_cefr_example_beats_constants_and_is_not_perfect():
 def test_an_example_is_evaluated_without_further_options():
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        assert main(["evaluate", str(path("cefr")), "--format", "json"]) == 0
+        assert main(["evaluate", str(locate_example("cefr")), "--format", "json"]) == 0
     found = json.loads(out.getvalue())
     assert found["n"] == len(_rows("cefr"))
     assert found["scale"] == list(PRESETS["cefr"])
@@ -81,7 +81,7 @@ def test_the_path_of_an_example_can_be_asked_for(arguments):
     command = [sys.executable, "-m", "ordinate.examples", *arguments]
     ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout == f"{path('cefr')}\n"
+    assert ran.stdout == f"{locate_example('cefr')}\n"
 
 
 def test_the_texts_are_many_for_each_level_and_all_different():
@@ -102,25 +102,30 @@ def test_the_texts_are_many_for_each_level_and_all_different():
 
 
 def test_the_densities_are_those_that_the_generator_makes():
-    from ordinate.examples.densities import densities
+    from ordinate.examples.densities import simulate_densities
 
-    assert path("densities").read_text(encoding="utf-8") == densities()
+    assert locate_example("densities").read_text(encoding="utf-8") == simulate_densities()
     assert "600 rows" in PROVENANCE
-    assert densities(5, seed=1) != densities(5, seed=0)
+    assert simulate_densities(5, seed=1) != simulate_densities(5, seed=0)
 
 
 def test_a_density_fulfils_the_equation_of_state():
-    from ordinate.examples.densities import ALKANES, GAS, density
+    from ordinate.examples.densities import ALKANES, GAS_CONSTANT, compute_density
 
     for substance in ALKANES:
         for temperature, pressure in [(250.0, 0.2), (450.0, 3.0), (600.0, 50.0)]:
-            v = substance.molar_mass * 1e-3 / density(substance, temperature, pressure)
+            v = substance.molar_mass * 1e-3 / compute_density(substance, temperature, pressure)
             tc, pc = substance.critical_temperature, substance.critical_pressure * 1e6
-            w = substance.acentric
+            w = substance.acentric_factor
             kappa = 0.37464 + 1.54226 * w - 0.26992 * w * w
-            a = 0.45724 * (GAS * tc) ** 2 / pc * (1 + kappa * (1 - (temperature / tc) ** 0.5)) ** 2
-            b = 0.07780 * GAS * tc / pc
-            found = GAS * temperature / (v - b) - a / (v * v + 2 * b * v - b * b)
+            a = (
+                0.45724
+                * (GAS_CONSTANT * tc) ** 2
+                / pc
+                * (1 + kappa * (1 - (temperature / tc) ** 0.5)) ** 2
+            )
+            b = 0.07780 * GAS_CONSTANT * tc / pc
+            found = GAS_CONSTANT * temperature / (v - b) - a / (v * v + 2 * b * v - b * b)
             assert found * 1e-6 == pytest.approx(pressure, rel=1e-6)
 
 
@@ -128,11 +133,11 @@ def test_a_density_fulfils_the_equation_of_state():
     ("name", "boils"), [("propane", 231.0), ("butane", 272.7), ("hexane", 341.9), ("decane", 447.3)]
 )
 def test_substances_boil_where_they_do(name, boils):
-    from ordinate.examples.densities import ALKANES, density
+    from ordinate.examples.densities import ALKANES, compute_density
 
     (substance,) = [each for each in ALKANES if each.name == name]
-    assert density(substance, boils - 4, 0.101325) > 400
-    assert density(substance, boils + 4, 0.101325) < 10
+    assert compute_density(substance, boils - 4, 0.101325) > 400
+    assert compute_density(substance, boils + 4, 0.101325) < 10
 
 
 def test_the_densities_have_gas_and_liquid_of_every_substance_but_no_order():

@@ -13,11 +13,11 @@ from experiment_folder import (
     write_rows,
 )
 
-from ordinate.experiment.check import check
+from ordinate.experiment.check import check_experiment
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import UNLOCKED
+from ordinate.experiment.safe_files import UNLOCKED_PREFIX
 from ordinate.render import RENDERERS, render
 
 
@@ -27,7 +27,7 @@ def root(tmp_path):
 
 
 def found(root, scale=None, **columns):
-    return check(Experiment.open(root, columns=DataColumns(**columns)), scale)
+    return check_experiment(Experiment.open(root, columns=DataColumns(**columns)), scale)
 
 
 def told(result):
@@ -246,6 +246,6 @@ def test_leftovers_of_killed_runs_are_a_note(root):
 
 
 def test_what_a_killed_writer_of_an_output_left_is_a_note(root):
-    (root / f"{UNLOCKED}1.md").touch()
+    (root / f"{UNLOCKED_PREFIX}1.md").touch()
     (line,) = told(found(root))
-    assert line.startswith(f"note: .: 1 temporary files ({UNLOCKED}*) of an output (-o)")
+    assert line.startswith(f"note: .: 1 temporary files ({UNLOCKED_PREFIX}*) of an output (-o)")

@@ -7,7 +7,7 @@ from experiment_folder import items, write_rows
 
 from ordinate import Scale
 from ordinate.errors import BadInput, MissingLabels, NoItems, OffScale
-from ordinate.experiment.dataset import DataColumns, fingerprint, read_dataset, stem_of
+from ordinate.experiment.dataset import DataColumns, compute_fingerprint, parse_stem, read_dataset
 
 CEFR = Scale.of("cefr")
 
@@ -53,7 +53,7 @@ def test_how_a_file_is_written_makes_no_difference(tmp_path, packed):
     path.write_bytes(packed(text))
     data = read_dataset(path, role="training")
     assert data.texts == ("Größe", "два")
-    assert data.fingerprint == fingerprint(["1", "2"], ["Größe", "два"])
+    assert data.fingerprint == compute_fingerprint(["1", "2"], ["Größe", "два"])
 
 
 def test_another_encoding_is_an_option(tmp_path):
@@ -163,11 +163,11 @@ def test_empty_texts_are_texts(tmp_path):
 
 def test_other_columns_are_read_when_asked_for(tmp_path):
     data = read_dataset(written(tmp_path, "level,topic\nB1,home\nB2,\n"))
-    assert data.extra("topic").tolist() == ["home", None]  # noqa: S610 - no Django here
+    assert data.read_column("topic").tolist() == ["home", None]
     with pytest.raises(BadInput, match="no column 'topics'"):
-        data.extra("topics")  # noqa: S610 - no Django here
+        data.read_column("topics")
     with pytest.raises(BadInput, match=r"holds the texts\? Name it with --text-column"):
-        data.needed_texts()
+        data.require_texts()
 
 
 def test_a_file_without_rows_is_an_error(tmp_path):
@@ -177,4 +177,4 @@ def test_a_file_without_rows_is_an_error(tmp_path):
 
 def test_stems_are_names_without_the_suffixes_of_data_files(tmp_path):
     names = ("norm.v1.csv", "a.TSV", "b.parquet", ".hidden.csv", "model.pkl", "c.csv.gz")
-    assert [stem_of(tmp_path / name) for name in names] == ["norm.v1", "a", "b", None, None, "c"]
+    assert [parse_stem(tmp_path / name) for name in names] == ["norm.v1", "a", "b", None, None, "c"]

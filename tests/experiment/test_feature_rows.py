@@ -344,7 +344,7 @@ def test_features_that_are_the_same_for_all_items_are_counted(folder, data):
 
 
 def test_more_columns_than_are_read_at_once(folder, data, monkeypatch):
-    monkeypatch.setattr("ordinate.readers.feature_matrix.BLOCK", 2)
+    monkeypatch.setattr("ordinate.readers.feature_matrix.COLUMNS_PER_BLOCK", 2)
     write_csv(folder, numbers(6, 5), [f"x{k}" for k in range(5)])
     np.testing.assert_array_equal(read_features(folder, "set", data).matrix, numbers(6, 5))
 

@@ -21,7 +21,7 @@ def test_data_sets_and_feature_sets_are_found(root):
     assert experiment.training == ["train"]
     assert experiment.tests == ["test"]
     assert experiment.feature_sets == ["shape"]
-    assert experiment.stems_of("shape") == ["test", "train"]
+    assert experiment.list_stems("shape") == ["test", "train"]
     assert experiment.folder("models") == root.resolve() / "models"
     assert not experiment.folder("models").exists()
 
@@ -128,7 +128,7 @@ def test_links_that_leave_the_folder_are_refused(root, tmp_path):
     with pytest.raises(BadInput, match=r"'linked/train' leaves the folder"):
         experiment.features("linked", "train")
     with pytest.raises(BadInput, match=r"'linked' leaves the folder"):
-        experiment.stems_of("linked")
+        experiment.list_stems("linked")
     with pytest.raises(BadInput, match=r"'models' leaves the folder"):
         experiment.folder("models")
 

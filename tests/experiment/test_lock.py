@@ -8,9 +8,9 @@ from multiprocessing import get_context
 
 import pytest
 
-from ordinate.errors import BadOutput, Busy
-from ordinate.experiment.lock import NAME, locked
-from ordinate.experiment.safe_files import sweep
+from ordinate.errors import BadOutput, FolderLocked
+from ordinate.experiment.lock import LOCK_FILE, hold_lock
+from ordinate.experiment.safe_files import remove_leftovers
 
 HOLDER = """
 import sys, time
@@ -50,7 +50,7 @@ def test_the_second_process_is_told_who_holds_the_lock(tmp_path):
                 rf"is in use by process {holder.pid} on .+ since \d{{4}}-.+\+00:00: "
                 r"ordinate tune -e here\. Wait for it, or stop it\."
             )
-            with pytest.raises(Busy, match=told), locked(tmp_path, "second"):
+            with pytest.raises(FolderLocked, match=told), hold_lock(tmp_path, "second"):
                 pass
         finally:
             holder.kill()
@@ -60,9 +60,9 @@ def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path):
     with holding(tmp_path) as holder:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-    assert str(holder.pid) in (tmp_path / NAME).read_text()
-    with locked(tmp_path, "next"):
-        assert f'"pid": {os.getpid()}' in (tmp_path / NAME).read_text()
+    assert str(holder.pid) in (tmp_path / LOCK_FILE).read_text()
+    with hold_lock(tmp_path, "next"):
+        assert f'"pid": {os.getpid()}' in (tmp_path / LOCK_FILE).read_text()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -70,38 +70,41 @@ def test_a_child_that_outlives_its_killed_parent_does_not_hold_the_lock(tmp_path
     with holding(tmp_path, FORKING) as holder:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-        with locked(tmp_path, "next"):
+        with hold_lock(tmp_path, "next"):
             pass
 
 
 def test_the_lock_is_free_after_an_error(tmp_path):
-    with pytest.raises(RuntimeError, match="no more"), locked(tmp_path, "first"):
+    with pytest.raises(RuntimeError, match="no more"), hold_lock(tmp_path, "first"):
         raise RuntimeError("no more")
-    with locked(tmp_path, "second"):
+    with hold_lock(tmp_path, "second"):
         pass
 
 
 def test_the_lock_keeps_out_the_same_process_too(tmp_path):
     with (
-        locked(tmp_path, "first"),
-        pytest.raises(Busy, match=f"process {os.getpid()} .*: first"),
-        locked(tmp_path, "second"),
+        hold_lock(tmp_path, "first"),
+        pytest.raises(FolderLocked, match=f"process {os.getpid()} .*: first"),
+        hold_lock(tmp_path, "second"),
     ):
         pass
 
 
 def test_a_holder_that_has_not_said_its_name_yet_still_holds(tmp_path):
-    with locked(tmp_path, "first"):
-        (tmp_path / NAME).write_text("")
-        with pytest.raises(Busy, match="in use by another process"), locked(tmp_path, "second"):
+    with hold_lock(tmp_path, "first"):
+        (tmp_path / LOCK_FILE).write_text("")
+        with (
+            pytest.raises(FolderLocked, match="in use by another process"),
+            hold_lock(tmp_path, "second"),
+        ):
             pass
 
 
 def test_what_a_holder_wrote_cannot_drive_a_terminal(tmp_path):
     with (
-        locked(tmp_path, "\x1b[2J tune\nmore"),
-        pytest.raises(Busy, match=r": .\[2J tune more\. Wait") as told,
-        locked(tmp_path, "second"),
+        hold_lock(tmp_path, "\x1b[2J tune\nmore"),
+        pytest.raises(FolderLocked, match=r": .\[2J tune more\. Wait") as told,
+        hold_lock(tmp_path, "second"),
     ):
         pass
     assert "\x1b" not in str(told.value)
@@ -109,37 +112,37 @@ def test_what_a_holder_wrote_cannot_drive_a_terminal(tmp_path):
 
 def _leave_by_an_error(folder):
     try:
-        with locked(folder, "child"):
+        with hold_lock(folder, "child"):
             pass
-    except Busy:
+    except FolderLocked:
         return "busy"
     return "free"
 
 
 def test_a_forked_child_finds_the_folder_busy_and_takes_nothing_away(tmp_path):
-    with locked(tmp_path, "parent"):
+    with hold_lock(tmp_path, "parent"):
         with get_context("fork").Pool(1) as pool:
             assert pool.apply(_leave_by_an_error, (tmp_path,)) == "busy"
-        assert (tmp_path / NAME).exists()
+        assert (tmp_path / LOCK_FILE).exists()
 
 
 def test_sweeping_leaves_the_lock(tmp_path):
-    with locked(tmp_path, "first"):
-        assert sweep(tmp_path) == 0
-        assert (tmp_path / NAME).exists()
+    with hold_lock(tmp_path, "first"):
+        assert remove_leftovers(tmp_path) == 0
+        assert (tmp_path / LOCK_FILE).exists()
 
 
 def test_two_folders_have_two_locks(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    with locked(tmp_path / "a", "first"), locked(tmp_path / "b", "second"):
+    with hold_lock(tmp_path / "a", "first"), hold_lock(tmp_path / "b", "second"):
         pass
 
 
 def test_a_folder_that_is_not_there_cannot_be_locked(tmp_path):
     with (
         pytest.raises(BadOutput, match="cannot be worked in: No such file or directory"),
-        locked(tmp_path / "none", "first"),
+        hold_lock(tmp_path / "none", "first"),
     ):
         pass
 
@@ -157,6 +160,6 @@ def test_a_lock_that_is_removed_while_it_is_opened_is_taken_anew(tmp_path, monke
         return handle
 
     monkeypatch.setattr("ordinate.experiment.lock.os.open", opening)
-    with locked(tmp_path, "first"):
+    with hold_lock(tmp_path, "first"):
         assert removed
-        assert (tmp_path / NAME).exists()
+        assert (tmp_path / LOCK_FILE).exists()

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from ordinate.errors import BadStore
-from ordinate.experiment.manifest import NAME, Manifest, versions
-from ordinate.experiment.safe_files import sha256
+from ordinate.experiment.manifest import MANIFEST_FILE, Manifest, collect_versions
+from ordinate.experiment.safe_files import hash_file
 
 
 @pytest.fixture
@@ -31,8 +31,8 @@ def folder(tmp_path):
 
 
 def edit(folder, **changes):
-    found = json.loads((folder / NAME).read_bytes())
-    (folder / NAME).write_text(json.dumps(found | changes))
+    found = json.loads((folder / MANIFEST_FILE).read_bytes())
+    (folder / MANIFEST_FILE).write_text(json.dumps(found | changes))
 
 
 def test_what_is_written_is_what_is_read(folder):
@@ -42,7 +42,7 @@ def test_what_is_written_is_what_is_read(folder):
     assert (found.seed, found.data) == (3, {"train": "12ab"})
     assert found.made.endswith("+00:00")
     assert sorted(found.files) == ["model.txt", "parts/weights.bin"]
-    assert found.files["model.txt"] == {"sha256": sha256(folder / "model.txt"), "size": 8}
+    assert found.files["model.txt"] == {"sha256": hash_file(folder / "model.txt"), "size": 8}
     found.verify(folder)
     found.write(folder)
     assert Manifest.read(folder) == found
@@ -58,16 +58,16 @@ def test_versions_are_known_without_importing(folder):
     found = Manifest.read(folder).versions
     assert list(found) == ["python", "ordinate", "numpy", "scipy", "nothing-of-the-kind"]
     assert found["nothing-of-the-kind"] == "not installed"
-    assert versions(["numpy"]) == versions()
+    assert collect_versions(["numpy"]) == collect_versions()
 
 
 # --- what is changed -----------------------------------------------------------------------------
 
 
 def test_a_changed_byte_is_found_and_both_hashes_are_named(folder):
-    listed = sha256(folder / "parts" / "weights.bin")
+    listed = hash_file(folder / "parts" / "weights.bin")
     (folder / "parts" / "weights.bin").write_bytes(bytes(255) + b"\x01")
-    found = sha256(folder / "parts" / "weights.bin")
+    found = hash_file(folder / "parts" / "weights.bin")
     with pytest.raises(BadStore, match=rf"'parts/weights\.bin'.*{listed}.*has {found}"):
         Manifest.read(folder).verify(folder)
 
@@ -109,7 +109,7 @@ def test_a_wrong_hash_in_the_manifest_is_found(folder):
 def test_a_path_that_leaves_the_folder_is_refused_whatever_its_hash(folder, tmp_path, path):
     secret = tmp_path / "secret"
     secret.write_text("secret")
-    listed = {"sha256": sha256(secret), "size": 6}
+    listed = {"sha256": hash_file(secret), "size": 6}
     path = path.format(root=tmp_path)
     edit(folder, files=Manifest.read(folder).files | {path: listed})
     with pytest.raises(BadStore, match=r"is refused: .*(leaves the folder|no name of a file)"):
@@ -140,7 +140,7 @@ def test_a_name_that_no_file_can_have_is_refused(folder):
 
 
 def test_a_folder_without_a_manifest_is_refused(folder):
-    (folder / NAME).unlink()
+    (folder / MANIFEST_FILE).unlink()
     with pytest.raises(BadStore, match=r"best has no manifest\.json"):
         Manifest.read(folder)
 
@@ -151,7 +151,7 @@ def test_a_folder_without_a_manifest_is_refused(folder):
     ids=["empty", "cut", "no-utf8", "pickle", "deep"],
 )
 def test_what_is_no_json_is_refused(folder, content):
-    (folder / NAME).write_bytes(content)
+    (folder / MANIFEST_FILE).write_bytes(content)
     with pytest.raises(BadStore, match=r"manifest\.json is no JSON"):
         Manifest.read(folder)
 
@@ -178,11 +178,11 @@ def test_a_manifest_of_the_wrong_shape_is_refused(folder, changes, told):
 
 
 def test_a_field_that_lacks_is_named(folder):
-    found = json.loads((folder / NAME).read_bytes())
+    found = json.loads((folder / MANIFEST_FILE).read_bytes())
     del found["versions"]
-    (folder / NAME).write_text(json.dumps(found))
+    (folder / MANIFEST_FILE).write_text(json.dumps(found))
     with pytest.raises(BadStore, match="it has no 'versions'"):
         Manifest.read(folder)
-    (folder / NAME).write_text("[]")
+    (folder / MANIFEST_FILE).write_text("[]")
     with pytest.raises(BadStore, match="it is no JSON object"):
         Manifest.read(folder)

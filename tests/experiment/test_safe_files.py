@@ -12,13 +12,13 @@ import pytest
 from ordinate.errors import BadInput, BadOutput
 from ordinate.experiment import safe_files
 from ordinate.experiment.safe_files import (
-    TEMPORARY,
-    digest,
-    inside,
-    replacing,
-    replacing_folder,
-    sha256,
-    sweep,
+    TEMPORARY_PREFIX,
+    compute_digest,
+    create_folder,
+    hash_file,
+    remove_leftovers,
+    replace_file,
+    resolve_inside,
     write_json,
     write_text,
 )
@@ -67,7 +67,7 @@ def test_a_file_is_there_when_it_is_whole(tmp_path):
 def test_the_old_file_stays_until_the_new_one_is_whole(tmp_path):
     path = tmp_path / "values.txt"
     write_text(path, "old")
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text("new")
         assert path.read_text() == "old"
         assert temporary.parent == tmp_path
@@ -87,7 +87,7 @@ def test_who_reads_the_old_file_meanwhile_reads_it_to_the_end(tmp_path):
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "values.txt"
     write_text(path, "old")
-    with pytest.raises(RuntimeError, match="no more"), replacing(path) as temporary:
+    with pytest.raises(RuntimeError, match="no more"), replace_file(path) as temporary:
         fail_after_writing(temporary)
     assert path.read_text() == "old"
     assert names(tmp_path) == ["values.txt"]
@@ -99,15 +99,15 @@ def test_a_writer_killed_in_the_middle_leaves_the_old_file_and_a_leftover_to_swe
     killed_while_writing("replacing", path)
     assert path.read_text() == "old"
     assert len(names(tmp_path)) == 2
-    assert sweep(tmp_path) == 1
+    assert remove_leftovers(tmp_path) == 1
     assert names(tmp_path) == ["values.txt"]
 
 
 def test_a_folder_whose_writer_is_killed_is_not_there(tmp_path):
     killed_while_writing("replacing_folder", tmp_path / "models" / "best")
     (left,) = names(tmp_path / "models")
-    assert left.startswith(TEMPORARY)
-    assert sweep(tmp_path) == 1
+    assert left.startswith(TEMPORARY_PREFIX)
+    assert remove_leftovers(tmp_path) == 1
     assert names(tmp_path / "models") == []
 
 
@@ -124,7 +124,7 @@ def test_all_files_of_a_folder_reach_the_disk_before_the_rename(tmp_path, monkey
     seen = []
     path = tmp_path / "best"
     monkeypatch.setattr(safe_files, "_sync", lambda one: seen.append((one.name, path.exists())))
-    with replacing_folder(path) as temporary:
+    with create_folder(path) as temporary:
         (temporary / "parts").mkdir()
         (temporary / "parts" / "a.txt").write_text("a")
     assert seen == [
@@ -139,13 +139,13 @@ def test_a_file_reaches_the_disk_before_the_rename_and_its_name_after(tmp_path, 
     seen = []
     path = tmp_path / "best.txt"
     monkeypatch.setattr(safe_files, "_sync", lambda one: seen.append((one.name, path.exists())))
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text("a")
     assert seen == [(temporary.name, False), (tmp_path.name, True)]
 
 
 def test_a_folder_arrives_with_all_its_files(tmp_path):
-    with replacing_folder(tmp_path / "best") as temporary:
+    with create_folder(tmp_path / "best") as temporary:
         (temporary / "a.txt").write_text("a")
         assert not (tmp_path / "best").exists()
     assert names(tmp_path) == ["best"]
@@ -153,16 +153,16 @@ def test_a_folder_arrives_with_all_its_files(tmp_path):
 
 
 def test_a_folder_that_fails_leaves_nothing(tmp_path):
-    with pytest.raises(RuntimeError, match="no more"), replacing_folder(tmp_path / "best") as new:
+    with pytest.raises(RuntimeError, match="no more"), create_folder(tmp_path / "best") as new:
         fail_after_writing(new / "a.txt")
     assert names(tmp_path) == []
 
 
 def test_a_folder_that_is_there_is_never_replaced(tmp_path):
     (tmp_path / "best").mkdir()
-    with pytest.raises(BadOutput, match="best exists already"), replacing_folder(tmp_path / "best"):
+    with pytest.raises(BadOutput, match="best exists already"), create_folder(tmp_path / "best"):
         pass
-    with pytest.raises(BadOutput, match="exists already"), replacing_folder(tmp_path / "new"):
+    with pytest.raises(BadOutput, match="exists already"), create_folder(tmp_path / "new"):
         (tmp_path / "new").mkdir()  # by somebody else, meanwhile
     assert names(tmp_path) == ["best", "new"]
 
@@ -194,28 +194,36 @@ def test_json_keeps_every_digit_and_knows_no_nan(tmp_path):
 def test_sweeping_removes_leftovers_at_any_depth_and_nothing_else(tmp_path):
     outside = tmp_path / "outside"
     root = tmp_path / "root"
-    for folder in (outside, root / "a" / f"{TEMPORARY}x" / "deep", root / "a" / f"{TEMPORARY}y"):
+    for folder in (
+        outside,
+        root / "a" / f"{TEMPORARY_PREFIX}x" / "deep",
+        root / "a" / f"{TEMPORARY_PREFIX}y",
+    ):
         folder.mkdir(parents=True)
-    for file in (outside / f"{TEMPORARY}kept", root / "a" / f"{TEMPORARY}z.db", root / "a" / "b"):
+    for file in (
+        outside / f"{TEMPORARY_PREFIX}kept",
+        root / "a" / f"{TEMPORARY_PREFIX}z.db",
+        root / "a" / "b",
+    ):
         file.write_text("")
     (root / ".lock").write_text("")
-    (root / f"{TEMPORARY}link").symlink_to(outside)
+    (root / f"{TEMPORARY_PREFIX}link").symlink_to(outside)
     (root / "link").symlink_to(outside)
-    assert sweep(root) == 4
+    assert remove_leftovers(root) == 4
     assert names(root) == [".lock", "a", "link"]
     assert names(root / "a") == ["b"]
-    assert names(outside) == [f"{TEMPORARY}kept"]
-    assert sweep(root) == 0
+    assert names(outside) == [f"{TEMPORARY_PREFIX}kept"]
+    assert remove_leftovers(root) == 0
 
 
 # --- paths ---------------------------------------------------------------------------------------
 
 
 def test_paths_below_the_folder_are_given_whole(tmp_path):
-    assert inside(tmp_path) == tmp_path.resolve()
-    assert inside(tmp_path, "models", "best") == tmp_path.resolve() / "models" / "best"
-    assert inside(tmp_path, "models/../results") == tmp_path.resolve() / "results"
-    assert inside(tmp_path, "..hidden", "a b") == tmp_path.resolve() / "..hidden" / "a b"
+    assert resolve_inside(tmp_path) == tmp_path.resolve()
+    assert resolve_inside(tmp_path, "models", "best") == tmp_path.resolve() / "models" / "best"
+    assert resolve_inside(tmp_path, "models/../results") == tmp_path.resolve() / "results"
+    assert resolve_inside(tmp_path, "..hidden", "a b") == tmp_path.resolve() / "..hidden" / "a b"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +233,7 @@ def test_paths_below_the_folder_are_given_whole(tmp_path):
 )
 def test_a_path_that_leaves_the_folder_is_refused(tmp_path, parts):
     with pytest.raises(BadInput, match="leaves the folder"):
-        inside(tmp_path, *parts)
+        resolve_inside(tmp_path, *parts)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +241,7 @@ def test_a_path_that_leaves_the_folder_is_refused(tmp_path, parts):
 )
 def test_what_is_no_name_is_refused(tmp_path, part):
     with pytest.raises(BadInput, match="no name of a file or folder inside"):
-        inside(tmp_path, "models", part)
+        resolve_inside(tmp_path, "models", part)
 
 
 def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_followed(tmp_path):
@@ -244,18 +252,18 @@ def test_a_link_that_leads_out_is_refused_and_one_that_stays_is_followed(tmp_pat
     (root / "loop").symlink_to(root / "loop")
     (tmp_path / "root-2").mkdir()
     (root / "sibling").symlink_to(tmp_path / "root-2")  # whose name begins like the root's
-    assert inside(root, "alias", "x") == root.resolve() / "real" / "x"
+    assert resolve_inside(root, "alias", "x") == root.resolve() / "real" / "x"
     for name in ("out", "sibling"):
         with pytest.raises(BadInput, match="leaves the folder"):
-            inside(root, name, "x")
+            resolve_inside(root, name, "x")
     with pytest.raises(BadInput, match="'loop' cannot be opened"):
-        inside(root, "loop")
+        resolve_inside(root, "loop")
 
 
 def test_a_root_that_is_itself_a_link_is_followed(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "alias").symlink_to(tmp_path / "real")
-    assert inside(tmp_path / "alias", "x") == (tmp_path / "real").resolve() / "x"
+    assert resolve_inside(tmp_path / "alias", "x") == (tmp_path / "real").resolve() / "x"
 
 
 # --- hashes --------------------------------------------------------------------------------------
@@ -266,14 +274,14 @@ def test_the_hash_of_a_file_is_that_of_its_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(safe_files, "CHUNK", 2)
     # FIPS 180-2, appendix B.1
     expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert sha256(tmp_path / "abc") == expected
+    assert hash_file(tmp_path / "abc") == expected
 
 
 def test_a_digest_depends_on_values_and_not_on_the_order_of_keys():
-    assert digest({"a": 1, "b": [2]}) == digest({"b": [2], "a": 1})
-    assert digest({"a": 1}) != digest({"a": 2})
-    assert digest([1, 2]) != digest([2, 1])
-    assert len(digest("x", 64)) == 64
-    assert digest("\udc80é")  # any text that a file may hold
+    assert compute_digest({"a": 1, "b": [2]}) == compute_digest({"b": [2], "a": 1})
+    assert compute_digest({"a": 1}) != compute_digest({"a": 2})
+    assert compute_digest([1, 2]) != compute_digest([2, 1])
+    assert len(compute_digest("x", 64)) == 64
+    assert compute_digest("\udc80é")  # any text that a file may hold
     with pytest.raises(ValueError, match="not JSON compliant"):
-        digest(float("nan"))
+        compute_digest(float("nan"))

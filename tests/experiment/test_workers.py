@@ -12,9 +12,15 @@ import numpy as np
 import pytest
 import worker_tasks
 
-from ordinate.classify.cross_validation import Candidate, Data, fit_fold, fold_tasks, folds
+from ordinate.classify.cross_validation import (
+    Candidate,
+    LabelledFeatures,
+    fit_fold,
+    make_fold_tasks,
+    split_folds,
+)
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.experiment.workers import Workers, tell
+from ordinate.experiment.workers import WorkerPool, report_progress
 
 KINDS = ("logistic", "lightgbm", "threshold")
 
@@ -23,11 +29,11 @@ KINDS = ("logistic", "lightgbm", "threshold")
 def data():
     rng = np.random.default_rng(1)
     levels = rng.integers(0, 3, 60).astype(np.intp)
-    return Data(levels[:, None] + rng.normal(size=(60, 5)), levels)
+    return LabelledFeatures(levels[:, None] + rng.normal(size=(60, 5)), levels)
 
 
 def test_results_come_in_the_order_of_the_tasks():
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         for name in "abc":
             workers.keep(name, ord(name))
         found = workers.map(operator.getitem, list("cabbac"))
@@ -35,15 +41,15 @@ def test_results_come_in_the_order_of_the_tasks():
 
 
 def test_fits_are_equal_to_the_last_bit_here_and_in_other_processes(data):
-    parts = folds(data.levels, None, 2, seed=0)
+    parts = split_folds(data.levels, None, 2, seed=0)
     found = []
     for jobs in (1, 2):
-        with Workers(jobs) as workers:
+        with WorkerPool(jobs) as workers:
             workers.keep("set", data)
             tasks = [
                 task
                 for kind in KINDS
-                for task in fold_tasks(Candidate("set", kind, {}, size=3, seed=0), parts)
+                for task in make_fold_tasks(Candidate("set", kind, {}, size=3, seed=0), parts)
             ]
             found.append([answers.tobytes() for answers in workers.map(fit_fold, tasks)])
     assert found[0] == found[1]
@@ -51,7 +57,7 @@ def test_fits_are_equal_to_the_last_bit_here_and_in_other_processes(data):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_function_runs_with_one_thread(jobs):
-    with Workers(jobs) as workers:
+    with WorkerPool(jobs) as workers:
         (told,) = workers.map(worker_tasks.threads_of, [None])
     assert told
     assert set(told) == {1}
@@ -59,7 +65,7 @@ def test_a_function_runs_with_one_thread(jobs):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_value_is_replaced_or_dropped_for_all_later_tasks(jobs):
-    with Workers(jobs) as workers:
+    with WorkerPool(jobs) as workers:
         workers.keep("a", 1)
         assert workers.map(operator.getitem, ["a", "a", "a"]) == [1, 1, 1]
         workers.keep("a", 2)
@@ -71,7 +77,7 @@ def test_a_value_is_replaced_or_dropped_for_all_later_tasks(jobs):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_error_of_ordinate_comes_back_as_itself(jobs):
-    with Workers(jobs) as workers:
+    with WorkerPool(jobs) as workers:
         found = workers.attempt(worker_tasks.only_even, [2, 3, 4, 5])
         assert found[0] == 2
         assert [type(each) for each in found[1::2]] == [BadOption, BadOption]
@@ -83,18 +89,18 @@ def test_an_error_of_ordinate_comes_back_as_itself(jobs):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_other_errors_are_raised_even_from_an_attempt(jobs):
-    with Workers(jobs) as workers, pytest.raises(ZeroDivisionError, match="division by zero"):
+    with WorkerPool(jobs) as workers, pytest.raises(ZeroDivisionError, match="division by zero"):
         workers.attempt(worker_tasks.divided, [1, 0])
 
 
 def test_an_error_from_another_process_says_where_it_happened():
-    with Workers(2) as workers, pytest.raises(ZeroDivisionError, match="zero") as found:
+    with WorkerPool(2) as workers, pytest.raises(ZeroDivisionError, match="zero") as found:
         workers.map(worker_tasks.divided, [1, 0])
     assert "in divided" in found.value.__notes__[0]
 
 
 def test_what_cannot_travel_is_told_in_words():
-    with Workers(2) as workers, pytest.raises(RuntimeError, match="cannot be sent"):
+    with WorkerPool(2) as workers, pytest.raises(RuntimeError, match="cannot be sent"):
         workers.map(worker_tasks.unsendable, [None])
 
 
@@ -142,7 +148,7 @@ def test_a_kept_value_that_cannot_be_read_is_an_error_whatever_follows_it():
 
 
 def test_a_worker_that_dies_is_reported_and_the_next_call_has_new_ones():
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         with pytest.raises(OrdinateError, match=r"ended on its own \(exit code 7\).*--jobs"):
             workers.map(worker_tasks.leave, [7, 7])
         assert workers.map(worker_tasks.only_even, [2, 4]) == [2, 4]
@@ -152,7 +158,7 @@ def test_a_worker_that_dies_is_reported_and_the_next_call_has_new_ones():
 def test_when_one_worker_dies_the_others_begin_nothing_more(survivor, tmp_path):
     notes = tmp_path / "notes"
     notes.touch()
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         workers.map(worker_tasks.pid, [0, 1])
         pid = workers._processes[survivor]._process.pid
         with pytest.raises(OrdinateError, match=r"ended on its own \(exit code 7\)"):
@@ -163,13 +169,13 @@ def test_when_one_worker_dies_the_others_begin_nothing_more(survivor, tmp_path):
 
 
 def test_what_a_function_says_does_not_disturb_its_answer(capfd):
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         assert workers.map(worker_tasks.say, ["a", "b"]) == ["a", "b"]
     assert capfd.readouterr().out == ""
 
 
 def test_no_process_is_left_when_the_work_is_done():
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         pids = workers.map(worker_tasks.pid, [0, 1, 2, 3])
         assert os.getpid() not in pids
     assert not any(map(_alive, set(pids)))
@@ -178,7 +184,7 @@ def test_no_process_is_left_when_the_work_is_done():
 @pytest.mark.parametrize("jobs", [0, -1, 1.5, True])
 def test_a_number_of_processes_below_one_is_refused(jobs):
     with pytest.raises(BadOption, match="pass 1 or more"):
-        Workers(jobs)
+        WorkerPool(jobs)
 
 
 def test_workers_end_by_themselves_when_their_coordinator_is_killed():
@@ -277,14 +283,14 @@ def _gone(pid):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_tasks_tell_on_their_way_is_heard(jobs):
     heard = []
-    with Workers(jobs) as workers:
+    with WorkerPool(jobs) as workers:
         assert workers.map(worker_tasks.halfway, [1, 2, 3], heard.append) == [1, 2, 3]
         assert workers.attempt(worker_tasks.halfway, [4]) == [4]  # whether anybody listens or not
     assert sorted(heard) == [(1, "half"), (2, "half"), (3, "half")]
 
 
 def test_nobody_hears_what_is_told_outside_of_tasks():
-    tell("nothing")
-    with Workers(1) as workers, pytest.raises(BadOption):
+    report_progress("nothing")
+    with WorkerPool(1) as workers, pytest.raises(BadOption):
         workers.map(worker_tasks.only_even, [1], print)
-    tell("nothing")
+    report_progress("nothing")

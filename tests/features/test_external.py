@@ -12,7 +12,13 @@ from feature_texts import rows_of, write
 
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, BadValues
 from ordinate.experiment.folder import Experiment
-from ordinate.features import default_name, listed, make, set_features_for, stored_maker
+from ordinate.features import (
+    default_name,
+    extract_features,
+    extract_new_features,
+    list_feature_sets,
+    load_extractor,
+)
 from ordinate.features.external import External
 
 STEMS = ("one", "two", "test")
@@ -44,13 +50,13 @@ def external(experiment, path, *drop):
 
 def refused(experiment, path, match, *drop, error=BadInput):
     with pytest.raises(error, match=match):
-        make(experiment, external(experiment, path, *drop))
+        extract_features(experiment, external(experiment, path, *drop))
     assert experiment.feature_sets == []
 
 
 def test_one_file_serves_all_data_sets_by_id(experiment, ids, tmp_path):
     path = write_csv(tmp_path / "mine.csv", table([*ids, "of-no-data-set"]))
-    made = make(experiment, external(experiment, path))
+    made = extract_features(experiment, external(experiment, path))
     assert made.name == "external-mine"
     assert made.command == f"ordinate features external -e {experiment.root} {path}"
     for stem in STEMS:
@@ -59,13 +65,15 @@ def test_one_file_serves_all_data_sets_by_id(experiment, ids, tmp_path):
         expected = [[value(one), 1.0] for one in experiment.dataset(stem).ids]
         assert found.matrix.tolist() == expected
     assert made.datasets[1].counts["empty_texts"] == 2
-    assert make(experiment, external(experiment, path)).was_there
+    assert extract_features(experiment, external(experiment, path)).was_there
 
 
 def test_parquet_of_single_precision_stays_so(experiment, ids, tmp_path):
     columns = {"id": ids, "x": pa.array([value(one) for one in ids], pa.float32())}
     pq.write_table(pa.table(columns), tmp_path / "mine.parquet")
-    name = make(experiment, external(experiment, tmp_path / "mine.parquet"), batch=3).name
+    name = extract_features(
+        experiment, external(experiment, tmp_path / "mine.parquet"), batch=3
+    ).name
     assert experiment.features(name, "one").matrix.dtype == np.float32
 
 
@@ -73,29 +81,31 @@ def test_a_folder_has_a_file_for_each_data_set(experiment, tmp_path):
     folder = tmp_path / "mine"
     for stem in STEMS:
         write_csv(folder / f"{stem}.csv", table(experiment.dataset(stem).ids[::-1]))
-    made = make(experiment, external(experiment, folder))
+    made = extract_features(experiment, external(experiment, folder))
     found = experiment.features(made.name, "two").matrix
     assert found[:, 0].tolist() == [value(one) for one in experiment.dataset("two").ids]
     (folder / "two.csv").unlink()
     with pytest.raises(BadInput, match=r"one file for the data set 'two', such as two\.parquet"):
-        make(experiment, external(experiment, folder), "other")
+        extract_features(experiment, external(experiment, folder), "other")
 
 
 def test_without_ids_rows_are_taken_in_order(tmp_path):
     write_csv(tmp_path / "ml-training-data" / "a.csv", {"level": ["A1", "A2"], "text": ["x", "y"]})
     experiment = Experiment.open(tmp_path)
     path = write_csv(tmp_path / "mine.csv", {"x": [3, 4]})
-    name = make(experiment, external(experiment, path)).name
+    name = extract_features(experiment, external(experiment, path)).name
     assert experiment.features(name, "a").matrix.tolist() == [[3.0], [4.0]]
     longer = write_csv(tmp_path / "longer.csv", {"x": [3, 4, 5]})
     with pytest.raises(BadInput, match=r"has 3 rows, .* has 2 items, and neither has ids"):
-        make(experiment, external(experiment, longer))
+        extract_features(experiment, external(experiment, longer))
     named = write_csv(tmp_path / "named.csv", {"id": [1, 2], "x": [3, 4]})
     with pytest.raises(BadInput, match=r"has ids in column 'id', and .* has none.*--drop id"):
-        make(experiment, external(experiment, named))
+        extract_features(experiment, external(experiment, named))
     write_csv(tmp_path / "ml-test-data" / "b.csv", {"level": ["A1"], "text": ["x"]})
     with pytest.raises(BadInput, match="Nothing says which rows"):
-        make(Experiment.open(tmp_path), external(Experiment.open(tmp_path), path), "other")
+        extract_features(
+            Experiment.open(tmp_path), external(Experiment.open(tmp_path), path), "other"
+        )
 
 
 def test_columns_that_are_no_numbers_are_refused_all_at_once_or_dropped(experiment, ids, tmp_path):
@@ -107,7 +117,7 @@ def test_columns_that_are_no_numbers_are_refused_all_at_once_or_dropped(experime
     )
     refused(experiment, path, message, error=BadValues)
     maker = external(experiment, path, "who is it", "topic")
-    name = make(experiment, maker).name
+    name = extract_features(experiment, maker).name
     assert maker.arguments == [str(path), "--drop", "who is it", "--drop", "topic"]
     assert name == default_name(maker) != "external-mine"
     assert experiment.features(name, "one").names == ("x", "y")
@@ -161,14 +171,16 @@ def test_ids_of_two_data_sets_cannot_be_told_apart_in_one_file(root, ids, tmp_pa
 def test_levels_are_no_features(experiment, ids, tmp_path):
     path = write_csv(tmp_path / "mine.csv", table(ids, level=[1] * len(ids)))
     refused(experiment, path, r"columns of levels, or called as such: 'level'\..*--drop level")
-    assert make(experiment, external(experiment, path, "level")).datasets[0].features == 2
+    assert (
+        extract_features(experiment, external(experiment, path, "level")).datasets[0].features == 2
+    )
 
 
 @pytest.mark.parametrize("name", ["grade", "CEFR_Level", " Gold", "cefr_label", "Text", "Essay_ID"])
 def test_columns_called_like_levels_ids_or_texts_are_no_features(experiment, ids, tmp_path, name):
     path = write_csv(tmp_path / "mine.csv", table(ids, **{name: range(len(ids))}))
     refused(experiment, path, rf"or called as such: '{name}'.*--drop .*{name}.*, or rename")
-    made = make(experiment, external(experiment, path, name))
+    made = extract_features(experiment, external(experiment, path, name))
     assert experiment.features(made.name, "one").names == ("x", "y")
 
 
@@ -179,7 +191,10 @@ def test_a_column_of_one_data_set_alone_can_be_left_out(experiment, tmp_path):
         further = {"level": [1] * len(known)} if stem == "test" else {}
         write_csv(folder / f"{stem}.csv", table(known, **further))
     refused(experiment, folder, r"test\.csv has the columns 'level'.*--drop level")
-    assert make(experiment, external(experiment, folder, "level")).datasets[-1].features == 2
+    assert (
+        extract_features(experiment, external(experiment, folder, "level")).datasets[-1].features
+        == 2
+    )
 
 
 def test_other_columns_for_another_data_set_are_refused(experiment, tmp_path):
@@ -206,35 +221,39 @@ def test_what_is_no_table_is_refused(experiment, ids, tmp_path):
 def test_a_changed_table_is_noticed_and_further_rows_are_not_a_change(root, ids, tmp_path):
     experiment = Experiment.open(root)
     path = write_csv(tmp_path / "mine.csv", table(ids))
-    make(experiment, external(experiment, path))
+    extract_features(experiment, external(experiment, path))
     write(root / "ml-test-data" / "later.csv", rows_of(90, 2))
     write_csv(path, table([*ids, "t90", "t91"]))
     more = Experiment.open(root)
-    made = make(more, external(more, path))
+    made = extract_features(more, external(more, path))
     assert [one.dataset for one in made.datasets if one.new] == ["later"]
-    assert listed(more).notes == ()
+    assert list_feature_sets(more).notes == ()
     columns = table([*ids, "t90", "t91"])
     columns["x"][ids.index("t3")] += 1
     write_csv(path, columns)
     with pytest.raises(BadOutput, match="the table of one has changed"):
-        make(more, external(more, path))
-    assert "the table of one has changed" in listed(more).notes[0]
+        extract_features(more, external(more, path))
+    assert "the table of one has changed" in list_feature_sets(more).notes[0]
     columns = table([*ids, "t90", "t91"])
     columns["x"][ids.index("x1")] += 1
     write_csv(path, columns)
     with pytest.raises(BadOutput, match=r"the table of .*test\.csv has changed .* Remove"):
-        make(more, external(more, path))
+        extract_features(more, external(more, path))
 
 
 def test_the_set_outlives_its_file_but_makes_nothing_of_new_texts(experiment, ids, tmp_path):
     path = write_csv(tmp_path / "mine.csv", table(ids))
-    name = make(experiment, external(experiment, path)).name
+    name = extract_features(experiment, external(experiment, path)).name
     path.unlink()
-    assert stored_maker(experiment, name).names == ("x", "y")
+    assert load_extractor(experiment, name).names == ("x", "y")
     assert experiment.features(name, "one").matrix.shape == (20, 2)
     with pytest.raises(BadInput, match=r"brought in .*mine\.csv: nothing can make them of new"):
-        set_features_for(experiment, name, ["the cat"])
-    assert listed(experiment).notes[0].startswith(f"{name} cannot be made again: There is no file")
+        extract_new_features(experiment, name, ["the cat"])
+    assert (
+        list_feature_sets(experiment)
+        .notes[0]
+        .startswith(f"{name} cannot be made again: There is no file")
+    )
 
 
 def test_the_state_is_checked(experiment, ids, tmp_path):

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from feature_texts import rows_of, write
 
-from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, Busy
+from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, FolderLocked
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import extraction, make
-from ordinate.features.extractor import Fitted, Maker
-from ordinate.features.feature_store import Batches
+from ordinate.features import extract_features, extraction
+from ordinate.features.extractor import FeatureExtractor, FittedExtractor
+from ordinate.features.feature_store import BatchStore
 from ordinate.features.tfidf import Tfidf
 
 MAKER = Tfidf(min_df=1)
@@ -39,7 +39,7 @@ def left(experiment):
 
 
 def test_a_set_has_rows_for_every_data_set_in_order(experiment):
-    made = make(experiment, MAKER, "words")
+    made = extract_features(experiment, MAKER, "words")
     assert [(one.dataset, one.rows, one.new) for one in made.datasets] == [
         *(("one", 20, True), ("two", 11, True), ("test", 10, True)),
     ]
@@ -53,13 +53,13 @@ def test_a_set_has_rows_for_every_data_set_in_order(experiment):
 
 
 def test_empty_texts_are_counted(experiment):
-    counts = {one.dataset: one.counts for one in make(experiment, MAKER).datasets}
+    counts = {one.dataset: one.counts for one in extract_features(experiment, MAKER).datasets}
     assert [counts[stem]["empty_texts"] for stem in ("one", "two", "test")] == [0, 2, 1]
     assert counts["test"]["zero_rows"] == 2  # an empty one, and one of unknown words
 
 
 def test_manifests_say_how_a_set_was_made(experiment):
-    made = make(experiment, Tfidf(min_df=1, group_by="topic"), "words")
+    made = extract_features(experiment, Tfidf(min_df=1, group_by="topic"), "words")
     maker = Manifest.read(made.path / "_maker")
     assert (maker.kind, maker.name, maker.config["maker"]) == ("maker", "words", "tfidf")
     assert maker.config["parameters"]["group_by"] == "topic"
@@ -76,22 +76,22 @@ def test_manifests_say_how_a_set_was_made(experiment):
 
 
 def test_test_data_do_not_enter_the_maker(root):
-    first = make(Experiment.open(root), MAKER, "first")
+    first = extract_features(Experiment.open(root), MAKER, "first")
     write(root / "ml-test-data" / "test.csv", [("q", "A1", "home", "wholly other words")] * 1)
-    second = make(Experiment.open(root), MAKER, "second")
+    second = extract_features(Experiment.open(root), MAKER, "second")
     assert contents(first.path / "_maker") == contents(second.path / "_maker")
 
 
 def test_the_batch_size_changes_nothing(experiment):
     maker = Tfidf(min_df=1, group_by="topic")
-    sets = [make(experiment, maker, f"set{size}", batch=size) for size in (3, 7, 100)]
+    sets = [extract_features(experiment, maker, f"set{size}", batch=size) for size in (3, 7, 100)]
     first, *others = [contents(one.path) for one in sets]
     assert all(first == other for other in others)
 
 
 @pytest.mark.parametrize(("after", "size"), [(0, 3), (5, 4), (13, 3)])
 def test_a_killed_run_is_taken_up_and_no_batch_is_made_twice(experiment, monkeypatch, after, size):
-    whole = make(experiment, MAKER, "whole")
+    whole = extract_features(experiment, MAKER, "whole")
     code = f"""
 import os, signal
 from ordinate.experiment.folder import Experiment
@@ -113,9 +113,9 @@ make(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch
     assert ran.returncode == -signal.SIGKILL
     assert experiment.feature_sets == ["whole"]
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
-    made, keep = [], Batches.keep
-    monkeypatch.setattr(Batches, "keep", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
-    killed = make(experiment, MAKER, "killed", batch=size)
+    made, keep = [], BatchStore.keep
+    monkeypatch.setattr(BatchStore, "keep", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
+    killed = extract_features(experiment, MAKER, "killed", batch=size)
     finished = sum(([3] * 6 + [2] + [3] * 3 + [2] + [3] * 3 + [1])[:after])
     assert sum(made) == 41 - finished
     assert contents(killed.path) == contents(whole.path)
@@ -124,14 +124,14 @@ make(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch
 
 @pytest.mark.parametrize("station", ["fit", "_publish", "_clear"])
 def test_a_run_stopped_at_any_station_is_taken_up(experiment, monkeypatch, station):
-    whole = make(experiment, MAKER, "whole")
-    place = Tfidf if station == "fit" else extraction._Making
+    whole = extract_features(experiment, MAKER, "whole")
+    place = Tfidf if station == "fit" else extraction._Extraction
     with monkeypatch.context() as patch:
         patch.setattr(place, station, _stop)
         with pytest.raises(KeyboardInterrupt, match="stopped"):
-            make(experiment, MAKER, "stopped")
+            extract_features(experiment, MAKER, "stopped")
     assert ("stopped" in experiment.feature_sets) == (station == "_clear")
-    stopped = make(experiment, MAKER, "stopped")
+    stopped = extract_features(experiment, MAKER, "stopped")
     assert contents(stopped.path) == contents(whole.path)
     assert left(experiment) == []
 
@@ -143,37 +143,37 @@ def _stop(*_, **__):
 def test_batches_of_other_test_data_are_not_taken_up(root, monkeypatch):
     experiment = Experiment.open(root)
     with monkeypatch.context() as patch:
-        patch.setattr(extraction._Making, "_publish", _stop)
+        patch.setattr(extraction._Extraction, "_publish_set", _stop)
         with pytest.raises(KeyboardInterrupt, match="stopped"):
-            make(experiment, MAKER)
+            extract_features(experiment, MAKER)
     write(root / "ml-test-data" / "test.csv", rows_of(50, 10))
     changed = Experiment.open(root)
-    make(changed, MAKER)
-    make(changed, MAKER, "afresh")
+    extract_features(changed, MAKER)
+    extract_features(changed, MAKER, "afresh")
     sets = [changed.features(name, "test").matrix for name in changed.feature_sets]
     assert (sets[0] != sets[1]).nnz == 0
 
 
 def test_an_identical_request_does_nothing(experiment, monkeypatch):
-    first = make(experiment, MAKER)
+    first = extract_features(experiment, MAKER)
     assert not first.was_there
     times = {path: path.stat().st_mtime_ns for path in first.path.rglob("*")}
-    monkeypatch.setattr(extraction._Making, "_fitted", lambda *_, **__: pytest.fail("worked"))
-    again = make(experiment, MAKER)
+    monkeypatch.setattr(extraction._Extraction, "_fitted", lambda *_, **__: pytest.fail("worked"))
+    again = extract_features(experiment, MAKER)
     assert again.was_there
     assert "nothing to do" in again.document().blocks[0]
     assert {path: path.stat().st_mtime_ns for path in first.path.rglob("*")} == times
 
 
 def test_a_changed_request_is_refused_with_the_difference_and_another_name(experiment):
-    made = make(experiment, MAKER, "words")
+    made = extract_features(experiment, MAKER, "words")
     before = contents(made.path)
     message = (
         r"words is another feature set, and is not overwritten: analyzer was 'word' and is 'char' "
         r"now; ngrams was \[1, 2\] and is \[2, 4\] now\. Choose another name: --name tfidf-char-"
     )
     with pytest.raises(BadOutput, match=message):
-        make(experiment, Tfidf(analyzer="char", min_df=1), "words")
+        extract_features(experiment, Tfidf(analyzer="char", min_df=1), "words")
     assert contents(made.path) == before
 
 
@@ -187,14 +187,14 @@ def test_a_changed_request_is_refused_with_the_difference_and_another_name(exper
     ids=["changed", "new", "gone"],
 )
 def test_changed_training_data_are_noticed(root, path, rows, message):
-    make(Experiment.open(root), MAKER, "words")
+    extract_features(Experiment.open(root), MAKER, "words")
     file = root / "ml-training-data" / f"{path}.csv"
     if rows is None:
         file.unlink()
     else:
         write(file, rows)
     with pytest.raises(BadOutput, match=message):
-        make(Experiment.open(root), MAKER, "words")
+        extract_features(Experiment.open(root), MAKER, "words")
 
 
 @pytest.mark.parametrize(
@@ -209,124 +209,127 @@ def test_changed_training_data_are_noticed(root, path, rows, message):
     ids=["training", "test"],
 )
 def test_reading_features_of_changed_data_says_what_helps(root, path, advice):
-    made = make(Experiment.open(root), MAKER, "words")
+    made = extract_features(Experiment.open(root), MAKER, "words")
     write(root / path, rows_of(80, 9))
     changed, stem = Experiment.open(root), path.rpartition("/")[2].removesuffix(".csv")
     with pytest.raises(BadStore, match=rf"data changed since .*{advice}: ordinate features tfidf"):
         changed.features("words", stem)
     shutil.rmtree(made.path if stem == "one" else made.path / stem)
-    make(changed, MAKER, "words")  # as the error says
+    extract_features(changed, MAKER, "words")  # as the error says
     assert changed.features("words", stem).matrix.shape[0] == 9
 
 
 def test_changed_groups_are_noticed(root):
     maker = Tfidf(min_df=1, group_by="topic")
-    make(Experiment.open(root), maker)
+    extract_features(Experiment.open(root), maker)
     rows = rows_of(0, 20)
     write(root / "ml-training-data" / "one.csv", [(*rows[0][:2], "other", rows[0][3]), *rows[1:]])
     with pytest.raises(BadOutput, match="column 'topic' of one has changed"):
-        make(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), maker)
 
 
 def test_changed_groups_of_test_data_are_noticed(root):
     maker = Tfidf(min_df=1, group_by="topic")
-    make(Experiment.open(root), maker)
+    extract_features(Experiment.open(root), maker)
     file = root / "ml-test-data" / "test.csv"
     file.write_text(file.read_text("utf-8").replace(",sea,", ",home,"), "utf-8")
     with pytest.raises(BadOutput, match=r"test\.csv has changed since its features"):
-        make(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), maker)
 
 
 def test_a_corrected_level_changes_nothing(root):
-    make(Experiment.open(root), MAKER)
+    extract_features(Experiment.open(root), MAKER)
     write(
         root / "ml-training-data" / "one.csv", [(i, "B1", *rest) for i, _, *rest in rows_of(0, 20)]
     )
-    assert make(Experiment.open(root), MAKER).was_there
+    assert extract_features(Experiment.open(root), MAKER).was_there
 
 
 def test_a_further_test_set_joins_with_the_maker_that_is_there(root, monkeypatch):
-    make(Experiment.open(root), MAKER)
+    extract_features(Experiment.open(root), MAKER)
     write(root / "ml-test-data" / "later.csv", rows_of(70, 4))
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
-    made = make(Experiment.open(root), MAKER)
+    made = extract_features(Experiment.open(root), MAKER)
     assert {one.dataset: one.new for one in made.datasets}["later"]
     assert sum(one.new for one in made.datasets) == 1
     assert Experiment.open(root).features(made.name, "later").matrix.shape[0] == 4
 
 
 def test_a_changed_test_set_is_refused_until_its_features_are_removed(root):
-    made = make(Experiment.open(root), MAKER)
+    made = extract_features(Experiment.open(root), MAKER)
     write(root / "ml-test-data" / "test.csv", rows_of(80, 3))
     with pytest.raises(BadOutput, match=r"test\.csv has changed .* Remove .*test to have them"):
-        make(Experiment.open(root), MAKER)
+        extract_features(Experiment.open(root), MAKER)
     shutil.rmtree(made.path / "test")
-    assert make(Experiment.open(root), MAKER).datasets[-1].rows == 3
+    assert extract_features(Experiment.open(root), MAKER).datasets[-1].rows == 3
 
 
 def test_grouped_and_ungrouped_sets_stand_side_by_side(experiment):
-    names = {make(experiment, Tfidf(group_by=by)).name for by in (None, "topic")}
+    names = {extract_features(experiment, Tfidf(group_by=by)).name for by in (None, "topic")}
     assert names == {"tfidf-word", "tfidf-word-by-topic"} == set(experiment.feature_sets)
 
 
 def test_levels_cannot_be_groups(experiment):
     with pytest.raises(BadOption, match="'level' is the column of the levels"):
-        make(experiment, Tfidf(group_by="level"))
+        extract_features(experiment, Tfidf(group_by="level"))
 
 
 def test_a_foreign_set_is_never_overwritten(experiment):
     (experiment.features_dir / "mine").mkdir(parents=True)
     with pytest.raises(BadOutput, match=r"`ordinate features` did not make it\. Choose another"):
-        make(experiment, MAKER, "mine")
+        extract_features(experiment, MAKER, "mine")
 
 
 @pytest.mark.parametrize("file", ["_maker/state.json", "test/features.npz"])
 def test_a_damaged_set_is_not_taken_for_finished(experiment, file):
-    made = make(experiment, MAKER)
+    made = extract_features(experiment, MAKER)
     path = made.path / file
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     with pytest.raises(BadStore, match="changed or damaged"):
-        make(experiment, MAKER)
+        extract_features(experiment, MAKER)
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "_maker", "a/b", "../x", "a\0", "-x", "x" * 200])
 def test_names_that_are_no_names_are_refused(experiment, name):
     with pytest.raises(BadOption, match="cannot name a feature set"):
-        make(experiment, MAKER, name)
+        extract_features(experiment, MAKER, name)
 
 
 def test_a_batch_has_rows(experiment):
     with pytest.raises(BadOption, match="1 row or more, not 0"):
-        make(experiment, MAKER, batch=0)
+        extract_features(experiment, MAKER, batch=0)
 
 
 def test_data_without_texts_are_an_error_that_names_the_file(root):
     with (root / "ml-test-data" / "bare.csv").open("w") as file:
         file.write("id,level\n1,A1\n")
     with pytest.raises(BadInput, match=r"Which column of .*bare\.csv holds the texts"):
-        make(Experiment.open(root), MAKER)
+        extract_features(Experiment.open(root), MAKER)
 
 
 def test_ids_that_repeat_are_an_error(root):
     write(root / "ml-test-data" / "twice.csv", [*rows_of(0, 3), *rows_of(1, 1)])
     with pytest.raises(BadInput, match=r"'t1' .* row 2 and in row 4"):
-        make(Experiment.open(root), MAKER)
+        extract_features(Experiment.open(root), MAKER)
 
 
 def test_an_experiment_without_training_data_is_an_error(root):
     shutil.rmtree(root / "ml-training-data")
     with pytest.raises(BadInput, match="no training data in ml-training-data"):
-        make(Experiment.open(root), MAKER)
+        extract_features(Experiment.open(root), MAKER)
 
 
 def test_a_second_run_is_told_who_works(experiment):
-    with locked(experiment.root, "ordinate tune"), pytest.raises(Busy, match=f"{os.getpid()}"):
-        make(experiment, MAKER)
+    with (
+        hold_lock(experiment.root, "ordinate tune"),
+        pytest.raises(FolderLocked, match=f"{os.getpid()}"),
+    ):
+        extract_features(experiment, MAKER)
 
 
 def test_progress_rises_to_the_end(experiment):
     told = []
-    make(experiment, MAKER, batch=4, tick=told.append)
+    extract_features(experiment, MAKER, batch=4, tick=told.append)
     assert told == sorted(told)
     assert told[0] >= 0.0
     assert told[-1] == 1.0
@@ -336,14 +339,14 @@ def test_progress_rises_to_the_end(experiment):
 
 
 @dataclass(frozen=True)
-class Lengths(Maker):
+class Lengths(FeatureExtractor):
     """Dense features: letters and words."""
 
     unit: float = 1.0
 
     kind: ClassVar[str] = "lengths"
     title = "lengths"
-    usual = property(lambda _: Lengths())
+    default_extractor = property(lambda _: Lengths())
     arguments = property(lambda _: [])
 
     @classmethod
@@ -357,7 +360,7 @@ class Lengths(Maker):
         return FittedLengths()
 
 
-class FittedLengths(Fitted):
+class FittedLengths(FittedExtractor):
     names = ("letters", "words")
 
     def rows(self, items):
@@ -368,7 +371,7 @@ class FittedLengths(Fitted):
 
 
 def test_a_dense_maker_gives_parquet_with_ids(experiment):
-    made = make(experiment, Lengths(), batch=4)
+    made = extract_features(experiment, Lengths(), batch=4)
     assert sorted(path.name for path in (made.path / "test").iterdir()) == [
         *("features.parquet", "manifest.json"),
     ]
@@ -377,21 +380,21 @@ def test_a_dense_maker_gives_parquet_with_ids(experiment):
     texts = experiment.dataset("two").texts
     expected = [[len(t), len(t.split())] if t.strip() else [0, 0] for t in texts]
     assert found.matrix.tolist() == expected
-    one = make(experiment, Lengths(), "other", batch=100)
+    one = extract_features(experiment, Lengths(), "other", batch=100)
     assert contents(one.path) == contents(made.path)
 
 
 def test_a_maker_that_gives_no_numbers_is_stopped(experiment, monkeypatch):
     monkeypatch.setattr(FittedLengths, "rows", lambda _, items: np.full((items.n, 2), np.nan))
     with pytest.raises(BadStore, match="numbers that are not finite"):
-        make(experiment, Lengths())
+        extract_features(experiment, Lengths())
     assert experiment.feature_sets == []
 
 
 def test_a_name_of_a_dense_feature_that_stands_for_two_is_refused(experiment, monkeypatch):
     monkeypatch.setattr(FittedLengths, "names", ("words", "Words"))
     with pytest.raises(BadInput, match="'Words', for case does not count"):
-        make(experiment, Lengths())
+        extract_features(experiment, Lengths())
 
 
 def test_data_without_ids_are_matched_by_fingerprint(tmp_path):
@@ -400,5 +403,5 @@ def test_data_without_ids_are_matched_by_fingerprint(tmp_path):
     (folder / "a.csv").write_text("level,text\nA1,the cat\nA2,the dog\n")
     experiment = Experiment.open(tmp_path)
     for maker in (Lengths(), Tfidf()):
-        name = make(experiment, maker).name
+        name = extract_features(experiment, maker).name
         assert experiment.features(name, "a").matched == "by fingerprint"

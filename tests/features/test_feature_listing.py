@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from ordinate.experiment.folder import Experiment
-from ordinate.features import extraction, listed, make
+from ordinate.features import extract_features, extraction, list_feature_sets
 from ordinate.features.tfidf import Tfidf
 from ordinate.render import RENDERERS, render
 
 
 def test_sizes_and_zeros_are_those_of_the_matrices(experiment):
-    name = make(experiment, Tfidf()).name
-    for one in listed(experiment).sets:
+    name = extract_features(experiment, Tfidf()).name
+    for one in list_feature_sets(experiment).sets:
         matrix = experiment.features(name, one.dataset).matrix
         assert (one.rows, one.features) == matrix.shape
         assert one.zeros == pytest.approx(np.mean(matrix.toarray() == 0))
@@ -24,7 +24,7 @@ def test_foreign_sets_are_listed_as_they_are_matched(experiment):
     folder.mkdir(parents=True)
     lines = ["id,x,y", *(f"t{k},{k},0" for k in range(20))]
     (folder / "features_dense.csv").write_text("\n".join(lines) + "\n")
-    found = listed(experiment)
+    found = list_feature_sets(experiment)
     (one,) = found.sets
     assert (one.rows, one.features, one.state) == (20, 2, "not made here, by id")
     assert one.zeros == pytest.approx(21 / 40)
@@ -32,11 +32,11 @@ def test_foreign_sets_are_listed_as_they_are_matched(experiment):
 
 
 def test_changed_data_are_told(root):
-    make(Experiment.open(root), Tfidf())
+    extract_features(Experiment.open(root), Tfidf())
     for path in ("ml-training-data/one.csv", "ml-test-data/test.csv"):
         file = root / path
         file.write_text(file.read_text("utf-8").replace("the", "that"), "utf-8")
-    found = listed(Experiment.open(root))
+    found = list_feature_sets(Experiment.open(root))
     states = {one.dataset: one.state for one in found.sets}
     assert states == {"one": "data changed", "two": "as made", "test": "data changed"}
     assert found.notes == (
@@ -45,10 +45,10 @@ def test_changed_data_are_told(root):
 
 
 def test_a_set_that_cannot_be_read_is_told_and_hides_no_other(experiment):
-    make(experiment, Tfidf())
+    extract_features(experiment, Tfidf())
     (experiment.features_dir / "broken" / "one").mkdir(parents=True)
     (experiment.features_dir / "tfidf-word" / "test" / "manifest.json").write_text("{")
-    found = listed(experiment)
+    found = list_feature_sets(experiment)
     states = {(one.set, one.dataset): one.state for one in found.sets}
     assert states["broken", "one"] == states["tfidf-word", "test"] == "cannot be used"
     assert states["tfidf-word", "one"] == "as made"
@@ -57,10 +57,10 @@ def test_a_set_that_cannot_be_read_is_told_and_hides_no_other(experiment):
 
 def test_unfinished_work_is_told(experiment, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(extraction._Making, "_publish", _stop)
+        patch.setattr(extraction._Extraction, "_publish_set", _stop)
         with pytest.raises(KeyboardInterrupt, match="stopped"):
-            make(experiment, Tfidf())
-    found = listed(experiment)
+            extract_features(experiment, Tfidf())
+    found = list_feature_sets(experiment)
     assert found.sets == ()
     assert "Unfinished work waits in" in found.notes[0]
 
@@ -71,6 +71,6 @@ def _stop(*_, **__):
 
 @pytest.mark.parametrize("form", RENDERERS)
 def test_every_form_has_the_sets(experiment, form):
-    made = make(experiment, Tfidf())
-    assert "tfidf-word" in render(listed(experiment), form)
+    made = extract_features(experiment, Tfidf())
+    assert "tfidf-word" in render(list_feature_sets(experiment), form)
     assert "tfidf-word" in render(made, form)

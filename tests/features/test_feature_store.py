@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from ordinate.features.feature_store import Batches, stack
+from ordinate.features.feature_store import BatchStore, stack_batches
 
 ROWS = csr_matrix(np.random.default_rng(0).choice([0.0, 0.0, 0.5, 1.0], (10, 6)))
 
 
 def kept(folder, spans, matrix=ROWS):
-    batches = Batches(folder, matrix.shape[0])
+    batches = BatchStore(folder, matrix.shape[0])
     for start, stop in spans:
         batches.keep(start, stop, matrix[start:stop])
     return batches
@@ -42,8 +42,8 @@ def test_dense_batches_are_joined(tmp_path):
     dense = ROWS.toarray()
     found = kept(tmp_path, [(0, 3), (3, 10)], dense).joined()
     assert np.array_equal(found, dense)
-    assert np.array_equal(stack([dense[:4], dense[4:]]), dense)
-    assert np.array_equal(stack([ROWS[:4], ROWS[4:]]).toarray(), dense)
+    assert np.array_equal(stack_batches([dense[:4], dense[4:]]), dense)
+    assert np.array_equal(stack_batches([ROWS[:4], ROWS[4:]]).toarray(), dense)
 
 
 def test_a_batch_that_was_not_finished_is_none(tmp_path):

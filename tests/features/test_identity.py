@@ -7,17 +7,22 @@ import shutil
 import pytest
 from saved_models import save_model, save_vote
 
-from ordinate.classify.prediction import of_data, of_experiment, of_features, predicted
+from ordinate.classify.prediction import (
+    load_data_items,
+    load_experiment_items,
+    load_feature_items,
+    predict_items,
+)
 from ordinate.classify.settings import Settings
-from ordinate.classify.trained_model import load_tuned
+from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune
 from ordinate.errors import BadInput, BadStore
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import extraction, make, stored_maker
+from ordinate.features import extract_features, extraction, load_extractor
 from ordinate.features.concat import Concat
-from ordinate.features.extraction import made_by, maker_manifest
+from ordinate.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.features.tfidf import Tfidf
 
 LEVELS = ("A1", "A2", "B1")
@@ -44,16 +49,16 @@ def study(tmp_path):
     write_essays(root / "ml-training-data" / "train.csv", 24)
     write_essays(root / "ml-test-data" / "test.csv", 6)
     experiment = Experiment.open(root, columns=ESSAY)
-    make(experiment, Tfidf(min_df=1), "own")
+    extract_features(experiment, Tfidf(min_df=1), "own")
     save_model(root, "own", columns=ESSAY)
     return experiment
 
 
 def levels(experiment, path):
     """Return the levels of new texts, and what was noted."""
-    model = load_tuned(experiment)
-    sought = of_data(experiment, model, str(path))
-    found = predicted(model, sought).predictions
+    model = load_model(experiment)
+    sought = load_data_items(experiment, model, str(path))
+    found = predict_items(model, sought).predictions
     return [found.scale.names[k] for k in found.levels], sought.notes
 
 
@@ -76,7 +81,7 @@ def test_new_texts_are_read_from_the_column_that_the_maker_learned_from(study, t
 
 
 def test_a_column_that_is_recognised_is_kept_as_well(study):
-    made = make(Experiment.open(study.root), Tfidf(min_df=1), "recognised")
+    made = extract_features(Experiment.open(study.root), Tfidf(min_df=1), "recognised")
     columns = Manifest.read(made.path / "_maker").config["columns"]
     assert columns == {"text": "text", "delimiter": None, "encoding": None}
 
@@ -94,7 +99,7 @@ def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
     root = tmp_path / "study"
     write_essays(root / "ml-training-data" / "train.csv", 24, **written)
     columns = DataColumns(text="essay", **written)
-    make(Experiment.open(root, columns=columns), Tfidf(min_df=1), "own")
+    extract_features(Experiment.open(root, columns=columns), Tfidf(min_df=1), "own")
     save_model(root, "own", columns=columns)
     new = write_essays(tmp_path / "new.csv", 6, **written)
     found, notes = levels(Experiment.open(root), new)
@@ -110,7 +115,7 @@ def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
 def test_columns_that_are_none_are_refused(study, columns):
     spoil(study.features_dir / "own" / "_maker", lambda x: x["config"].update(columns=columns))
     with pytest.raises(BadStore, match="'own' has 'columns' that name no columns"):
-        stored_maker(study, "own")
+        load_extractor(study, "own")
 
 
 # --- makers ---------------------------------------------------------------------------------------
@@ -120,31 +125,31 @@ def remade(experiment, maker):
     """Make the set again under its name, with the same features."""
     names = experiment.features("own", "train").names
     shutil.rmtree(experiment.features_dir / "own")
-    make(experiment, maker, "own")
+    extract_features(experiment, maker, "own")
     assert experiment.features("own", "train").names == names
 
 
 def test_a_set_that_was_made_anew_is_not_the_one_of_the_model(study, tmp_path):
     new = write_essays(tmp_path / "new.csv", 6)
     remade(study, Tfidf(min_df=1, sublinear=False))
-    model = load_tuned(study)
+    model = load_model(study)
     for sought in (
-        of_data(study, model, str(new)),
-        of_experiment(study, model, "test"),
-        of_features(model, str(study.features_dir / "own" / "test")),
+        load_data_items(study, model, str(new)),
+        load_experiment_items(study, model, "test"),
+        load_feature_items(model, str(study.features_dir / "own" / "test")),
     ):
         with pytest.raises(BadInput, match=r"are by another one.* tune again"):
-            predicted(model, sought)
+            predict_items(model, sought)
 
 
 def test_a_member_of_a_vote_knows_its_maker(study):
-    make(study, Tfidf(analyzer="char", min_df=1), "letters")
-    both = [load_tuned(study).name, save_model(study.root, "letters", columns=ESSAY)]
-    vote = load_tuned(study, save_vote(study.root, both, columns=ESSAY))
-    predicted(vote, of_experiment(study, vote, "test"))
+    extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
+    both = [load_model(study).name, save_model(study.root, "letters", columns=ESSAY)]
+    vote = load_model(study, save_vote(study.root, both, columns=ESSAY))
+    predict_items(vote, load_experiment_items(study, vote, "test"))
     remade(study, Tfidf(min_df=1, sublinear=False))
     with pytest.raises(BadInput, match="of the set 'own' by the maker"):
-        predicted(vote, of_experiment(study, vote, "test"))
+        predict_items(vote, load_experiment_items(study, vote, "test"))
 
 
 def test_a_set_that_was_made_again_alike_is_the_same(study, tmp_path):
@@ -157,22 +162,22 @@ def test_a_set_that_was_made_again_alike_is_the_same(study, tmp_path):
 def test_features_of_nobody_knows_whom_go_by_their_names(study):
     folder = study.features_dir / "own" / "test"
     (folder / "manifest.json").unlink()
-    model = load_tuned(study)
-    assert len(predicted(model, of_features(model, str(folder))).predictions) == 6
+    model = load_model(study)
+    assert len(predict_items(model, load_feature_items(model, str(folder))).predictions) == 6
 
 
 def test_a_tuned_model_knows_the_maker_of_its_features(study):
     quick = Settings(models="logistic", stage2_trials=1, folds=2, top_k=1)
     first = tune(study, quick).winner.name
-    maker = made_by(maker_manifest(study, "own"))
+    maker = find_extractor_identity(read_extractor_manifest(study, "own"))
     assert maker is not None
     assert Manifest.read(study.root / "models" / first).config["maker"] == maker
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
     second = tune(again, quick).winner.name
     assert second != first
-    model = load_tuned(again, second)
-    predicted(model, of_experiment(again, model, "test"))
+    model = load_model(again, second)
+    predict_items(model, load_experiment_items(again, model, "test"))
 
 
 # --- libraries ------------------------------------------------------------------------------------
@@ -184,23 +189,23 @@ def older(folder):
 
 def test_a_data_set_that_joins_with_other_libraries_is_noted(study):
     older(study.features_dir / "own" / "_maker")
-    assert make(study, Tfidf(min_df=1), "own").notes == ()  # nothing was made
+    assert extract_features(study, Tfidf(min_df=1), "own").notes == ()  # nothing was made
     write_essays(study.root / "ml-test-data" / "later.csv", 3)
-    made = make(Experiment.open(study.root, columns=ESSAY), Tfidf(min_df=1), "own")
+    made = extract_features(Experiment.open(study.root, columns=ESSAY), Tfidf(min_df=1), "own")
     (note,) = made.notes
     assert note.startswith("own was made with other versions: scikit-learn was 0.1 and is ")
     assert made.to_dict()["notes"] == [note]
     assert note in made.document().blocks
-    now = extraction.versions(["scikit-learn"])["scikit-learn"]
+    now = extraction.collect_versions(["scikit-learn"])["scikit-learn"]
     assert Manifest.read(made.path / "later").versions["scikit-learn"] == now
     assert Manifest.read(made.path / "_maker").versions["scikit-learn"] == "0.1"
 
 
 def test_new_texts_with_other_libraries_are_noted(study, tmp_path):
-    make(study, Tfidf(analyzer="char", min_df=1), "letters")
+    extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
     older(study.features_dir / "own" / "_maker")
-    make(study, Concat(("own", "letters"), study), "both")
+    extract_features(study, Concat(("own", "letters"), study), "both")
     (note,) = levels(study, write_essays(tmp_path / "new.csv", 6))[1]
     assert "scikit-learn was 0.1 and is" in note
-    assert stored_maker(study, "both").notes() == [note]
-    assert stored_maker(study, "letters").notes() == []
+    assert load_extractor(study, "both").notes() == [note]
+    assert load_extractor(study, "letters").notes() == []

@@ -7,7 +7,7 @@ import pytest
 from ordinate.errors import BadOption
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make
+from ordinate.features import extract_features
 from ordinate.features.tfidf import Tfidf
 
 LEVELS = ("A1", "A1", "B1", "B1", "C1", "")
@@ -44,16 +44,16 @@ def experiment(tmp_path):
 )
 def test_columns_that_give_levels_or_items_away_are_no_groups(experiment, column, message):
     with pytest.raises(BadOption, match=message):
-        make(experiment, Tfidf(group_by=column))
+        extract_features(experiment, Tfidf(group_by=column))
     assert experiment.feature_sets == []
 
 
 @pytest.mark.parametrize("column", ["nearly", "finer", "one"])
 def test_other_columns_are_groups(experiment, column):
-    name = make(experiment, Tfidf(min_df=1, group_by=column)).name
+    name = extract_features(experiment, Tfidf(min_df=1, group_by=column)).name
     assert experiment.feature_sets == [name]
 
 
 def test_a_name_that_is_too_long_asks_for_another(experiment):
     with pytest.raises(BadOption, match=r"has 1\d\d letters, and 100 can stand in one\. .*--name"):
-        make(experiment, Tfidf(group_by="t" * 90))
+        extract_features(experiment, Tfidf(group_by="t" * 90))

@@ -9,9 +9,14 @@ from makers import check_promises
 from ordinate.errors import BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
 from ordinate.features import optional_libraries
-from ordinate.features.extractor import Items, maker_of
+from ordinate.features.extractor import Items, create_extractor
 from ordinate.features.lexical import FittedLexical, Lexical
-from ordinate.features.tokenization import moving_ratio, sentences_in, spaced, words_of
+from ordinate.features.tokenization import (
+    compute_moving_ttr,
+    count_sentences,
+    insert_spaces,
+    split_words,
+)
 
 TEXTS = (
     "I don't know. It’s a lovely house, isn't it? We went running.",
@@ -56,7 +61,7 @@ def test_moving_ratio_is_the_mean_over_all_windows(n, window):
     words = [str(k) for k in np.random.default_rng(n).integers(0, 30, n)]
     size = min(window, n)
     ratios = [len(set(words[k : k + size])) / size for k in range(n - size + 1)]
-    assert moving_ratio(words, window) == pytest.approx(np.mean(ratios), rel=1e-12)
+    assert compute_moving_ttr(words, window) == pytest.approx(np.mean(ratios), rel=1e-12)
 
 
 def test_frequencies_are_those_of_wordfreq():
@@ -154,8 +159,8 @@ def test_a_row_is_the_same_whatever_stands_beside_it():
 
 def test_arabic_words_keep_their_marks_and_sentences_end_with_their_own_marks():
     text = "هَذَا بَيْتٌ جَمِيل. هل تحب القهوة؟ نعم"
-    assert len(words_of(text)) == 7
-    assert sentences_in(text) == 3
+    assert len(split_words(text)) == 7
+    assert count_sentences(text) == 3
     found = features(text, "ar")
     assert found["words"] == 7
     assert found["zipf_unknown"] == 0.0
@@ -184,7 +189,7 @@ def test_languages_of_one_letter_are_looked_up_as_they_stand():
 
 def test_readability_sees_words_where_no_spaces_are():
     assert features("今天天气很好。我们去公园。", "zh")["lix"] == pytest.approx(11 / 2)
-    assert spaced(TEXTS[0]) == TEXTS[0]
+    assert insert_spaces(TEXTS[0]) == TEXTS[0]
 
 
 @pytest.mark.parametrize(
@@ -229,7 +234,7 @@ def test_sets_are_equal_however_they_were_made(tmp_path, monkeypatch):
 def test_names_of_sets_and_commands_say_the_language():
     assert (Lexical().title, Lexical().arguments) == ("lexical", [])
     assert (Lexical("de").title, Lexical("de").arguments) == ("lexical-de", ["--language", "de"])
-    assert maker_of("lexical", Lexical("de").parameters, None) == Lexical("de")
+    assert create_extractor("lexical", Lexical("de").parameters, None) == Lexical("de")
 
 
 def test_what_is_saved_is_found_again_unless_features_have_changed(tmp_path):

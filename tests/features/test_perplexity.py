@@ -10,7 +10,7 @@ from makers import check_promises
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
 from ordinate.features import optional_libraries
-from ordinate.features.extractor import Items, default_name, maker_of
+from ordinate.features.extractor import Items, create_extractor, default_name
 from ordinate.features.perplexity import NAMES, FittedPerplexity, Perplexity
 
 TEXTS = ("the cat sat", "", "the dog ran and " * 9, "今天天气很好", "هذا بيت جميل", "\x00\x07", "x")
@@ -62,7 +62,7 @@ def tokens(maker, text):
 
 def test_surprisals_are_those_of_each_token_after_the_ones_before_it(folder):
     maker = fitted(folder)
-    for text, found in zip(TEXTS, maker.surprisals(TEXTS), strict=True):
+    for text, found in zip(TEXTS, maker.compute_surprisals(TEXTS), strict=True):
         np.testing.assert_allclose(found, naive(maker.model, [0], tokens(maker, text)), atol=1e-4)
 
 
@@ -73,12 +73,12 @@ def test_in_long_texts_each_token_has_at_least_a_window_less_a_stride_before_it(
     for stop in range(16, len(ids) + 4, 4):  # each window adds four tokens, after eight
         expected += naive(maker.model, ids[stop - 12 : stop - 4], ids[stop - 4 : stop])
     assert len(expected) > 24
-    np.testing.assert_allclose(maker.surprisals([text])[0], expected, atol=1e-4)
+    np.testing.assert_allclose(maker.compute_surprisals([text])[0], expected, atol=1e-4)
 
 
 def test_special_tokens_in_a_text_are_letters_like_others(folder):
     maker = fitted(folder)
-    (found,) = maker.surprisals(["a <end> b"])
+    (found,) = maker.compute_surprisals(["a <end> b"])
     assert len(found) == len("a <end> b")  # of which the tokenizer has learned no longer parts
 
 
@@ -90,7 +90,7 @@ def test_half_a_window_is_the_stride_unless_told(folder):
 
 def test_rows_sum_the_surprisals_up(folder):
     maker = fitted(folder)
-    (found,) = maker.surprisals(TEXTS[:1])
+    (found,) = maker.compute_surprisals(TEXTS[:1])
     row = dict(zip(NAMES, maker.rows(Items(1, TEXTS[:1]))[0], strict=True))
     assert row["tokens"] == len(found)
     assert row["log_perplexity"] == pytest.approx(found.mean())
@@ -115,7 +115,7 @@ def test_without_a_token_to_begin_with_the_first_one_is_not_judged(broken):
     settings.write_text(json.dumps({k: v for k, v in stored.items() if k != "eos_token"}))
     maker = fitted(broken)
     ids = tokens(maker, TEXTS[0])
-    found = maker.surprisals([TEXTS[0], "x"])
+    found = maker.compute_surprisals([TEXTS[0], "x"])
     np.testing.assert_allclose(found[0], naive(maker.model, ids[:1], ids[1:]), atol=1e-4)
     assert len(found[1]) == 0
     assert not maker.rows(Items(1, ("x",))).any()
@@ -246,7 +246,7 @@ def test_commands_say_what_was_chosen(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
     maker = Perplexity("tiny", window=64, stride=16)
     assert maker.arguments == ["--model", str(folder), "--window", "64", "--stride", "16"]
-    assert maker_of("perplexity", maker.parameters, None) == maker
+    assert create_extractor("perplexity", maker.parameters, None) == maker
     assert default_name(Perplexity("tiny")) == "perplexity-tiny"
 
 

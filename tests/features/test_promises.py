@@ -18,9 +18,9 @@ from language_models import tiny_model
 from saved_models import save_model
 
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make, maker_of, set_features_for
+from ordinate.features import create_extractor, extract_features, extract_new_features
 from ordinate.features.external import External
-from ordinate.features.extractor import MAKERS as CLASSES
+from ordinate.features.extractor import EXTRACTORS as CLASSES
 from ordinate.features.tfidf import NGRAMS
 
 KILLED = """
@@ -99,8 +99,10 @@ def laid_out(tmp_path_factory):
         "grouped": MAKERS["tfidf-grouped"],
         "words": ("tfidf", {}),
     }.items():
-        make(experiment, made_with(experiment, kind, parameters), name)
-    make(experiment, External(str(folder / "brought.csv"), ("note",), experiment), "brought")
+        extract_features(experiment, made_with(experiment, kind, parameters), name)
+    extract_features(
+        experiment, External(str(folder / "brought.csv"), ("note",), experiment), "brought"
+    )
     return folder
 
 
@@ -114,7 +116,7 @@ def root(laid_out, tmp_path, monkeypatch):
 def made_with(experiment, kind, parameters):
     usual = {"ngrams": NGRAMS[parameters.get("analyzer", "word")]} if kind == "tfidf" else {}
     maker = getattr(import_module(f"ordinate.features.{kind}"), CLASSES[kind])
-    return maker_of(kind, {"version": maker.version} | usual | parameters, experiment)
+    return create_extractor(kind, {"version": maker.version} | usual | parameters, experiment)
 
 
 def maker_named(name, root):
@@ -151,12 +153,12 @@ def killed(root, maker, after):
 @pytest.mark.parametrize("name", every(MAKERS, (*SLOW, *ALIKE)))
 def test_a_set_is_the_same_whole_killed_between_and_in_other_batches(root, name):
     maker, experiment = maker_named(name, root), Experiment.open(root)
-    whole = make(experiment, maker, "whole")
+    whole = extract_features(experiment, maker, "whole")
     assert killed(root, maker, after=3) == -signal.SIGKILL
     assert "killed" not in experiment.feature_sets
     assert list((root / "features").glob(".making-*/*/*.np?"))
-    parts = make(experiment, maker, "killed", batch=3)
-    small = make(experiment, maker, "small", batch=1)
+    parts = extract_features(experiment, maker, "killed", batch=3)
+    small = extract_features(experiment, maker, "small", batch=1)
     assert contents(whole.path) == contents(parts.path) == contents(small.path)
     assert not list(root.rglob(".making-*"))
 
@@ -164,7 +166,7 @@ def test_a_set_is_the_same_whole_killed_between_and_in_other_batches(root, name)
 @pytest.mark.parametrize("name", every([name for name in MAKERS if name not in BROUGHT]))
 def test_new_texts_are_predicted_as_those_of_the_folder(root, name):
     experiment = Experiment.open(root)
-    made = make(experiment, maker_named(name, root), "own")
+    made = extract_features(experiment, maker_named(name, root), "own")
     model = save_model(root, "own")
     shutil.copy(root / "ml-test-data" / "test.csv", "new.csv")
     for data, out in ((root / "ml-test-data" / "test.csv", "own.csv"), ("new.csv", "made.csv")):
@@ -172,7 +174,9 @@ def test_new_texts_are_predicted_as_those_of_the_folder(root, name):
         assert (ran.code, ran.err) == (0, "")
     assert (root.parent / "own.csv").read_bytes() == (root.parent / "made.csv").read_bytes()
     data, found = experiment.dataset("test"), experiment.features("own", "test")
-    rows, names = set_features_for(experiment, "own", data.texts, data.ids, column=data.extra)
+    rows, names = extract_new_features(
+        experiment, "own", data.texts, data.ids, column=data.read_column
+    )
     assert names == found.names
     parts = (lambda x: (x.indptr, x.indices, x.data)) if found.sparse else (lambda x: (x,))
     for one, two in zip(parts(rows), parts(found.matrix), strict=True):
@@ -182,7 +186,7 @@ def test_new_texts_are_predicted_as_those_of_the_folder(root, name):
 
 @pytest.mark.parametrize("name", BROUGHT)
 def test_new_texts_have_no_features_that_were_brought(root, name):
-    make(Experiment.open(root), maker_named(name, root), "own")
+    extract_features(Experiment.open(root), maker_named(name, root), "own")
     model = save_model(root, "own")
     shutil.copy(root / "ml-test-data" / "test.csv", "new.csv")
     ran = run("predict", "-e", root, "--model", model, "--data", "new.csv")
@@ -194,14 +198,14 @@ def test_new_texts_have_no_features_that_were_brought(root, name):
 
 @pytest.mark.parametrize("name", every(MAKERS))
 def test_empty_texts_are_counted_in_the_report(root, name):
-    found = make(Experiment.open(root), maker_named(name, root), "own")
+    found = extract_features(Experiment.open(root), maker_named(name, root), "own")
     assert [one.counts["empty_texts"] for one in found.datasets] == [4, 2]
     assert "test: 2 of 10 texts are empty." in found.document().blocks
 
 
 @pytest.mark.parametrize("name", every(MAKERS))
 def test_a_changed_training_file_is_noticed(root, name):
-    make(Experiment.open(root), maker_named(name, root), "own")
+    extract_features(Experiment.open(root), maker_named(name, root), "own")
     file = root / "ml-training-data" / "train.csv"
     file.write_bytes(file.read_bytes().replace(b"The cat", b"The dog"))
     kind, options = maker_named(name, root).kind, maker_named(name, root).arguments
@@ -230,7 +234,7 @@ def test_a_megabyte_is_a_text_like_others(root, name):
     columns = {"id": ["c1", "c2"], "level": ["A1", "A1"], "text": [text, "Rain."]}
     pq.write_table(pa.table(columns), root / "ml-test-data" / "long.parquet")
     experiment = Experiment.open(root)
-    make(experiment, maker_named(name, root), "own")
+    extract_features(experiment, maker_named(name, root), "own")
     matrix = experiment.features("own", "long").matrix
     assert matrix.shape[0] == 2
     assert abs(matrix[[0]]).sum() > 0.0

@@ -9,15 +9,15 @@ from command import run
 from feature_texts import rows_of, write
 from scipy.sparse import csr_matrix
 
-from ordinate.classify.prediction import of_data, of_features
-from ordinate.errors import BadInput, BadStore, Busy
-from ordinate.experiment.feature_files import read_stored
+from ordinate.classify.prediction import load_data_items, load_feature_items
+from ordinate.errors import BadInput, BadStore, FolderLocked
+from ordinate.experiment.feature_files import read_stored_features
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
-from ordinate.features import extraction, listed, make, stored_maker
+from ordinate.experiment.lock import hold_lock
+from ordinate.features import extract_features, extraction, list_feature_sets, load_extractor
 from ordinate.features.concat import Concat
-from ordinate.features.extractor import whole_path
-from ordinate.features.feature_store import Batches, write_features
+from ordinate.features.extractor import expand_path
+from ordinate.features.feature_store import BatchStore, write_features
 from ordinate.features.tfidf import Tfidf
 
 MAKER = Tfidf(min_df=1)
@@ -31,17 +31,17 @@ def test_carriage_returns_in_ids_and_names_come_back(tmp_path):
     rows = [(f"i\r{k}", "A1", "home", "a\rb c\r\nd") for k in range(3)]
     write(tmp_path / "ml-training-data" / "train.csv", rows)
     experiment = Experiment.open(tmp_path)
-    name = make(experiment, Tfidf(analyzer="char", min_df=1)).name
+    name = extract_features(experiment, Tfidf(analyzer="char", min_df=1)).name
     found = experiment.features(name, "train")
     assert found.matched == "by id"
     assert any("\r" in one for one in found.names)
-    assert found.names == stored_maker(experiment, name).names
+    assert found.names == load_extractor(experiment, name).names
 
 
 @pytest.mark.parametrize("odd", ["\r", "\n", '"', ",", "a\r", "feature", " x "], ids=repr)
 def test_odd_names_are_one_line_each(tmp_path, odd):
     write_features(tmp_path, csr_matrix(np.eye(2)), [odd, "b"], [odd, "b"])
-    found = read_stored(tmp_path)
+    found = read_stored_features(tmp_path)
     assert (found.names, found.ids) == ((odd, "b"), (odd, "b"))
 
 
@@ -62,12 +62,12 @@ def test_hidden_files_are_no_data(root):
 
 
 def test_a_set_of_which_only_the_maker_is_left_is_filled_again(experiment, monkeypatch):
-    made = make(experiment, MAKER)
+    made = extract_features(experiment, MAKER)
     before = experiment.features(made.name, "test").digest
     for stem in experiment.files:
         shutil.rmtree(made.path / stem)
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
-    assert [one.new for one in make(experiment, MAKER).datasets] == [True] * 3
+    assert [one.new for one in extract_features(experiment, MAKER).datasets] == [True] * 3
     assert experiment.features(made.name, "test").digest == before
 
 
@@ -77,16 +77,16 @@ def stopped(*_, **__):
 
 @pytest.mark.parametrize("left", [0, 40, -1], ids=["empty", "begun", "nearly whole"])
 def test_a_damaged_batch_is_made_again(experiment, monkeypatch, left):
-    make(experiment, MAKER, "whole")
+    extract_features(experiment, MAKER, "whole")
     with monkeypatch.context() as patched:
-        patched.setattr(extraction._Making, "_publish", stopped)
+        patched.setattr(extraction._Extraction, "_publish_set", stopped)
         with pytest.raises(KeyboardInterrupt, match=r"^$"):
-            make(experiment, MAKER, "later", batch=6)
+            extract_features(experiment, MAKER, "later", batch=6)
     batch = next(experiment.features_dir.glob(".making-*/*/6-12.npz"))
     batch.write_bytes(batch.read_bytes()[:left])
-    kept, keep = [], Batches.keep
-    monkeypatch.setattr(Batches, "keep", lambda *a: (kept.append(a[1:3]), keep(*a)))
-    make(experiment, MAKER, "later", batch=4)
+    kept, keep = [], BatchStore.keep
+    monkeypatch.setattr(BatchStore, "keep", lambda *a: (kept.append(a[1:3]), keep(*a)))
+    extract_features(experiment, MAKER, "later", batch=4)
     assert kept == [(6, 10), (10, 12)]
     for stem in experiment.files:
         one, two = (experiment.features(name, stem).digest for name in ("whole", "later"))
@@ -94,7 +94,7 @@ def test_a_damaged_batch_is_made_again(experiment, monkeypatch, left):
 
 
 def test_a_damaged_dense_batch_is_missing(tmp_path):
-    batches = Batches(tmp_path, 6)
+    batches = BatchStore(tmp_path, 6)
     batches.keep(0, 3, np.eye(3))
     batches.keep(3, 6, np.eye(3))
     assert list(batches.missing(9)) == []
@@ -117,9 +117,9 @@ def shared(root, tmp_path_factory):
 
 def test_only_one_works_in_a_shared_folder_of_sets(shared):
     one, other = shared
-    with locked(one.features_dir, "another"), pytest.raises(Busy, match="another"):
-        make(other, MAKER)
-    assert make(other, MAKER).name in one.feature_sets
+    with hold_lock(one.features_dir, "another"), pytest.raises(FolderLocked, match="another"):
+        extract_features(other, MAKER)
+    assert extract_features(other, MAKER).name in one.feature_sets
 
 
 def test_an_experiment_holds_its_own_sets_for_those_who_share_them(experiment, tmp_path_factory):
@@ -130,10 +130,12 @@ def test_an_experiment_holds_its_own_sets_for_those_who_share_them(experiment, t
     def tick(_):
         if not seen:
             seen.append(True)
-            with pytest.raises(Busy, match="ordinate features tfidf"):
-                make(Experiment.open(other, features_dir=experiment.features_dir), MAKER)
+            with pytest.raises(FolderLocked, match="ordinate features tfidf"):
+                extract_features(
+                    Experiment.open(other, features_dir=experiment.features_dir), MAKER
+                )
 
-    make(experiment, MAKER, tick=tick)
+    extract_features(experiment, MAKER, tick=tick)
     assert seen
     assert [path.name for path in experiment.root.rglob(".*")] == []
 
@@ -141,13 +143,13 @@ def test_an_experiment_holds_its_own_sets_for_those_who_share_them(experiment, t
 def test_what_killed_runs_left_in_a_shared_folder_is_removed(shared):
     one, _ = shared
     (one.features_dir / ".ordinate-0123").mkdir()
-    make(one, MAKER, "own")
+    extract_features(one, MAKER, "own")
     assert [path.name for path in one.features_dir.iterdir()] == ["own"]
 
 
 def test_sets_may_lie_in_the_folder_of_the_experiment_itself(root):
     experiment = Experiment.open(root, features_dir=root)
-    assert make(experiment, MAKER, "own").path == root / "own"
+    assert extract_features(experiment, MAKER, "own").path == root / "own"
 
 
 # --- forged ---------------------------------------------------------------------------------------
@@ -173,17 +175,17 @@ def forged(folder, **config):
     ids=str,
 )
 def test_a_maker_that_says_odd_things_of_itself_is_refused(experiment, config):
-    made = make(experiment, MAKER, "own")
-    make(experiment, Tfidf(analyzer="char", min_df=1), "letters")
+    made = extract_features(experiment, MAKER, "own")
+    extract_features(experiment, Tfidf(analyzer="char", min_df=1), "letters")
     forged(made.path / "_maker", **config)
     message = "does not say its|are no hashes"
     with pytest.raises(BadStore, match=message):
-        make(experiment, MAKER, "own")
+        extract_features(experiment, MAKER, "own")
     with pytest.raises(BadStore, match=message):
-        stored_maker(experiment, "own")
+        load_extractor(experiment, "own")
     with pytest.raises(BadStore, match=message):
-        make(experiment, Concat(("own", "letters"), experiment))
-    assert listed(experiment).sets
+        extract_features(experiment, Concat(("own", "letters"), experiment))
+    assert list_feature_sets(experiment).sets
 
 
 @pytest.mark.parametrize(
@@ -192,11 +194,11 @@ def test_a_maker_that_says_odd_things_of_itself_is_refused(experiment, config):
     ids=str,
 )
 def test_parameters_that_are_none_are_refused(experiment, name, value):
-    made = make(experiment, MAKER, "own")
+    made = extract_features(experiment, MAKER, "own")
     known = json.loads((made.path / "_maker" / "manifest.json").read_text())["config"]
     forged(made.path / "_maker", parameters=known["parameters"] | {name: value})
     with pytest.raises(BadStore, match="no parameters of tfidf"):
-        stored_maker(experiment, "own")
+        load_extractor(experiment, "own")
 
 
 @pytest.mark.parametrize(
@@ -208,20 +210,20 @@ def test_parameters_that_are_none_are_refused(experiment, name, value):
     ids=str,
 )
 def test_features_that_say_odd_things_of_themselves_are_refused(experiment, config):
-    made = make(experiment, MAKER, "own")
+    made = extract_features(experiment, MAKER, "own")
     forged(made.path / "test", **config)
     (name,) = config
     with pytest.raises(BadStore, match=f"does not say its '{name}'"):
-        make(experiment, MAKER, "own")
-    states = {one.dataset: one.state for one in listed(experiment).sets}
+        extract_features(experiment, MAKER, "own")
+    states = {one.dataset: one.state for one in list_feature_sets(experiment).sets}
     assert (states["test"], states["one"]) == ("cannot be used", "as made")
 
 
 def test_features_that_were_made_of_nobody_knows_what_are_refused(experiment):
-    made = make(experiment, MAKER, "own")
+    made = extract_features(experiment, MAKER, "own")
     forged(made.path / "test", besides=[1])
     with pytest.raises(BadStore, match="does not say what it was made of"):
-        make(experiment, MAKER, "own")
+        extract_features(experiment, MAKER, "own")
 
 
 # --- paths ----------------------------------------------------------------------------------------
@@ -229,9 +231,9 @@ def test_features_that_were_made_of_nobody_knows_what_are_refused(experiment):
 
 def test_paths_that_no_file_system_holds_are_not_there(experiment):
     with pytest.raises(BadInput, match=r"There is no file 'xxx.* \(--data\)"):
-        of_data(experiment, None, LONG)
+        load_data_items(experiment, None, LONG)
     with pytest.raises(BadInput, match=r"There is no folder 'xxx.* \(--features\)"):
-        of_features(None, LONG)
+        load_feature_items(None, LONG)
     with pytest.raises(BadInput, match=r"The folder 'xxx.* is not there"):
         Experiment.open(LONG)
     with pytest.raises(BadInput, match=r"The folder 'xxx.* is not there"):
@@ -241,7 +243,7 @@ def test_paths_that_no_file_system_holds_are_not_there(experiment):
 @pytest.mark.parametrize("path", ["~nobody-of-that-name/x", LONG], ids=["home", "long"])
 def test_paths_of_makers_are_refused_in_one_sentence(path):
     with pytest.raises(BadInput, match="is no path of a file or folder"):
-        whole_path(path)
+        expand_path(path)
 
 
 def test_the_command_says_so_in_one_line(root):

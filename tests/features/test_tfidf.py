@@ -7,11 +7,11 @@ import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ordinate.errors import BadInput, BadOption, BadStore
-from ordinate.features.extractor import Items, default_name, maker_of
+from ordinate.features.extractor import Items, create_extractor, default_name
 from ordinate.features.tfidf import Tfidf
-from ordinate.features.tokenization import words_of
+from ordinate.features.tokenization import split_words
 
-WORDS = {"tokenizer": words_of, "token_pattern": None}
+WORDS = {"tokenizer": split_words, "token_pattern": None}
 
 TEXTS = (
     "The cat sat on the mat. I saw it.",
@@ -99,10 +99,10 @@ def test_letters_and_their_marks_are_one_however_they_are_written(analyzer, lowe
 
 def test_the_version_is_part_of_what_a_set_was_asked_for_with():
     parameters = Tfidf(min_df=1).parameters
-    assert maker_of("tfidf", parameters, None) == Tfidf(min_df=1)
+    assert create_extractor("tfidf", parameters, None) == Tfidf(min_df=1)
     earlier = {name: value for name, value in parameters.items() if name != "version"}
     with pytest.raises(BadStore, match="another version of Ordinate, whose tfidf made other rows"):
-        maker_of("tfidf", earlier, None)
+        create_extractor("tfidf", earlier, None)
 
 
 def test_the_most_frequent_ngrams_stay_and_equals_by_the_alphabet():
@@ -160,7 +160,7 @@ def test_groups_that_training_lacks_have_rows_of_zeros_and_are_counted():
     found = fitted(Tfidf(min_df=1, group_by="topic"), ("a b", "c"), ("x", None))
     assert found.names == ("x:a", "x:a b", "x:b")
     new = items(("a", "a", "a"), ("x", "z", None))
-    assert found.odd(new) == {"without_group": 1, "unknown_group": 1}
+    assert found.count_oddities(new) == {"without_group": 1, "unknown_group": 1}
     assert np.diff(found.rows(new).indptr).tolist() == [1, 0, 0]
 
 
@@ -174,7 +174,7 @@ def test_a_group_without_features_has_rows_of_zeros():
     found = fitted(Tfidf(group_by="topic"), ("a b", "a b", "c"), ("x", "x", "y"))
     assert found.names == ("x:a", "x:a b", "x:b")
     new = items(("c", "a"), ("y", "x"))
-    assert found.odd(new)["unknown_group"] == 0
+    assert found.count_oddities(new)["unknown_group"] == 0
     assert np.diff(found.rows(new).indptr).tolist() == [0, 1]
 
 

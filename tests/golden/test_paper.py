@@ -12,17 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import counts, same, scale_of
 
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.metrics.closeness import _ordinal_proximity
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 
-def value(name: str, table: Confusion) -> float:
-    return float(find(name)(table))
+def value(name: str, table: ConfusionMatrix) -> float:
+    return float(find_metric(name)(table))
 
 
-def proximity(table: Confusion, predicted: str, gold: str) -> float:
+def proximity(table: ConfusionMatrix, predicted: str, gold: str) -> float:
     """prox(predicted, gold) in the notation of the paper."""
     labels = table.scale.labels
     return float(_ordinal_proximity(table)[labels.index(gold), labels.index(predicted)])
@@ -32,9 +32,9 @@ def proximity(table: Confusion, predicted: str, gold: str) -> float:
 
 REVIEWS = Scale(["reject", "weak reject", "undecided", "weak accept", "accept"])
 # Printed are 90, 193, 105 and 7 of 402; what is left, 7, lies beyond weak accept.
-TIMID = Confusion.from_counts(REVIEWS, np.diag([7, 105, 193, 90, 7]))
+TIMID = ConfusionMatrix.from_counts(REVIEWS, np.diag([7, 105, 193, 90, 7]))
 # Printed are 10, 3 and 10 of 376; what is left lies outside, wherever: half on each side here.
-DECIDED = Confusion.from_counts(REVIEWS, np.diag([176, 10, 3, 10, 177]))
+DECIDED = ConfusionMatrix.from_counts(REVIEWS, np.diag([176, 10, 3, 10, 177]))
 
 
 def test_the_distributions_of_figure_1_have_their_totals():
@@ -57,15 +57,15 @@ def test_proximities_of_figure_1(table, predicted, gold, printed):
 
 def test_proximities_depend_only_on_what_lies_between():
     for lowest in (0, 100, 353):
-        table = Confusion.from_counts(REVIEWS, np.diag([lowest, 10, 3, 10, 353 - lowest]))
+        table = ConfusionMatrix.from_counts(REVIEWS, np.diag([lowest, 10, 3, 10, 353 - lowest]))
         assert round(proximity(table, "weak accept", "weak reject"), 2) == 4.38
 
 
-def alone(gold_totals, predicted: int, gold: int) -> Confusion:
+def alone(gold_totals, predicted: int, gold: int) -> ConfusionMatrix:
     """Return a table in which one item is answered, and all others earn nothing."""
     cells = np.zeros((len(gold_totals), len(gold_totals)))
     cells[gold, predicted] = 1
-    return Confusion.from_counts(REVIEWS, cells, gold_totals - cells.sum(axis=1))
+    return ConfusionMatrix.from_counts(REVIEWS, cells, gold_totals - cells.sum(axis=1))
 
 
 def test_the_credit_of_an_answer_is_its_proximity():
@@ -82,8 +82,8 @@ def test_the_credit_of_an_answer_is_its_proximity():
 # --- Figure 3 and Appendix A: sentiment ----------------------------------------------------------
 
 LEVELS = ["negative", "neutral", "positive"]
-SYSTEM_A = Confusion.from_counts(LEVELS, np.transpose([[5, 5, 7], [1, 50, 8], [4, 5, 15]]))
-SYSTEM_B = Confusion.from_counts(LEVELS, np.transpose([[7, 12, 4], [1, 45, 8], [2, 3, 18]]))
+SYSTEM_A = ConfusionMatrix.from_counts(LEVELS, np.transpose([[5, 5, 7], [1, 50, 8], [4, 5, 15]]))
+SYSTEM_B = ConfusionMatrix.from_counts(LEVELS, np.transpose([[7, 12, 4], [1, 45, 8], [2, 3, 18]]))
 PROXIMITIES = np.transpose([[4.32, 0.62, 0.07], [1.32, 1.74, 0.74], [0.23, 0.42, 2.74]])
 
 
@@ -123,9 +123,9 @@ def test_the_extremes_are_farthest_apart_and_rare_levels_apart_less():
 # --- Section 2 and the properties of Section 4 ---------------------------------------------------
 
 
-def table_of(system, gold, scale) -> Confusion:
+def table_of(system, gold, scale) -> ConfusionMatrix:
     """The paper writes the system first."""
-    return Confusion.of(scale, list(gold), list(system))
+    return ConfusionMatrix.of(scale, list(gold), list(system))
 
 
 def test_a_perfect_ranking_need_not_match_a_single_item():
@@ -159,7 +159,7 @@ def test_closeness_rises_when_a_prediction_moves_towards_gold(cells, data):
     moved = cells.copy()
     moved[gold, far] -= 1
     moved[gold, near] += 1
-    before, after = (Confusion.from_counts(scale_of(size), part) for part in (cells, moved))
+    before, after = (ConfusionMatrix.from_counts(scale_of(size), part) for part in (cells, moved))
     assert value("cem_ord", after) > value("cem_ord", before)
 
 
@@ -170,7 +170,7 @@ def test_leaving_a_small_level_costs_more_than_leaving_a_large_one(large, middle
     from_large, from_small = gold.copy(), gold.copy()
     from_large[0, :2] += [-1, 1]
     from_small[2, 1:] += [1, -1]
-    tables = [Confusion.from_counts(scale_of(3), part) for part in (from_large, from_small)]
+    tables = [ConfusionMatrix.from_counts(scale_of(3), part) for part in (from_large, from_small)]
     difference = value("cem_ord", tables[0]) - value("cem_ord", tables[1])
     n1, n2, n3 = large, middle, small  # Appendix C, with the half that its first display lacks
     gain = math.log2((n1 / 2 * (n3 + n2 / 2)) / ((n1 + n2 / 2) * (n3 / 2)))
@@ -219,7 +219,7 @@ def test_closeness_and_cosine_rise_when_all_came_closer(name):
     assert value(name, NEAR) > value(name, FAR)
 
 
-def stretched(system) -> Confusion:
+def stretched(system) -> ConfusionMatrix:
     """Apply 10 + x³ to both sides; positions begin one lower, since cosine adds one."""
     scale = Scale(FIVE.labels, positions=[10 + x**3 - 1 for x in FIVE.labels])
     return table_of(system, (3, 4, 5), scale)
@@ -279,7 +279,7 @@ def test_values_of_the_imbalance_example(name, large, small):
      "quadratic_kappa", "cem_nom", "cem_int", "cem_ord"],
 )  # fmt: skip
 def test_what_punishes_leaving_a_small_level_more(name):
-    assert find(name).better(value(name, LARGE_LEFT), value(name, SMALL_LEFT) + 1e-9)
+    assert find_metric(name).is_better(value(name, LARGE_LEFT), value(name, SMALL_LEFT) + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -304,14 +304,14 @@ def test_rankings_and_clusters_do_not_punish_it_more_whatever_table_2_says(name,
 @given(st.integers(2, 5).flatmap(counts), st.integers(1, 9))
 def test_nominal_closeness_is_accuracy_when_gold_is_uniform(cells, total):
     rows = (cells + 0.5) / (cells + 0.5).sum(axis=1, keepdims=True) * total
-    table = Confusion.from_counts(scale_of(len(cells)), rows)
+    table = ConfusionMatrix.from_counts(scale_of(len(cells)), rows)
     assert value("cem_nom", table) == pytest.approx(value("accuracy", table))
     assert value("cem_nom", table) == pytest.approx(value("macro_accuracy", table))
 
 
 def test_nominal_closeness_is_not_accuracy_when_gold_is_not_uniform():
     rare, common = (
-        Confusion.from_counts(["no", "yes"], cells)
+        ConfusionMatrix.from_counts(["no", "yes"], cells)
         for cells in ([[8, 0], [1, 1]], [[7, 1], [0, 2]])
     )
     assert value("accuracy", rare) == pytest.approx(value("accuracy", common))
@@ -321,7 +321,7 @@ def test_nominal_closeness_is_not_accuracy_when_gold_is_not_uniform():
 
 
 def test_halving_ties_breaks_the_proposition():
-    table = Confusion.from_counts(["no", "yes"], [[3, 1], [2, 2]])
+    table = ConfusionMatrix.from_counts(["no", "yes"], [[3, 1], [2, 2]])
     assert value("cem_nom", table) == pytest.approx(value("accuracy", table))
     assert value("accuracy", table) == pytest.approx(5 / 8)
     assert value("cem_nom(ties='half')", table) != pytest.approx(5 / 8)

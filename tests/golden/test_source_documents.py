@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import tables
 
-from ordinate.metrics import find
-from ordinate.metrics.per_level import per_level
+from ordinate.metrics import find_metric
+from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 CEFR = Scale.of("cefr")
 SCORES = ["accuracy", "ordinal_accuracy", "ordinal_distance_linear", "ordinal_distance_quadratic",
           "ordinal_mse"]  # fmt: skip
 
 
-def value(name: str, table: Confusion) -> float:
-    return float(find(name)(table))
+def value(name: str, table: ConfusionMatrix) -> float:
+    return float(find_metric(name)(table))
 
 
-def scored(gold: str, predicted: str) -> Confusion:
-    return Confusion.of(CEFR, gold.split(), predicted.split())
+def scored(gold: str, predicted: str) -> ConfusionMatrix:
+    return ConfusionMatrix.of(CEFR, gold.split(), predicted.split())
 
 
 # --- one item, by distance -----------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_four_items_with_one_far_error():
 
 def test_the_worst_attainable_score_is_far_above_zero():
     farthest = scored("A1 B1 C1 A2", "C2 C2 A1 C2")
-    unanswered = Confusion.of(CEFR, ["A1", "B1", "C1", "A2"], [None] * 4, missing="worst")
+    unanswered = ConfusionMatrix.of(CEFR, ["A1", "B1", "C1", "A2"], [None] * 4, missing="worst")
     assert value("ordinal_mse", farthest) == pytest.approx(0.34)
     assert value("ordinal_mse", unanswered) == pytest.approx(0.34)
     assert unanswered.gold.tolist() == FOUR.gold.tolist()
@@ -111,7 +111,7 @@ def test_zero_is_reached_only_from_the_ends_of_the_scale():
 
 def test_a_system_at_the_level_of_chance_may_score_above_nine_tenths():
     gold = np.array([0, 10, 40, 40, 10, 0])
-    chance = Confusion.from_counts(CEFR, np.outer(gold, gold) / gold.sum())
+    chance = ConfusionMatrix.from_counts(CEFR, np.outer(gold, gold) / gold.sum())
     assert value("quadratic_kappa", chance) == pytest.approx(0, abs=1e-12)
     assert value("ordinal_mse", chance) > 0.9
 
@@ -166,8 +166,8 @@ def test_confusion_at_the_boundaries_is_the_difference_of_the_two():
 @given(tables(max_levels=6), st.booleans())
 def test_accuracy_is_recall_weighted_by_support(table, unanswered):
     if unanswered:
-        table = Confusion.from_counts(table.scale, table.counts, np.arange(len(table.scale)))
-    recall, support = per_level(table).recall, table.gold
+        table = ConfusionMatrix.from_counts(table.scale, table.counts, np.arange(len(table.scale)))
+    recall, support = compute_level_metrics(table).recall, table.gold
     weighted = np.nansum(recall * support) / support.sum()
     assert value("accuracy", table) == pytest.approx(weighted, abs=1e-12)
 
@@ -175,14 +175,14 @@ def test_accuracy_is_recall_weighted_by_support(table, unanswered):
 def test_the_recalls_of_the_example_report_mean_an_accuracy_of_84_percent():
     support = np.array([10, 10, 10, 9, 10, 11])
     right = support * [0.90, 0.75, 0.80, 0.78, 0.85, 0.95]
-    table = Confusion.from_counts(CEFR, np.diag(right), support - right)
+    table = ConfusionMatrix.from_counts(CEFR, np.diag(right), support - right)
     assert round(value("accuracy", table), 2) == 0.84
     assert round(value("macro_accuracy", table), 2) == 0.84
 
 
 @given(tables(max_levels=6))
 def test_the_accuracy_of_what_is_predicted_as_a_level_is_its_precision(table):
-    precision = per_level(table).precision
+    precision = compute_level_metrics(table).precision
     for level, total in enumerate(table.predicted):
         if total:
             share = table.counts[level, level] / total

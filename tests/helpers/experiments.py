@@ -117,7 +117,7 @@ def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
     from ordinate.classify.tuning import tune
     from ordinate.experiment.folder import Experiment
 
-    begun = hyperparameter_search._begun
+    begun = hyperparameter_search._start_trial
 
     def logged(bench, name, kind, asked):
         with log.open("a", encoding="utf-8") as file:
@@ -125,5 +125,5 @@ def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
             file.write(f"{part}{name}/{kind}/{asked.number}\n")
         return begun(bench, name, kind, asked)
 
-    hyperparameter_search._begun = logged
+    hyperparameter_search._start_trial = logged
     tune(Experiment.open(root), Settings(**settings))

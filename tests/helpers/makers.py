@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make, set_features_for
+from ordinate.features import extract_features, extract_new_features
 
 TEXTS = {
     "ml-training-data/train.csv": (
@@ -44,7 +44,7 @@ def matrices(experiment, name):
 def check_promises(maker, fitted_class, folder, monkeypatch):
     """Make a set whole, in two parts of other batches with a kill between, and for new texts."""
     whole, parts = (laid_out(folder / name) for name in ("whole", "parts"))
-    name = make(whole, maker).name
+    name = extract_features(whole, maker).name
     rows, calls = fitted_class.rows, []
 
     def killed(self, items):
@@ -56,14 +56,14 @@ def check_promises(maker, fitted_class, folder, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(fitted_class, "rows", killed)
         with pytest.raises(Killed, match=r"^$"):
-            make(parts, maker, batch=3)
-    make(parts, maker, batch=1)
+            extract_features(parts, maker, batch=3)
+    extract_features(parts, maker, batch=1)
     expected = matrices(whole, name)
     for one, two in zip(expected, matrices(parts, name), strict=True):
         assert np.array_equal(one, two)
     texts = TEXTS["ml-test-data/test.csv"]
-    found, names = set_features_for(whole, name, texts)
+    found, names = extract_new_features(whole, name, texts)
     assert np.array_equal(found, expected[1])
     assert names == whole.features(name, "test").names
-    assert make(whole, maker).was_there
+    assert extract_features(whole, maker).was_there
     return whole, name

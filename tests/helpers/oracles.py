@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from strategies import items_of, scale_of
 
-from ordinate.inference.confidence_intervals import BY_FAMILY, ROUGH
+from ordinate.inference.confidence_intervals import METHOD_BY_FAMILY, METHOD_WITHOUT_DERIVATIVE
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 
@@ -35,10 +35,10 @@ TEN = (
 )
 
 
-def confusion(cells: Any, positions: "list[float] | None" = None) -> Confusion:
+def confusion(cells: Any, positions: "list[float] | None" = None) -> ConfusionMatrix:
     """A table of counts on a scale of its size, or a batch of them."""
     array = np.array(cells, float)
-    return Confusion.from_counts(scale_of(array.shape[-1], positions), array)
+    return ConfusionMatrix.from_counts(scale_of(array.shape[-1], positions), array)
 
 
 def labels(levels: Any) -> list[str]:
@@ -55,7 +55,7 @@ def sample(size: int, n: int, seed: int, noise: float = 1.0, power: float = 1.0)
     return np.bincount(gold * size + predicted, minlength=size**2).reshape(size, size)
 
 
-def spelled(table: Confusion) -> tuple[Array, Array]:
+def spelled(table: ConfusionMatrix) -> tuple[Array, Array]:
     """Gold and predicted level of each item; no answer is the level above the highest."""
     gold, predicted = items_of(table)
     size = len(table.scale)
@@ -113,7 +113,11 @@ def usual(metric: Metric) -> str:
         return "wilson"
     if metric.macro:
         return {"mean": "mover", "worst": "simultaneous", "other": "percentile"}[metric.macro]
-    return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+    return (
+        METHOD_BY_FAMILY.get(metric.family, METHOD_WITHOUT_DERIVATIVE)
+        if metric.smooth
+        else METHOD_WITHOUT_DERIVATIVE
+    )
 
 
 # --- do two sets of values come from one distribution? -------------------------------------------

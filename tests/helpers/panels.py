@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from strategies import scale_of
 
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Paired, Panel
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import PairedPredictions, Panel
 
 Array = NDArray[Any]
 Answers = Sequence["int | None"]
@@ -31,13 +31,13 @@ def by_label(systems: Mapping[str, Answers]) -> dict[str, list["str | None"]]:
     return {name: labels(answers) for name, answers in systems.items()}
 
 
-def paired_of(scale: Scale, cells: Array) -> Paired:
+def paired_of(scale: Scale, cells: Array) -> PairedPredictions:
     """The pairs of counts [K, K + 1, K + 1] of gold and two answers; the last answer is none."""
     at = np.nonzero(cells)
-    return Paired(scale, *at, cells[at], cells[at])
+    return PairedPredictions(scale, *at, cells[at], cells[at])
 
 
-def dense(pairs: Paired) -> tuple[Array, Array]:
+def dense(pairs: PairedPredictions) -> tuple[Array, Array]:
     """Items and weights [..., K, K + 1, K + 1] of pairs, groups first where there are any."""
     size = len(pairs.scale)
     groups = () if pairs.groups is None else (pairs.group_count,)
@@ -59,7 +59,7 @@ def panel_of(
     missing: Any = "worst",
 ) -> Panel:
     """The panel of lists of levels."""
-    units = None if groups is None else factorise(list(groups))
+    units = None if groups is None else factorize_column(list(groups))
     scale = scale_of(size, positions)
     return Panel.of(scale, labels(gold), by_label(systems), weights, units, missing)
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.classify.decision_rules import Decision, Plan
+from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import digest, replacing_folder, write_json
-from ordinate.features.extraction import made_by
-from ordinate.metrics import find
-from ordinate.models.classifiers import create
+from ordinate.experiment.safe_files import compute_digest, create_folder, write_json
+from ordinate.features.extraction import find_extractor_identity
+from ordinate.metrics import find_metric
+from ordinate.models.classifiers import create_classifier
 
 
 def save_model(
@@ -30,19 +30,19 @@ def save_model(
     scale = experiment.scale()
     features = experiment.features(set_name, "train")
     gold = experiment.dataset("train").gold(scale)
-    model = create(kind, size=len(scale)).fit(features.matrix, gold)
-    plan = Plan.of(kind, scale, find(metric), weighted=False)
+    model = create_classifier(kind, size=len(scale)).fit(features.matrix, gold)
+    plan = CalibrationPlan.of(kind, scale, find_metric(metric), weighted=False)
     decision = _decision(plan, model.answers(features.matrix), gold)
-    name = f"{set_name}-{kind}-{digest([set_name, kind, metric, suffix])}"
+    name = f"{set_name}-{kind}-{compute_digest([set_name, kind, metric, suffix])}"
     config = {
         "set": set_name,
         "kind": kind,
         "features": len(features.names),
-        "feature_names": digest(list(features.names)),
-        "maker": made_by(features.manifest),
+        "feature_names": compute_digest(list(features.names)),
+        "maker": find_extractor_identity(features.manifest),
         "metric": metric,
     }
-    with replacing_folder(root / "models" / name) as folder:
+    with create_folder(root / "models" / name) as folder:
         model.save(folder)
         _seal(folder, name, decision, config)
     return name
@@ -56,26 +56,26 @@ def save_vote(
     columns: DataColumns | None = None,
 ) -> str:
     """Save a vote of saved models; return its name."""
-    from ordinate.classify.trained_model import load_tuned
+    from ordinate.classify.trained_model import load_model
 
     experiment = Experiment.open(root, columns=columns)
     scale = experiment.scale()
-    loaded = [load_tuned(experiment, name) for name in members]
+    loaded = [load_model(experiment, name) for name in members]
     sets = {one.sets[0]: experiment.features(one.sets[0], "train") for one in loaded}
-    each = [one.decision.probabilities(one.answers(sets)) for one in loaded]
+    each = [one.calibration.probabilities(one.answers(sets)) for one in loaded]
     gold = experiment.dataset("train").gold(scale)
-    decision = _decision(Plan(scale, find(metric)), np.mean(each, axis=0), gold)
-    name = f"vote-{digest(members)}"
+    decision = _decision(CalibrationPlan(scale, find_metric(metric)), np.mean(each, axis=0), gold)
+    name = f"vote-{compute_digest(members)}"
     config = {"kind": "vote", "members": members, "sets": list(sets), "metric": metric}
-    with replacing_folder(root / "models" / name) as folder:
+    with create_folder(root / "models" / name) as folder:
         _seal(folder, name, decision, config)
     return name
 
 
-def _decision(plan: Plan, answers: Any, gold: Any) -> Decision:
+def _decision(plan: CalibrationPlan, answers: Any, gold: Any) -> OutputCalibration:
     """Learn it on the same items: how good it is does not matter here."""
     found = plan.fit(answers, gold)
-    return found.with_sets(found.probabilities(answers), gold)
+    return found.calibrate_sets(found.probabilities(answers), gold)
 
 
 def crown(root: Path, name: str) -> None:

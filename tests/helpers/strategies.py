@@ -5,9 +5,9 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from ordinate.metrics import find, list_metrics
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 # Each metric with every value of its options that is a choice, and a few of its numbers.
 EXPRESSIONS = [
@@ -31,7 +31,7 @@ EXPRESSIONS = [
     "oci(beta1=0.25)",
     "oci(gamma=2)",
 ]
-METRICS = [find(expression) for expression in EXPRESSIONS]
+METRICS = [find_metric(expression) for expression in EXPRESSIONS]
 NAMES = [metric.expression for metric in METRICS]
 
 
@@ -59,10 +59,10 @@ def counts(draw, size: int, largest: int = 4):
 @st.composite
 def tables(draw, max_levels: int = 5, largest: int = 4):
     scale = draw(scales(max_levels))
-    return Confusion.from_counts(scale, draw(counts(len(scale), largest)))
+    return ConfusionMatrix.from_counts(scale, draw(counts(len(scale), largest)))
 
 
-def items_of(table: Confusion) -> tuple[list[int], list["int | None"]]:
+def items_of(table: ConfusionMatrix) -> tuple[list[int], list["int | None"]]:
     """Spell a table of whole counts out as level indices; None stands for no answer."""
     gold: list[int] = []
     predicted: list[int | None] = []

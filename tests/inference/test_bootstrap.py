@@ -27,14 +27,14 @@ from scipy import stats
 from strategies import METRICS, scale_of, tables
 
 from ordinate.errors import BadOption
-from ordinate.inference import Intervals, estimate
-from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.resampling import BLOCK, Draws, redrawing, replicate
-from ordinate.metrics import find
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
+from ordinate.inference.resampling import BLOCK_SIZE, Resampling, make_resampler, resample_metrics
+from ordinate.metrics import find_metric
 from ordinate.results import DEFAULT_METRICS
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
-METRICS_OF_TEN = [find(name) for name in TEN]
+METRICS_OF_TEN = [find_metric(name) for name in TEN]
 TABLES = {
     "60 items, K = 3, unbalanced": confusion([[2, 1, 0], [4, 21, 3], [1, 5, 23]]),
     "200 items, K = 5": confusion(sample(5, 200, seed=5)),
@@ -48,8 +48,8 @@ every_of_ten = pytest.mark.parametrize("name", TEN)
 
 
 def drawn_values(table, *, count=COUNT, seed=1, stratified=False):
-    redraw = redrawing(table, stratified=stratified)
-    return replicate(METRICS_OF_TEN, table, redraw, Draws(count, seed))
+    redraw = make_resampler(table, stratified=stratified)
+    return resample_metrics(METRICS_OF_TEN, table, redraw, Resampling(count, seed))
 
 
 def values_of(table, cells):
@@ -109,10 +109,10 @@ def test_stratified_cells_have_the_distribution_of_items_drawn_level_by_level():
 
 def test_unanswered_items_are_drawn_like_all_others():
     scale = scale_of(3)
-    table = Confusion.from_counts(scale, [[9, 3, 0], [2, 14, 4], [0, 5, 11]], [2, 6, 4])
+    table = ConfusionMatrix.from_counts(scale, [[9, 3, 0], [2, 14, 4], [0, 5, 11]], [2, 6, 4])
     names = ["accuracy", "macro_accuracy", "mae", "cem_ord", "f1_macro"]
-    metrics = [find(name) for name in names]
-    cells = replicate(metrics, table, redrawing(table), Draws(COUNT, 3))
+    metrics = [find_metric(name) for name in names]
+    cells = resample_metrics(metrics, table, make_resampler(table), Resampling(COUNT, 3))
     batch = table.with_cells(item_bootstrap(3, *spelled(table), count=COUNT, seed=4))
     found = {m.name: disagreements(cells[m.name], m(batch), len(names)) for m in metrics}
     assert not any(found.values()), found
@@ -124,7 +124,7 @@ def test_unanswered_items_are_drawn_like_all_others():
 @given(table=tables(largest=9), seed=st.integers(0, 9), stratified=st.booleans())
 @settings(max_examples=60)
 def test_draws_keep_the_number_of_items_and_stay_in_filled_cells(table, seed, stratified):
-    redraw = redrawing(table, stratified=stratified)
+    redraw = make_resampler(table, stratified=stratified)
     cells = redraw(np.random.default_rng(seed), 50)
     assert cells.shape == (50, *table.weights.shape)
     assert (cells.sum(axis=(1, 2)) == table.total).all()
@@ -138,14 +138,14 @@ def test_draws_keep_the_number_of_items_and_stay_in_filled_cells(table, seed, st
 @settings(max_examples=10)
 def test_plain_draws_do_not_keep_the_gold_totals(table):
     if (table.gold > 0).sum() > 1 and table.total > 4:
-        cells = redrawing(table)(np.random.default_rng(0), 100)
+        cells = make_resampler(table)(np.random.default_rng(0), 100)
         assert (cells.sum(axis=-1) != table.gold).any()
 
 
 def test_a_cell_is_drawn_as_often_and_as_variably_as_a_binomial():
     table = TABLES["60 items, K = 3, unbalanced"]
     count, n = 20_000, table.total
-    cells = redrawing(table)(np.random.default_rng(5), count)
+    cells = make_resampler(table)(np.random.default_rng(5), count)
     share = table.weights / n
     error = np.sqrt(n * share * (1 - share) / count)
     assert (np.abs(cells.mean(axis=0) - table.weights) <= 4.5 * error).all()
@@ -175,7 +175,7 @@ def small_tables(draw):
 def test_acceleration_is_that_of_deleting_item_by_item(name, table):
     gold, predicted = spelled(table)
     left = without_each(name, gold, predicted, np.arange(len(gold)), len(table.scale))
-    found = acceleration(find(name), table)
+    found = estimate_acceleration(find_metric(name), table)
     if any(math.isnan(value) for value in left):
         assert math.isnan(found)
         return
@@ -188,7 +188,9 @@ def test_acceleration_is_that_of_deleting_item_by_item_in_a_larger_table(name):
     table = confusion(sample(4, 45, seed=8, power=2.0))
     gold, predicted = spelled(table)
     left = without_each(name, gold, predicted, np.arange(len(gold)), 4)
-    assert acceleration(find(name), table) == pytest.approx(skewness(left), rel=1e-12)
+    assert estimate_acceleration(find_metric(name), table) == pytest.approx(
+        skewness(left), rel=1e-12
+    )
 
 
 def grouped(size, n, count, seed):
@@ -207,7 +209,9 @@ def grouped(size, n, count, seed):
 def test_acceleration_of_groups_is_that_of_deleting_group_by_group(name, seed):
     gold, predicted, groups, batch = grouped(3, 60, 9, seed)
     left = without_each(name, gold, predicted, groups, 3)
-    assert acceleration(find(name), batch) == pytest.approx(skewness(left), rel=1e-12)
+    assert estimate_acceleration(find_metric(name), batch) == pytest.approx(
+        skewness(left), rel=1e-12
+    )
 
 
 def test_acceleration_of_groups_of_one_is_that_of_items():
@@ -216,8 +220,10 @@ def test_acceleration_of_groups_of_one_is_that_of_items():
     cells = np.zeros((40, 3, 3))
     cells[np.arange(40), gold, predicted] = 1
     for name in TEN:
-        one_by_one = acceleration(find(name), confusion(cells))
-        assert acceleration(find(name), table) == pytest.approx(one_by_one, rel=1e-12), name
+        one_by_one = estimate_acceleration(find_metric(name), confusion(cells))
+        assert estimate_acceleration(find_metric(name), table) == pytest.approx(
+            one_by_one, rel=1e-12
+        ), name
 
 
 def test_acceleration_of_weighted_groups_deletes_their_weights():
@@ -230,13 +236,17 @@ def test_acceleration_of_weighted_groups_deletes_their_weights():
     left = [
         (weights * error)[groups != g].sum() / weights[groups != g].sum() for g in np.unique(groups)
     ]
-    assert acceleration(find("mae"), confusion(cells)) == pytest.approx(skewness(left), rel=1e-11)
+    assert estimate_acceleration(find_metric("mae"), confusion(cells)) == pytest.approx(
+        skewness(left), rel=1e-11
+    )
 
 
 def test_acceleration_is_undefined_where_the_jackknife_does_not_move_or_has_no_value():
-    assert math.isnan(acceleration(find("accuracy"), confusion(np.diag([5, 6]))))
-    assert math.isnan(acceleration(find("kendall_tau_b"), confusion([[0, 5], [1, 4]])))
-    assert math.isnan(acceleration(find("mae"), confusion([[0, 1], [0, 0]])))
+    assert math.isnan(estimate_acceleration(find_metric("accuracy"), confusion(np.diag([5, 6]))))
+    assert math.isnan(
+        estimate_acceleration(find_metric("kendall_tau_b"), confusion([[0, 5], [1, 4]]))
+    )
+    assert math.isnan(estimate_acceleration(find_metric("mae"), confusion([[0, 1], [0, 0]])))
 
 
 # --- 2: limits -----------------------------------------------------------------------------------
@@ -246,16 +256,18 @@ def test_acceleration_is_undefined_where_the_jackknife_does_not_move_or_has_no_v
 @every_table
 def test_bca_limits_are_efrons(table, name):
     gold, predicted = spelled(table)
-    size, metric = len(table.scale), find(name)
+    size, metric = len(table.scale), find_metric(name)
     quick = name in {"accuracy", "accuracy_within", "mae", "macro_mae", "f1_macro"}
     if not quick and len(gold) > 100:
         return  # the naive jackknife would take minutes
     value = naive_value(name, gold, predicted, size)
     skew = skewness(without_each(name, gold, predicted, np.arange(len(gold)), size))
-    values = replicate([metric], table, redrawing(table), Draws(2000, 3))[name]
+    values = resample_metrics([metric], table, make_resampler(table), Resampling(2000, 3))[name]
     for level in (0.5, 0.9, 0.99):
         expected = corrected_limits(values, value, skew, level)
-        found = estimate([metric], table, Intervals(level=level, method="bca", seed=3))[name]
+        found = estimate_metrics(
+            [metric], table, ConfidenceIntervals(level=level, method="bca", seed=3)
+        )[name]
         assert found.method == "bca"
         assert (found.low, found.high) == pytest.approx(expected, rel=1e-9), level
 
@@ -263,7 +275,9 @@ def test_bca_limits_are_efrons(table, name):
 @pytest.mark.parametrize("tie", [0.3, 0.1 + 0.2, 0.3 - 2**-52])
 def test_bca_counts_a_tie_by_half_whatever_its_last_digit(tie):
     values = np.repeat([0.1, 0.2, tie, 0.4, 0.5], [10, 30, 60, 20, 30])
-    assert bca(values, 0.3, 0.0, 0.6) == pytest.approx(corrected_limits(values, 0.3, 0.0, 0.6))
+    assert bca_interval(values, 0.3, 0.0, 0.6) == pytest.approx(
+        corrected_limits(values, 0.3, 0.0, 0.6)
+    )
 
 
 def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
@@ -272,7 +286,7 @@ def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
     The error of a quantile is that of SciPy's own limits over 12 seeds, times the root of 2.
     """
     at = [0.0, 1.0, 2.7, 5.1]
-    table = Confusion.from_counts(scale_of(4, at), sample(4, 150, seed=12, noise=1.4))
+    table = ConfusionMatrix.from_counts(scale_of(4, at), sample(4, 150, seed=12, noise=1.4))
     gold, predicted = spelled(table)
     errors = (np.abs(np.array(at)[gold] - np.array(at)[predicted]),)
     theirs = []
@@ -281,10 +295,14 @@ def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
         found = stats.bootstrap(errors, np.mean, n_resamples=4000, method="BCa", random_state=rng)
         theirs.append(found.confidence_interval)
     mean, spread = np.mean(theirs, axis=0), np.std(theirs, axis=0, ddof=1)
-    ours = estimate([find("mae")], table, Intervals(method="bca", draws=4000))["mae"]
+    ours = estimate_metrics(
+        [find_metric("mae")], table, ConfidenceIntervals(method="bca", draws=4000)
+    )["mae"]
     allowed = 4.5 * spread * math.sqrt(1 + 1 / 12)
     assert (np.abs(np.array([ours.low, ours.high]) - mean) <= allowed).all()
-    plain = estimate([find("mae")], table, Intervals(method="percentile", draws=4000))["mae"]
+    plain = estimate_metrics(
+        [find_metric("mae")], table, ConfidenceIntervals(method="percentile", draws=4000)
+    )["mae"]
     assert plain.low < ours.low  # the correction moves the limits of a skewed metric to the right
     assert plain.high < ours.high
 
@@ -297,7 +315,7 @@ def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
 @settings(max_examples=100)
 def test_bca_limits_are_in_order_and_among_the_values(values, skew, level):
     array = np.array(values)
-    found = bca(array, float(np.median(array)), skew, level)
+    found = bca_interval(array, float(np.median(array)), skew, level)
     if found is not None:
         low, high = found
         assert array.min() <= low <= high <= array.max()
@@ -305,27 +323,34 @@ def test_bca_limits_are_in_order_and_among_the_values(values, skew, level):
 
 def test_bca_without_bias_and_acceleration_is_the_percentile_interval():
     values = np.random.default_rng(0).normal(size=1001)
-    found = bca(values, float(np.median(values)), 0.0, 0.9)
-    assert found == pytest.approx(percentile(values, 0.9), abs=1e-3)
+    found = bca_interval(values, float(np.median(values)), 0.0, 0.9)
+    assert found == pytest.approx(percentile_interval(values, 0.9), abs=1e-3)
 
 
 @pytest.mark.parametrize("value", [-1.0, 2.0])
 def test_bca_is_undefined_when_all_values_lie_on_one_side(value):
-    assert bca(np.linspace(0, 1, 50), value, 0.0, 0.95) is None
-    assert bca(np.linspace(0, 1, 50), 0.5, math.nan, 0.95) is None
+    assert bca_interval(np.linspace(0, 1, 50), value, 0.0, 0.95) is None
+    assert bca_interval(np.linspace(0, 1, 50), 0.5, math.nan, 0.95) is None
 
 
 def test_bca_is_undefined_where_its_curve_turns_back():
     values = np.append(np.zeros(1), np.ones(999))
-    assert bca(values, 0.5, -0.4, 0.999) is None or bca(values, 0.5, 0.4, 0.999) is None
+    assert (
+        bca_interval(values, 0.5, -0.4, 0.999) is None
+        or bca_interval(values, 0.5, 0.4, 0.999) is None
+    )
 
 
 def test_an_undefined_bca_falls_back_to_percentiles_and_says_so():
     table = confusion([[0, 12], [1, 11]])  # without the one item, the rank correlation is undefined
-    found = estimate([find("kendall_tau_b")], table, Intervals(method="bca"))["kendall_tau_b"]
+    found = estimate_metrics(
+        [find_metric("kendall_tau_b")], table, ConfidenceIntervals(method="bca")
+    )["kendall_tau_b"]
     assert found.method == "percentile"
     assert found.note == "BCa is undefined here"
-    plain = estimate([find("kendall_tau_b")], table, Intervals(method="percentile"))
+    plain = estimate_metrics(
+        [find_metric("kendall_tau_b")], table, ConfidenceIntervals(method="percentile")
+    )
     assert found.low <= found.value <= found.high
     assert (found.low, found.high) == (plain["kendall_tau_b"].low, plain["kendall_tau_b"].high)
     assert found.undefined_share == plain["kendall_tau_b"].undefined_share
@@ -337,8 +362,12 @@ def test_percentiles_in_place_of_bca_are_extended_to_hold_the_value(name, level)
     """Gold and predictions are used alike, which no draw of millions of items repeats."""
     million = 10**6
     table = confusion(np.array([[4, 1, 0], [0, 4, 1], [1, 0, 4]]) * million)
-    plain = estimate([find(name)], table, Intervals(method="percentile", level=level))[name]
-    found = estimate([find(name)], table, Intervals(method="bca", level=level))[name]
+    plain = estimate_metrics(
+        [find_metric(name)], table, ConfidenceIntervals(method="percentile", level=level)
+    )[name]
+    found = estimate_metrics(
+        [find_metric(name)], table, ConfidenceIntervals(method="bca", level=level)
+    )[name]
     assert found.value == 0
     assert plain.low > 0  # percentiles alone would say that the value cannot be
     assert (found.method, found.note) == ("percentile", "BCa is undefined here")
@@ -348,8 +377,8 @@ def test_percentiles_in_place_of_bca_are_extended_to_hold_the_value(name, level)
 @given(table=tables(largest=3), stratified=st.booleans())
 @settings(max_examples=25)
 def test_percentiles_in_place_of_bca_always_hold_the_value(table, stratified):
-    how = Intervals(method="bca", draws=100, stratified=stratified)
-    for name, found in estimate(METRICS, table, how).items():
+    how = ConfidenceIntervals(method="bca", draws=100, stratified=stratified)
+    for name, found in estimate_metrics(METRICS, table, how).items():
         if found.method == "percentile":
             assert found.note == "BCa is undefined here", name
             assert found.low <= found.value <= found.high, name
@@ -359,7 +388,7 @@ def test_percentiles_in_place_of_bca_always_hold_the_value(table, stratified):
 @settings(max_examples=50)
 def test_percentiles_leave_equal_shares_on_both_sides(values, level):
     array = np.array(values)
-    low, high = percentile(array, level)
+    low, high = percentile_interval(array, level)
     outside = (1 - level) / 2 * (len(array) - 1) + 1
     assert array.min() <= low <= high <= array.max()
     assert (array < low).sum() <= outside
@@ -388,8 +417,8 @@ def test_undefined_draws_are_counted_as_often_as_they_must_occur(cells):
     count = 20_000
     expected = share_undefined(*(side.tolist() for side in spelled(table)))
     assert 0.1 < expected < 0.5
-    how = Intervals(method="percentile", draws=count)
-    found = estimate([find("kendall_tau_b")], table, how)["kendall_tau_b"]
+    how = ConfidenceIntervals(method="percentile", draws=count)
+    found = estimate_metrics([find_metric("kendall_tau_b")], table, how)["kendall_tau_b"]
     error = math.sqrt(expected * (1 - expected) / count)
     assert abs(found.undefined_share - expected) <= 4 * error
     assert -1 <= found.low <= found.high <= 1
@@ -397,9 +426,11 @@ def test_undefined_draws_are_counted_as_often_as_they_must_occur(cells):
 
 def test_undefined_draws_are_left_out_of_the_limits():
     table = confusion([[0, 12], [1, 11]])
-    metric = find("kendall_tau_b")
-    values = replicate([metric], table, redrawing(table), Draws(2000, 0))[metric.name]
-    found = estimate([metric], table, Intervals(method="percentile"))[metric.name]
+    metric = find_metric("kendall_tau_b")
+    values = resample_metrics([metric], table, make_resampler(table), Resampling(2000, 0))[
+        metric.name
+    ]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(method="percentile"))[metric.name]
     assert found.undefined_share == pytest.approx(np.isnan(values).mean(), abs=1e-15)
     assert 0.3 < found.undefined_share < 0.45
     ends = np.quantile(values[~np.isnan(values)], [0.025, 0.975])
@@ -410,7 +441,9 @@ def test_a_metric_that_most_draws_leave_undefined_has_no_interval_and_still_says
     table = confusion([[0, 1], [1, 10]])  # defined only if both odd items are drawn
     n = table.total
     expected = 2 * (1 - 1 / n) ** n - (1 - 2 / n) ** n
-    found = estimate([find("pearson")], table, Intervals(method="percentile"))["pearson"]
+    found = estimate_metrics(
+        [find_metric("pearson")], table, ConfidenceIntervals(method="percentile")
+    )["pearson"]
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert found.method is None
@@ -423,18 +456,18 @@ def test_a_metric_that_most_draws_leave_undefined_has_no_interval_and_still_says
 
 def many_blocks(table):
     """A number of draws that takes more than two blocks."""
-    return 2 * (BLOCK // table.weights.size) + 100
+    return 2 * (BLOCK_SIZE // table.weights.size) + 100
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet", "jeffreys"])
 def test_the_number_of_cores_changes_nothing(monkeypatch, method):
     table = confusion(sample(7, 300, seed=1))
-    how = Intervals(method=method, draws=many_blocks(table), seed=4)
-    metrics = [find(name) for name in DEFAULT_METRICS]
+    how = ConfidenceIntervals(method=method, draws=many_blocks(table), seed=4)
+    metrics = [find_metric(name) for name in DEFAULT_METRICS]
     found = []
     for cores in (1, 8, None):
         monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
-        found.append(estimate(metrics, table, how))
+        found.append(estimate_metrics(metrics, table, how))
     assert found[0] == found[1] == found[2]
 
 
@@ -448,20 +481,23 @@ def test_blocks_are_really_drawn_by_several_threads_and_keep_their_order(monkeyp
             gate.wait()
         return rng.random(), size
 
-    draws = Draws(1000, 7)
-    found = draws.by_block(BLOCK // 250, work)
+    draws = Resampling(1000, 7)
+    found = draws.run_in_blocks(BLOCK_SIZE // 250, work)
     assert len(names) == 2
     assert [size for _, size in found] == [250] * 4
     expected = [np.random.default_rng([7, index]).random() for index in range(4)]
     assert [value for value, _ in found] == expected
 
 
-@given(count=st.integers(100, 3000), numbers=st.sampled_from([0, 1, 56, 999, BLOCK, 3 * BLOCK]))
+@given(
+    count=st.integers(100, 3000),
+    numbers=st.sampled_from([0, 1, 56, 999, BLOCK_SIZE, 3 * BLOCK_SIZE]),
+)
 @settings(max_examples=25)
 def test_blocks_hold_all_draws_and_never_too_many_numbers(count, numbers):
-    sizes = Draws(count).by_block(numbers, lambda _, size: size)
+    sizes = Resampling(count).run_in_blocks(numbers, lambda _, size: size)
     assert sum(sizes) == count
-    assert all(size == 1 or size * numbers <= BLOCK for size in sizes)
+    assert all(size == 1 or size * numbers <= BLOCK_SIZE for size in sizes)
 
 
 def test_the_same_seed_gives_the_same_values_and_another_seed_others():
@@ -474,9 +510,13 @@ def test_the_same_seed_gives_the_same_values_and_another_seed_others():
 
 def test_the_seed_of_a_block_is_not_the_seed_of_another_run():
     table = confusion(sample(7, 300, seed=1))
-    size = BLOCK // table.weights.size
-    (one,) = replicate([find("mae")], table, redrawing(table), Draws(2 * size, 0)).values()
-    (two,) = replicate([find("mae")], table, redrawing(table), Draws(2 * size, 1)).values()
+    size = BLOCK_SIZE // table.weights.size
+    (one,) = resample_metrics(
+        [find_metric("mae")], table, make_resampler(table), Resampling(2 * size, 0)
+    ).values()
+    (two,) = resample_metrics(
+        [find_metric("mae")], table, make_resampler(table), Resampling(2 * size, 1)
+    ).values()
     halves = [one[:size], one[size:], two[:size], two[size:]]
     assert not any(np.array_equal(a, b) for a, b in itertools.combinations(halves, 2))
 
@@ -484,18 +524,18 @@ def test_the_seed_of_a_block_is_not_the_seed_of_another_run():
 def test_a_metric_has_the_same_interval_in_any_company():
     table = TABLES["200 items, K = 5"]
     for method in ("percentile", "bca", "dirichlet", "jeffreys"):
-        how = Intervals(method=method, draws=500)
-        together = estimate(METRICS_OF_TEN, table, how)
+        how = ConfidenceIntervals(method=method, draws=500)
+        together = estimate_metrics(METRICS_OF_TEN, table, how)
         for metric in METRICS_OF_TEN:
-            assert estimate([metric], table, how)[metric.name] == together[metric.name]
-        backwards = estimate(METRICS_OF_TEN[::-1], table, how)
+            assert estimate_metrics([metric], table, how)[metric.name] == together[metric.name]
+        backwards = estimate_metrics(METRICS_OF_TEN[::-1], table, how)
         assert backwards == together
 
 
 def test_draws_leave_the_global_generator_and_the_table_alone():
     table = TABLES["200 items, K = 5"]
     before, state = table.weights.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
-    estimate(METRICS_OF_TEN, table, Intervals(method="bca", draws=200))
+    estimate_metrics(METRICS_OF_TEN, table, ConfidenceIntervals(method="bca", draws=200))
     assert np.array_equal(table.weights, before)
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
@@ -503,16 +543,16 @@ def test_draws_leave_the_global_generator_and_the_table_alone():
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet"])
 def test_whoever_waits_hears_how_much_is_done(method):
     table, heard = confusion(sample(7, 300, seed=1)), []
-    how = Intervals(method=method, draws=many_blocks(table))
-    found = estimate([find("mae")], table, how, heard.append)
+    how = ConfidenceIntervals(method=method, draws=many_blocks(table))
+    found = estimate_metrics([find_metric("mae")], table, how, heard.append)
     assert heard == pytest.approx([1 / 3, 2 / 3, 1])
-    assert found == estimate([find("mae")], table, how)
+    assert found == estimate_metrics([find_metric("mae")], table, how)
 
 
 def test_no_metrics_need_no_draws():
     table = TABLES["200 items, K = 5"]
-    assert estimate([], table) == {}
-    assert replicate([], table, redrawing(table), Draws()) == {}
+    assert estimate_metrics([], table) == {}
+    assert resample_metrics([], table, make_resampler(table), Resampling()) == {}
 
 
 # --- 8: memory -----------------------------------------------------------------------------------
@@ -521,10 +561,10 @@ def test_no_metrics_need_no_draws():
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet"])
 def test_twenty_thousand_draws_stay_below_100_megabytes(method):
     table = confusion(sample(7, 2000, seed=2))
-    metrics = [find(name) for name in DEFAULT_METRICS]
+    metrics = [find_metric(name) for name in DEFAULT_METRICS]
     tracemalloc.start()
     try:
-        estimate(metrics, table, Intervals(method=method, draws=20_000))
+        estimate_metrics(metrics, table, ConfidenceIntervals(method=method, draws=20_000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -539,7 +579,7 @@ def test_all_metrics_and_many_groups_stay_below_100_megabytes():
     batch = confusion(cells)
     tracemalloc.start()
     try:
-        estimate(metrics, batch, Intervals(draws=2000))
+        estimate_metrics(metrics, batch, ConfidenceIntervals(draws=2000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -551,8 +591,10 @@ def test_all_metrics_and_many_groups_stay_below_100_megabytes():
 
 def test_drawing_group_tables_has_the_distribution_of_drawing_groups_of_items():
     gold, predicted, groups, batch = grouped(4, 260, 35, seed=6)
-    redraw = redrawing(batch)
-    tables_drawn = replicate(METRICS_OF_TEN, batch.pooled, redraw, Draws(COUNT, 1), numbers=35)
+    redraw = make_resampler(batch)
+    tables_drawn = resample_metrics(
+        METRICS_OF_TEN, batch.pooled, redraw, Resampling(COUNT, 1), numbers=35
+    )
     items = group_bootstrap(4, gold, predicted, groups, count=COUNT, seed=2)
     naive = values_of(batch.pooled, items)
     found = {name: disagreements(tables_drawn[name], naive[name], len(TEN)) for name in TEN}
@@ -566,11 +608,11 @@ def test_the_same_rule_tells_groups_from_items():
     whole = group_bootstrap(4, gold, predicted, groups, count=COUNT, seed=2)
     single = item_bootstrap(4, gold, predicted, count=COUNT, seed=3)
     table = confusion(np.zeros((4, 4)) + 1)
-    first, second = (find("mae")(table.with_cells(cells)) for cells in (whole, single))
+    first, second = (find_metric("mae")(table.with_cells(cells)) for cells in (whole, single))
     assert "deviation" in disagreements(first, second, len(TEN))
 
 
 def test_groups_cannot_be_stratified():
     batch = grouped(3, 60, 9, seed=1)[3]
     with pytest.raises(BadOption, match="Groups are drawn whole"):
-        redrawing(batch, stratified=True)
+        make_resampler(batch, stratified=True)

@@ -22,13 +22,18 @@ from scipy import stats
 from strategies import scale_of
 
 from ordinate.errors import BadOption
-from ordinate.inference import Intervals, estimate
-from ordinate.inference.clustered_errors import linearised_error
-from ordinate.inference.distributions import student
-from ordinate.inference.resampling import Draws, group_draws, redrawing, replicate
-from ordinate.metrics import find, list_metrics
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Confusion
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.clustered_errors import linearised_standard_error
+from ordinate.inference.distributions import student_quantile
+from ordinate.inference.resampling import (
+    Resampling,
+    make_resampler,
+    resample_groups,
+    resample_metrics,
+)
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix
 
 SIZE = 4
 ROUGH = [metric.name for metric in list_metrics() if not metric.smooth]
@@ -42,8 +47,8 @@ def grouped(count, per_group=8, seed=0, shared=0.0):
     gold = rng.choice(SIZE, len(groups), p=[0.15, 0.25, 0.3, 0.3])
     noise = rng.normal(0, 1, len(groups)) + shared * rng.normal(0, 1, count)[groups]
     predicted = np.clip(np.rint(gold + noise), 0, SIZE - 1).astype(int)
-    batch = Confusion.by_group(
-        scale_of(SIZE), labels(gold), labels(predicted), factorise([f"g{k}" for k in groups])
+    batch = ConfusionMatrix.count_by_group(
+        scale_of(SIZE), labels(gold), labels(predicted), factorize_column([f"g{k}" for k in groups])
     )
     return gold, predicted, groups, batch
 
@@ -65,8 +70,8 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
     gold, predicted, groups, batch = grouped(60, seed=1, shared=0.7)
     count = 5000
     cells = group_bootstrap(SIZE, gold, predicted, groups, count=count, seed=3)
-    values = np.asarray(find(name)(batch.pooled.with_cells(cells)))
-    found = estimate([find(name)], batch, Intervals(draws=count))[name]
+    values = np.asarray(find_metric(name)(batch.pooled.with_cells(cells)))
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=count))[name]
     assert found.method == "percentile"
     assert found.note is None
     allowed = 4.5 * math.sqrt(2 * 0.025 * 0.975 / count)
@@ -78,7 +83,7 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
 @given(count=st.integers(1, 40), seed=st.integers(0, 99))
 @settings(max_examples=30)
 def test_as_many_groups_are_drawn_as_there_are(count, seed):
-    drawn = group_draws(np.random.default_rng(seed), count, 20)
+    drawn = resample_groups(np.random.default_rng(seed), count, 20)
     assert drawn.shape == (20, count)
     assert (drawn.sum(axis=1) == count).all()
     assert (drawn == np.floor(drawn)).all()
@@ -86,8 +91,8 @@ def test_as_many_groups_are_drawn_as_there_are(count, seed):
 
 def test_drawn_tables_are_sums_of_group_tables():
     batch = grouped(9, seed=2)[3]
-    drawn = redrawing(batch)(np.random.default_rng(4), 30)
-    times = group_draws(np.random.default_rng(4), 9, 30)
+    drawn = make_resampler(batch)(np.random.default_rng(4), 30)
+    times = resample_groups(np.random.default_rng(4), 9, 30)
     for table, often in zip(drawn, times, strict=True):
         expected = sum(n * cells for n, cells in zip(often, batch.weights, strict=True))
         assert np.array_equal(table, expected)
@@ -97,10 +102,10 @@ def test_drawn_tables_are_sums_of_group_tables():
 @pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "cem_ord"])
 def test_correlated_groups_have_wider_intervals_than_their_items(count, name):
     gold, predicted, _, batch = grouped(count, per_group=20, seed=3, shared=2.0)
-    alone = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted))
-    how = Intervals(method="percentile" if count >= 30 else None)
-    together = estimate([find(name)], batch, how)[name]
-    single = estimate([find(name)], alone, how)[name]
+    alone = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted))
+    how = ConfidenceIntervals(method="percentile" if count >= 30 else None)
+    together = estimate_metrics([find_metric(name)], batch, how)[name]
+    single = estimate_metrics([find_metric(name)], alone, how)[name]
     assert together.value == pytest.approx(single.value)
     assert together.width > 1.2 * single.width
 
@@ -110,10 +115,10 @@ def test_groups_of_one_item_have_the_interval_of_items():
     gold, predicted = spelled(table)
     cells = np.zeros((120, SIZE, SIZE))
     cells[np.arange(120), gold, predicted] = 1
-    how = Intervals(method="percentile", draws=6000)
+    how = ConfidenceIntervals(method="percentile", draws=6000)
     for name in ("mae", "quadratic_kappa", "cem_ord"):
-        single = estimate([find(name)], table, how)[name]
-        alone = estimate([find(name)], confusion(cells), how)[name]
+        single = estimate_metrics([find_metric(name)], table, how)[name]
+        alone = estimate_metrics([find_metric(name)], confusion(cells), how)[name]
         assert alone.width == pytest.approx(single.width, rel=0.08), name  # 4 errors of 2 %
 
 
@@ -123,7 +128,8 @@ def test_copies_of_groups_narrow_nothing_that_copies_of_items_would():
     four = confusion(batch.counts * 4)
     for name in TEN:
         first, second = (
-            estimate([find(name)], b, Intervals(draws=300))[name] for b in (batch, four)
+            estimate_metrics([find_metric(name)], b, ConfidenceIntervals(draws=300))[name]
+            for b in (batch, four)
         )
         assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-9)
 
@@ -131,10 +137,12 @@ def test_copies_of_groups_narrow_nothing_that_copies_of_items_would():
 @pytest.mark.parametrize("name", ["accuracy", "mae", "f1_macro"])
 def test_bca_of_groups_is_efrons_with_groups_left_out(name):
     gold, predicted, groups, batch = grouped(15, per_group=5, seed=7, shared=0.5)
-    values = replicate([find(name)], batch.pooled, redrawing(batch), Draws(2000, 0))[name]
+    values = resample_metrics(
+        [find_metric(name)], batch.pooled, make_resampler(batch), Resampling(2000, 0)
+    )[name]
     skew = skewness(without_each(name, gold, predicted, groups, SIZE))
     value = naive_value(name, gold, predicted, SIZE)
-    found = estimate([find(name)], batch, Intervals(method="bca"))[name]
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method="bca"))[name]
     assert found.method == "bca"
     expected = corrected_limits(values, value, skew, 0.95)
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
@@ -154,13 +162,13 @@ def test_two_groups_get_students_t_with_one_degree_of_freedom():
     gold, predicted, groups, batch = grouped(2, seed=8, shared=0.5)
     shift = predicted - gold
     half = stats.t.ppf(0.975, 1) * group_error(shift, groups)
-    found = estimate([find("bias")], batch)["bias"]
+    found = estimate_metrics([find_metric("bias")], batch)["bias"]
     assert found.method == "t"
     assert found.note == "2 groups only"
     assert half > 3  # Student's variable reaches beyond the scale, which has three steps
     assert (found.low, found.high) == (-3, 3)
     half = stats.t.ppf(0.8, 1) * group_error(shift, groups)
-    found = estimate([find("bias")], batch, Intervals(level=0.6))["bias"]
+    found = estimate_metrics([find_metric("bias")], batch, ConfidenceIntervals(level=0.6))["bias"]
     expected = shift.mean() - half, shift.mean() + half
     assert (found.low, found.high) == pytest.approx(expected, rel=1e-6)
 
@@ -169,7 +177,11 @@ def test_two_groups_get_students_t_with_one_degree_of_freedom():
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_few_groups_get_students_t_with_one_degree_less_than_groups(count, level):
     gold, predicted, groups, batch = grouped(count, seed=8, shared=0.5)
-    found = estimate([find(n) for n in ("mae", "bias", "accuracy")], batch, Intervals(level=level))
+    found = estimate_metrics(
+        [find_metric(n) for n in ("mae", "bias", "accuracy")],
+        batch,
+        ConfidenceIntervals(level=level),
+    )
     t = stats.t.ppf((1 + level) / 2, count - 1)
     gaps, shift = np.abs(gold - predicted), predicted - gold
     half = t * group_error(shift, groups)
@@ -190,7 +202,7 @@ def test_few_groups_get_students_t_with_one_degree_less_than_groups(count, level
 
 def test_thirty_groups_are_drawn():
     batch = grouped(30, seed=9)[3]
-    found = estimate([find("mae")], batch)["mae"]
+    found = estimate_metrics([find_metric("mae")], batch)["mae"]
     assert found.method == "percentile"
     assert found.note is None
 
@@ -199,23 +211,27 @@ def test_thirty_groups_are_drawn():
 def test_linearised_errors_of_many_groups_are_the_deviation_of_drawing_them(name):
     """300 groups, 4,000 draws: 4 Monte-Carlo errors of 1.2 %, and 3 % of smaller order."""
     batch = grouped(300, seed=10, shared=0.5)[3]
-    values = replicate([find(name)], batch.pooled, redrawing(batch), Draws(4000, 1))[name]
-    assert linearised_error(find(name), batch) == pytest.approx(values.std(), rel=0.08)
+    values = resample_metrics(
+        [find_metric(name)], batch.pooled, make_resampler(batch), Resampling(4000, 1)
+    )[name]
+    assert linearised_standard_error(find_metric(name), batch) == pytest.approx(
+        values.std(), rel=0.08
+    )
 
 
 @pytest.mark.parametrize("groups", [2, 7, 29])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
 def test_the_reach_of_students_t_is_that_of_scipy(groups, level):
     expected = stats.t.ppf((1 + level) / 2, groups - 1)
-    assert student(level, groups - 1) == pytest.approx(expected, rel=1e-9)
+    assert student_quantile(level, groups - 1) == pytest.approx(expected, rel=1e-9)
 
 
 @given(order=st.permutations(range(12)))
 @settings(max_examples=15)
 def test_the_order_of_few_groups_does_not_matter(order):
     batch = grouped(12, seed=11)[3]
-    first = estimate([find(name) for name in TEN], batch)
-    second = estimate([find(name) for name in TEN], batch[list(order)])
+    first = estimate_metrics([find_metric(name) for name in TEN], batch)
+    second = estimate_metrics([find_metric(name) for name in TEN], batch[list(order)])
     for name in TEN:
         expected = first[name].low, first[name].high
         assert (second[name].low, second[name].high) == pytest.approx(expected, rel=1e-9)
@@ -226,10 +242,12 @@ def test_the_order_of_few_groups_does_not_matter(order):
 def test_few_groups_of_a_rough_metric_are_drawn_and_not_passed_over_in_silence(name, count):
     """12 groups drawn again undercover; the reader must hear of it, as for smooth metrics."""
     batch = grouped(count, seed=12)[3]
-    found = estimate([find(name)], batch, Intervals(draws=300))[name]
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=300))[name]
     assert found.method == "percentile"
     assert found.note == (f"{count} groups only" if count < 30 else None)
-    asked = estimate([find(name)], batch, Intervals(draws=300, method="percentile"))[name]
+    asked = estimate_metrics(
+        [find_metric(name)], batch, ConfidenceIntervals(draws=300, method="percentile")
+    )[name]
     assert (found.low, found.high) == (asked.low, asked.high)
 
 
@@ -238,8 +256,8 @@ def test_few_groups_of_a_rough_metric_are_drawn_and_not_passed_over_in_silence(n
 def test_rules_for_rare_levels_and_shares_are_not_for_groups(name, count, method):
     batch = grouped(count, per_group=2, seed=12)[3]
     assert (batch.pooled.gold < 10).any() or count == 30
-    found = estimate([find(name)], batch, Intervals(draws=300))[name]
-    macro = find(name).macro is not None
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=300))[name]
+    macro = find_metric(name).macro is not None
     few = [f"L{k}" for k, n in enumerate(batch.pooled.gold) if 1 <= n < 10]
     notes = ["12 groups only"] * (count == 12)
     notes += [f"fewer than 10 items of {', '.join(few)}"] * (macro and bool(few))
@@ -251,7 +269,7 @@ def test_rules_for_rare_levels_and_shares_are_not_for_groups(name, count, method
 def test_every_smooth_metric_of_few_groups_has_an_interval_within_its_bounds(metric):
     for seed in range(3):
         batch = grouped(6, seed=seed)[3]
-        found = estimate([metric], batch)[metric.name]
+        found = estimate_metrics([metric], batch)[metric.name]
         low, high = metric.bounds
         assert found.method == "t"
         assert low <= found.low <= found.value <= found.high <= high
@@ -262,15 +280,15 @@ def test_every_smooth_metric_of_few_groups_has_an_interval_within_its_bounds(met
 def test_two_groups_have_an_interval_at_any_level(name, level):
     """Student's variable with one degree of freedom reaches far: 637,000 errors in a million."""
     batch = confusion([[[12, 3], [2, 12]], [[13, 9], [6, 13]]])
-    found = estimate([find(name)], batch, Intervals(level=level))[name]
-    low, high = find(name).bounds
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(level=level))[name]
+    low, high = find_metric(name).bounds
     assert low <= found.low <= found.value <= found.high <= high
 
 
 def test_nearly_independent_groups_have_an_interval_of_their_information():
     """The error is far beyond the value: the logarithm must not overflow."""
     batch = confusion([[[12, 13], [12, 12]], [[13, 13], [12, 13]]])
-    found = estimate([find("mutual_information")], batch)["mutual_information"]
+    found = estimate_metrics([find_metric("mutual_information")], batch)["mutual_information"]
     assert 0 <= found.low <= found.value <= found.high
 
 
@@ -281,20 +299,22 @@ def test_nearly_independent_groups_have_an_interval_of_their_information():
 def test_one_group_has_no_interval_and_says_why(method):
     batch = grouped(1, per_group=30, seed=13)[3]
     for name in ("mae", "accuracy"):
-        found = estimate([find(name)], batch, Intervals(method=method))[name]
+        found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method=method))[
+            name
+        ]
         assert found.method is None
         assert found.note == "there is one group only"
         assert math.isnan(found.low)
         assert math.isnan(found.high)
-        assert found.value == pytest.approx(float(find(name)(batch.pooled)))
+        assert found.value == pytest.approx(float(find_metric(name)(batch.pooled)))
 
 
 @pytest.mark.parametrize("name", ["mae", "purity"])
 def test_a_group_whose_items_were_all_dropped_is_no_group(name):
     gold, predicted = ["L0", "L1", "L0", "L1", "L1"], ["L0", "L1", "L1", "L0", None]
-    groups = factorise(["a", "a", "a", "a", "b"])
-    batch = Confusion.by_group(scale_of(2), gold, predicted, groups, missing="drop")
-    found = estimate([find(name)], batch)[name]
+    groups = factorize_column(["a", "a", "a", "a", "b"])
+    batch = ConfusionMatrix.count_by_group(scale_of(2), gold, predicted, groups, missing="drop")
+    found = estimate_metrics([find_metric(name)], batch)[name]
     assert found.method is None
     assert found.note == "there is one group only"
 
@@ -302,7 +322,7 @@ def test_a_group_whose_items_were_all_dropped_is_no_group(name):
 def test_empty_groups_are_no_degrees_of_freedom():
     batch = grouped(8, seed=19)[3]
     empty = confusion(np.concatenate([batch.counts, np.zeros((30, SIZE, SIZE))]))
-    first, second = (estimate([find("mae")], b)["mae"] for b in (batch, empty))
+    first, second = (estimate_metrics([find_metric("mae")], b)["mae"] for b in (batch, empty))
     assert first.method == second.method == "t"
     assert first.note == second.note == "8 groups only"
     assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-9)
@@ -315,9 +335,11 @@ def test_empty_groups_are_left_out_wherever_they_stand(count, method):
     places = np.sort(np.random.default_rng(1).choice(count + 25, count, replace=False))
     cells = np.zeros((count + 25, SIZE, SIZE))
     cells[places] = batch.counts
-    metrics = [find(name) for name in ("mae", "accuracy", "macro_mae", "purity", "min_sensitivity")]
-    how = Intervals(method=method, draws=300)
-    assert estimate(metrics, confusion(cells), how) == estimate(metrics, batch, how)
+    metrics = [
+        find_metric(name) for name in ("mae", "accuracy", "macro_mae", "purity", "min_sensitivity")
+    ]
+    how = ConfidenceIntervals(method=method, draws=300)
+    assert estimate_metrics(metrics, confusion(cells), how) == estimate_metrics(metrics, batch, how)
 
 
 @pytest.mark.parametrize("shape", [(6, 2), (1, 12), (2, 2, 3)])
@@ -325,12 +347,12 @@ def test_empty_groups_are_left_out_wherever_they_stand(count, method):
 def test_more_than_one_leading_axis_is_refused(shape, method):
     cells = np.random.default_rng(0).integers(1, 5, (*shape, SIZE, SIZE))
     with pytest.raises(BadOption, match="Groups are a batch of tables with one leading axis"):
-        estimate([find("mae")], confusion(cells), Intervals(method=method))
+        estimate_metrics([find_metric("mae")], confusion(cells), ConfidenceIntervals(method=method))
 
 
 def test_undefined_metrics_of_groups_say_so_first():
     batch = confusion([[[3, 0], [0, 0]], [[5, 0], [0, 0]]])
-    found = estimate([find("kendall_tau_b")], batch)["kendall_tau_b"]
+    found = estimate_metrics([find_metric("kendall_tau_b")], batch)["kendall_tau_b"]
     assert math.isnan(found.value)
     assert found.method is None
     assert found.note == "gold or predictions use one level only"
@@ -339,8 +361,8 @@ def test_undefined_metrics_of_groups_say_so_first():
 def test_groups_of_weighted_items_pull_with_their_weights():
     gold, predicted, groups, _ = grouped(10, seed=14)
     weights = np.random.default_rng(0).lognormal(0, 1, len(gold))
-    batch = Confusion.by_group(
-        scale_of(SIZE), labels(gold), labels(predicted), factorise(groups.tolist()), weights
+    batch = ConfusionMatrix.count_by_group(
+        scale_of(SIZE), labels(gold), labels(predicted), factorize_column(groups.tolist()), weights
     )
     gaps = np.abs(gold - predicted)
     mean = (weights * gaps).sum() / weights.sum()
@@ -348,9 +370,9 @@ def test_groups_of_weighted_items_pull_with_their_weights():
         [(weights * (gaps - mean))[groups == g].sum() / weights.sum() for g in range(10)]
     )
     error = math.sqrt(10 / 9 * ((pulls - pulls.mean()) ** 2).sum())
-    assert linearised_error(find("mae"), batch) == pytest.approx(error, rel=1e-7)
+    assert linearised_standard_error(find_metric("mae"), batch) == pytest.approx(error, rel=1e-7)
     factor = math.exp(stats.t.ppf(0.975, 9) * error / mean)
-    found = estimate([find("mae")], batch)["mae"]
+    found = estimate_metrics([find_metric("mae")], batch)["mae"]
     assert (found.low, found.high) == pytest.approx((mean / factor, mean * factor), rel=1e-6)
 
 
@@ -359,7 +381,7 @@ def test_methods_for_independent_items_are_refused_for_groups(method):
     batch = grouped(40, seed=15)[3]
     name = {"mover": "macro_accuracy", "simultaneous": "max_mae"}.get(method, "accuracy")
     with pytest.raises(BadOption, match=f"'{method}' does not fit {name}: the items are no plain"):
-        estimate([find(name)], batch, Intervals(method=method))
+        estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method=method))
 
 
 @pytest.mark.parametrize("count", [12, 40])
@@ -367,7 +389,9 @@ def test_methods_for_independent_items_are_refused_for_groups(method):
 def test_stratified_intervals_of_groups_are_refused_whatever_the_method(count, method):
     batch = grouped(count, seed=16)[3]
     with pytest.raises(BadOption, match="Groups are drawn whole"):
-        estimate([find("mae")], batch, Intervals(method=method, stratified=True))
+        estimate_metrics(
+            [find_metric("mae")], batch, ConfidenceIntervals(method=method, stratified=True)
+        )
 
 
 @pytest.mark.parametrize("name", ["purity", "min_sensitivity", "oci", "max_mae"])
@@ -375,19 +399,19 @@ def test_stratified_intervals_of_groups_are_refused_whatever_the_method(count, m
 def test_linearised_groups_are_refused_for_rough_metrics(name, method):
     batch = grouped(12, seed=17)[3]
     with pytest.raises(BadOption, match=f"'{method}' does not fit {name}: it has no derivative"):
-        estimate([find(name)], batch, Intervals(method=method))
+        estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(method=method))
 
 
 def test_the_default_interval_of_few_groups_covers_the_truth():
     """8 groups, 2,000 samples: the share of misses is within 4 errors of at most 8 %."""
     rng = np.random.default_rng(18)
-    metric, misses, count = find("bias"), 0, 2000
+    metric, misses, count = find_metric("bias"), 0, 2000
     for _ in range(count):
         gold = rng.integers(1, 3, (8, 10))
         shift = np.clip(np.rint(rng.normal(0, 0.5, (8, 1)) + rng.normal(0, 0.4, (8, 10))), -1, 1)
         cells = np.zeros((8, SIZE, SIZE))
         who = np.repeat(np.arange(8), 10)
         np.add.at(cells, (who, gold.ravel(), (gold + shift).astype(int).ravel()), 1)
-        found = estimate([metric], confusion(cells))["bias"]
+        found = estimate_metrics([metric], confusion(cells))["bias"]
         misses += not found.low <= 0 <= found.high
     assert misses / count < 0.08 + 4 * math.sqrt(0.08 * 0.92 / count)

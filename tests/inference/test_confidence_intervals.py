@@ -15,25 +15,27 @@ from oracles import TEN, confusion, labels, sample, usual
 from strategies import METRICS, counts, scale_of, tables
 
 from ordinate.errors import BadOption, OrdinateError
-from ordinate.inference import Estimate, Intervals, estimate
-from ordinate.inference.confidence_intervals import EXACT, usual_method
-from ordinate.inference.estimates import nowhere
-from ordinate.inference.resampling import Draws
-from ordinate.metrics import find, list_metrics
+from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference.confidence_intervals import NONDEGENERATE_METHODS, choose_interval_method
+from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.resampling import Resampling
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
-HOLDING = {*EXACT, "delta", "t"}  # methods whose limits hold the value
+HOLDING = {*NONDEGENERATE_METHODS, "delta", "t"}  # methods whose limits hold the value
 WITHOUT_DRAWS = {"delta", "t", "wilson", "mover", "simultaneous"}
 TABLE = confusion(sample(5, 200, seed=5))
-QUICK = Intervals(draws=100)
+QUICK = ConfidenceIntervals(draws=100)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_doubts():
     """What the study of coverage doubts is in a file that it writes; it is tested on its own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ordinate.inference.confidence_intervals.doubt", lambda *_: None)
+        patch.setattr(
+            "ordinate.inference.confidence_intervals.describe_undercoverage", lambda *_: None
+        )
         yield
 
 
@@ -58,7 +60,7 @@ def check(metric, found):
 @given(table=tables(), seed=st.integers(0, 5))
 @settings(max_examples=80)
 def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, seed):
-    found = estimate(METRICS, table, Intervals(draws=100, seed=seed))
+    found = estimate_metrics(METRICS, table, ConfidenceIntervals(draws=100, seed=seed))
     assert list(found) == [metric.expression for metric in METRICS]
     for metric in METRICS:
         check(metric, found[metric.expression])
@@ -68,7 +70,9 @@ def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, see
 @given(table=tables(), stratified=st.booleans())
 @settings(max_examples=25)
 def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratified):
-    found = estimate(METRICS, table, Intervals(method=method, draws=100, stratified=stratified))
+    found = estimate_metrics(
+        METRICS, table, ConfidenceIntervals(method=method, draws=100, stratified=stratified)
+    )
     for metric in METRICS:
         check(metric, found[metric.expression])
 
@@ -77,7 +81,9 @@ def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratifie
 @settings(max_examples=40)
 def test_delta_limits_are_in_order_within_bounds_and_hold_the_value(table, stratified):
     smooth = [metric for metric in METRICS if metric.smooth]
-    found = estimate(smooth, table, Intervals(method="delta", stratified=stratified))
+    found = estimate_metrics(
+        smooth, table, ConfidenceIntervals(method="delta", stratified=stratified)
+    )
     for metric in smooth:
         check(metric, found[metric.expression])
 
@@ -88,7 +94,9 @@ def test_limits_of_a_mean_distance_are_distances_that_the_scale_has(table):
     """Nothing is farther off than the two ends of the scale."""
     span = table.scale.at[-1] - table.scale.at[0]
     names = ("mae", "rmse", "macro_mae", "max_mae")
-    for name, result in estimate([find(name) for name in names], table, QUICK).items():
+    for name, result in estimate_metrics(
+        [find_metric(name) for name in names], table, QUICK
+    ).items():
         assert 0 <= result.low <= result.high <= span + 1e-9, name
 
 
@@ -115,8 +123,8 @@ def check_attainable(metric, found, at):
 @settings(max_examples=20)
 def test_limits_of_distances_are_distances_that_the_scale_has(method, table, stratified):
     metrics = [metric for metric in DISTANCES if metric.smooth or method != "delta"]
-    how = Intervals(method=method, draws=100, stratified=stratified)
-    found = estimate(metrics, table, how)
+    how = ConfidenceIntervals(method=method, draws=100, stratified=stratified)
+    found = estimate_metrics(metrics, table, how)
     for metric in metrics:
         check_attainable(metric, found[metric.expression], table.scale.at)
 
@@ -128,9 +136,9 @@ def test_limits_of_distances_of_groups_and_weights_are_such_distances(seed, coun
     cells = rng.integers(0, 3, (count, 3, 3))
     cells[0, 0, 0] += 1
     gold, predicted = (labels(rng.integers(0, 3, 2 * count)) for _ in range(2))
-    weighted = Confusion.of(scale_of(3, at), gold, predicted, rng.lognormal(0, 2, 2 * count))
+    weighted = ConfusionMatrix.of(scale_of(3, at), gold, predicted, rng.lognormal(0, 2, 2 * count))
     for source in (confusion(cells, at), weighted):
-        found = estimate(DISTANCES, source, QUICK)
+        found = estimate_metrics(DISTANCES, source, QUICK)
         for metric in DISTANCES:
             check_attainable(metric, found[metric.expression], source.scale.at)
 
@@ -142,7 +150,9 @@ def test_a_limit_that_would_go_beyond_the_scale_ends_with_it(metric, at):
     table = confusion([[1, 0, 0, 5], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], at)
     if not metric.smooth or math.isfinite(metric.bounds[1]):
         return
-    found = estimate([metric], table, Intervals(method="delta"))[metric.expression]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(method="delta"))[
+        metric.expression
+    ]
     assert found.high == pytest.approx(attainable(metric, table.scale.at)[1], rel=1e-12)
     assert found.low < found.value < found.high
 
@@ -152,8 +162,8 @@ def test_a_limit_that_would_go_beyond_the_scale_ends_with_it(metric, at):
 def test_unanswered_items_give_an_interval_or_a_reason(scale, data):
     size = len(scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = Confusion.from_counts(scale, data.draw(counts(size)), silent)
-    found = estimate(METRICS, table, QUICK)
+    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size)), silent)
+    found = estimate_metrics(METRICS, table, QUICK)
     for metric in METRICS:
         result = found[metric.expression]
         check(metric, result)
@@ -168,7 +178,7 @@ def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
     seed = data.draw(st.integers(0, 10**6))
     cells = np.random.default_rng(seed).integers(0, 3, (count, size, size))
     cells[0, 0, 0] += 1
-    found = estimate(METRICS, confusion(cells), QUICK)
+    found = estimate_metrics(METRICS, confusion(cells), QUICK)
     for metric in METRICS:
         check(metric, found[metric.expression])
 
@@ -178,8 +188,8 @@ def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
 def test_limits_of_weights_are_in_order_and_within_bounds(data, n):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     gold, predicted = ([f"L{k}" for k in rng.integers(0, 3, n)] for _ in range(2))
-    table = Confusion.of(scale_of(3), gold, predicted, rng.lognormal(0, 2, n))
-    found = estimate(METRICS, table, QUICK)
+    table = ConfusionMatrix.of(scale_of(3), gold, predicted, rng.lognormal(0, 2, n))
+    found = estimate_metrics(METRICS, table, QUICK)
     for metric in METRICS:
         check(metric, found[metric.expression])
 
@@ -208,10 +218,10 @@ corners = pytest.mark.parametrize("cells", CORNERS.values(), ids=CORNERS)
 def test_corners_have_an_interval_or_a_reason_and_never_a_warning(cells, method, stratified):
     table = confusion(cells)
     metrics = [metric for metric in METRICS if metric.smooth or method != "delta"]
-    how = Intervals(method=method, draws=100, stratified=stratified)
+    how = ConfidenceIntervals(method=method, draws=100, stratified=stratified)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = estimate(metrics, table, how)
+        found = estimate_metrics(metrics, table, how)
     for metric in metrics:
         check(metric, found[metric.expression])
 
@@ -225,7 +235,7 @@ def test_default_intervals_of_a_corner_are_never_certain_of_a_metric_that_could_
     table = confusion(cells)
     if (table.gold > 0).sum() < 2:
         return
-    found = estimate(METRICS, table, Intervals(draws=300))
+    found = estimate_metrics(METRICS, table, ConfidenceIntervals(draws=300))
     for name, result in found.items():
         if result.method is not None and table.total < 1e9 and name != "accuracy_within(n=2)":
             assert result.width > 0, (name, result)
@@ -239,7 +249,9 @@ def test_a_higher_level_never_gives_a_narrower_interval(method):
     metrics = [metric for metric in METRICS if metric.smooth or method != "delta"]
     before = None
     for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
-        found = estimate(metrics, TABLE, Intervals(level=level, method=method, draws=300))
+        found = estimate_metrics(
+            metrics, TABLE, ConfidenceIntervals(level=level, method=method, draws=300)
+        )
         for name, result in found.items():
             if before is not None and not math.isnan(result.low):
                 assert result.low <= before[name].low + 1e-12, name
@@ -250,7 +262,7 @@ def test_a_higher_level_never_gives_a_narrower_interval(method):
 def test_more_items_give_narrower_intervals():
     metrics = [metric for metric in METRICS if metric.smooth]
     small, large = (
-        estimate(metrics, confusion(TABLE.counts * factor), Intervals(draws=500))
+        estimate_metrics(metrics, confusion(TABLE.counts * factor), ConfidenceIntervals(draws=500))
         for factor in (1, 25)
     )
     for metric in metrics:
@@ -263,8 +275,8 @@ def test_more_items_give_narrower_intervals():
 def test_intervals_of_large_tables_agree_across_methods(method):
     table = confusion(sample(4, 20_000, seed=3, noise=1.2))
     smooth = [m for m in list_metrics() if m.smooth and not m.required and m.name != "rnod"]
-    normal = estimate(smooth, table, Intervals(method="delta"))
-    drawn = estimate(smooth, table, Intervals(method=method, draws=4000))
+    normal = estimate_metrics(smooth, table, ConfidenceIntervals(method="delta"))
+    drawn = estimate_metrics(smooth, table, ConfidenceIntervals(method=method, draws=4000))
     for metric in smooth:
         first, second = normal[metric.name], drawn[metric.name]
         assert second.width == pytest.approx(first.width, rel=0.08), metric.name
@@ -277,7 +289,9 @@ def test_intervals_of_large_tables_agree_across_methods(method):
 def test_the_same_seed_gives_the_same_estimates_and_another_seed_others():
     for method in ("percentile", "bca", "dirichlet", "jeffreys"):
         first, again, other = (
-            estimate(METRICS, TABLE, Intervals(method=method, draws=200, seed=seed))
+            estimate_metrics(
+                METRICS, TABLE, ConfidenceIntervals(method=method, draws=200, seed=seed)
+            )
             for seed in (3, 3, 4)
         )
         assert first == again
@@ -287,9 +301,13 @@ def test_the_same_seed_gives_the_same_estimates_and_another_seed_others():
 
 def test_methods_without_draws_do_not_depend_on_the_seed():
     for metric in METRICS:
-        found = estimate([metric], TABLE, Intervals(draws=100, seed=1))[metric.expression]
+        found = estimate_metrics([metric], TABLE, ConfidenceIntervals(draws=100, seed=1))[
+            metric.expression
+        ]
         if found.method in WITHOUT_DRAWS:
-            other = estimate([metric], TABLE, Intervals(draws=999, seed=2))[metric.expression]
+            other = estimate_metrics([metric], TABLE, ConfidenceIntervals(draws=999, seed=2))[
+                metric.expression
+            ]
             assert found == other
 
 
@@ -297,8 +315,10 @@ def test_methods_without_draws_do_not_depend_on_the_seed():
 def test_names_of_levels_do_not_matter(method):
     cells = TABLE.counts
     other = Scale(["E", "D", "C", "B", "A"], positions=[0, 1, 2, 3, 4])
-    renamed = estimate(METRICS, Confusion.from_counts(other, cells), Intervals(method=method))
-    assert renamed == estimate(METRICS, TABLE, Intervals(method=method))
+    renamed = estimate_metrics(
+        METRICS, ConfusionMatrix.from_counts(other, cells), ConfidenceIntervals(method=method)
+    )
+    assert renamed == estimate_metrics(METRICS, TABLE, ConfidenceIntervals(method=method))
 
 
 @pytest.mark.parametrize("method", [None, "delta"])
@@ -311,7 +331,8 @@ def test_a_scale_read_backwards_has_the_same_intervals(method):
         if rough or metric.name == "cosine" or (method == "delta" and not metric.smooth):
             continue
         first, second = (
-            estimate([metric], t, Intervals(method=method))[name] for t in (TABLE, backwards)
+            estimate_metrics([metric], t, ConfidenceIntervals(method=method))[name]
+            for t in (TABLE, backwards)
         )
         if first.method in WITHOUT_DRAWS:
             sign = (second.low, second.high) if name != "bias" else (-second.high, -second.low)
@@ -322,10 +343,13 @@ def test_a_scale_read_backwards_has_the_same_intervals(method):
 def test_distances_in_other_units_have_limits_in_other_units(method):
     cells, rough = sample(4, 120, seed=3), method != "delta"
     metres, feet = (
-        estimate(
-            [find(name) for name in ("mae", "rmse", "bias", "macro_mae", "max_mae")[: 4 + rough]],
+        estimate_metrics(
+            [
+                find_metric(name)
+                for name in ("mae", "rmse", "bias", "macro_mae", "max_mae")[: 4 + rough]
+            ],
             confusion(cells, [unit * k for k in range(4)]),
-            Intervals(method=method),
+            ConfidenceIntervals(method=method),
         )
         for unit in (1.0, 4.0)
     )
@@ -339,7 +363,9 @@ def test_stratified_intervals_take_the_gold_totals_for_fixed_or_say_that_they_do
     """Recalls of 95 and 5 %: most of the plain variance is that of the gold totals."""
     table = confusion([[190, 10], [190, 10]])
     plain, kept = (
-        estimate([find(name)], table, Intervals(stratified=stratified))[name]
+        estimate_metrics([find_metric(name)], table, ConfidenceIntervals(stratified=stratified))[
+            name
+        ]
         for stratified in (False, True)
     )
     assert kept.width < 0.6 * plain.width or "stratified" in (kept.note or "")
@@ -355,26 +381,26 @@ def test_stratified_shares_get_the_delta_method_with_the_variance_within_gold_le
     half = NormalDist().inv_cdf(0.95) * error / (share * (1 - share))
     middle = math.log(share / (1 - share))
     expected = [1 / (1 + math.exp(-middle - side * half)) for side in (-1, 1)]
-    how = Intervals(stratified=True, level=0.9)
-    found = estimate([find(name)], confusion(cells), how)[name]
+    how = ConfidenceIntervals(stratified=True, level=0.9)
+    found = estimate_metrics([find_metric(name)], confusion(cells), how)[name]
     assert (found.method, found.note) == ("delta", None)
     assert [found.low, found.high] == pytest.approx(expected, rel=1e-7)
 
 
 def test_aliases_have_the_interval_of_their_metric():
-    first = estimate([find("accuracy_within")], TABLE)["accuracy_within"]
+    first = estimate_metrics([find_metric("accuracy_within")], TABLE)["accuracy_within"]
     for alias in ("ordinal_accuracy", "adjacent_accuracy"):
-        assert estimate([find(alias)], TABLE)[alias] == first
+        assert estimate_metrics([find_metric(alias)], TABLE)[alias] == first
 
 
 def test_a_metric_asked_twice_is_answered_once():
-    metric = find("purity")
-    assert list(estimate([metric, metric], TABLE, QUICK)) == ["purity"]
+    metric = find_metric("purity")
+    assert list(estimate_metrics([metric, metric], TABLE, QUICK)) == ["purity"]
 
 
 def test_the_value_is_that_of_the_metric():
     for metric in METRICS:
-        found = estimate([metric], TABLE, QUICK)[metric.expression]
+        found = estimate_metrics([metric], TABLE, QUICK)[metric.expression]
         assert found.value == pytest.approx(float(metric(TABLE)), rel=1e-15)
         assert float(found) == found.value
 
@@ -383,7 +409,7 @@ def test_the_value_is_that_of_the_metric():
 @pytest.mark.parametrize(("name", "far"), [("quadratic_kappa", 1.0), ("kendall_tau_b", -1.0)])
 def test_a_value_beyond_the_bounds_by_rounding_only_is_the_bound(name, far, method):
     """-1.0000000000000002 is no correlation; but 1.1 would be an error that must be seen."""
-    metric, table = find(name), TABLE.with_cells(TABLE.counts[:, :: int(far)])
+    metric, table = find_metric(name), TABLE.with_cells(TABLE.counts[:, :: int(far)])
     for excess, shown in [(2**-52, far), (1e-13, far), (0.1, 1.1 * far)]:
 
         def off(drawn, excess=excess):
@@ -391,7 +417,9 @@ def test_a_value_beyond_the_bounds_by_rounding_only_is_the_bound(name, far, meth
             own = np.isclose(values, float(metric(table)), rtol=1e-12)
             return np.where(own, far * (1 + excess), np.clip(values, -0.99, 0.99))[()]
 
-        found = estimate([replace(metric, function=off)], table, Intervals(method=method))[name]
+        found = estimate_metrics(
+            [replace(metric, function=off)], table, ConfidenceIntervals(method=method)
+        )[name]
         assert found.value == pytest.approx(shown, rel=1e-15)
         if shown == far:
             assert -1 <= found.low <= found.high <= 1
@@ -404,8 +432,8 @@ def test_values_at_a_bound_do_not_leave_it_by_rounding():
     """Reversed and perfect tables on scales whose positions are no exact numbers."""
     at = [0.1, 0.4, 1.1, 1.2]
     for cells in (np.diag([3, 7, 11, 13]), np.diag([3, 7, 11, 13])[:, ::-1]):
-        for name, found in estimate(METRICS, confusion(cells, at), QUICK).items():
-            low, high = find(name).bounds
+        for name, found in estimate_metrics(METRICS, confusion(cells, at), QUICK).items():
+            low, high = find_metric(name).bounds
             assert math.isnan(found.value) or low <= found.value <= high, name
 
 
@@ -416,28 +444,30 @@ def test_values_at_a_bound_do_not_leave_it_by_rounding():
 def test_undefined_metrics_have_no_limits_and_a_reason(method):
     table = confusion([[0, 5, 0], [0, 9, 0], [0, 2, 0]])  # one prediction for all
     for name in ("kendall_tau_b", "pearson", "spearman", "mcc", "reliability"):
-        found = estimate([find(name)], table, Intervals(method=method))[name]
+        found = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method=method))[
+            name
+        ]
         assert math.isnan(found.value)
         assert math.isnan(found.low)
         assert math.isnan(found.high)
         assert found.method is None
-        assert found.note == find(name).undefined_when
+        assert found.note == find_metric(name).undefined_when
         assert found.undefined_share == 0
 
 
 def test_undefined_metrics_do_not_disturb_the_others():
     table = confusion([[0, 5, 0], [0, 9, 0], [0, 2, 0]])
-    both = estimate([find("pearson"), find("mae")], table)
-    assert both["mae"] == estimate([find("mae")], table)["mae"]
-    assert both["mae"].method == usual(find("mae"))
+    both = estimate_metrics([find_metric("pearson"), find_metric("mae")], table)
+    assert both["mae"] == estimate_metrics([find_metric("mae")], table)["mae"]
+    assert both["mae"].method == usual(find_metric("mae"))
 
 
 def test_metrics_that_refuse_silence_say_so():
-    table = Confusion.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 0])
-    found = estimate([find("quadratic_kappa"), find("mae")], table)
+    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 0])
+    found = estimate_metrics([find_metric("quadratic_kappa"), find_metric("mae")], table)
     assert found["quadratic_kappa"].method is None
     assert found["quadratic_kappa"].note == "it has no meaning for items without a prediction"
-    assert found["mae"].method == usual(find("mae"))
+    assert found["mae"].method == usual(find_metric("mae"))
 
 
 # --- what an estimate is -------------------------------------------------------------------------
@@ -460,7 +490,7 @@ def test_an_estimate_is_a_number_with_limits_that_json_can_hold():
 
 
 def test_an_estimate_without_limits_is_null_in_json():
-    plain = nowhere(math.nan, "a reason").to_dict()
+    plain = make_point_estimate(math.nan, "a reason").to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == {
         "value": None,
         "low": None,
@@ -472,8 +502,8 @@ def test_an_estimate_without_limits_is_null_in_json():
 
 
 def test_estimates_hold_plain_numbers():
-    for how in (QUICK, Intervals(method="percentile", draws=100)):
-        for result in estimate(METRICS, TABLE, how).values():
+    for how in (QUICK, ConfidenceIntervals(method="percentile", draws=100)):
+        for result in estimate_metrics(METRICS, TABLE, how).values():
             for number in (result.value, result.low, result.high, result.undefined_share):
                 assert type(number) is float
 
@@ -486,46 +516,48 @@ def test_estimates_hold_plain_numbers():
 )
 def test_a_level_is_a_number_from_a_half_to_below_one(level):
     with pytest.raises(BadOption, match=r"The level of an interval is 0\.5 to below 1, not"):
-        Intervals(level=level)
+        ConfidenceIntervals(level=level)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, np.float64(0.95), 1 - 1e-6])
 def test_good_levels_are_taken(level):
-    found = estimate([find("mae")], TABLE, Intervals(level=level))["mae"]
+    found = estimate_metrics([find_metric("mae")], TABLE, ConfidenceIntervals(level=level))["mae"]
     assert found.low <= found.value <= found.high
 
 
 @pytest.mark.parametrize("draws", [5, 0, -1, 99])
 def test_too_few_draws_are_refused(draws):
     with pytest.raises(BadOption, match=f"{draws} draws are too few for limits: take 100 or more"):
-        Intervals(draws=draws)
+        ConfidenceIntervals(draws=draws)
     with pytest.raises(BadOption, match="too few"):
-        Draws(draws)
+        Resampling(draws)
 
 
 @pytest.mark.parametrize("draws", ["x", "2000", 2000.0, 1e3, None, math.nan])
 def test_draws_that_are_no_whole_number_are_refused_for_that_reason(draws):
     """To say that 2000.0 draws are too few would send the reader the wrong way."""
     with pytest.raises(BadOption, match="whole number"):
-        Intervals(draws=draws)
+        ConfidenceIntervals(draws=draws)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None, math.nan])
 def test_a_seed_is_a_whole_number_of_at_least_0(seed):
     with pytest.raises(BadOption, match="The seed must be a whole number of at least 0, not"):
-        Intervals(seed=seed)
+        ConfidenceIntervals(seed=seed)
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers():
-    how = Intervals(draws=np.int64(200), seed=np.int64(3), method="percentile")
-    plain = Intervals(draws=200, seed=3, method="percentile")
-    assert estimate([find("mae")], TABLE, how) == estimate([find("mae")], TABLE, plain)
+    how = ConfidenceIntervals(draws=np.int64(200), seed=np.int64(3), method="percentile")
+    plain = ConfidenceIntervals(draws=200, seed=3, method="percentile")
+    assert estimate_metrics([find_metric("mae")], TABLE, how) == estimate_metrics(
+        [find_metric("mae")], TABLE, plain
+    )
 
 
 @pytest.mark.parametrize("method", ["nope", "", "BCa", 3, "basic"])
 def test_unknown_methods_are_refused_with_those_there_are(method):
     with pytest.raises(BadOption, match=r"There is no interval method .*; there are: delta, perc"):
-        Intervals(method=method)
+        ConfidenceIntervals(method=method)
 
 
 MISFITS = [
@@ -551,12 +583,12 @@ MISFITS = [
 @pytest.mark.parametrize(("method", "name", "reason"), MISFITS)
 def test_methods_that_do_not_fit_a_metric_are_refused_with_a_reason(method, name, reason):
     with pytest.raises(BadOption, match=f"The method '{method}' does not fit {name}: ({reason})"):
-        estimate([find(name)], TABLE, Intervals(method=method))
+        estimate_metrics([find_metric(name)], TABLE, ConfidenceIntervals(method=method))
 
 
 def test_a_refusal_names_the_metric_with_its_options():
     with pytest.raises(BadOption, match=r"does not fit oci\(gamma=2\)"):
-        estimate([find("oci(gamma=2)")], TABLE, Intervals(method="delta"))
+        estimate_metrics([find_metric("oci(gamma=2)")], TABLE, ConfidenceIntervals(method="delta"))
 
 
 KEEPING = [
@@ -572,42 +604,59 @@ KEEPING = [
 def test_a_metric_that_a_method_does_not_fit_keeps_its_usual_one_and_says_why(
     method, fitting, name, reason
 ):
-    both = estimate([find(name), find(fitting)], TABLE, Intervals(method=method, draws=200))
+    both = estimate_metrics(
+        [find_metric(name), find_metric(fitting)],
+        TABLE,
+        ConfidenceIntervals(method=method, draws=200),
+    )
     assert list(both) == [name, fitting]
-    alone = estimate([find(fitting)], TABLE, Intervals(method=method, draws=200))
+    alone = estimate_metrics(
+        [find_metric(fitting)], TABLE, ConfidenceIntervals(method=method, draws=200)
+    )
     assert both[fitting] == alone[fitting]
     assert (both[fitting].method, both[fitting].note) == (method, None)
-    plain = estimate([find(name)], TABLE, Intervals(draws=200))[name]
-    assert plain.method == usual(find(name)) != method
+    plain = estimate_metrics([find_metric(name)], TABLE, ConfidenceIntervals(draws=200))[name]
+    assert plain.method == usual(find_metric(name)) != method
     assert both[name] == replace(plain, note=reason)
 
 
 def test_a_method_that_fits_none_of_the_metrics_is_refused_for_the_first():
     with pytest.raises(OrdinateError, match="'delta' does not fit purity: it has no derivative"):
-        estimate([find("purity"), find("max_mae")], TABLE, Intervals(method="delta"))
+        estimate_metrics(
+            [find_metric("purity"), find_metric("max_mae")],
+            TABLE,
+            ConfidenceIntervals(method="delta"),
+        )
 
 
 def test_without_metrics_no_method_is_refused():
-    assert estimate([], TABLE, Intervals(method="mover")) == {}
+    assert estimate_metrics([], TABLE, ConfidenceIntervals(method="mover")) == {}
 
 
 def test_a_metric_without_its_options_is_refused():
     with pytest.raises(BadOption, match="expected_cost needs matrix"):
-        estimate([find("expected_cost")], TABLE)
+        estimate_metrics([find_metric("expected_cost")], TABLE)
 
 
 def test_a_cost_of_ones_own_has_the_interval_of_the_distance_it_spells():
     cost = np.abs(np.subtract.outer(np.arange(5), np.arange(5))).tolist()
-    own = find("expected_cost").with_options(matrix=cost)
-    (found,) = estimate([own], TABLE, Intervals(method="percentile")).values()
-    mae = estimate([find("mae")], TABLE, Intervals(method="percentile"))["mae"]
+    own = find_metric("expected_cost").with_options(matrix=cost)
+    (found,) = estimate_metrics([own], TABLE, ConfidenceIntervals(method="percentile")).values()
+    mae = estimate_metrics([find_metric("mae")], TABLE, ConfidenceIntervals(method="percentile"))[
+        "mae"
+    ]
     assert (found.low, found.high) == pytest.approx((mae.low, mae.high), rel=1e-12)
 
 
 @pytest.mark.parametrize("name", TEN)
 def test_methods_that_were_asked_for_are_the_methods_that_are_used(name):
     for method in ("percentile", "bca", "delta", "dirichlet", "jeffreys"):
-        assert estimate([find(name)], TABLE, Intervals(method=method))[name].method == method
+        assert (
+            estimate_metrics([find_metric(name)], TABLE, ConfidenceIntervals(method=method))[
+                name
+            ].method
+            == method
+        )
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
@@ -615,12 +664,14 @@ def test_plain_counts_get_the_method_of_the_rules(metric):
     """Of a table without rare levels, which draws move."""
     table = confusion([[20, 6, 2], [5, 31, 9], [3, 7, 26]])
     expected = usual(metric)
-    assert usual_method(metric) == expected
-    found = estimate([metric], table, Intervals(draws=500))[metric.expression]
+    assert choose_interval_method(metric) == expected
+    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=500))[metric.expression]
     if metric.expression == "accuracy_within(n=2)":
         assert found.value == 1
     assert (found.method, found.note) == (expected, None)
-    asked = estimate([metric], table, Intervals(draws=500, method=expected))[metric.expression]
+    asked = estimate_metrics([metric], table, ConfidenceIntervals(draws=500, method=expected))[
+        metric.expression
+    ]
     assert found == asked
 
 
@@ -630,9 +681,11 @@ def test_nobody_says_that_draws_do_not_move_where_they_do(name):
     table = confusion([[20, 6, 2], [5, 31, 8], [3, 7, 26]])
     if name == "mutual_information":
         table = confusion([[16, 8, 4], [8, 4, 2], [4, 2, 1]])
-    drawn = estimate([find(name)], table, Intervals(method="percentile"))[name]
+    drawn = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method="percentile"))[
+        name
+    ]
     assert drawn.width > 0.01
-    found = estimate([find(name)], table)[name]
+    found = estimate_metrics([find_metric(name)], table)[name]
     assert found.width > 0.01
     assert found.note != "every redrawn table gives the same value"
 
@@ -641,11 +694,13 @@ def test_nobody_says_that_draws_do_not_move_where_they_do(name):
 def test_default_intervals_cover_the_truth(name):
     """N = 150 from a fixed population, 2,000 samples: coverage of at least 93 % minus 4 errors."""
     population = TABLE.counts.reshape(-1) / TABLE.total
-    metric = find(name)
+    metric = find_metric(name)
     truth = float(metric(TABLE))
     rng = np.random.default_rng(5)
     held = 0
     for cells in rng.multinomial(150, population, 2000):
-        found = estimate([metric], confusion(cells.reshape(5, 5)), Intervals(draws=400))[name]
+        found = estimate_metrics(
+            [metric], confusion(cells.reshape(5, 5)), ConfidenceIntervals(draws=400)
+        )[name]
         held += found.low <= truth <= found.high
     assert held / 2000 > 0.93 - 4 * math.sqrt(0.05 * 0.95 / 2000)

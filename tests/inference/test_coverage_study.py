@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ordinate.inference.coverage_warnings import _known
-from ordinate.metrics import find
+from ordinate.inference.coverage_warnings import _load_coverage
+from ordinate.metrics import find_metric
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 REPLICATES, DRAWS = 400, 1_000  # draws as in the study: BCa depends on them
@@ -49,7 +49,7 @@ def test_defaults_cover_what_the_published_study_says(study, levels, items, bala
     """Four standard errors below 90 %, or below what the study found where that is less."""
     design = study.Design(levels, items, balance)
     for row in study.study(design, REPLICATES, DRAWS):
-        if row.method == study.default_of(find(row.metric)):
-            expected = min(0.9, _known().get((row.metric, levels, items, balance), 0.9))
+        if row.method == study.default_of(find_metric(row.metric)):
+            expected = min(0.9, _load_coverage().get((row.metric, levels, items, balance), 0.9))
             error = math.sqrt(expected * (1 - expected) / REPLICATES)
             assert row.coverage >= expected - 4 * error, row

@@ -8,11 +8,15 @@ import pytest
 from oracles import confusion, labels, sample
 from strategies import scale_of
 
-from ordinate.inference import Intervals, coverage_warnings, estimate
-from ordinate.inference.coverage_warnings import LEVELS, SIZES, doubt
-from ordinate.metrics import find
+from ordinate.inference import ConfidenceIntervals, coverage_warnings, estimate_metrics
+from ordinate.inference.coverage_warnings import (
+    STUDIED_LEVELS,
+    STUDIED_SIZES,
+    describe_undercoverage,
+)
+from ordinate.metrics import find_metric
 from ordinate.results import evaluate
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 KNOWN = {
     ("mae", 3, 20, "balanced"): 0.81,
@@ -27,7 +31,7 @@ SAID = "95 % intervals cover {} % in tables like this"
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
-    monkeypatch.setattr(coverage_warnings, "_known", lambda: KNOWN)
+    monkeypatch.setattr(coverage_warnings, "_load_coverage", lambda: KNOWN)
 
 
 def table_of(gold):
@@ -62,25 +66,27 @@ def table_of(gold):
     ],
 )
 def test_a_table_is_like_those_with_as_many_levels_and_items_and_such_gold(gold, said):
-    found = doubt(find("mae"), table_of(gold))
+    found = describe_undercoverage(find_metric("mae"), table_of(gold))
     assert found == (None if said is None else SAID.format(said))
 
 
 def test_a_doubt_is_of_a_metric_with_its_defaults_by_whatever_name():
     table = table_of([70, 70, 70])
-    assert doubt(find("accuracy_within"), table) == SAID.format(50)
-    assert doubt(find("adjacent_accuracy"), table) == SAID.format(50)
-    assert doubt(find("accuracy_within(n=2)"), table) is None
-    assert doubt(find("rmse"), table) is None
+    assert describe_undercoverage(find_metric("accuracy_within"), table) == SAID.format(50)
+    assert describe_undercoverage(find_metric("adjacent_accuracy"), table) == SAID.format(50)
+    assert describe_undercoverage(find_metric("accuracy_within(n=2)"), table) is None
+    assert describe_undercoverage(find_metric("rmse"), table) is None
 
 
 def test_estimates_say_what_is_doubted_and_stay_what_they_are(monkeypatch):
     table = table_of([70, 70, 70])
-    found = estimate([find("mae"), find("rmse")], table)
+    found = estimate_metrics([find_metric("mae"), find_metric("rmse")], table)
     assert found["mae"].note == SAID.format(86)
     assert found["rmse"].note is None
-    monkeypatch.setattr("ordinate.inference.confidence_intervals.doubt", lambda *_: None)
-    plain = estimate([find("mae")], table)["mae"]
+    monkeypatch.setattr(
+        "ordinate.inference.confidence_intervals.describe_undercoverage", lambda *_: None
+    )
+    plain = estimate_metrics([find_metric("mae")], table)["mae"]
     assert (plain.low, plain.high, plain.method) == (
         found["mae"].low,
         found["mae"].high,
@@ -90,21 +96,29 @@ def test_estimates_say_what_is_doubted_and_stay_what_they_are(monkeypatch):
 
 
 def test_a_doubt_comes_after_what_else_is_to_be_said(monkeypatch):
-    monkeypatch.setattr(coverage_warnings, "_known", lambda: {("f1_macro", 3, 200, "1:100"): 0.77})
-    found = estimate([find("f1_macro")], table_of([5, 150, 150]), Intervals(draws=100))["f1_macro"]
+    monkeypatch.setattr(
+        coverage_warnings, "_load_coverage", lambda: {("f1_macro", 3, 200, "1:100"): 0.77}
+    )
+    found = estimate_metrics(
+        [find_metric("f1_macro")], table_of([5, 150, 150]), ConfidenceIntervals(draws=100)
+    )["f1_macro"]
     assert found.note == f"fewer than 10 items of L0; {SAID.format(77)}"
 
 
 def test_nothing_is_doubted_of_a_method_that_was_asked_for_nor_of_weights_or_groups():
     """The study is of default methods for counts of independent items."""
     table = table_of([70, 70, 70])
-    asked = estimate([find("mae")], table, Intervals(method="delta"))["mae"]
+    asked = estimate_metrics([find_metric("mae")], table, ConfidenceIntervals(method="delta"))[
+        "mae"
+    ]
     assert asked.note is None
     gold = labels([0, 1, 2] * 70)
-    weighted = Confusion.of(scale_of(3), gold, gold[1:] + gold[:1], np.linspace(0.5, 1.5, 210))
-    assert estimate([find("mae")], weighted)["mae"].note == "real weights"
+    weighted = ConfusionMatrix.of(
+        scale_of(3), gold, gold[1:] + gold[:1], np.linspace(0.5, 1.5, 210)
+    )
+    assert estimate_metrics([find_metric("mae")], weighted)["mae"].note == "real weights"
     groups = confusion(np.stack([sample(3, 10, seed) for seed in range(40)]))
-    assert estimate([find("mae")], groups)["mae"].note is None
+    assert estimate_metrics([find_metric("mae")], groups)["mae"].note is None
 
 
 def test_the_report_says_what_is_doubted():
@@ -122,10 +136,10 @@ def test_the_file_has_what_the_study_can_find_and_each_once():
     keys = [(row["metric"], row["levels"], row["items"], row["gold"]) for row in rows]
     assert len(set(keys)) == len(keys)
     for row in rows:
-        metric = find(row["metric"])
+        metric = find_metric(row["metric"])
         assert metric.alias_of is None
         assert not metric.options
-        assert LEVELS[0] <= int(row["levels"]) <= LEVELS[1]
-        assert int(row["items"]) in SIZES
+        assert STUDIED_LEVELS[0] <= int(row["levels"]) <= STUDIED_LEVELS[1]
+        assert int(row["items"]) in STUDIED_SIZES
         assert row["gold"] in {"balanced", "1:100"}
         assert 0 <= float(row["coverage"]) < 0.95

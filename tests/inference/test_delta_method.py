@@ -12,11 +12,16 @@ from scipy.special import expit, logit
 from statsmodels.stats.inter_rater import cohens_kappa
 from strategies import scale_of
 
-from ordinate.inference import Intervals, estimate
-from ordinate.inference.delta_method import influence, limits, quantile, variance
-from ordinate.metrics import find, list_metrics
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.delta_method import (
+    compute_bounded_interval,
+    compute_influence,
+    normal_quantile,
+    variance_from_influence,
+)
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 SEVERAL = [
     confusion([[2, 1, 0], [4, 21, 3], [1, 5, 23]]),
@@ -31,7 +36,9 @@ SMOOTH = [m for m in list_metrics() if m.smooth and not m.required]
 
 
 def error_of(metric, table, *, stratified=False):
-    return math.sqrt(variance(table, influence(metric, table), stratified=stratified))
+    return math.sqrt(
+        variance_from_influence(table, compute_influence(metric, table), stratified=stratified)
+    )
 
 
 def at_filled(table, slopes):
@@ -96,7 +103,7 @@ ANALYTIC = [
 @every_table
 @pytest.mark.parametrize("name", ANALYTIC)
 def test_influence_is_the_derivative(table, name):
-    found = influence(find(name), table)
+    found = compute_influence(find_metric(name), table)
     assert found.shape == table.weights.shape
     assert found[:, -1] == pytest.approx(0)
     expected = at_filled(table, slopes(name, table))
@@ -107,7 +114,7 @@ def test_influence_is_the_derivative(table, name):
 @every_table
 def test_items_have_no_influence_on_average(table, metric):
     if not math.isnan(metric(table)):
-        mean = (table.weights * influence(metric, table)).sum() / table.total
+        mean = (table.weights * compute_influence(metric, table)).sum() / table.total
         assert mean == pytest.approx(0, abs=1e-7)
 
 
@@ -115,7 +122,7 @@ def test_items_have_no_influence_on_average(table, metric):
 def test_influence_foretells_one_item_more(metric):
     """In a table of 10,000 items the first-order change is nearly the whole change."""
     table = confusion(sample(4, 10_000, seed=3, noise=1.3))
-    slope = influence(metric, table)
+    slope = compute_influence(metric, table)
     for cell in ((0, 0), (1, 2), (3, 1), (2, 3)):
         more = table.weights.copy()
         more[cell] += 1
@@ -126,25 +133,27 @@ def test_influence_foretells_one_item_more(metric):
 
 def test_unanswered_items_have_the_influence_of_the_worst_answer():
     counts, silent = np.array([[9.0, 3, 0], [2, 14, 4], [0, 5, 11]]), np.array([2.0, 6, 4])
-    table = Confusion.from_counts(scale_of(3), counts, silent)
+    table = ConfusionMatrix.from_counts(scale_of(3), counts, silent)
     cost = np.array([[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2]])
     mae = (table.weights * cost).sum() / table.total
     expected = np.where(table.weights > 0, cost - mae, 0)
-    assert influence(find("mae"), table) == pytest.approx(expected, abs=1e-8)
+    assert compute_influence(find_metric("mae"), table) == pytest.approx(expected, abs=1e-8)
 
 
 def test_influence_of_a_rare_cell_is_as_exact_as_that_of_a_common_one():
     table = confusion([[1, 0, 0], [0, 10**6, 10], [2, 3, 10**6]])
     for name in ("macro_accuracy", "quadratic_kappa", "macro_mae"):
         expected = at_filled(table, slopes(name, table))
-        assert influence(find(name), table)[:, :-1] == pytest.approx(expected, rel=1e-4, abs=1e-6)
+        assert compute_influence(find_metric(name), table)[:, :-1] == pytest.approx(
+            expected, rel=1e-4, abs=1e-6
+        )
 
 
 def test_influence_in_many_blocks_is_that_in_one(monkeypatch):
     table = confusion(sample(6, 500, seed=2, noise=2.0))
-    whole = influence(find("cem_ord"), table)
-    monkeypatch.setattr("ordinate.inference.delta_method.BLOCK", 100)
-    assert np.array_equal(influence(find("cem_ord"), table), whole)
+    whole = compute_influence(find_metric("cem_ord"), table)
+    monkeypatch.setattr("ordinate.inference.delta_method.BLOCK_SIZE", 100)
+    assert np.array_equal(compute_influence(find_metric("cem_ord"), table), whole)
 
 
 # --- standard errors against others --------------------------------------------------------------
@@ -160,15 +169,15 @@ def test_errors_of_kappas_are_those_of_statsmodels(table, name, theirs):
     if theirs is not None and list(table.scale.at) != list(range(size)):
         return  # they know equal steps only
     expected = cohens_kappa(table.counts, wt=theirs)
-    assert float(find(name)(table)) == pytest.approx(expected.kappa, rel=1e-12)
-    assert error_of(find(name), table) == pytest.approx(expected.std_kappa, rel=1e-7)
+    assert float(find_metric(name)(table)) == pytest.approx(expected.kappa, rel=1e-12)
+    assert error_of(find_metric(name), table) == pytest.approx(expected.std_kappa, rel=1e-7)
 
 
 @every_table
 def test_the_error_of_the_accuracy_is_binomial(table):
     share = np.trace(table.counts) / table.total
     expected = math.sqrt(share * (1 - share) / table.total)
-    assert error_of(find("accuracy"), table) == pytest.approx(expected, rel=1e-8)
+    assert error_of(find_metric("accuracy"), table) == pytest.approx(expected, rel=1e-8)
 
 
 @every_table
@@ -177,7 +186,7 @@ def test_the_error_of_a_mean_is_its_deviation_over_the_root_of_n(table):
     at = np.array(table.scale.at)
     gaps = np.abs(at[gold] - at[predicted])
     expected = gaps.std() / math.sqrt(len(gaps))
-    assert error_of(find("mae"), table) == pytest.approx(expected, rel=1e-8)
+    assert error_of(find_metric("mae"), table) == pytest.approx(expected, rel=1e-8)
 
 
 BIG = confusion(sample(5, 5000, seed=11, noise=1.1))
@@ -197,7 +206,7 @@ def big_draws():
 @pytest.mark.parametrize("name", BY_DRAWING)
 def test_errors_are_the_deviation_of_a_large_bootstrap(name, big_draws):
     """At 5,000 items and 8,000 draws: 4 Monte-Carlo errors (about 3 %), and 1 % for curvature."""
-    metric = find(name)
+    metric = find_metric(name)
     values = np.asarray(metric(big_draws))
     allowed = 4 * deviation_error(values) + 0.01 * values.std()
     assert abs(error_of(metric, BIG) - values.std()) <= allowed
@@ -205,7 +214,7 @@ def test_errors_are_the_deviation_of_a_large_bootstrap(name, big_draws):
 
 @pytest.mark.parametrize("name", ["accuracy", "mae", "macro_accuracy", "cem_ord", "f1_macro"])
 def test_stratified_errors_are_the_deviation_of_a_stratified_bootstrap(name):
-    metric, rng = find(name), np.random.default_rng(22)
+    metric, rng = find_metric(name), np.random.default_rng(22)
     drawn = np.zeros((8000, 5, 5))
     for level, row in enumerate(BIG.counts):
         drawn[:, level] = rng.multinomial(int(row.sum()), row / row.sum(), 8000)
@@ -223,7 +232,7 @@ def test_the_stratified_variance_adds_up_the_variances_within_gold_levels(table,
     score = score.astype(float)
     parts = [(gold == level).sum() * score[gold == level].var() for level in np.unique(gold)]
     expected = math.sqrt(sum(parts)) / len(gold)
-    assert error_of(find(name), table, stratified=True) == pytest.approx(expected, rel=1e-7)
+    assert error_of(find_metric(name), table, stratified=True) == pytest.approx(expected, rel=1e-7)
 
 
 @every_table
@@ -237,8 +246,8 @@ def test_stratified_errors_are_never_larger(table, metric):
 def test_gold_level_means_have_the_same_error_stratified():
     """The mean recall moves only with predictions given gold, to first order."""
     table = SEVERAL[1]
-    plain = error_of(find("macro_accuracy"), table)
-    assert error_of(find("macro_accuracy"), table, stratified=True) == pytest.approx(
+    plain = error_of(find_metric("macro_accuracy"), table)
+    assert error_of(find_metric("macro_accuracy"), table, stratified=True) == pytest.approx(
         plain, rel=1e-6
     )
 
@@ -255,10 +264,10 @@ def test_four_times_the_items_halve_the_error(table, metric):
 def test_one_percent_more_weight_for_every_item_changes_no_error():
     table = SEVERAL[1]
     gold, predicted = spelled(table)
-    scaled = Confusion.of(table.scale, labels(gold), labels(predicted), [1.01] * len(gold))
+    scaled = ConfusionMatrix.of(table.scale, labels(gold), labels(predicted), [1.01] * len(gold))
     for name in TEN:
-        expected = error_of(find(name), table)
-        assert error_of(find(name), scaled) == pytest.approx(expected, rel=1e-7), name
+        expected = error_of(find_metric(name), table)
+        assert error_of(find_metric(name), scaled) == pytest.approx(expected, rel=1e-7), name
 
 
 # --- limits --------------------------------------------------------------------------------------
@@ -292,16 +301,16 @@ def test_limits_hold_the_value_within_the_bounds_and_widen_with_the_level(
     value = within(bounds, share)
     smaller, larger = sorted(data.draw(st.tuples(st.floats(0.5, 0.99), st.floats(0.5, 0.99))))
     assume(larger - smaller > 1e-3)
-    low, high = limits(value, error, bounds, quantile(smaller))
+    low, high = compute_bounded_interval(value, error, bounds, normal_quantile(smaller))
     assert bounds[0] <= low <= value <= high <= bounds[1]
-    wider = limits(value, error, bounds, quantile(larger))
+    wider = compute_bounded_interval(value, error, bounds, normal_quantile(larger))
     assert wider[0] <= low <= high <= wider[1]
 
 
 @all_bounds
 def test_limits_of_a_small_error_are_normal(bounds):
     value = within(bounds, 0.4)
-    low, high = limits(value, 1e-5, bounds, quantile(0.95))
+    low, high = compute_bounded_interval(value, 1e-5, bounds, normal_quantile(0.95))
     z = stats.norm.ppf(0.975)
     assert low == pytest.approx(value - z * 1e-5, abs=1e-8)
     assert high == pytest.approx(value + z * 1e-5, abs=1e-8)
@@ -313,7 +322,9 @@ def test_limits_of_a_small_error_are_normal(bounds):
 def test_limits_are_symmetric_on_the_scale_without_bounds(bounds, share, relative):
     """Of errors that do not reach beyond the bounds."""
     value = within(bounds, share)
-    low, high = limits(value, relative * min(share, 1 - share), bounds, quantile(0.9))
+    low, high = compute_bounded_interval(
+        value, relative * min(share, 1 - share), bounds, normal_quantile(0.9)
+    )
 
     def free(x):
         start, end = bounds
@@ -331,18 +342,20 @@ def test_limits_from_minus_one_to_one_are_fishers():
     z = stats.norm.ppf(0.975)
     half = z * 0.07 / (1 - 0.6**2)
     expected = [math.tanh(math.atanh(0.6) - half), math.tanh(math.atanh(0.6) + half)]
-    assert limits(0.6, 0.07, (-1, 1), quantile(0.95)) == pytest.approx(expected, rel=1e-12)
+    assert compute_bounded_interval(0.6, 0.07, (-1, 1), normal_quantile(0.95)) == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 @given(share=st.floats(0.01, 0.99), error=st.floats(0.001, 0.3))
 @settings(max_examples=40)
 def test_limits_turn_with_the_metric(share, error):
     """Of 1 - x, and of -x, they are those of x turned around."""
-    low, high = limits(share, error, (0, 1), quantile(0.95))
-    other = limits(1 - share, error, (0, 1), quantile(0.95))
+    low, high = compute_bounded_interval(share, error, (0, 1), normal_quantile(0.95))
+    other = compute_bounded_interval(1 - share, error, (0, 1), normal_quantile(0.95))
     assert other == pytest.approx((1 - high, 1 - low), rel=1e-9, abs=1e-12)
-    low, high = limits(share, error, (0, math.inf), quantile(0.95))
-    other = limits(-share, error, (-math.inf, 0), quantile(0.95))
+    low, high = compute_bounded_interval(share, error, (0, math.inf), normal_quantile(0.95))
+    other = compute_bounded_interval(-share, error, (-math.inf, 0), normal_quantile(0.95))
     assert other == pytest.approx((-high, -low), rel=1e-12)
 
 
@@ -383,7 +396,9 @@ def test_limits_are_so_many_errors_away_and_plain_where_the_scale_bends_too_much
     rooms = [1 / abs(value - end) for end in bounds if math.isfinite(end)]
     error = relative / (sum(rooms) or 1.0)
     expected = (plain_limits if relative > 1 else bent_limits)(value, error, bounds, reach)
-    assert limits(value, error, bounds, reach) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert compute_bounded_interval(value, error, bounds, reach) == pytest.approx(
+        expected, rel=1e-9, abs=1e-12
+    )
 
 
 @all_bounds
@@ -394,8 +409,10 @@ def test_an_error_reached_often_is_an_often_larger_error(bounds, share, relative
     value = within(bounds, share)
     rooms = [1 / abs(value - end) for end in bounds if math.isfinite(end)]
     error = relative / (sum(rooms) or 1.0)
-    expected = limits(value, error * times, bounds, 0.7)
-    assert limits(value, error, bounds, 0.7 * times) == pytest.approx(expected, rel=1e-9)
+    expected = compute_bounded_interval(value, error * times, bounds, 0.7)
+    assert compute_bounded_interval(value, error, bounds, 0.7 * times) == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 @all_bounds
@@ -403,20 +420,20 @@ def test_an_error_reached_often_is_an_often_larger_error(bounds, share, relative
 def test_limits_of_any_reach_stay_within_the_bounds(bounds, reach):
     """Student's variable of two groups reaches so far at a level of 99.9999 %."""
     value = within(bounds, 0.4)
-    low, high = limits(value, 0.1, bounds, reach)
+    low, high = compute_bounded_interval(value, 0.1, bounds, reach)
     assert bounds[0] <= low <= value <= high <= bounds[1]
 
 
 @pytest.mark.parametrize("bounds", [(0.0, math.inf), (-math.inf, 1.0), (0.0, 1.0), (-1.0, 1.0)])
 def test_limits_of_an_error_far_beyond_the_value_are_no_accident(bounds):
     value = within(bounds, 1e-6) if math.isfinite(bounds[0]) else 1.0 - 1e-6
-    low, high = limits(value, 1.0, bounds, quantile(0.95))
+    low, high = compute_bounded_interval(value, 1.0, bounds, normal_quantile(0.95))
     assert bounds[0] <= low <= value <= high <= bounds[1]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
 def test_the_quantile_is_the_normal_one(level):
-    assert quantile(level) == pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-12)
+    assert normal_quantile(level) == pytest.approx(stats.norm.ppf((1 + level) / 2), rel=1e-12)
 
 
 # --- as estimates --------------------------------------------------------------------------------
@@ -427,7 +444,11 @@ def test_delta_estimates_are_limits_of_naive_errors(table):
     at = np.array(table.scale.at)
     gold, predicted = spelled(table)
     gaps = np.abs(at[gold] - at[predicted])
-    found = estimate([find("mae"), find("bias")], table, Intervals(method="delta", level=0.9))
+    found = estimate_metrics(
+        [find_metric("mae"), find_metric("bias")],
+        table,
+        ConfidenceIntervals(method="delta", level=0.9),
+    )
     z = stats.norm.ppf(0.95)
     factor = math.exp(z * gaps.std() / math.sqrt(len(gaps)) / gaps.mean())
     expected = gaps.mean() / factor, gaps.mean() * factor
@@ -444,7 +465,9 @@ def test_stratified_estimates_use_the_stratified_error():
     gaps = np.abs(gold - predicted)
     parts = [(gold == level).sum() * gaps[gold == level].var() for level in np.unique(gold)]
     error = math.sqrt(sum(parts)) / len(gold)
-    found = estimate([find("mae")], table, Intervals(method="delta", stratified=True))["mae"]
+    found = estimate_metrics(
+        [find_metric("mae")], table, ConfidenceIntervals(method="delta", stratified=True)
+    )["mae"]
     factor = math.exp(stats.norm.ppf(0.975) * error / gaps.mean())
     assert (found.low, found.high) == pytest.approx((gaps.mean() / factor, gaps.mean() * factor))
 
@@ -452,7 +475,9 @@ def test_stratified_estimates_use_the_stratified_error():
 def test_nearly_independent_sides_have_an_interval_of_their_information():
     """Its error is far beyond the value there: the logarithm must not overflow."""
     table = confusion([[25, 26], [24, 25]])
-    found = estimate([find("mutual_information")], table, Intervals(method="delta"))
+    found = estimate_metrics(
+        [find_metric("mutual_information")], table, ConfidenceIntervals(method="delta")
+    )
     result = found["mutual_information"]
     assert 0 <= result.low <= result.value <= result.high < 1
 
@@ -460,15 +485,17 @@ def test_nearly_independent_sides_have_an_interval_of_their_information():
 def test_limits_near_a_bound_are_not_all_that_the_bounds_allow():
     """One item in 10,000 tells the sides apart; a bootstrap puts the divergence below 0.02."""
     table = confusion([[2500, 2500], [2501, 2499]])
-    found = estimate([find("rnod")], table)["rnod"]
+    found = estimate_metrics([find_metric("rnod")], table)["rnod"]
     assert found.high < 0.1
 
 
 def test_other_steps_stretch_the_limits_of_a_distance():
     cells = sample(4, 120, seed=3)
     far = Scale(["a", "b", "c", "d"], positions=[5.0, 8.0, 11.0, 14.0])
-    plain = estimate([find("mae"), find("bias")], confusion(cells))
-    wide = estimate([find("mae"), find("bias")], Confusion.from_counts(far, cells))
+    plain = estimate_metrics([find_metric("mae"), find_metric("bias")], confusion(cells))
+    wide = estimate_metrics(
+        [find_metric("mae"), find_metric("bias")], ConfusionMatrix.from_counts(far, cells)
+    )
     for name in ("mae", "bias"):
         expected = 3 * plain[name].low, 3 * plain[name].high
         assert (wide[name].low, wide[name].high) == pytest.approx(expected, rel=1e-9)

@@ -14,8 +14,8 @@ from ordinate.inference.multiple_testing import (
     MOST_LETTERS,
     benjamini_hochberg,
     benjamini_yekutieli,
+    compact_letter_display,
     holm,
-    letters,
 )
 
 CORRECTIONS = {"holm": holm, "fdr_bh": benjamini_hochberg, "fdr_by": benjamini_yekutieli}
@@ -116,7 +116,7 @@ def largest_sets(apart):
 @given(told_apart())
 @settings(max_examples=300)
 def test_two_systems_share_a_letter_exactly_where_they_are_not_told_apart(apart):
-    shown = letters(apart)
+    shown = compact_letter_display(apart)
     assert len(shown) == len(apart)
     for first, second in itertools.combinations(range(len(apart)), 2):
         assert bool(set(shown[first]) & set(shown[second])) == (not apart[first, second])
@@ -125,7 +125,7 @@ def test_two_systems_share_a_letter_exactly_where_they_are_not_told_apart(apart)
 @given(told_apart())
 @settings(max_examples=300)
 def test_no_letter_says_what_another_says_already(apart):
-    found = list(sets_of(letters(apart)).values())
+    found = list(sets_of(compact_letter_display(apart)).values())
     for one, other in itertools.permutations(found, 2):
         assert not one <= other
 
@@ -133,35 +133,35 @@ def test_no_letter_says_what_another_says_already(apart):
 @given(told_apart())
 @settings(max_examples=300)
 def test_letters_are_the_largest_sets_that_cannot_be_told_apart(apart):
-    found = sorted(map(sorted, sets_of(letters(apart)).values()))
+    found = sorted(map(sorted, sets_of(compact_letter_display(apart)).values()))
     assert found == sorted(map(sorted, largest_sets(apart)))
 
 
 @given(told_apart())
 @settings(max_examples=150)
 def test_letters_begin_with_a_at_the_best_and_go_on_without_a_gap(apart):
-    found = sets_of(letters(apart))
+    found = sets_of(compact_letter_display(apart))
     assert list(found) == [chr(ord("a") + k) for k in range(len(found))]
     assert 0 in found["a"]
     firsts = [min(systems) for systems in found.values()]
     assert firsts == sorted(firsts)
-    assert all(text == "".join(sorted(text)) for text in letters(apart))
+    assert all(text == "".join(sorted(text)) for text in compact_letter_display(apart))
 
 
 def test_systems_that_are_all_alike_have_one_letter_and_systems_all_apart_one_each():
-    assert letters(np.zeros((5, 5), bool)) == ["a"] * 5
-    assert letters(~np.eye(5, dtype=bool)) == ["a", "b", "c", "d", "e"]
-    assert letters(np.zeros((1, 1), bool)) == ["a"]
+    assert compact_letter_display(np.zeros((5, 5), bool)) == ["a"] * 5
+    assert compact_letter_display(~np.eye(5, dtype=bool)) == ["a", "b", "c", "d", "e"]
+    assert compact_letter_display(np.zeros((1, 1), bool)) == ["a"]
 
 
 def test_a_chain_of_neighbours_overlaps():
     rank = np.arange(6)
     apart = np.abs(rank[:, None] - rank) > 1
-    assert letters(apart) == ["a", "ab", "bc", "cd", "de", "e"]
+    assert compact_letter_display(apart) == ["a", "ab", "bc", "cd", "de", "e"]
 
 
 def test_after_z_letters_are_numbers():
-    shown = letters(~np.eye(30, dtype=bool))
+    shown = compact_letter_display(~np.eye(30, dtype=bool))
     assert shown[:2] + shown[24:28] == ["a", "b", "y", "z", "(27)", "(28)"]
     assert len(set(shown)) == 30
     found = sets_of(shown)
@@ -169,17 +169,17 @@ def test_after_z_letters_are_numbers():
 
 
 def test_too_many_letters_are_none():
-    assert len(set(letters(~np.eye(MOST_LETTERS, dtype=bool)))) == MOST_LETTERS
-    assert letters(~np.eye(MOST_LETTERS + 1, dtype=bool)) is None
+    assert len(set(compact_letter_display(~np.eye(MOST_LETTERS, dtype=bool)))) == MOST_LETTERS
+    assert compact_letter_display(~np.eye(MOST_LETTERS + 1, dtype=bool)) is None
 
 
 def test_sets_that_double_with_each_pair_are_not_followed():
     """Twenty pairs, each told apart and from nobody else: a million sets."""
     apart = np.zeros((40, 40), bool)
     apart[np.arange(0, 40, 2), np.arange(1, 40, 2)] = True
-    assert letters(apart | apart.T) is None
+    assert compact_letter_display(apart | apart.T) is None
     six = (apart | apart.T)[:12, :12]
-    assert len(sets_of(letters(six))) == 64
+    assert len(sets_of(compact_letter_display(six))) == 64
 
 
 @given(st.lists(st.floats(0, 10), min_size=2, max_size=40), st.floats(0.1, 5))
@@ -187,7 +187,7 @@ def test_sets_that_double_with_each_pair_are_not_followed():
 def test_letters_of_many_systems_on_a_line_are_found(values, reach):
     values = np.sort(values)
     apart = np.abs(values[:, None] - values) > reach
-    found = list(sets_of(letters(apart)).values())
+    found = list(sets_of(compact_letter_display(apart)).values())
     for first, second in itertools.combinations(range(len(values)), 2):
         shared = any(first in one and second in one for one in found)
         assert shared == (not apart[first, second])

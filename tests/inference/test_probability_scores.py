@@ -7,42 +7,44 @@ import numpy as np
 import pytest
 from naive_probabilities import sample
 
-from ordinate.inference import Intervals
+from ordinate.inference import ConfidenceIntervals
 from ordinate.inference import probabilities as inference
 from ordinate.inference.probability_scores import (
-    BLOCKS,
-    UNSURE,
-    _block_error,
+    JACKKNIFE_BLOCKS,
+    NO_VALID_INTERVAL_NOTE,
+    _jackknife_error,
     _score_error,
-    difference,
-    estimate_probabilities,
-    if_calibrated,
+    estimate_paired_difference,
+    estimate_probability_metric,
+    simulate_perfect_calibration,
 )
-from ordinate.metrics import find, list_metrics
+from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
-from ordinate.summaries.reliability import Parts, Reliability
+from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
-HOW = Intervals(0.95, draws=600)
+HOW = ConfidenceIntervals(0.95, draws=600)
 ERRORS = ("ece", "ece_debiased", "mce", "classwise_ece", "cumulative_ece", "ace")
 SEVERAL = ("classwise_ece", "cumulative_ece")  # of which each event has its own error
 BY_BLOCKS = ("c_index", "expected_mae", "expected_mse", "expected_cem_ord")
 
 
 def of(name):
-    return find(name, Reliability)
+    return find_metric(name, Reliability)
 
 
 def summary(metrics, gold, rows, weights=None, blocks=None):
-    wanted = Parts()
+    wanted = ReliabilityParts()
     for metric in metrics:
-        wanted |= metric.reads
+        wanted |= metric.required_parts
     scale = Scale.of(f"0..{len(rows[0]) - 1}")
     return Reliability.of(scale, gold, rows, wanted, weights=weights, blocks=blocks)
 
 
 def estimate(name, gold, rows, weights=None):
     metric = of(name)
-    return estimate_probabilities(metric, summary([metric], gold, rows, weights, BLOCKS), HOW)
+    return estimate_probability_metric(
+        metric, summary([metric], gold, rows, weights, JACKKNIFE_BLOCKS), HOW
+    )
 
 
 def item_bootstrap(metric, gold, rows, weights=None, draws=300):
@@ -91,7 +93,7 @@ def test_the_error_over_blocks_is_that_of_a_bootstrap_of_items(name, weighted):
     gold, rows = sample(1000, seed=6)
     weights = np.random.default_rng(7).exponential(size=1000) if weighted else None
     metric = of(name)
-    found = _block_error(metric, summary([metric], gold, rows, weights, BLOCKS))
+    found = _jackknife_error(metric, summary([metric], gold, rows, weights, JACKKNIFE_BLOCKS))
     # 63 degrees of freedom know a deviation to 9 %; the limit is three times that and more.
     assert found == pytest.approx(item_bootstrap(metric, gold, rows, weights), rel=0.35)
 
@@ -105,7 +107,7 @@ def test_an_interval_encloses_its_value_within_the_bounds(name):
     half = (
         _score_error(metric, summary([metric], gold, rows), found.value)
         if (name not in BY_BLOCKS)
-        else _block_error(metric, summary([metric], gold, rows, None, BLOCKS))
+        else _jackknife_error(metric, summary([metric], gold, rows, None, JACKKNIFE_BLOCKS))
     )
     assert found.width == pytest.approx(2 * 1.96 * half, rel=0.1)
 
@@ -129,7 +131,7 @@ def test_a_calibration_error_has_no_interval_but_says_why(name):
     found = estimate(name, gold, rows)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    assert (found.method, found.note) == (None, UNSURE)
+    assert (found.method, found.note) == (None, NO_VALID_INTERVAL_NOTE)
     assert found.value == pytest.approx(float(of(name)(summary([of(name)], gold, rows))))
 
 
@@ -187,11 +189,13 @@ def test_a_change_of_a_calibration_error_has_no_interval_either(name):
     gold, rows = sample(2000, 4, seed=40)  # two calibrated systems, one of which knows less
     shares = np.tile(rows.mean(axis=0), (2000, 1))
     metric = of(name)
-    first, second = (summary([metric], gold, part, None, BLOCKS) for part in (rows, shares))
-    found = difference(metric, first, second, HOW)
+    first, second = (
+        summary([metric], gold, part, None, JACKKNIFE_BLOCKS) for part in (rows, shares)
+    )
+    found = estimate_paired_difference(metric, first, second, HOW)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    assert (found.method, found.note) == (None, UNSURE)
+    assert (found.method, found.note) == (None, NO_VALID_INTERVAL_NOTE)
     assert found.value == pytest.approx(float(metric(second.pooled)) - float(metric(first.pooled)))
 
 
@@ -205,7 +209,9 @@ def alarms(name, size, weights=None, sharpness=1.0, runs=300, n=300):
         gold, rows = sample(n, size, seed=1000 + run, sharpness=sharpness)
         drawn = None if weights is None else weights(np.random.default_rng(run), n)
         table = summary([metric], gold, rows, drawn)
-        found.append(if_calibrated(metric, table, Intervals(draws=200, seed=run)).p)
+        found.append(
+            simulate_perfect_calibration(metric, table, ConfidenceIntervals(draws=200, seed=run)).p
+        )
     return np.array(found)
 
 
@@ -262,7 +268,9 @@ def test_the_mean_is_that_of_new_gold_levels_drawn_item_by_item(name, bins, weig
     for _ in range(400):
         gold = (rng.random(250)[:, None] > rows.cumsum(axis=1)).sum(axis=1).clip(0, 2)
         drawn.append(float(metric(summary([metric], gold, rows, weights))))
-    found = if_calibrated(metric, summary([metric], gold, rows, weights), Intervals(draws=2000))
+    found = simulate_perfect_calibration(
+        metric, summary([metric], gold, rows, weights), ConfidenceIntervals(draws=2000)
+    )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
     if name not in SEVERAL:
         assert found.high == pytest.approx(np.quantile(drawn, 0.95), rel=0.15)
@@ -277,7 +285,9 @@ def test_events_that_happen_together_have_a_mean_but_no_p(name):
     golds = [np.where(rng.random(300) < first, 0, 5) for _ in range(300)]
     metric = of(name)
     drawn = [float(metric(summary([metric], gold, rows))) for gold in golds]
-    found = if_calibrated(metric, summary([metric], golds[0], rows), Intervals(draws=1000))
+    found = simulate_perfect_calibration(
+        metric, summary([metric], golds[0], rows), ConfidenceIntervals(draws=1000)
+    )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
     assert math.isnan(found.high)
     assert math.isnan(found.p)
@@ -289,7 +299,9 @@ def test_a_bin_of_very_different_probabilities_spreads_as_its_own_items_do():
     rng, metric = np.random.default_rng(24), of("cumulative_ece(bins=1)")
     golds = [(rng.random(200) > rows[:, 0]).astype(int) for _ in range(500)]
     drawn = [float(metric(summary([metric], gold, rows))) for gold in golds]
-    found = if_calibrated(metric, summary([metric], golds[0], rows), Intervals(draws=2000))
+    found = simulate_perfect_calibration(
+        metric, summary([metric], golds[0], rows), ConfidenceIntervals(draws=2000)
+    )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
 
 
@@ -299,17 +311,23 @@ def test_p_is_how_often_chance_reaches_the_value():
     table = summary([metric], gold, rows)
     wanted = {}
     for seed in (0, 1):
-        found = if_calibrated(metric, table, Intervals(draws=500, seed=seed))
+        found = simulate_perfect_calibration(
+            metric, table, ConfidenceIntervals(draws=500, seed=seed)
+        )
         assert 1 / 501 <= found.p <= 1
         assert found.p * 501 == pytest.approx(round(found.p * 501))
         wanted[seed] = found
     assert wanted[0] != wanted[1]
-    assert wanted[0] == if_calibrated(metric, table, Intervals(draws=500, seed=0))
+    assert wanted[0] == simulate_perfect_calibration(
+        metric, table, ConfidenceIntervals(draws=500, seed=0)
+    )
 
 
 def test_a_perfect_system_that_is_always_sure_is_what_calibration_expects():
     metric = of("ece")
-    found = if_calibrated(metric, summary([metric], [0, 1], [[1.0, 0.0], [0.0, 1.0]]), HOW)
+    found = simulate_perfect_calibration(
+        metric, summary([metric], [0, 1], [[1.0, 0.0], [0.0, 1.0]]), HOW
+    )
     assert (found.mean, found.high, found.p) == (0.0, 0.0, 1.0)
     assert found.to_dict() == {"mean": 0.0, "high": 0.0, "p": 1.0}
 
@@ -318,6 +336,6 @@ def test_draws_in_portions_are_the_same_draws(monkeypatch):
     gold, rows = sample(200, 4, seed=23)
     metric = of("ece")
     table = summary([metric], gold, rows)
-    whole = if_calibrated(metric, table, HOW)
+    whole = simulate_perfect_calibration(metric, table, HOW)
     monkeypatch.setattr(inference, "CELLS", 100)
-    assert if_calibrated(metric, table, HOW) == whole
+    assert simulate_perfect_calibration(metric, table, HOW) == whole

@@ -8,18 +8,18 @@ import pytest
 from scipy import stats
 
 from ordinate.errors import BadOption
-from ordinate.inference import Intervals
-from ordinate.inference.distributions import NO_STUDENT
+from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.distributions import NO_STUDENT_NOTE
 from ordinate.inference.regression import (
-    NO_ERROR,
-    estimate_values,
-    gradient,
-    poisson_draws,
-    poisson_estimates,
+    NO_ERROR_NOTE,
+    compute_gradient,
+    estimate_from_poisson,
+    estimate_regression_metrics,
+    resample_poisson,
     standard_error,
 )
-from ordinate.metrics import find, list_metrics, metric
-from ordinate.scale.encoding import Groups, factorise
+from ordinate.metrics import find_metric, list_metrics, metric
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import regression
 from ordinate.summaries.regression import Moments
 
@@ -31,7 +31,7 @@ CHECKED = (
     "r2",
     "explained_variance",
     "relative_accuracy",
-    "rmse_share",
+    "nrmse",
     "skill",
     "pearson",
     "ccc",
@@ -42,7 +42,7 @@ NEAR = 0.07
 
 
 def named(*names):
-    return [find(name, Moments) for name in names]
+    return [find_metric(name, Moments) for name in names]
 
 
 def t_errors(n, rng):
@@ -75,7 +75,7 @@ def by_hand(y, p, w):
         "r2": 1 - mse / var_y,
         "explained_variance": 1 - (mse - mean(e) ** 2) / var_y,
         "relative_accuracy": 1 - np.sqrt(mse / var_y),
-        "rmse_share": np.sqrt(mse / var_y),
+        "nrmse": np.sqrt(mse / var_y),
         "skill": 1 - np.sqrt(mse / baseline),
         "pearson": cov / np.sqrt(var_y * var_p),
         "ccc": 2 * cov / (var_y + var_p + mean(e) ** 2),
@@ -103,7 +103,7 @@ def test_standard_errors_are_those_of_an_item_bootstrap(errors, weights):
     counts = rng.multinomial(n, np.full(n, 1 / n), DRAWS).astype(float)
     drawn = by_hand(y, p, counts if w is None else counts * w)
     for name in CHECKED:
-        error = standard_error(find(name, Moments), table)
+        error = standard_error(find_metric(name, Moments), table)
         assert error == pytest.approx(drawn[name].std(ddof=1), rel=NEAR), name
 
 
@@ -115,15 +115,15 @@ def test_standard_errors_of_groups_are_those_of_a_group_bootstrap(weighted):
     codes = rng.choice(count, n, p=rng.dirichlet(np.full(count, 20.0)))
     p = p + rng.normal(0, 30, count)[codes]
     w = rng.gamma(2.0, 1.0, n) if weighted else None
-    names = factorise(codes)
+    names = factorize_column(codes)
     batch = table_of(y, p, w, groups=names)
     times = rng.multinomial(count, np.full(count, 1 / count), DRAWS).astype(float)
     drawn = by_hand(y, p, times[:, names.codes] * (1.0 if w is None else w))
     items = table_of(y, p, w)
     for name in CHECKED:
-        error = standard_error(find(name, Moments), batch.pooled, batch)
+        error = standard_error(find_metric(name, Moments), batch.pooled, batch)
         assert error == pytest.approx(drawn[name].std(ddof=1), rel=0.1), name
-    bias = find("bias", Moments)
+    bias = find_metric("bias", Moments)
     assert standard_error(bias, batch.pooled, batch) > 1.3 * standard_error(bias, items)
 
 
@@ -131,7 +131,7 @@ def test_groups_of_one_item_are_items():
     y, p = t_errors(300, np.random.default_rng(1))
     batch = table_of(y, p, groups=Groups(list(range(300)), np.arange(300)))
     for name in CHECKED:
-        one = find(name, Moments)
+        one = find_metric(name, Moments)
         assert standard_error(one, batch.pooled, batch) == pytest.approx(
             standard_error(one, table_of(y, p)), rel=1e-9
         )
@@ -139,11 +139,11 @@ def test_groups_of_one_item_are_items():
 
 def test_groups_need_moments_of_order_two_only():
     y, p = t_errors(300, np.random.default_rng(1))
-    groups = factorise(np.arange(300) % 40)
+    groups = factorize_column(np.arange(300) % 40)
     for name in CHECKED:
         errors = [
             standard_error(
-                find(name, Moments), table_of(y, p), table_of(y, p, groups=groups, order=k)
+                find_metric(name, Moments), table_of(y, p), table_of(y, p, groups=groups, order=k)
             )
             for k in (2, 4)
         ]
@@ -155,7 +155,7 @@ def test_the_scale_of_real_weights_does_not_matter():
     y, p = t_errors(200, rng)
     w = rng.gamma(1.0, 1.0, 200)
     for name in CHECKED:
-        one = find(name, Moments)
+        one = find_metric(name, Moments)
         assert standard_error(one, table_of(y, p, w)) == pytest.approx(
             standard_error(one, table_of(y, p, w * 1e3 + 0.0)), rel=1e-9
         )
@@ -164,7 +164,7 @@ def test_the_scale_of_real_weights_does_not_matter():
 def test_equal_real_weights_are_no_weights():
     y, p = t_errors(200, np.random.default_rng(2))
     for name in CHECKED:
-        one = find(name, Moments)
+        one = find_metric(name, Moments)
         assert standard_error(one, table_of(y, p, np.full(200, 0.3))) == pytest.approx(
             standard_error(one, table_of(y, p)), rel=1e-9
         )
@@ -175,7 +175,7 @@ def test_standard_errors_do_not_depend_on_where_the_values_lie(shift):
     y, p = t_errors(500, np.random.default_rng(2))
     y, p = np.round(y * 1024) / 1024, np.round(p * 1024) / 1024
     for name in set(CHECKED) - {"skill"}:
-        one = find(name, Moments)
+        one = find_metric(name, Moments)
         found = standard_error(one, Moments.of(y + shift, p + shift))
         assert found == pytest.approx(standard_error(one, Moments.of(y, p)), rel=1e-6), name
 
@@ -207,7 +207,7 @@ def slopes_by_hand(table):
         "r2": -of_mse / yy + mse / yy**2 * of_yy,
         "explained_variance": -np.eye(5)[4] / yy + ee / yy**2 * of_yy,
         "relative_accuracy": -of_share,
-        "rmse_share": of_share,
+        "nrmse": of_share,
         "skill": -skill * (of_mse / mse - of_baseline / baseline) / 2,
         "pearson": of_cov / math.sqrt(yy * pp) - r / 2 * (of_yy / yy + of_pp / pp),
         "ccc": 2 * of_cov / below - 2 * cov / below**2 * of_below,
@@ -221,7 +221,7 @@ def test_gradients_are_derivatives(spread):
     table = table_of(y, y + spread * (0.2 + rng.standard_t(5, 400)))
     scale = np.array([104, spread, 104**2, 104 * spread, spread**2])
     for name, wanted in slopes_by_hand(table).items():
-        found = gradient(find(name, Moments), table)
+        found = compute_gradient(find_metric(name, Moments), table)
         size = np.abs(wanted * scale).max()
         assert np.abs((found - wanted) * scale).max() <= (1e-3 if spread < 1 else 1e-7) * size, name
 
@@ -233,9 +233,13 @@ def test_metrics_that_people_declare_have_derivatives_too():
 
     y, p = t_errors(400, np.random.default_rng(3))
     table = table_of(y, p)
-    assert np.allclose(gradient(own_rmse, table), gradient(find("rmse", Moments), table), rtol=1e-6)
+    assert np.allclose(
+        compute_gradient(own_rmse, table),
+        compute_gradient(find_metric("rmse", Moments), table),
+        rtol=1e-6,
+    )
     assert standard_error(own_rmse, table) == pytest.approx(
-        standard_error(find("rmse", Moments), table), rel=1e-6
+        standard_error(find_metric("rmse", Moments), table), rel=1e-6
     )
 
 
@@ -245,12 +249,14 @@ def test_predictions_that_hardly_vary_have_the_same_limits_or_none(shrunk):
     y = rng.normal(0, 1, 1_000)
     p = shrunk * (y + rng.normal(0, 1, 1_000))
     found, alone = (
-        estimate_values(named("pearson"), Moments.of(y, x), Intervals())["pearson"]
+        estimate_regression_metrics(named("pearson"), Moments.of(y, x), ConfidenceIntervals())[
+            "pearson"
+        ]
         for x in (p, p / shrunk)
     )
     assert found.value == pytest.approx(alone.value, rel=1e-3)
     if shrunk < 1e-3:
-        assert found.note == NO_ERROR
+        assert found.note == NO_ERROR_NOTE
     else:
         assert found.low == pytest.approx(alone.low, rel=1e-4)
         assert found.high == pytest.approx(alone.high, rel=1e-4)
@@ -263,18 +269,24 @@ def test_rounding_is_never_taken_for_a_standard_error():
         z = y + rng.normal(0, 1, 300)
         p = 10 ** rng.uniform(-5, -2) * z
         found, alone = (
-            estimate_values(named("pearson"), Moments.of(y, x), Intervals())["pearson"]
+            estimate_regression_metrics(named("pearson"), Moments.of(y, x), ConfidenceIntervals())[
+                "pearson"
+            ]
             for x in (p, z)
         )
-        assert found.note == NO_ERROR or found.width == pytest.approx(alone.width, rel=0.02)
+        assert found.note == NO_ERROR_NOTE or found.width == pytest.approx(alone.width, rel=0.02)
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e-4, 1e-6])
 def test_nearly_perfect_predictions_have_limits_in_proportion(size):
     rng = np.random.default_rng(6)
     y, e = rng.normal(0, 1, 1_000), rng.standard_t(5, 1_000)
-    found = estimate_values(named("r2", "rmse"), Moments.of(y, y + size * e), Intervals())
-    alone = estimate_values(named("r2", "rmse"), Moments.of(y, y + 1e-1 * e), Intervals())
+    found = estimate_regression_metrics(
+        named("r2", "rmse"), Moments.of(y, y + size * e), ConfidenceIntervals()
+    )
+    alone = estimate_regression_metrics(
+        named("r2", "rmse"), Moments.of(y, y + 1e-1 * e), ConfidenceIntervals()
+    )
     for limit in ("low", "high"):
         wanted = (1 - getattr(alone["r2"], limit)) / 1e-2
         assert (1 - getattr(found["r2"], limit)) / size**2 == pytest.approx(wanted, rel=1e-2)
@@ -291,9 +303,11 @@ def test_poisson_limits_are_near_those_of_an_item_bootstrap(weights):
     n = 500
     y, p = t_errors(n, rng)
     w = {"none": None, "real": rng.gamma(1.0, 1.0, n), "whole": rng.integers(0, 4, n).astype(float)}
-    how = Intervals(draws=DRAWS, seed=3)
+    how = ConfidenceIntervals(draws=DRAWS, seed=3)
     table = table_of(y, p, w[weights])
-    found = poisson_estimates(named(*CHECKED), table, poisson_draws(y, p, how, w[weights]), how)
+    found = estimate_from_poisson(
+        named(*CHECKED), table, resample_poisson(y, p, how, w[weights]), how
+    )
     if weights == "whole":
         y, p = (np.repeat(x, w["whole"].astype(int)) for x in (y, p))
         n = len(y)
@@ -308,9 +322,9 @@ def test_poisson_limits_are_near_those_of_an_item_bootstrap(weights):
 
 def test_poisson_draws_are_those_of_their_seed():
     y, p = t_errors(50, np.random.default_rng(1))
-    how = Intervals(draws=100, seed=5)
+    how = ConfidenceIntervals(draws=100, seed=5)
     first, second, other = (
-        poisson_draws(y, p, x) for x in (how, how, Intervals(draws=100, seed=6))
+        resample_poisson(y, p, x) for x in (how, how, ConfidenceIntervals(draws=100, seed=6))
     )
     assert np.array_equal(first.squares, second.squares)
     assert not np.array_equal(first.squares, other.squares)
@@ -318,19 +332,19 @@ def test_poisson_draws_are_those_of_their_seed():
 
 def test_poisson_draws_leave_out_items_of_weight_zero():
     y, p = t_errors(40, np.random.default_rng(1))
-    how = Intervals(draws=200)
+    how = ConfidenceIntervals(draws=200)
     w = np.random.default_rng(2).gamma(1.0, 1.0, 40)
     more = [np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0))]
-    found, wanted = poisson_draws(*more[:2], how, more[2]), poisson_draws(y, p, how, w)
+    found, wanted = resample_poisson(*more[:2], how, more[2]), resample_poisson(y, p, how, w)
     assert np.array_equal(found.squares, wanted.squares)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_draws_of_one_item_again_and_again_are_left_out(n):
     y, p = np.array([1.1, 2.3, 5.7])[:n], np.array([1.7, 2.2, 5.9])[:n]
-    how = Intervals(draws=500)
+    how = ConfidenceIntervals(draws=500)
     table = Moments.of(y, p)
-    found = poisson_estimates(named("r2", "rmse"), table, poisson_draws(y, p, how), how)
+    found = estimate_from_poisson(named("r2", "rmse"), table, resample_poisson(y, p, how), how)
     if n == 1:
         assert found["rmse"].note == "there is one item only"
     else:
@@ -362,33 +376,33 @@ def coverage(estimates):
 
 
 def test_95_per_cent_limits_cover_about_95_per_cent():
-    rng, how = np.random.default_rng(31), Intervals()
+    rng, how = np.random.default_rng(31), ConfidenceIntervals()
     found = []
     for _ in range(REPLICATES):
         y = rng.normal(0, 2, 200)
         table = Moments.of(y, y + rng.normal(0, 1, 200), histogram=True)
-        found.append(estimate_values(named(*TRUTH), table, how))
+        found.append(estimate_regression_metrics(named(*TRUTH), table, how))
     assert all(0.91 <= share <= 0.98 for share in coverage(found).values()), coverage(found)
 
 
 def test_limits_with_real_weights_cover():
-    rng, how = np.random.default_rng(32), Intervals()
+    rng, how = np.random.default_rng(32), ConfidenceIntervals()
     found = []
     for _ in range(REPLICATES):
         y, w = rng.normal(0, 2, 300), rng.gamma(1.0, 1.0, 300)
         table = Moments.of(y, y + rng.normal(0, 1, 300), w, histogram=True)
-        found.append(estimate_values(named(*TRUTH), table, how))
+        found.append(estimate_regression_metrics(named(*TRUTH), table, how))
     assert all(0.91 <= share <= 0.98 for share in coverage(found).values()), coverage(found)
 
 
 def test_few_groups_cover_by_students_t():
-    rng, how = np.random.default_rng(33), Intervals()
+    rng, how = np.random.default_rng(33), ConfidenceIntervals()
     codes, found = np.arange(240) % 12, []
     for _ in range(REPLICATES):
         y = rng.normal(0, 2, 240)
         e = rng.normal(0, 1, 12)[codes] * 0.8 + rng.normal(0, 0.6, 240)
         batch = Moments.of(y, y + e, groups=Groups(list(range(12)), codes), order=2)
-        found.append(estimate_values(named("bias", "rmse"), batch, how))
+        found.append(estimate_regression_metrics(named("bias", "rmse"), batch, how))
     assert found[0]["bias"].method == "t"
     assert 0.91 <= coverage(found)["bias"] <= 0.98
     assert 0.86 <= coverage(found)["rmse"] <= 0.98  # twelve groups say little of a variance
@@ -401,8 +415,8 @@ def test_the_median_has_limits_of_ranks():
     rng = np.random.default_rng(41)
     y = np.zeros(101)
     e = np.sort(rng.lognormal(0, 1, 101))
-    found = estimate_values(
-        named("median_absolute_error"), Moments.of(y, e, histogram=True), Intervals()
+    found = estimate_regression_metrics(
+        named("median_absolute_error"), Moments.of(y, e, histogram=True), ConfidenceIntervals()
     )["median_absolute_error"]
     assert found.method == "ranks"
     # P(40 < B < 61) for B ~ Bin(101, ½) is 95 per cent and a half.
@@ -414,17 +428,19 @@ def test_limits_of_a_median_know_how_much_the_weights_differ():
     rng = np.random.default_rng(42)
     e = rng.lognormal(0, 1, 400)
     even, uneven = (
-        estimate_values(
+        estimate_regression_metrics(
             named("median_absolute_error"),
             Moments.of(np.zeros(400), e, w, histogram=True),
-            Intervals(),
+            ConfidenceIntervals(),
         )["median_absolute_error"]
         for w in (np.full(400, 0.5), rng.gamma(0.1, 1.0, 400) + 1e-9)
     )
     assert uneven.width > 1.8 * even.width
     counts = rng.integers(1, 4, 400)
     weighted, repeated = (
-        estimate_values(named("median_absolute_error"), table, Intervals())["median_absolute_error"]
+        estimate_regression_metrics(named("median_absolute_error"), table, ConfidenceIntervals())[
+            "median_absolute_error"
+        ]
         for table in (
             Moments.of(np.zeros(400), e, counts, histogram=True),
             Moments.of(np.zeros(counts.sum()), np.repeat(e, counts), histogram=True),
@@ -436,34 +452,38 @@ def test_limits_of_a_median_know_how_much_the_weights_differ():
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_few_items_say_nothing_of_a_median(n):
     table = Moments.of(np.zeros(n), np.arange(n) + 1.0, histogram=True)
-    found = estimate_values(named("median_absolute_error"), table, Intervals())
+    found = estimate_regression_metrics(
+        named("median_absolute_error"), table, ConfidenceIntervals()
+    )
     assert found["median_absolute_error"].note == "there are too few items"
     assert math.isnan(found["median_absolute_error"].low)
 
 
 def test_one_item_has_no_interval():
-    found = estimate_values(
-        list_metrics(Moments), table_of([1.0], [2.0], histogram=True), Intervals()
+    found = estimate_regression_metrics(
+        list_metrics(Moments), table_of([1.0], [2.0], histogram=True), ConfidenceIntervals()
     )
     assert all(math.isnan(one.low) and one.method is None and one.note for one in found.values())
-    twice = estimate_values(named("rmse"), table_of([1.0], [2.0], [2]), Intervals())["rmse"]
-    assert twice.note == NO_ERROR
+    twice = estimate_regression_metrics(
+        named("rmse"), table_of([1.0], [2.0], [2]), ConfidenceIntervals()
+    )["rmse"]
+    assert twice.note == NO_ERROR_NOTE
 
 
 def test_one_group_has_no_interval():
     batch = table_of([1.0, 2.0, 3.0], [2.0, 2.0, 5.0], groups=Groups(["a"], np.zeros(3, int)))
-    found = estimate_values(named("rmse", "mae"), batch, Intervals())
+    found = estimate_regression_metrics(named("rmse", "mae"), batch, ConfidenceIntervals())
     assert {one.note for one in found.values()} == {"there are too few groups"}
 
 
 @pytest.mark.parametrize("poisson", [False, True])
 def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
     y = np.linspace(0.1, 7.7, 30)
-    table, how = table_of(y, y, histogram=True), Intervals(draws=200)
+    table, how = table_of(y, y, histogram=True), ConfidenceIntervals(draws=200)
     found = (
-        poisson_estimates(list_metrics(Moments), table, poisson_draws(y, y, how), how)
+        estimate_from_poisson(list_metrics(Moments), table, resample_poisson(y, y, how), how)
         if poisson
-        else estimate_values(list_metrics(Moments), table, how)
+        else estimate_regression_metrics(list_metrics(Moments), table, how)
     )
     assert found["rmse"].value == found["mae"].value == found["bias"].value == 0.0
     assert found["r2"].value == found["pearson"].value == found["ccc"].value == 1.0
@@ -473,21 +493,26 @@ def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
 @pytest.mark.parametrize("factor", [2.0, -1.0, 0.1, 1e6])
 def test_a_perfect_correlation_is_no_division_by_zero(factor):
     y = np.random.default_rng(1).normal(5, 1, 40)
-    found = estimate_values(named("pearson"), Moments.of(y, y * factor + 3), Intervals())["pearson"]
+    found = estimate_regression_metrics(
+        named("pearson"), Moments.of(y, y * factor + 3), ConfidenceIntervals()
+    )["pearson"]
     assert found.value == pytest.approx(math.copysign(1.0, factor))
     assert math.isnan(found.low) or found.width < 1e-5
 
 
 def test_errors_that_are_all_the_same_have_no_interval():
     y = np.arange(20.0)
-    found = estimate_values(named("bias", "mae", "rmse"), Moments.of(y, y + 0.5), Intervals())
+    found = estimate_regression_metrics(
+        named("bias", "mae", "rmse"), Moments.of(y, y + 0.5), ConfidenceIntervals()
+    )
     assert all(math.isnan(one.low) and one.note for one in found.values())
 
 
 def test_moments_of_order_two_are_no_base_for_what_needs_four():
     y, p = t_errors(100, np.random.default_rng(1))
     found, full = (
-        estimate_values(named(*CHECKED), table_of(y, p, order=k), Intervals()) for k in (2, 4)
+        estimate_regression_metrics(named(*CHECKED), table_of(y, p, order=k), ConfidenceIntervals())
+        for k in (2, 4)
     )
     for name in CHECKED:
         assert found[name].value == pytest.approx(full[name].value, rel=1e-12)
@@ -500,7 +525,9 @@ def test_moments_of_order_two_are_no_base_for_what_needs_four():
 
 def test_baselines_and_what_bends_have_no_interval():
     y, p = t_errors(100, np.random.default_rng(1))
-    found = estimate_values(named("baseline_rmse", "max_error"), table_of(y, p), Intervals())
+    found = estimate_regression_metrics(
+        named("baseline_rmse", "max_error"), table_of(y, p), ConfidenceIntervals()
+    )
     assert found["baseline_rmse"].note == "it is a baseline"
     assert found["max_error"].note == "no method covers it"
 
@@ -509,35 +536,38 @@ def test_baselines_and_what_bends_have_no_interval():
 def test_a_method_that_does_not_fit_is_refused(method):
     table = table_of([1.0, 2.0, 4.0], [2.0, 2.0, 5.0])
     with pytest.raises(BadOption, match="does not fit quantities"):
-        estimate_values(named("rmse"), table, Intervals(method=method))
+        estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method=method))
     with pytest.raises(BadOption, match="stratified"):
-        estimate_values(named("rmse"), table, Intervals(stratified=True))
-    estimate_values(named("rmse"), table, Intervals(method="delta"))
+        estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(stratified=True))
+    estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method="delta"))
 
 
 def test_how_many_groups_are_few():
     y, p = t_errors(600, np.random.default_rng(1))
     how = {}
     for count in (12, 29, 30, 100):
-        batch = Moments.of(y, p, groups=factorise(np.arange(600) % count))
-        how[count] = estimate_values(named("rmse"), batch, Intervals())["rmse"].method
+        batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % count))
+        how[count] = estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals())[
+            "rmse"
+        ].method
     assert how == {12: "t", 29: "t", 30: "delta", 100: "delta"}
-    batch = Moments.of(y, p, groups=factorise(np.arange(600) % 12))
+    batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % 12))
     wide, narrow = (
-        estimate_values(named("rmse"), batch, Intervals(method=x))["rmse"] for x in ("t", "delta")
+        estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals(method=x))["rmse"]
+        for x in ("t", "delta")
     )
     assert wide.width > narrow.width
 
 
 def test_chunks_of_draws_are_like_other_chunks(monkeypatch):
     y, p = t_errors(300, np.random.default_rng(1))
-    how = Intervals(draws=4_000)
-    usual = poisson_draws(y, p, how)
-    monkeypatch.setattr("ordinate.inference.regression.CHUNK", 17)
-    other = poisson_draws(y, p, how)
+    how = ConfidenceIntervals(draws=4_000)
+    usual = resample_poisson(y, p, how)
+    monkeypatch.setattr("ordinate.inference.regression.CHUNK_SIZE", 17)
+    other = resample_poisson(y, p, how)
     assert other.squares.mean() == pytest.approx(usual.squares.mean(), rel=0.01)
     assert other.squares.std() == pytest.approx(usual.squares.std(), rel=0.1)
-    assert regression.ORDER == 4
+    assert regression.HIGHEST_ORDER == 4
 
 
 def test_a_metric_of_sizes_of_errors_has_no_interval_that_nobody_knows():
@@ -552,7 +582,9 @@ def test_a_metric_of_sizes_of_errors_has_no_interval_that_nobody_knows():
     rng = np.random.default_rng(0)
     y = rng.normal(size=200)
     table = Moments.of(y, y + rng.standard_t(5, 200))
-    found = estimate_values([share_of_sigma, squared_share], table, Intervals())
+    found = estimate_regression_metrics(
+        [share_of_sigma, squared_share], table, ConfidenceIntervals()
+    )
     assert found["share_of_sigma"].note == "no method covers it"
     assert found["squared_share"].low < found["squared_share"].value < found["squared_share"].high
 
@@ -560,7 +592,9 @@ def test_a_metric_of_sizes_of_errors_has_no_interval_that_nobody_knows():
 @pytest.mark.parametrize("n", [2, 5, 29])
 def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
     y, p = t_errors(n, np.random.default_rng(n))
-    found = estimate_values(named("bias"), table_of(y, p), Intervals(level=0.9))["bias"]
+    found = estimate_regression_metrics(
+        named("bias"), table_of(y, p), ConfidenceIntervals(level=0.9)
+    )["bias"]
     low, high = stats.t.interval(0.9, n - 1, np.mean(p - y), stats.sem(p - y))
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
     assert found.method == "t"
@@ -568,15 +602,25 @@ def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
 
 def test_thirty_items_are_not_few():
     y, p = t_errors(30, np.random.default_rng(0))
-    assert estimate_values(named("mae"), table_of(y, p), Intervals())["mae"].method == "delta"
-    few = estimate_values(named("mae"), table_of(y[:29], p[:29]), Intervals(method="delta"))
+    assert (
+        estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())[
+            "mae"
+        ].method
+        == "delta"
+    )
+    few = estimate_regression_metrics(
+        named("mae"), table_of(y[:29], p[:29]), ConfidenceIntervals(method="delta")
+    )
     assert few["mae"].method == "delta"
 
 
 def test_a_whole_weight_is_so_many_items_when_items_are_few():
     y, p = t_errors(20, np.random.default_rng(0))
     twice = Moments.of(y, p, weights=np.full(20, 2))
-    assert estimate_values(named("mae"), twice, Intervals())["mae"].method == "delta"
+    assert (
+        estimate_regression_metrics(named("mae"), twice, ConfidenceIntervals())["mae"].method
+        == "delta"
+    )
 
 
 @pytest.mark.parametrize("n", [3, 8])
@@ -585,7 +629,9 @@ def test_limits_of_few_items_hold_the_mean_error_as_often_as_they_promise(n):
     rng, held, times = np.random.default_rng(0), 0, 600
     for _ in range(times):
         errors = rng.normal(size=n)
-        found = estimate_values(named("mae"), table_of(np.zeros(n), errors), Intervals())["mae"]
+        found = estimate_regression_metrics(
+            named("mae"), table_of(np.zeros(n), errors), ConfidenceIntervals()
+        )["mae"]
         held += found.low <= math.sqrt(2.0 / math.pi) <= found.high
     assert held / times > 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / times)
 
@@ -593,7 +639,7 @@ def test_limits_of_few_items_hold_the_mean_error_as_often_as_they_promise(n):
 def test_few_items_without_scipy_have_no_limits_and_are_told_how_to_get_them(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     y, p = t_errors(29, np.random.default_rng(0))
-    found = estimate_values(named("mae"), table_of(y, p), Intervals())["mae"]
+    found = estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())["mae"]
     assert math.isnan(found.low)
-    assert found.note == NO_STUDENT
-    assert "pip install 'ordinate[stats]'" in NO_STUDENT
+    assert found.note == NO_STUDENT_NOTE
+    assert "pip install 'ordinate[stats]'" in NO_STUDENT_NOTE

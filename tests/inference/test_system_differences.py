@@ -14,22 +14,22 @@ from panels import panel_of, sampled
 from scipy import stats
 
 from ordinate.inference import system_differences
-from ordinate.inference.resampling import Draws, redrawing, replicate
+from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.inference.system_differences import (
-    all_pairs,
-    differences,
-    joint_values,
-    least_p,
-    rank_limits,
-    rank_shares,
-    ranks,
-    told_apart,
-    widest_reach,
+    compare_pairs,
+    compute_rank_intervals,
+    compute_rank_shares,
+    find_significant_pairs,
+    list_pairs,
+    max_t_statistic,
+    rank_systems,
+    resample_jointly,
+    smallest_attainable_p,
 )
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 
 NAMES = ("accuracy", "mae", "quadratic_kappa", "macro_mae", "cem_ord", "kendall_tau_b", "bias")
-METRICS = [find(name) for name in NAMES]
+METRICS = [find_metric(name) for name in NAMES]
 COUNT = 3000
 SIZE = 4
 LEVEL = 0.95
@@ -93,7 +93,7 @@ every_name = pytest.mark.parametrize("name", NAMES)
 
 @pytest.fixture(scope="module")
 def drawn():
-    return joint_values(PANEL, METRICS, Draws(COUNT, 1))
+    return resample_jointly(PANEL, METRICS, Resampling(COUNT, 1))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,9 @@ def items():
 def test_each_system_varies_as_if_it_were_drawn_alone(drawn, name):
     for place, system in enumerate(PANEL.systems):
         table = PANEL.table(system)
-        alone = replicate([find(name)], table, redrawing(table), Draws(COUNT, 7 + place))[name]
+        alone = resample_metrics(
+            [find_metric(name)], table, make_resampler(table), Resampling(COUNT, 7 + place)
+        )[name]
         comparisons = len(NAMES) * len(PANEL.systems)
         assert disagreements(drawn[name][:, place], alone, comparisons) == []
 
@@ -134,7 +136,7 @@ def test_systems_that_share_answers_vary_together(drawn):
 def test_systems_that_answer_the_same_have_the_same_value_in_each_draw():
     gold, systems = sampled(SIZE, 100, 5, [0.7, 0.9])
     panel = panel_of(gold, {"a": systems["s0"], "x": systems["s1"], "b": systems["s0"]}, SIZE)
-    for values in joint_values(panel, METRICS, Draws(300)).values():
+    for values in resample_jointly(panel, METRICS, Resampling(300)).values():
         assert np.array_equal(values[:, 0], values[:, 2], equal_nan=True)
 
 
@@ -142,10 +144,12 @@ def test_unanswered_items_are_drawn_like_others():
     gold, systems = sampled(SIZE, 120, 5, [0.6, 0.8])
     systems["s1"] = [None if k % 5 == 0 else p for k, p in enumerate(systems["s1"])]
     taking = [m for m in METRICS if m.takes_unanswered]
-    found = joint_values(panel_of(gold, systems, SIZE), taking, Draws(COUNT, 4))
+    found = resample_jointly(panel_of(gold, systems, SIZE), taking, Resampling(COUNT, 4))
     table = panel_of(gold, systems, SIZE).table("s1")
     for metric in taking:
-        alone = replicate([metric], table, redrawing(table), Draws(COUNT, 5))[metric.name]
+        alone = resample_metrics([metric], table, make_resampler(table), Resampling(COUNT, 5))[
+            metric.name
+        ]
         assert disagreements(found[metric.name][:, 1], alone, len(taking)) == []
 
 
@@ -156,7 +160,7 @@ def grouped():
     three = zip(systems["s0"], systems["s1"], groups, strict=True)
     systems["s1"] = [one if group % 2 else other for one, other, group in three]
     panel = panel_of(gold, systems, SIZE, groups=groups.tolist())
-    found = joint_values(panel, METRICS, Draws(2000, 1))
+    found = resample_jointly(panel, METRICS, Resampling(2000, 1))
     return found, naive_draws(gold, systems, count=2000, seed=2, groups=groups)
 
 
@@ -173,7 +177,7 @@ def weighted():
     gold, systems = sampled(SIZE, 500, 13, [0.6, 0.9])
     weights = np.random.default_rng(13).lognormal(0.0, 0.8, 500)
     panel = panel_of(gold, systems, SIZE, weights=weights)
-    found = joint_values(panel, METRICS, Draws(1500, 1))
+    found = resample_jointly(panel, METRICS, Resampling(1500, 1))
     return found, naive_draws(gold, systems, count=1500, seed=2, weights=weights)
 
 
@@ -193,7 +197,7 @@ def test_the_scale_of_real_weights_does_not_matter():
     spreads = []
     for factor in (0.01, 1.0, 37.5):
         panel = panel_of(gold, systems, SIZE, weights=weights * factor)
-        drawn = joint_values(panel, METRICS, Draws(500))
+        drawn = resample_jointly(panel, METRICS, Resampling(500))
         spreads.append([drawn[name].std(axis=0) for name in NAMES])
     assert np.allclose(spreads[0], spreads[1])
     assert np.allclose(spreads[0], spreads[2])
@@ -213,9 +217,9 @@ def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch,
     gold, systems = sampled(SIZE, 2000, 21, [0.5, 0.7, 0.9])
     weights = np.random.default_rng(3).lognormal(0, 0.6, 2000) if real else None
     panel = panel_of(gold, systems, SIZE, weights=weights)
-    drawn = joint_values(panel, METRICS, Draws(4000, 1))
+    drawn = resample_jointly(panel, METRICS, Resampling(4000, 1))
     monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    normal = joint_values(panel, METRICS, Draws(4000, 2))
+    normal = resample_jointly(panel, METRICS, Resampling(4000, 2))
     for name in NAMES:
         one, two = normal[name], drawn[name]
         assert one.shape == two.shape
@@ -228,10 +232,10 @@ def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch,
 
 @pytest.mark.usefixtures("as_normal")
 def test_normal_draws_are_normal_around_the_values():
-    values = joint_values(PANEL, METRICS, Draws(2000, 3))
+    values = resample_jointly(PANEL, METRICS, Resampling(2000, 3))
     for name in NAMES:
         for place, system in enumerate(PANEL.systems):
-            centre = float(find(name)(PANEL.table(system)))
+            centre = float(find_metric(name)(PANEL.table(system)))
             found = values[name][:, place]
             assert abs(found.mean() - centre) < SIGMAS * found.std() / math.sqrt(2000)
             scaled = (found - found.mean()) / found.std()
@@ -242,7 +246,7 @@ def test_normal_draws_are_normal_around_the_values():
 def test_normal_draws_of_systems_that_answer_the_same_are_the_same():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"again": systems["s0"]}, SIZE)
-    for values in joint_values(panel, METRICS, Draws(200)).values():
+    for values in resample_jointly(panel, METRICS, Resampling(200)).values():
         assert np.allclose(values[:, 0], values[:, 2], rtol=0, atol=1e-6)
 
 
@@ -250,7 +254,9 @@ def test_normal_draws_of_systems_that_answer_the_same_are_the_same():
 def test_normal_draws_leave_a_system_without_a_value_without_one_and_keep_the_others():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"flat": [1] * 400}, SIZE)
-    values = joint_values(panel, [find("kendall_tau_b")], Draws(500))["kendall_tau_b"]
+    values = resample_jointly(panel, [find_metric("kendall_tau_b")], Resampling(500))[
+        "kendall_tau_b"
+    ]
     assert np.isnan(values[:, 2]).all()
     assert not np.isnan(values[:, :2]).any()
     assert values[:, :2].std(axis=0).min() > 0
@@ -260,7 +266,9 @@ def test_normal_draws_leave_a_system_without_a_value_without_one_and_keep_the_ot
 def test_normal_draws_leave_a_system_that_the_metric_refuses_without_a_value():
     gold, systems = sampled(SIZE, 400, 5, [0.7, 0.9])
     panel = panel_of(gold, systems | {"silent": [None, *systems["s0"][1:]]}, SIZE)
-    values = joint_values(panel, [find("quadratic_kappa")], Draws(500))["quadratic_kappa"]
+    values = resample_jointly(panel, [find_metric("quadratic_kappa")], Resampling(500))[
+        "quadratic_kappa"
+    ]
     assert not np.isnan(values[:, :2]).any()
 
 
@@ -270,10 +278,10 @@ def test_metrics_without_a_derivative_are_never_drawn_as_normal(monkeypatch):
     one = [0] * 200 + [1] * 100 + [1] * 200 + [0] * 100
     other = [0] * 210 + [1] * 90 + [1] * 210 + [0] * 90
     panel = panel_of(gold, {"one": one, "other": other}, 2)
-    metrics = [find("max_mae"), find("min_sensitivity")]
-    drawn = joint_values(panel, metrics, Draws(3000, 1))
+    metrics = [find_metric("max_mae"), find_metric("min_sensitivity")]
+    drawn = resample_jointly(panel, metrics, Resampling(3000, 1))
     monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    found = joint_values(panel, metrics, Draws(3000, 2))
+    found = resample_jointly(panel, metrics, Resampling(3000, 2))
     for name in ("max_mae", "min_sensitivity"):
         for place in range(2):
             assert disagreements(found[name][:, place], drawn[name][:, place], 4) == []
@@ -284,7 +292,7 @@ def test_groups_are_drawn_whole_however_many_rows_there_are():
     gold, systems = sampled(SIZE, 240, 9, [0.6, 0.9])
     groups = [k % 40 for k in range(240)]
     panel = panel_of(gold, systems, SIZE, groups=groups)
-    found = joint_values(panel, METRICS, Draws(500, 1))["mae"]
+    found = resample_jointly(panel, METRICS, Resampling(500, 1))["mae"]
     assert len(np.unique(found.round(12))) < 500  # means of few items tie; normal draws never do
 
 
@@ -300,31 +308,33 @@ def test_draws_do_not_depend_on_the_number_of_threads(monkeypatch, how):
         "groups": {"groups": [k % 40 for k in range(120)]},
     }[how]
     panel = panel_of(gold, systems, SIZE, **more)
-    monkeypatch.setattr(system_differences, "LARGE", 5000)  # many blocks
+    monkeypatch.setattr(system_differences, "LARGE_BLOCK_SIZE", 5000)  # many blocks
     found = []
     for workers in (1, 2, 7):
         monkeypatch.setattr(os, "cpu_count", lambda workers=workers: workers)
-        found.append(joint_values(panel, METRICS, Draws(500, 3)))
+        found.append(resample_jointly(panel, METRICS, Resampling(500, 3)))
     for name in NAMES:
         assert np.array_equal(found[0][name], found[1][name], equal_nan=True)
         assert np.array_equal(found[0][name], found[2][name], equal_nan=True)
 
 
 def test_draws_come_from_the_seed():
-    one, two, three = (joint_values(PANEL, METRICS, Draws(200, seed)) for seed in (5, 5, 6))
+    one, two, three = (
+        resample_jointly(PANEL, METRICS, Resampling(200, seed)) for seed in (5, 5, 6)
+    )
     for name in NAMES:
         assert np.array_equal(one[name], two[name], equal_nan=True)
         assert not np.array_equal(one[name], three[name], equal_nan=True)
 
 
 def test_a_metric_has_the_same_draws_whatever_it_is_drawn_with():
-    alone = joint_values(PANEL, [find("mae")], Draws(300, 1))["mae"]
-    assert np.array_equal(alone, joint_values(PANEL, METRICS, Draws(300, 1))["mae"])
+    alone = resample_jointly(PANEL, [find_metric("mae")], Resampling(300, 1))["mae"]
+    assert np.array_equal(alone, resample_jointly(PANEL, METRICS, Resampling(300, 1))["mae"])
 
 
 def test_progress_reaches_the_end():
     said = []
-    joint_values(PANEL, METRICS, Draws(300), said.append)
+    resample_jointly(PANEL, METRICS, Resampling(300), said.append)
     assert said == sorted(said)
     assert said[-1] == 1
 
@@ -379,8 +389,8 @@ def races(draw):
 @settings(max_examples=100)
 def test_max_t_is_what_it_is_written_out(race, level):
     values, drawn = race
-    first, second = all_pairs(len(values))
-    found = differences(values, drawn, first, second, level)
+    first, second = list_pairs(len(values))
+    found = compare_pairs(values, drawn, first, second, level)
     pairs = list(zip(first.tolist(), second.tolist(), strict=True))
     gaps, errors, alone, adjusted, limits = written_out(
         values.tolist(), drawn.tolist(), pairs, level
@@ -399,7 +409,7 @@ def test_max_t_of_a_family_of_some_pairs_is_what_it_is_written_out(race, data):
     values, drawn = race
     centre = data.draw(st.integers(0, len(values) - 1))
     others = np.array([k for k in range(len(values)) if k != centre])
-    found = differences(values, drawn, np.full(len(others), centre), others, LEVEL)
+    found = compare_pairs(values, drawn, np.full(len(others), centre), others, LEVEL)
     pairs = [(centre, int(other)) for other in others]
     _, _, alone, adjusted, _ = written_out(values.tolist(), drawn.tolist(), pairs, LEVEL)
     assert found.p == pytest.approx(alone, rel=1e-12)
@@ -410,7 +420,7 @@ def test_max_t_of_a_family_of_some_pairs_is_what_it_is_written_out(race, data):
 @settings(max_examples=100)
 def test_adjusted_p_values_are_never_below_plain_ones_and_fall_with_the_reach(race):
     values, drawn = race
-    found = differences(values, drawn, *all_pairs(len(values)), LEVEL)
+    found = compare_pairs(values, drawn, *list_pairs(len(values)), LEVEL)
     assert (found.adjusted >= found.p - 1e-15).all()
     assert (found.adjusted <= 1).all()
     assert (found.p >= 1 / (len(drawn) + 1) - 1e-15).all()
@@ -422,10 +432,10 @@ def test_adjusted_p_values_are_never_below_plain_ones_and_fall_with_the_reach(ra
 @settings(max_examples=50)
 def test_more_pairs_never_make_an_adjusted_p_value_smaller(race):
     values, drawn = race
-    first, second = all_pairs(len(values))
-    everyone = differences(values, drawn, first, second, LEVEL)
+    first, second = list_pairs(len(values))
+    everyone = compare_pairs(values, drawn, first, second, LEVEL)
     for pair in range(len(first)):
-        alone = differences(values, drawn, first[[pair]], second[[pair]], LEVEL)
+        alone = compare_pairs(values, drawn, first[[pair]], second[[pair]], LEVEL)
         assert alone.adjusted == pytest.approx(alone.p)
         assert everyone.adjusted[pair] >= alone.adjusted[0] - 1e-15
         assert everyone.high[pair] >= alone.high[0] - 1e-12
@@ -434,7 +444,7 @@ def test_more_pairs_never_make_an_adjusted_p_value_smaller(race):
 def test_a_pair_alone_has_the_limits_of_its_own_draws():
     rng = np.random.default_rng(1)
     drawn = rng.normal([0.3, 0.0], 1.0, (999, 2))
-    found = differences(np.array([0.3, 0.0]), drawn, np.array([0]), np.array([1]), 0.9)
+    found = compare_pairs(np.array([0.3, 0.0]), drawn, np.array([0]), np.array([1]), 0.9)
     far = np.quantile(np.abs(drawn[:, 0] - drawn[:, 1] - 0.3), 0.9, method="higher")
     assert found.low[0] == pytest.approx(0.3 - far)
     assert found.high[0] == pytest.approx(0.3 + far)
@@ -443,25 +453,25 @@ def test_a_pair_alone_has_the_limits_of_its_own_draws():
 def test_blocks_of_draws_change_nothing(monkeypatch):
     rng = np.random.default_rng(1)
     values, drawn = rng.normal(0, 1, 5), rng.normal(0, 1, (333, 5))
-    whole = differences(values, drawn, *all_pairs(5), LEVEL)
-    shares = rank_shares(drawn)
-    monkeypatch.setattr(system_differences, "LARGE", 100)
-    parts = differences(values, drawn, *all_pairs(5), LEVEL)
+    whole = compare_pairs(values, drawn, *list_pairs(5), LEVEL)
+    shares = compute_rank_shares(drawn)
+    monkeypatch.setattr(system_differences, "LARGE_BLOCK_SIZE", 100)
+    parts = compare_pairs(values, drawn, *list_pairs(5), LEVEL)
     assert np.array_equal(whole.adjusted, parts.adjusted)
     assert np.array_equal(whole.p, parts.p)
     assert np.allclose(whole.high, parts.high)
-    assert np.allclose(shares, rank_shares(drawn))
+    assert np.allclose(shares, compute_rank_shares(drawn))
 
 
 def apart_of(values, drawn, level=LEVEL, least=None):
-    return told_apart(values, drawn, level, widest_reach(values, drawn), least)
+    return find_significant_pairs(values, drawn, level, max_t_statistic(values, drawn), least)
 
 
 def test_systems_that_never_differ_have_no_difference():
     rng = np.random.default_rng(2)
     one = rng.normal(0, 1, 400)
     drawn = np.stack([one, one, rng.normal(0, 1, 400)], axis=1)
-    found = differences(np.array([0.2, 0.2, 9.0]), drawn, *all_pairs(3), LEVEL)
+    found = compare_pairs(np.array([0.2, 0.2, 9.0]), drawn, *list_pairs(3), LEVEL)
     assert (found.value[0], found.error[0], found.low[0], found.high[0]) == (0, 0, 0, 0)
     assert found.p[0] == found.adjusted[0] == 1
     assert not apart_of(np.array([0.2, 0.2, 9.0]), drawn)[0, 1]
@@ -475,7 +485,7 @@ def test_systems_that_differ_by_the_same_amount_in_every_draw_are_told_apart():
     rng = np.random.default_rng(2)
     drawn = np.stack([np.ones(400), np.zeros(400), rng.normal(0.5, 0.1, 400)], axis=1)
     values = np.array([1.0, 0.0, 0.5])
-    found = differences(values, drawn, *all_pairs(3), LEVEL)
+    found = compare_pairs(values, drawn, *list_pairs(3), LEVEL)
     assert found.p[0] == pytest.approx(1 / 401)
     assert found.adjusted[0] < 0.05
     assert apart_of(values, drawn)[0, 1]
@@ -488,8 +498,8 @@ def test_no_p_value_is_below_the_least_that_swaps_can_reach(few):
     rng = np.random.default_rng(2)
     drawn = np.stack([np.ones(400), np.zeros(400), rng.normal(0.5, 0.1, 400)], axis=1)
     values, least = np.array([1.0, 0.0, 0.5]), np.full((3, 3), few)
-    plain = differences(values, drawn, *all_pairs(3), LEVEL)
-    found = differences(values, drawn, *all_pairs(3), LEVEL, least=least)
+    plain = compare_pairs(values, drawn, *list_pairs(3), LEVEL)
+    found = compare_pairs(values, drawn, *list_pairs(3), LEVEL, least=least)
     assert found.p == pytest.approx(np.maximum(plain.p, few))
     assert found.adjusted == pytest.approx(np.maximum(plain.adjusted, few))
     assert np.array_equal(found.low, plain.low, equal_nan=True)
@@ -518,7 +528,7 @@ def test_the_least_p_value_is_that_of_swapping_every_answer_that_differs(how):
     elif how == "groups":
         more = {"groups": [k % 6 for k in range(25)]}
         counts = more
-    found = least_p(panel_of(gold, systems, SIZE, **more))
+    found = smallest_attainable_p(panel_of(gold, systems, SIZE, **more))
     for (i, one), (j, other) in itertools.product(enumerate(systems.values()), repeat=2):
         expected = min(1.0, 2.0 ** (1 - different(one, other, counts)))
         assert found[i, j] == expected, (i, j)
@@ -535,7 +545,7 @@ def test_the_widest_reach_is_the_largest_of_all_pairs_in_each_draw(race):
         moved = drawn[:, i] - drawn[:, j]
         away = np.abs(moved - (values[i] - values[j])) / moved.std(ddof=1)
         expected = np.maximum(expected, away)
-    assert widest_reach(values, drawn) == pytest.approx(expected, rel=1e-9)
+    assert max_t_statistic(values, drawn) == pytest.approx(expected, rel=1e-9)
 
 
 @given(race=races(), level=st.sampled_from([0.5, 0.8, 0.95]))
@@ -546,9 +556,9 @@ def test_a_wider_family_widens_limits_and_raises_adjusted_p_values_only(race, le
     count, systems = drawn.shape
     others = np.arange(1, systems)
     first = np.zeros(systems - 1, int)
-    widest = widest_reach(values, drawn)
-    alone = differences(values, drawn, first, others, level)
-    found = differences(values, drawn, first, others, level, widest=widest)
+    widest = max_t_statistic(values, drawn)
+    alone = compare_pairs(values, drawn, first, others, level)
+    found = compare_pairs(values, drawn, first, others, level, widest=widest)
     assert np.array_equal(found.p, alone.p)
     assert (found.adjusted >= alone.adjusted - 1e-15).all()
     assert (found.high >= alone.high - 1e-12).all()
@@ -563,7 +573,7 @@ def test_a_wider_family_widens_limits_and_raises_adjusted_p_values_only(race, le
 
 def test_without_pairs_there_are_no_differences():
     nobody = np.array([], int)
-    found = differences(np.array([0.5]), np.full((100, 1), 0.5), nobody, nobody, LEVEL)
+    found = compare_pairs(np.array([0.5]), np.full((100, 1), 0.5), nobody, nobody, LEVEL)
     assert len(found.p) == len(found.adjusted) == len(found.low) == 0
 
 
@@ -571,13 +581,13 @@ def test_without_pairs_there_are_no_differences():
 @settings(max_examples=100)
 def test_who_is_told_apart_are_those_whose_simultaneous_limits_leave_out_0(race, level):
     values, drawn = race
-    first, second = all_pairs(len(values))
-    found = differences(values, drawn, first, second, level)
+    first, second = list_pairs(len(values))
+    found = compare_pairs(values, drawn, first, second, level)
     told = apart_of(values, drawn, level)
     assert np.array_equal(told, told.T)
     outside = (found.low > 0) | (found.high < 0)
     reach = np.abs(found.value) / found.error
-    widest = widest_reach(values, drawn)
+    widest = max_t_statistic(values, drawn)
     p = np.array([(1 + (widest >= r - 1e-12).sum()) / (len(drawn) + 1) for r in reach])
     assert np.array_equal(told[first, second], p < 1 - level)
     assert (p[outside] < 1 - level + 2 / (len(drawn) + 1)).all()  # but for the draw at the limit
@@ -588,8 +598,8 @@ def test_who_is_told_apart_are_those_whose_simultaneous_limits_leave_out_0(race,
 @settings(max_examples=50)
 def test_stepping_down_tells_apart_whom_one_step_tells_apart(race):
     values, drawn = race
-    first, second = all_pairs(len(values))
-    found = differences(values, drawn, first, second, LEVEL)
+    first, second = list_pairs(len(values))
+    found = compare_pairs(values, drawn, first, second, LEVEL)
     once = apart_of(values, drawn)[first, second]
     assert (found.adjusted[once] < 1 - LEVEL).all()
 
@@ -602,14 +612,14 @@ REPLICATES, DRAWS = 300, 300
 def alarms(name, replicates=REPLICATES, size=3, systems=4, n=200):
     """How often equally good systems are told apart: by adjusted p, by limits, by plain p."""
     seen = np.zeros(3)
-    pairs = all_pairs(systems)
+    pairs = list_pairs(systems)
     for replicate_ in range(replicates):
         gold, answers = sampled(size, n, 10_000 + replicate_, [0.8] * systems)
         panel = panel_of(gold, answers, size)
-        metric = find(name)
+        metric = find_metric(name)
         values = np.array([float(metric(panel.table(system))) for system in panel.systems])
-        drawn = joint_values(panel, [metric], Draws(DRAWS, replicate_))[name]
-        found = differences(values, drawn, *pairs, LEVEL)
+        drawn = resample_jointly(panel, [metric], Resampling(DRAWS, replicate_))[name]
+        found = compare_pairs(values, drawn, *pairs, LEVEL)
         outside = (found.low > 0) | (found.high < 0)
         seen += [(found.adjusted <= 0.05).any(), outside.any(), (found.p <= 0.05).any()]
     return seen / replicates
@@ -644,10 +654,10 @@ def crowd_alarms(replicates, systems=60, draws=400):
         leader = int(np.argmax(values))
         others = np.delete(np.arange(systems), leader)
         first = np.full(systems - 1, leader)
-        widest = widest_reach(values, drawn)
-        wide = differences(values, drawn, first, others, LEVEL, widest=widest)
-        own = differences(values, drawn, first, others, LEVEL)
-        apart = told_apart(values, drawn, LEVEL, widest)
+        widest = max_t_statistic(values, drawn)
+        wide = compare_pairs(values, drawn, first, others, LEVEL, widest=widest)
+        own = compare_pairs(values, drawn, first, others, LEVEL)
+        apart = find_significant_pairs(values, drawn, LEVEL, widest)
         assert np.array_equal(apart[leader, others], wide.adjusted < 0.05)
         seen += [(wide.adjusted < 0.05).any(), (wide.low > 0).any(), (own.adjusted < 0.05).any()]
     return seen / replicates
@@ -676,7 +686,7 @@ def test_few_groups_are_drawn_from_students_t_of_their_sums(count):
     """Mean errors: what each group pulls, its covariance over groups, and heavier tails."""
     gold, systems, groups = few_groups(count)
     panel = panel_of(gold, systems, SIZE, groups=groups.tolist())
-    drawn = joint_values(panel, [find("mae")], Draws(8000, 3))["mae"]
+    drawn = resample_jointly(panel, [find_metric("mae")], Resampling(8000, 3))["mae"]
     gaps = np.abs(np.array(list(systems.values())) - gold)
     pulls = np.array(
         [
@@ -698,7 +708,7 @@ def test_thirty_groups_and_rough_metrics_are_drawn_whole():
     for count, name, drawn_whole in ((30, "mae", True), (29, "mae", False), (29, "purity", True)):
         gold, systems, groups = few_groups(count)
         panel = panel_of(gold, systems, SIZE, groups=groups.tolist())
-        values = joint_values(panel, [find(name)], Draws(500, 1))[name]
+        values = resample_jointly(panel, [find_metric(name)], Resampling(500, 1))[name]
         assert (len(np.unique(values.round(12))) < 900) == drawn_whole, (count, name)
 
 
@@ -706,7 +716,7 @@ def test_few_groups_of_systems_that_answer_the_same_have_the_same_draws():
     gold, systems, groups = few_groups(7)
     again = {"z": systems["s1"], **systems, "again": systems["s0"]}
     panel = panel_of(gold, again, SIZE, groups=groups.tolist())
-    for values in joint_values(panel, METRICS, Draws(200)).values():
+    for values in resample_jointly(panel, METRICS, Resampling(200)).values():
         assert np.array_equal(values[:, 0], values[:, 2])
         assert np.array_equal(values[:, 1], values[:, 3])
         assert not np.array_equal(values[:, 0], values[:, 1])
@@ -715,7 +725,9 @@ def test_few_groups_of_systems_that_answer_the_same_have_the_same_draws():
 def test_few_groups_leave_a_system_without_a_value_without_one():
     gold, systems, groups = few_groups(7)
     panel = panel_of(gold, systems | {"flat": [1] * 240}, SIZE, groups=groups.tolist())
-    values = joint_values(panel, [find("kendall_tau_b")], Draws(200))["kendall_tau_b"]
+    values = resample_jointly(panel, [find_metric("kendall_tau_b")], Resampling(200))[
+        "kendall_tau_b"
+    ]
     assert np.isnan(values[:, 2]).all()
     assert not np.isnan(values[:, :2]).any()
 
@@ -727,7 +739,9 @@ def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(monkeypatch, m
     more = {"groups": groups.tolist()} if modelled == "few groups" else {}
     monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
     there, back = (
-        joint_values(panel_of(gold, dict(x), SIZE, **more), [find("mae")], Draws(200))["mae"]
+        resample_jointly(
+            panel_of(gold, dict(x), SIZE, **more), [find_metric("mae")], Resampling(200)
+        )["mae"]
         for x in (list(systems.items()), list(systems.items())[::-1])
     )
     assert there == pytest.approx(back[:, ::-1], abs=1e-7)  # the roots of eigenvalues of 0
@@ -736,7 +750,9 @@ def test_modelled_draws_do_not_depend_on_the_order_of_the_systems(monkeypatch, m
 def test_one_group_has_draws_that_do_not_fail():
     gold, systems, _ = few_groups(7)
     panel = panel_of(gold, systems, SIZE, groups=["one"] * 240)
-    for values in joint_values(panel, [*METRICS, find("purity")], Draws(100)).values():
+    for values in resample_jointly(
+        panel, [*METRICS, find_metric("purity")], Resampling(100)
+    ).values():
         assert values.shape == (100, 2)
 
 
@@ -752,9 +768,11 @@ def test_equal_systems_on_few_groups_are_told_apart_in_one_of_twenty_samples(cou
             shift = rng.normal(0, 0.6, count)[groups] + rng.normal(0, 0.5, 10 * count)
             answers[name] = np.clip(np.rint(gold + shift), 0, 3).astype(int).tolist()
         panel = panel_of(gold.tolist(), answers, SIZE, groups=groups.tolist())
-        values = np.array([float(find("mae")(panel.table(name))) for name in answers])
-        drawn = joint_values(panel, [find("mae")], Draws(400, replicate_))["mae"]
-        found = differences(values, drawn, *all_pairs(2), LEVEL, least=least_p(panel))
+        values = np.array([float(find_metric("mae")(panel.table(name))) for name in answers])
+        drawn = resample_jointly(panel, [find_metric("mae")], Resampling(400, replicate_))["mae"]
+        found = compare_pairs(
+            values, drawn, *list_pairs(2), LEVEL, least=smallest_attainable_p(panel)
+        )
         seen += found.adjusted[0] < 0.05
     assert seen / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
     assert seen > 0
@@ -767,12 +785,12 @@ few_values = st.lists(st.sampled_from([0.1, 0.2, 0.5, -1.0]), min_size=1, max_si
 
 @given(few_values)
 def test_the_rank_is_one_more_than_the_number_of_better_systems(merits):
-    found = ranks(np.array(merits)).tolist()
+    found = rank_systems(np.array(merits)).tolist()
     assert found == [1 + sum(other > merit for other in merits) for merit in merits]
 
 
 def test_values_that_differ_by_rounding_share_a_rank():
-    assert ranks(np.array([0.1 + 0.2, 0.3, 0.2])).tolist() == [1, 1, 3]
+    assert rank_systems(np.array([0.1 + 0.2, 0.3, 0.2])).tolist() == [1, 1, 3]
 
 
 @given(rows=st.integers(1, 6).flatmap(
@@ -786,7 +804,7 @@ def test_values_that_differ_by_rounding_share_a_rank():
 def test_rank_shares_count_the_ranks_of_the_draws(rows):
     merits = np.array(rows)
     systems = merits.shape[1]
-    found = rank_shares(merits)
+    found = compute_rank_shares(merits)
     for system in range(systems):
         seen = [1 + sum(x > row[system] for x in row) for row in rows]
         expected = [seen.count(rank) / len(rows) for rank in range(1, systems + 1)]
@@ -802,8 +820,8 @@ def test_rank_limits_count_those_who_are_surely_better_and_surely_worse(merits, 
     for i, j in itertools.combinations(range(systems), 2):
         apart[i, j] = apart[j, i] = merits[i] != merits[j] and data.draw(st.booleans())
     better = np.array([[one > other for other in merits] for one in merits])
-    low, high = rank_limits(apart, better)
-    place = ranks(np.array(merits))
+    low, high = compute_rank_intervals(apart, better)
+    place = rank_systems(np.array(merits))
     for k in range(systems):
         surely = [j for j in range(systems) if apart[k, j]]
         assert low[k] == 1 + sum(merits[j] > merits[k] for j in surely)
@@ -813,7 +831,7 @@ def test_rank_limits_count_those_who_are_surely_better_and_surely_worse(merits, 
 
 def test_where_nobody_is_told_apart_every_rank_is_possible():
     better = np.triu(np.ones((4, 4), bool), 1)
-    low, high = rank_limits(np.zeros((4, 4), bool), better)
+    low, high = compute_rank_intervals(np.zeros((4, 4), bool), better)
     assert (low.tolist(), high.tolist()) == ([1] * 4, [4] * 4)
-    low, high = rank_limits(better | better.T, better)
+    low, high = compute_rank_intervals(better | better.T, better)
     assert low.tolist() == high.tolist() == [1, 2, 3, 4]

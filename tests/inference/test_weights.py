@@ -13,14 +13,14 @@ from statsmodels.stats.proportion import proportion_confint
 from strategies import METRICS, scale_of
 
 from ordinate.errors import BadOption
-from ordinate.inference import Intervals, estimate
-from ordinate.inference.delta_method import influence, variance
-from ordinate.inference.resampling import Draws, redrawing, replicate
-from ordinate.metrics import find, list_metrics
-from ordinate.readers import Columns, count_files
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.inference.delta_method import compute_influence, variance_from_influence
+from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.readers import LabelColumns, count_files
 from ordinate.readers.panel import SystemColumns, count_systems
-from ordinate.scale.encoding import CHUNK, factorise
-from ordinate.summaries import Confusion, Panel
+from ordinate.scale.encoding import CHUNK, factorize_column
+from ordinate.summaries import ConfusionMatrix, Panel
 
 N, SIZE, COUNT = 800, 4, 4000
 
@@ -32,13 +32,13 @@ def weighted_sample(seed, sigma=1.2, n=N, noise=1.0):
     rng = np.random.default_rng(seed)
     gold, predicted = spelled(confusion(sample(SIZE, n, seed, noise=noise)))
     weights = rng.lognormal(-(sigma**2) / 2, sigma, n)
-    table = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), weights)
+    table = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights)
     return gold, predicted, weights, table
 
 
 def naive_values(name, gold, predicted, weights, table, seed=7):
     cells = item_bootstrap(SIZE, gold, predicted, count=COUNT, seed=seed, weights=weights)
-    return np.asarray(find(name)(table.with_cells(cells)))
+    return np.asarray(find_metric(name)(table.with_cells(cells)))
 
 
 def quantile_error(values, tail):
@@ -73,8 +73,8 @@ def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name
     gold, predicted, weights, table = weighted_sample(seed)
     values = naive_values(name, gold, predicted, weights, table)
     low, high = np.quantile(values, [0.025, 0.975])
-    found = estimate([find(name)], table, Intervals(draws=COUNT))[name]
-    assert found.method == weighted_method(find(name))
+    found = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(draws=COUNT))[name]
+    assert found.method == weighted_method(find_metric(name))
     assert found.note == "real weights"
     assert found.width == pytest.approx(high - low, rel=0.10)
 
@@ -104,7 +104,7 @@ def test_the_worst_level_of_weights_has_limits_that_hold_for_all_levels(name, se
         ends.append([far * expit(logit(share) + side * half) for side in (-1, 1)])
     worst = min if name == "min_sensitivity" else max
     expected = [worst(low for low, _ in ends), worst(high for _, high in ends)]
-    found = estimate([find(name)], table)[name]
+    found = estimate_metrics([find_metric(name)], table)[name]
     assert (found.method, found.note) == ("simultaneous", "real weights")
     assert [found.low, found.high] == pytest.approx(expected, rel=1e-9)
     low, high = np.quantile(naive_values(name, gold, predicted, weights, table), [0.025, 0.975])
@@ -116,7 +116,9 @@ def test_draws_of_weighted_cells_have_the_quantiles_of_drawing_items(name):
     """Limits within 4 Monte-Carlo errors, and 5 % of the width for the gamma variables."""
     gold, predicted, weights, table = weighted_sample(3)
     values = naive_values(name, gold, predicted, weights, table)
-    found = estimate([find(name)], table, Intervals(method="percentile", draws=COUNT))[name]
+    found = estimate_metrics(
+        [find_metric(name)], table, ConfidenceIntervals(method="percentile", draws=COUNT)
+    )[name]
     width = np.subtract(*np.quantile(values, [0.975, 0.025]))
     for end, tail in ((found.low, 0.025), (found.high, 0.975)):
         allowed = 4 * math.sqrt(2) * quantile_error(values, tail) + 0.05 * width
@@ -135,13 +137,15 @@ def test_a_multinomial_on_the_sum_of_weights_would_be_much_too_narrow(name):
     rng = np.random.default_rng(0)
     shares = table.weights.reshape(-1) / table.total
     cells = rng.multinomial(round(table.total), shares, COUNT).reshape(COUNT, *table.weights.shape)
-    wrong = np.asarray(find(name)(table.with_cells(cells.astype(float))))
+    wrong = np.asarray(find_metric(name)(table.with_cells(cells.astype(float))))
     widths = [np.subtract(*np.quantile(found, [0.975, 0.025])) for found in (values, wrong)]
     effect = math.sqrt((weights**2).mean() / weights.mean() ** 2)
     assert effect > 2.2
     factor = 1.6 if name == "purity" else 2.0  # ties between levels blunt it
     assert widths[0] > factor * widths[1]
-    ours = estimate([find(name)], table, Intervals(draws=COUNT))[name].width
+    ours = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(draws=COUNT))[
+        name
+    ].width
     assert ours > factor * widths[1]
     assert ours == pytest.approx(widths[0], rel=0.15)
 
@@ -155,7 +159,9 @@ def test_the_variance_of_a_weighted_mean_is_that_of_its_linearised_items(seed):
     gaps = np.abs(gold - predicted)
     mean = (weights * gaps).sum() / weights.sum()
     expected = ((weights * (gaps - mean)) ** 2).sum() / weights.sum() ** 2
-    assert variance(table, influence(find("mae"), table)) == pytest.approx(expected, rel=1e-7)
+    assert variance_from_influence(
+        table, compute_influence(find_metric("mae"), table)
+    ) == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_stratified_variance_of_a_weighted_mean_centres_within_gold_levels():
@@ -166,7 +172,9 @@ def test_the_stratified_variance_of_a_weighted_mean_centres_within_gold_levels()
         own, part = weights[gold == level], gaps[gold == level]
         expected += ((own * (part - (own * part).sum() / own.sum())) ** 2).sum()
     expected /= weights.sum() ** 2
-    found = variance(table, influence(find("mae"), table), stratified=True)
+    found = variance_from_influence(
+        table, compute_influence(find_metric("mae"), table), stratified=True
+    )
     assert found == pytest.approx(expected, rel=1e-7)
 
 
@@ -176,7 +184,7 @@ def test_the_weighted_interval_of_the_mean_error_is_the_naive_one():
     mean = (weights * gaps).sum() / weights.sum()
     error = math.sqrt(((weights * (gaps - mean)) ** 2).sum()) / weights.sum()
     factor = math.exp(stats.norm.ppf(0.95) * error / mean)
-    found = estimate([find("mae")], table, Intervals(level=0.9))["mae"]
+    found = estimate_metrics([find_metric("mae")], table, ConfidenceIntervals(level=0.9))["mae"]
     assert found.value == pytest.approx(mean)
     assert (found.low, found.high) == pytest.approx((mean / factor, mean * factor), rel=1e-7)
 
@@ -188,7 +196,7 @@ def test_weighted_cells_have_the_mean_and_variance_of_a_poisson_bootstrap():
     """Per cell: mean = the sum of weights, variance = the sum of their squares."""
     gold, predicted, weights, table = weighted_sample(8, n=100)
     count = 40_000
-    cells = redrawing(table)(np.random.default_rng(1), count)
+    cells = make_resampler(table)(np.random.default_rng(1), count)
     sums, squares = np.zeros((SIZE, SIZE + 1)), np.zeros((SIZE, SIZE + 1))
     np.add.at(sums, (gold, predicted), weights)
     np.add.at(squares, (gold, predicted), weights**2)
@@ -201,7 +209,7 @@ def test_weighted_cells_have_the_mean_and_variance_of_a_poisson_bootstrap():
 
 def test_stratified_draws_of_weights_keep_the_weight_of_each_gold_level():
     table = weighted_sample(9)[3]
-    cells = redrawing(table, stratified=True)(np.random.default_rng(0), 200)
+    cells = make_resampler(table, stratified=True)(np.random.default_rng(0), 200)
     expected = np.broadcast_to(table.gold, (200, SIZE))
     assert cells.sum(axis=-1) == pytest.approx(expected, rel=1e-12)
 
@@ -214,10 +222,10 @@ def test_stratified_draws_of_weights_keep_the_weight_of_each_gold_level():
 def test_the_unit_of_weights_does_not_matter(method, factor):
     """Above 2^53 every float is whole, and still no weight is a count."""
     gold, predicted, weights, table = weighted_sample(10, n=150)
-    other = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
+    other = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
     metrics = [m for m in METRICS if not m.needs_whole_counts and (m.smooth or method is None)]
-    how = Intervals(method=method, draws=200)
-    first, second = estimate(metrics, table, how), estimate(metrics, other, how)
+    how = ConfidenceIntervals(method=method, draws=200)
+    first, second = estimate_metrics(metrics, table, how), estimate_metrics(metrics, other, how)
     for name, result in first.items():
         expected = [second[name].low, second[name].high]
         assert [result.low, result.high] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
@@ -226,10 +234,10 @@ def test_the_unit_of_weights_does_not_matter(method, factor):
 
 def test_weights_of_one_are_no_weights():
     gold, predicted, _, _ = weighted_sample(11, n=150)
-    plain = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted))
-    ones = Confusion.of(scale_of(SIZE), labels(gold), labels(predicted), np.ones(150))
-    assert estimate(METRICS, plain, Intervals(draws=200)) == estimate(
-        METRICS, ones, Intervals(draws=200)
+    plain = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted))
+    ones = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), np.ones(150))
+    assert estimate_metrics(METRICS, plain, ConfidenceIntervals(draws=200)) == estimate_metrics(
+        METRICS, ones, ConfidenceIntervals(draws=200)
     )
 
 
@@ -238,20 +246,20 @@ def test_weights_of_one_are_no_weights():
 def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
     """28 items are 28 items, whether the sums of their weights happen to be whole or not."""
     gold, predicted = spelled(confusion(counts))
-    plain = Confusion.of(scale_of(2), labels(gold), labels(predicted))
-    equal = Confusion.of(scale_of(2), labels(gold), labels(predicted), [weight] * len(gold))
+    plain = ConfusionMatrix.of(scale_of(2), labels(gold), labels(predicted))
+    equal = ConfusionMatrix.of(scale_of(2), labels(gold), labels(predicted), [weight] * len(gold))
     for name in ("mae", "accuracy", "quadratic_kappa", "macro_mae", "cem_ord"):
         expected, found = (
-            estimate([find(name)], table, Intervals(method="delta"))[name]
+            estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method="delta"))[name]
             for table in (plain, equal)
         )
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
-        usual = estimate([find(name)], equal)[name]
-        assert (usual.method, usual.note) == (weighted_method(find(name)), "real weights")
+        usual = estimate_metrics([find_metric(name)], equal)[name]
+        assert (usual.method, usual.note) == (weighted_method(find_metric(name)), "real weights")
         if usual.method == "delta":
             assert (usual.low, usual.high) == (found.low, found.high)
         else:
-            expected = estimate([find(name)], plain)[name]
+            expected = estimate_metrics([find_metric(name)], plain)[name]
             assert usual.method == expected.method == "mover"
             ends = expected.low, expected.high
             assert (usual.low, usual.high) == pytest.approx(ends, rel=1e-9)
@@ -259,11 +267,11 @@ def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
 
 def test_an_item_of_hardly_any_weight_hardly_matters():
     gold, predicted, weights, table = weighted_sample(12, n=150)
-    more = Confusion.of(
+    more = ConfusionMatrix.of(
         scale_of(SIZE), labels([*gold, 0]), labels([*predicted, 3]), [*weights, 1e-9]
     )
     for name in ("mae", "accuracy", "quadratic_kappa"):
-        first, second = (estimate([find(name)], t)[name] for t in (table, more))
+        first, second = (estimate_metrics([find_metric(name)], t)[name] for t in (table, more))
         assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-5)
 
 
@@ -272,7 +280,7 @@ def test_an_item_of_hardly_any_weight_hardly_matters():
 )
 def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     table = weighted_sample(13, n=40)[3]
-    found = estimate([metric], table, Intervals(draws=300))[metric.name]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=300))[metric.name]
     if metric.needs_whole_counts:
         assert found.method is None
         assert "no whole counts" in found.note
@@ -283,7 +291,9 @@ def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     assert (found.method, found.note) == (usual, f"real weights{rare}")
     assert found.width > 0.01
     if usual in {"delta", "percentile"}:
-        plain = estimate([metric], table, Intervals(method=usual, draws=300))[metric.name]
+        plain = estimate_metrics([metric], table, ConfidenceIntervals(method=usual, draws=300))[
+            metric.name
+        ]
         assert (found.low, found.high) == (plain.low, plain.high)
     else:
         assert found.low <= found.value <= found.high
@@ -294,10 +304,12 @@ def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
 def test_a_worst_level_that_no_draw_moves_has_limits_all_the_same():
     """Nobody is right about the rarest level, in whatever draw: level by level, it could be."""
     table = weighted_sample(13, n=40)[3]
-    metric = find("min_sensitivity")
-    drawn = estimate([metric], table, Intervals(method="percentile", draws=300))[metric.name]
+    metric = find_metric("min_sensitivity")
+    drawn = estimate_metrics([metric], table, ConfidenceIntervals(method="percentile", draws=300))[
+        metric.name
+    ]
     assert (drawn.low, drawn.high) == (0, 0)
-    found = estimate([metric], table, Intervals(draws=300))[metric.name]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=300))[metric.name]
     assert (found.method, found.low) == ("simultaneous", 0)
     assert found.high > 0.1
 
@@ -305,8 +317,10 @@ def test_a_worst_level_that_no_draw_moves_has_limits_all_the_same():
 def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
     gold = [0, 1, 2] * 12
     weights = np.linspace(0.5, 1.7, 36)
-    table = Confusion.of(scale_of(3), labels(gold), labels(gold), weights)
-    found = estimate([find("mae"), find("purity")], table, Intervals(draws=300))
+    table = ConfusionMatrix.of(scale_of(3), labels(gold), labels(gold), weights)
+    found = estimate_metrics(
+        [find_metric("mae"), find_metric("purity")], table, ConfidenceIntervals(draws=300)
+    )
     assert {one.method for one in found.values()} == {"dirichlet"}
     assert found["mae"].note == "it has no standard error here"
     assert found["purity"].note == STUCK
@@ -327,25 +341,27 @@ def test_methods_for_counts_are_refused_for_weights(method, reason):
     table = weighted_sample(14, n=40)[3]
     name = {"mover": "macro_accuracy", "simultaneous": "max_mae"}.get(method, "accuracy")
     with pytest.raises(BadOption, match=rf"{method}' does not fit {name}: {reason}"):
-        estimate([find(name)], table, Intervals(method=method))
+        estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method=method))
 
 
 def test_fractional_counts_have_no_interval_because_nobody_knows_the_items():
-    table = Confusion.from_counts(scale_of(3), [[3.5, 1, 0], [0, 2.5, 1], [0, 1, 4]])
+    table = ConfusionMatrix.from_counts(scale_of(3), [[3.5, 1, 0], [0, 2.5, 1], [0, 1, 4]])
     for method in (None, "percentile", "delta"):
         for name in TEN:
-            found = estimate([find(name)], table, Intervals(method=method))[name]
+            found = estimate_metrics(
+                [find_metric(name)], table, ConfidenceIntervals(method=method)
+            )[name]
             assert found.method is None
             assert found.note == "nobody knows how many items are behind these weights"
             assert math.isnan(found.low)
             assert math.isnan(found.high)
-            assert found.value == pytest.approx(float(find(name)(table)))
+            assert found.value == pytest.approx(float(find_metric(name)(table)))
             assert found.to_dict()["low"] is None
 
 
 def test_groups_of_fractional_counts_have_an_interval_from_the_groups():
     cells = np.random.default_rng(0).random((40, 3, 3))
-    found = estimate([find("mae")], confusion(cells))["mae"]
+    found = estimate_metrics([find_metric("mae")], confusion(cells))["mae"]
     assert found.method == "percentile"
     assert found.low < found.value < found.high
 
@@ -357,7 +373,9 @@ def test_draws_of_light_and_heavy_items_agree_with_a_poisson_bootstrap():
     """
     gold, predicted, weights, table = weighted_sample(15)
     values = naive_values("mae", gold, predicted, weights, table)
-    drawn = replicate([find("mae")], table, redrawing(table), Draws(COUNT, 2))["mae"]
+    drawn = resample_metrics(
+        [find_metric("mae")], table, make_resampler(table), Resampling(COUNT, 2)
+    )["mae"]
     assert not {"mean", "deviation"} & set(disagreements(values, drawn, 1))
 
 
@@ -389,32 +407,35 @@ WRITERS = ["w1", "w2", "w1", "w2"]
 
 def tables_of_arrays(weights):
     """Every way from these four items to a table, and from it to others."""
-    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
-    table = Confusion.of(LEVELS, FIRST, SECOND, weights)
-    batch = Confusion.by_group(scale, FIRST, SECOND, factorise(WRITERS), weights)
+    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    table = ConfusionMatrix.of(LEVELS, FIRST, SECOND, weights)
+    batch = ConfusionMatrix.count_by_group(scale, FIRST, SECOND, factorize_column(WRITERS), weights)
     alone = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights)
-    grouped = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights, factorise(WRITERS))
-    pairs, batch_of_pairs = alone.paired("x", "y"), grouped.paired("x", "y", grouped=True)
+    grouped = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights, factorize_column(WRITERS))
+    pairs, batch_of_pairs = (
+        alone.pair_systems("x", "y"),
+        grouped.pair_systems("x", "y", grouped=True),
+    )
     return {
         "table": table,
-        "table as JSON": Confusion.from_dict(json.loads(json.dumps(table.to_dict()))),
+        "table as JSON": ConfusionMatrix.from_dict(json.loads(json.dumps(table.to_dict()))),
         "table with its own cells": table.with_cells(table.weights),
         "groups": batch,
-        "groups as JSON": Confusion.from_dict(json.loads(json.dumps(batch.to_dict()))),
+        "groups as JSON": ConfusionMatrix.from_dict(json.loads(json.dumps(batch.to_dict()))),
         "groups by index": batch[np.array([1, 0])],
         "groups pooled": batch.pooled,
-        "groups summed": batch.summed(np.array([0, 0]), 1),
+        "groups summed": batch.compute_sums(np.array([0, 0]), 1),
         "panel": alone,
         "panel of groups": grouped,
         "panel as JSON": Panel.from_dict(json.loads(json.dumps(grouped.to_dict()))),
         "table of a panel": alone.table("x"),
-        "groups of a panel": grouped.by_group("x"),
+        "groups of a panel": grouped.count_by_group("x"),
         "pairs": pairs,
         "pairs of groups": batch_of_pairs,
         "pairs of groups pooled": batch_of_pairs.pooled,
         "first of the pairs": pairs.first,
         "second of the pairs": pairs.second,
-        "cells of pairs": pairs.confusion(pairs.weights.sum(axis=-1)),
+        "cells of pairs": pairs.to_confusion_matrix(pairs.weights.sum(axis=-1)),
     }
 
 
@@ -441,7 +462,7 @@ def test_a_sum_is_counted_where_both_sides_are(weights, counted, whole):
 @pytest.mark.parametrize("weight", [0.5, 1.5])
 def test_whole_sums_of_parts_are_no_counts(weight):
     """The sums of the cells are 1 or 3; adding tables up makes them no more of a count."""
-    table = Confusion.of(LEVELS, FIRST, SECOND, [weight] * 4)
+    table = ConfusionMatrix.of(LEVELS, FIRST, SECOND, [weight] * 4)
     for found in (table, table + table, table + table + table + table):
         assert (found.weights == np.floor(found.weights)).all()
         assert not found.whole
@@ -450,24 +471,26 @@ def test_whole_sums_of_parts_are_no_counts(weight):
 def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
     """Nobody knows the items behind them, whatever the sums happen to be."""
     sums = [[[0.5, 0.5], [0, 1.5]], [[0.5, 0.5], [1, 0.5]]]
-    first, second = (Confusion.from_counts(scale_of(2), cells) for cells in sums)
-    batch = Confusion.from_counts(scale_of(2), np.array(sums))
+    first, second = (ConfusionMatrix.from_counts(scale_of(2), cells) for cells in sums)
+    batch = ConfusionMatrix.from_counts(scale_of(2), np.array(sums))
     for found in (first + second, batch.pooled):
         assert not found.whole
-        alpha = estimate([find("krippendorff_alpha")], found)["krippendorff_alpha"]
+        alpha = estimate_metrics([find_metric("krippendorff_alpha")], found)["krippendorff_alpha"]
         assert alpha.note == "the weights are no whole counts, on which it depends"
 
 
 def test_counts_of_whole_items_are_counted():
     for cells in ([[3, 1], [0, 2]], [[[3, 1], [0, 2]], [[0, 0], [1, 0]]]):
-        table = Confusion.from_counts(scale_of(2), cells)
+        table = ConfusionMatrix.from_counts(scale_of(2), cells)
         assert table.counted
         assert table.whole
 
 
 def test_tables_of_other_weights_are_other_tables():
-    halves = Confusion.of(LEVELS, FIRST, SECOND, [0.5] * 4)
-    ones = Confusion(halves.scale, halves.items, halves.weights, halves.squares, halves.dropped)
+    halves = ConfusionMatrix.of(LEVELS, FIRST, SECOND, [0.5] * 4)
+    ones = ConfusionMatrix(
+        halves.scale, halves.items, halves.weights, halves.squares, halves.dropped
+    )
     assert ones.counted
     assert ones != halves
 
@@ -487,16 +510,16 @@ def test_one_part_of_an_item_anywhere_in_a_long_column_is_found(place):
     weights = np.ones(CHUNK + 5)
     weights[place] = 1.5
     labels_ = ["low", "high"] * ((CHUNK + 5) // 2) + ["low"] * ((CHUNK + 5) % 2)
-    assert not Confusion.of(LEVELS, labels_, labels_, weights).counted
-    assert Confusion.of(LEVELS, labels_, labels_, np.floor(weights)).counted
+    assert not ConfusionMatrix.of(LEVELS, labels_, labels_, weights).counted
+    assert ConfusionMatrix.of(LEVELS, labels_, labels_, np.floor(weights)).counted
 
 
 @pytest.mark.parametrize(("missing", "counted"), [("drop", True), ("worst", False)])
 def test_items_that_were_dropped_do_not_weigh(missing, counted):
     gold, answers, weights = [*FIRST, "mid"], [*SECOND, None], [2, 1, 1, 3, 0.5]
-    table = Confusion.of(LEVELS, gold, answers, weights, missing=missing)
+    table = ConfusionMatrix.of(LEVELS, gold, answers, weights, missing=missing)
     panel = Panel.of(LEVELS, gold, {"x": answers, "y": gold}, weights, missing=missing)
-    for found in (table, panel, panel.table("x"), panel.paired("x", "y")):
+    for found in (table, panel, panel.table("x"), panel.pair_systems("x", "y")):
         assert found.counted is counted
         assert found.whole is counted
 
@@ -520,10 +543,12 @@ def file_of(folder, weights):
 
 @every_weight
 def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
-    path, scale = file_of(tmp_path, weights), Confusion.of(LEVELS, FIRST, SECOND).scale
+    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
     named = None if weights is None else "w"
-    plain = count_files([path], Columns(gold="gold", predicted="predicted", weights=named), scale)
-    columns = Columns(
+    plain = count_files(
+        [path], LabelColumns(gold="gold", predicted="predicted", weights=named), scale
+    )
+    columns = LabelColumns(
         gold="gold",
         predicted="predicted",
         weights=named,
@@ -533,17 +558,19 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
     )
     found = count_files([path], columns, scale)
     assert plain.table.whole is whole
-    assert plain.table == found.table == Confusion.of(scale, FIRST, SECOND, weights)
+    assert plain.table == found.table == ConfusionMatrix.of(scale, FIRST, SECOND, weights)
     tables = [plain.table, found.table, found.groups, found.human, *dict(found.by).values()]
     assert [table.counted for table in tables[:4]] == [counted] * 4
-    assert tables[2] == Confusion.by_group(scale, FIRST, SECOND, factorise(WRITERS), weights)
+    assert tables[2] == ConfusionMatrix.count_by_group(
+        scale, FIRST, SECOND, factorize_column(WRITERS), weights
+    )
     if len(set(weights or [1])) == 1:
         assert [table.counted for table in tables[4:]] == [counted] * 2
 
 
 @every_weight
 def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
-    path, scale = file_of(tmp_path, weights), Confusion.of(LEVELS, FIRST, SECOND).scale
+    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
     named = None if weights is None else "w"
     run = {"id": [2, 0, 3, 1], "predicted": [SECOND[k] for k in (2, 0, 3, 1)]}
     runs = [path, written(tmp_path / "x.csv", run), written(tmp_path / "y.csv", run)]
@@ -558,12 +585,12 @@ def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
 
 
 def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
-    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
+    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
     columns = {"gold": FIRST, "predicted": SECOND}
     whole = written(tmp_path / "a.csv", columns | {"w": [1, 2, 3, 4]})
     parts = written(tmp_path / "b.csv", columns | {"w": [0.5, 0.5, 1, 1]})
     for paths, counted in (([whole], True), ([parts], False), ([whole, parts], False)):
-        found = count_files(paths, Columns(weights="w"), scale).table
+        found = count_files(paths, LabelColumns(weights="w"), scale).table
         assert found.counted is counted
         assert found.whole is counted
         assert (found.weights == np.floor(found.weights)).all()
@@ -573,21 +600,21 @@ def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
 def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counted):
     columns = {"gold": [*FIRST, "mid"], "predicted": [*SECOND, None], "w": [2, 1, 1, 3, 0.5]}
     path = written(tmp_path / "items.csv", columns)
-    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
-    found = count_files([path], Columns(weights="w"), scale, missing).table
+    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    found = count_files([path], LabelColumns(weights="w"), scale, missing).table
     assert found.counted is counted
 
 
 @pytest.mark.parametrize("weight", [0.5, 1.5])
 def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
     path = file_of(tmp_path, [weight] * 4)
-    scale = Confusion.of(LEVELS, FIRST, SECOND).scale
-    columns = Columns(gold="gold", predicted="predicted", weights="w")
+    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    columns = LabelColumns(gold="gold", predicted="predicted", weights="w")
     for table in (
         count_files([path], columns, scale).table,
-        Confusion.of(LEVELS, FIRST, SECOND, [weight] * 4),
+        ConfusionMatrix.of(LEVELS, FIRST, SECOND, [weight] * 4),
     ):
-        found = estimate([find("krippendorff_alpha"), find("mae")], table)
+        found = estimate_metrics([find_metric("krippendorff_alpha"), find_metric("mae")], table)
         assert found["krippendorff_alpha"].method is None
         assert "no whole counts" in found["krippendorff_alpha"].note
         assert found["mae"].note in {"real weights", "it has no standard error here"}

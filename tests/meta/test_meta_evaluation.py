@@ -12,23 +12,29 @@ from scipy import stats
 
 import ordinate
 from ordinate.errors import BadOption, NotApplicable, UnknownMetric
-from ordinate.inference.resampling import Draws
-from ordinate.meta.coverage import coverage
-from ordinate.meta.meta_evaluation import COMPARED, JUDGED, REFERENCE_METRICS, judge, merits_of
-from ordinate.meta.random_cases import shares, split
-from ordinate.meta.robustness import mean_merits, robustness
-from ordinate.meta.system_resampling import (
-    SPLITS,
-    behind_best,
-    drawn_pairs,
-    limits,
-    multiplicities,
-    redraw,
-    redrawn_coverage,
-    redrawn_stability,
+from ordinate.inference.resampling import Resampling
+from ordinate.meta.coverage import compute_coverage
+from ordinate.meta.meta_evaluation import (
+    COMPARED_METRICS,
+    EVALUATED_METRICS,
+    REFERENCE_METRICS,
+    compute_merits,
+    evaluate_metrics,
 )
-from ordinate.meta.unanimity import improvements, unanimous_improvement
-from ordinate.metrics import find
+from ordinate.meta.random_cases import draw_case_sizes, split_into_cases
+from ordinate.meta.robustness import average_merits, compute_robustness
+from ordinate.meta.system_resampling import (
+    HALF_SPLITS,
+    compare_with_best,
+    compute_resampled_coverage,
+    compute_resampled_stability,
+    draw_multiplicities,
+    draw_pairs,
+    estimate_intervals,
+    resample_statistics,
+)
+from ordinate.meta.unanimity import compute_improvements, compute_unanimous_improvement
+from ordinate.metrics import find_metric
 from ordinate.metrics.catalogue import CATALOGUE
 from ordinate.render import render
 
@@ -56,7 +62,7 @@ def panel():
 
 @pytest.fixture(scope="module")
 def result(panel):
-    return judge(panel, draws=200)
+    return evaluate_metrics(panel, draws=200)
 
 
 # --- in plain loops ------------------------------------------------------------------------------
@@ -106,12 +112,12 @@ def naive_coverage(table, references, systems, cases, *, strict=False):
 @pytest.mark.parametrize("seed", range(4))
 def test_coverage_is_the_correlation_of_gains_and_unanimous_improvements(seed, holes, unanimity):
     merits = merits_with(seed, holes)
-    ratios = unanimous_improvement(improvements(merits[:2], unanimity))
+    ratios = compute_unanimous_improvement(compute_improvements(merits[:2], unanimity))
     strict = unanimity == "strict"
     for one, other in permutations(range(6), 2):
         expected = naive_ratio(merits[:2], one, other, range(5), strict=strict)
         assert ratios[one, other] == pytest.approx(expected)
-    found = coverage(mean_merits(merits), ratios)
+    found = compute_coverage(average_merits(merits), ratios)
     for table, value in zip(merits, found, strict=True):
         expected = naive_coverage(table, merits[:2], range(6), range(5), strict=strict)
         assert value == pytest.approx(expected, nan_ok=True)
@@ -125,8 +131,8 @@ def test_coverage_is_the_correlation_of_gains_and_unanimous_improvements(seed, h
 def test_a_draw_is_what_copies_of_systems_and_test_cases_would_give(seed, holes):
     """Self-pairs, of systems and of test cases, are left out; nothing else is."""
     merits = merits_with(seed, holes)
-    drawn = redraw(merits, improvements(merits[:2]), Draws(100, seed))
-    times = multiplicities(np.random.default_rng([seed, 0]), merits, 100)
+    drawn = resample_statistics(merits, compute_improvements(merits[:2]), Resampling(100, seed))
+    times = draw_multiplicities(np.random.default_rng([seed, 0]), merits, 100)
     for draw in range(15):
         systems, cases = (np.repeat(range(n.shape[1]), n[draw].astype(int)) for n in times)
         pairs = [(a, b) for a, b in combinations(cases, 2) if a != b]
@@ -148,10 +154,10 @@ def test_a_draw_is_what_copies_of_systems_and_test_cases_would_give(seed, holes)
 @pytest.mark.parametrize("holes", [0.0, 0.25])
 def test_stability_of_a_draw_splits_its_distinct_test_cases(holes):
     merits = merits_with(5, holes, (2, 6, 9))
-    systems, cases = multiplicities(np.random.default_rng(1), merits, 20)
-    found = redrawn_stability(np.random.default_rng(2), merits, systems, cases)
+    systems, cases = draw_multiplicities(np.random.default_rng(1), merits, 20)
+    found = compute_resampled_stability(np.random.default_rng(2), merits, systems, cases)
     rng = np.random.default_rng(2)
-    keys = np.stack([rng.random(cases.shape) for _ in range(SPLITS)])
+    keys = np.stack([rng.random(cases.shape) for _ in range(HALF_SPLITS)])
     for draw in range(20):
         there = np.flatnonzero(cases[draw])
         drawn = np.repeat(range(6), systems[draw].astype(int))
@@ -170,7 +176,7 @@ def test_stability_of_a_draw_splits_its_distinct_test_cases(holes):
 
 def test_pairs_of_a_draw_are_of_its_test_cases_as_often_as_they_are_drawn():
     cases = np.array([[0, 3, 1, 0], [1, 1, 1, 1]])
-    pairs = drawn_pairs(np.random.default_rng(0), cases, 4000)
+    pairs = draw_pairs(np.random.default_rng(0), cases, 4000)
     shares = np.stack([np.bincount(row.ravel(), minlength=4) for row in pairs]) / 8000
     assert shares == pytest.approx(cases / 4, abs=0.03)
     assert (shares[0, [0, 3]] == 0).all()
@@ -178,20 +184,20 @@ def test_pairs_of_a_draw_are_of_its_test_cases_as_often_as_they_are_drawn():
 
 def test_drawing_everything_once_gives_the_values_themselves():
     merits = merits_with(2, 0.2)
-    improved = improvements(merits[:2])
+    improved = compute_improvements(merits[:2])
     gained = improved[np.triu_indices(6, 1)]
-    found = redrawn_coverage(mean_merits(merits), gained, np.ones(6), np.ones(5))
-    ratios = unanimous_improvement(improved)
-    assert found == pytest.approx(coverage(mean_merits(merits), ratios), nan_ok=True)
+    found = compute_resampled_coverage(average_merits(merits), gained, np.ones(6), np.ones(5))
+    ratios = compute_unanimous_improvement(improved)
+    assert found == pytest.approx(compute_coverage(average_merits(merits), ratios), nan_ok=True)
 
 
 def test_draws_are_the_same_for_the_same_seed_and_for_whatever_metrics():
     merits = merits_with(4)
-    improved = improvements(merits[:2])
-    whole = redraw(merits, improved, Draws(250, 3))
-    again = redraw(merits, improved, Draws(250, 3))
-    alone = redraw(merits[2:3], improved, Draws(250, 3))
-    other = redraw(merits, improved, Draws(250, 4))
+    improved = compute_improvements(merits[:2])
+    whole = resample_statistics(merits, improved, Resampling(250, 3))
+    again = resample_statistics(merits, improved, Resampling(250, 3))
+    alone = resample_statistics(merits[2:3], improved, Resampling(250, 3))
+    other = resample_statistics(merits, improved, Resampling(250, 4))
     assert np.array_equal(whole.coverage, again.coverage, equal_nan=True)
     assert whole.coverage[:, 2] == pytest.approx(alone.coverage[:, 0], nan_ok=True)
     assert whole.robustness[:, 2] == pytest.approx(alone.robustness[:, 0], nan_ok=True)
@@ -199,7 +205,7 @@ def test_draws_are_the_same_for_the_same_seed_and_for_whatever_metrics():
 
 
 def test_each_draw_takes_as_many_systems_and_test_cases_as_there_are():
-    systems, cases = multiplicities(np.random.default_rng(0), merits_with(0), 50)
+    systems, cases = draw_multiplicities(np.random.default_rng(0), merits_with(0), 50)
     assert (systems.sum(axis=1) == 6).all()
     assert (cases.sum(axis=1) == 5).all()
 
@@ -210,11 +216,11 @@ def test_each_draw_takes_as_many_systems_and_test_cases_as_there_are():
 def test_limits_are_shifted_percentiles_of_the_defined_draws_and_the_others_are_counted():
     drawn = np.arange(100.0)[:, None] / 150.0
     drawn[::5] = NAN
-    (found,) = limits(np.array([0.5]), drawn, 0.9, "none")
+    (found,) = estimate_intervals(np.array([0.5]), drawn, 0.9, "none")
     defined = drawn[np.isfinite(drawn)]
     low, high = np.quantile(defined, [0.05, 0.95]) + 0.5 - defined.mean()
     assert (found.low, found.high) == pytest.approx((low, high))
-    (near,) = limits(np.array([0.95]), drawn, 0.9, "none")
+    (near,) = estimate_intervals(np.array([0.95]), drawn, 0.9, "none")
     assert near.low == pytest.approx(low + 0.45)
     assert near.high == 1.0
     assert found.undefined_share == pytest.approx(0.2)
@@ -223,7 +229,7 @@ def test_limits_are_shifted_percentiles_of_the_defined_draws_and_the_others_are_
 def test_there_are_no_limits_where_most_draws_are_undefined():
     drawn = np.full((100, 1), NAN)
     drawn[:40] = 0.5
-    (found,) = limits(np.array([0.5]), drawn, 0.9, "none")
+    (found,) = estimate_intervals(np.array([0.5]), drawn, 0.9, "none")
     assert (math.isnan(found.low), found.value) == (True, 0.5)
     assert found.note == "it is undefined in most of the draws"
 
@@ -234,7 +240,7 @@ def test_the_gap_to_the_best_has_limits_that_hold_for_all_pairs_of_metrics():
     drawn = np.where(np.isnan(values), 0.0, values) + rng.normal(
         0, [0.1, 0.02, 1, 0.05, 0.3], (500, 5)
     )
-    found = behind_best(values, drawn, 0.9, 1, [3, 0, 4])
+    found = compare_with_best(values, drawn, 0.9, 1, [3, 0, 4])
     assert set(found) == {0, 3, 4}
     pairs = list(combinations([0, 1, 3, 4], 2))
     errors = {(a, b): np.std(drawn[:, a] - drawn[:, b], ddof=1) for a, b in pairs}
@@ -252,20 +258,20 @@ def test_the_gap_to_the_best_has_limits_that_hold_for_all_pairs_of_metrics():
 def test_metrics_that_never_differ_have_no_gap():
     values = np.array([0.9, 0.9])
     drawn = np.repeat(np.random.default_rng(0).normal(0.9, 0.1, (200, 1)), 2, axis=1)
-    gap = behind_best(values, drawn, 0.95, 0, [1])[1]
+    gap = compare_with_best(values, drawn, 0.95, 0, [1])[1]
     assert (gap.value, gap.low, gap.high) == (0.0, 0.0, 0.0)
 
 
 def test_no_gap_is_wider_than_two_correlations_can_be_apart():
     drawn = np.random.default_rng(0).normal(0, 1, (200, 2)).clip(-1, 1)
-    gap = behind_best(np.array([0.9, -0.9]), drawn, 0.95, 0, [1])[1]
+    gap = compare_with_best(np.array([0.9, -0.9]), drawn, 0.95, 0, [1])[1]
     assert gap.low == -2.0
 
 
 def test_there_are_no_gaps_where_most_draws_lack_a_metric():
     drawn = np.random.default_rng(0).normal(0, 1, (200, 2))
     drawn[:101, 1] = NAN
-    assert behind_best(np.array([0.9, 0.8]), drawn, 0.95, 0, [1]) == {}
+    assert compare_with_best(np.array([0.9, 0.8]), drawn, 0.95, 0, [1]) == {}
 
 
 # --- test cases at random ------------------------------------------------------------------------
@@ -274,20 +280,22 @@ def test_there_are_no_gaps_where_most_draws_lack_a_metric():
 def test_every_item_goes_to_one_test_case_and_all_are_of_equal_size():
     gold, systems = sampled(4, 203, 0, NOISES[:3])
     panel = panel_of(gold, systems, 4)
-    found = split(panel, 10, 0)
+    found = split_into_cases(panel, 10, 0)
     sizes = np.bincount(found.groups, weights=found.items)
     assert sorted(sizes) == [20] * 7 + [21] * 3
     assert found.n == 203
     for system in panel.systems:
-        assert np.array_equal(found.by_group(system).pooled.weights, panel.table(system).weights)
-    assert split(panel, 10, 0) == found
-    assert split(panel, 10, 1) != found
+        assert np.array_equal(
+            found.count_by_group(system).pooled.weights, panel.table(system).weights
+        )
+    assert split_into_cases(panel, 10, 0) == found
+    assert split_into_cases(panel, 10, 1) != found
 
 
 def test_items_are_shared_out_as_if_they_were_dealt_one_by_one():
     counts = np.array([6, 3, 1])
     rng = np.random.default_rng(1)
-    dealt = np.array([shares(counts, 2, rng)[0] for _ in range(4000)])
+    dealt = np.array([draw_case_sizes(counts, 2, rng)[0] for _ in range(4000)])
     assert (dealt.sum(axis=1) == 5).all()
     seen = np.bincount(dealt[:, 0], minlength=7)[2:6]
     expected = stats.hypergeom(10, 6, 5).pmf(range(2, 6)) * 4000
@@ -297,24 +305,26 @@ def test_items_are_shared_out_as_if_they_were_dealt_one_by_one():
 def test_weights_that_are_whole_count_as_items_and_others_are_refused():
     gold, systems = sampled(3, 30, 0, NOISES[:3])
     twice = panel_of(gold * 2, {k: v * 2 for k, v in systems.items()}, 3)
-    assert split(panel_of(gold, systems, 3, weights=[2.0] * 30), 5, 0) == split(twice, 5, 0)
+    assert split_into_cases(
+        panel_of(gold, systems, 3, weights=[2.0] * 30), 5, 0
+    ) == split_into_cases(twice, 5, 0)
     with pytest.raises(NotApplicable, match="no whole counts cannot be split"):
-        judge(panel_of(gold, systems, 3, weights=[1.5] * 30))
+        evaluate_metrics(panel_of(gold, systems, 3, weights=[1.5] * 30))
 
 
 def test_real_weights_are_fine_where_test_cases_are_named():
     panel = panel_with_cases(cases=4, weights=np.linspace(0.5, 1.5, 100))
-    found = judge(panel, "cem_ord,mae", "accuracy,pearson", draws=100)
+    found = evaluate_metrics(panel, "cem_ord,mae", "accuracy,pearson", draws=100)
     assert 0 < found.best.coverage.value <= 1
     with pytest.raises(NotApplicable, match=r"whole counts, .*\. Name other references\.$"):
-        judge(panel, draws=100)
+        evaluate_metrics(panel, draws=100)
 
 
 @pytest.mark.parametrize("cases", [1, 31, 2.5, True])
 def test_a_number_of_parts_that_makes_no_sense_is_refused(cases):
     gold, systems = sampled(3, 30, 0, NOISES[:3])
     with pytest.raises(BadOption, match="split into 2 to 30 "):
-        judge(panel_of(gold, systems, 3), cases=cases)
+        evaluate_metrics(panel_of(gold, systems, 3), cases=cases)
 
 
 # --- judging -------------------------------------------------------------------------------------
@@ -324,7 +334,9 @@ def test_values_are_those_of_each_test_case_turned_so_that_larger_is_better(pane
     gold, systems = sampled(4, 300, 1, NOISES)
     positions = panel.scale.at
     for name, turn in (("cem_ord", 1), ("mae", -1), ("bias", 0)):
-        found = merits_of(find(name), [panel.by_group(system) for system in panel.systems])
+        found = compute_merits(
+            find_metric(name), [panel.count_by_group(system) for system in panel.systems]
+        )
         for row, answers in zip(found, systems.values(), strict=True):
             for case in range(12):
                 part = slice(25 * case, 25 * case + 25)
@@ -334,33 +346,36 @@ def test_values_are_those_of_each_test_case_turned_so_that_larger_is_better(pane
 
 
 def test_a_judgement_has_the_values_of_its_parts(panel, result):
-    tables = [panel.by_group(system) for system in panel.systems]
-    merits = np.stack([merits_of(one.metric, tables) for one in result.judged])
-    ideal = np.stack([merits_of(find(name), tables) for name in REFERENCE_METRICS])
-    names = [one.metric.expression for one in result.judged]
-    assert names == list(JUDGED)
-    assert set(COMPARED) | set(REFERENCE_METRICS) <= set(names)
-    improved = improvements(ideal)
-    covered = coverage(mean_merits(merits), unanimous_improvement(improved))
-    assert [one.coverage.value for one in result.judged] == pytest.approx(covered.tolist())
-    assert [one.robustness.value for one in result.judged] == pytest.approx(
-        robustness(merits).tolist()
+    tables = [panel.count_by_group(system) for system in panel.systems]
+    merits = np.stack([compute_merits(one.metric, tables) for one in result.evaluation])
+    ideal = np.stack([compute_merits(find_metric(name), tables) for name in REFERENCE_METRICS])
+    names = [one.metric.expression for one in result.evaluation]
+    assert names == list(EVALUATED_METRICS)
+    assert set(COMPARED_METRICS) | set(REFERENCE_METRICS) <= set(names)
+    improved = compute_improvements(ideal)
+    covered = compute_coverage(average_merits(merits), compute_unanimous_improvement(improved))
+    assert [one.coverage.value for one in result.evaluation] == pytest.approx(covered.tolist())
+    assert [one.robustness.value for one in result.evaluation] == pytest.approx(
+        compute_robustness(merits).tolist()
     )
-    drawn = redraw(merits, improved, Draws(200, 0))
+    drawn = resample_statistics(merits, improved, Resampling(200, 0))
     low, high = np.nanquantile(drawn.robustness[:, 0], [0.025, 0.975])
-    shift = result.judged[0].robustness.value - np.nanmean(drawn.robustness[:, 0])
+    shift = result.evaluation[0].robustness.value - np.nanmean(drawn.robustness[:, 0])
     low, high = (np.clip(end + shift, -1, 1) for end in (low, high))
-    assert (result.judged[0].robustness.low, result.judged[0].robustness.high) == pytest.approx(
-        (low, high)
-    )
-    assert result.unanimous == pytest.approx(unanimous_improvement(improved))
+    assert (
+        result.evaluation[0].robustness.low,
+        result.evaluation[0].robustness.high,
+    ) == pytest.approx((low, high))
+    assert result.unanimous == pytest.approx(compute_unanimous_improvement(improved))
     assert [one.coverage.value for one in result.ranked] == sorted(covered, reverse=True)
 
 
 def test_the_same_seed_gives_the_same_judgement(panel):
-    once, again = (judge(panel, "cem_ord,mae", draws=100, seed=3).to_dict() for _ in range(2))
+    once, again = (
+        evaluate_metrics(panel, "cem_ord,mae", draws=100, seed=3).to_dict() for _ in range(2)
+    )
     assert once == again
-    assert judge(panel, "cem_ord,mae", draws=100, seed=4).to_dict() != once
+    assert evaluate_metrics(panel, "cem_ord,mae", draws=100, seed=4).to_dict() != once
 
 
 @pytest.fixture
@@ -378,15 +393,17 @@ def test_a_metric_of_my_own_is_judged_like_any_other(panel):
         """Share of items that are off by two levels or more."""
         return (table.counts * (table.scale.gaps >= 2)).sum(axis=(-2, -1)) / table.total
 
-    mine = judge(panel, [surprising_misses, "mse"], draws=100)
-    assert mine.judged[0].metric is surprising_misses
-    assert 0 < mine.judged[0].coverage.value <= 1
+    mine = evaluate_metrics(panel, [surprising_misses, "mse"], draws=100)
+    assert mine.evaluation[0].metric is surprising_misses
+    assert 0 < mine.evaluation[0].coverage.value <= 1
 
 
 def test_strict_unanimity_takes_a_gain_for_every_reference(panel):
-    weak, strict = (judge(panel, "mae", draws=100, unanimity=kind) for kind in ("weak", "strict"))
-    tables = [panel.by_group(system) for system in panel.systems]
-    ideal = [merits_of(find(name), tables) for name in REFERENCE_METRICS]
+    weak, strict = (
+        evaluate_metrics(panel, "mae", draws=100, unanimity=kind) for kind in ("weak", "strict")
+    )
+    tables = [panel.count_by_group(system) for system in panel.systems]
+    ideal = [compute_merits(find_metric(name), tables) for name in REFERENCE_METRICS]
     for one, other in permutations(range(5), 2):
         ratio = naive_ratio(ideal, one, other, range(12), strict=True)
         assert strict.unanimous[one, other] == pytest.approx(ratio)
@@ -400,10 +417,10 @@ def test_a_perfect_order_of_systems_is_captured_by_all():
         f"s{k}": [3 - g if (i // 4) % 6 < k else g for i, g in enumerate(gold)] for k in range(4)
     }
     panel = panel_of(gold, systems, 4, groups=[i // 24 for i in range(240)])
-    found = judge(panel, "accuracy,mae,cem_ord", draws=100)
-    assert [one.robustness.value for one in found.judged] == pytest.approx([1.0] * 3)
-    assert [one.stability.value for one in found.judged] == pytest.approx([1.0] * 3)
-    for one in found.judged:
+    found = evaluate_metrics(panel, "accuracy,mae,cem_ord", draws=100)
+    assert [one.robustness.value for one in found.evaluation] == pytest.approx([1.0] * 3)
+    assert [one.stability.value for one in found.evaluation] == pytest.approx([1.0] * 3)
+    for one in found.evaluation:
         assert one.stability.low == one.stability.high == 1.0
         assert one.robustness.low <= one.robustness.value <= one.robustness.high == 1.0
     assert found.unanimous[np.triu_indices(4, 1)].tolist() == [1.0] * 6
@@ -416,7 +433,7 @@ def test_a_metric_that_refuses_has_a_row_with_the_reason():
     gold, systems = sampled(4, 200, 1, NOISES)
     systems["s0"] = [None, *systems["s0"][1:]]
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(200)])
-    found = judge(panel, "cem_ord,pearson,mae", "accuracy,cem_ord", draws=100)
+    found = evaluate_metrics(panel, "cem_ord,pearson,mae", "accuracy,cem_ord", draws=100)
     last = found.ranked[-1]
     assert last.metric.name == "pearson"
     assert last.reason == "it has no meaning for items without a prediction"
@@ -427,17 +444,17 @@ def test_a_metric_that_refuses_has_a_row_with_the_reason():
     assert plain["reason"] in render(found)
     assert found.to_dict()["agreement"]["pearson"]["mae"]["value"] is None
     with pytest.raises(NotApplicable, match="reference kendall_tau_a cannot be taken: it has no"):
-        judge(panel, draws=100)
+        evaluate_metrics(panel, draws=100)
     with pytest.raises(
         NotApplicable, match=r"None of the metrics can be taken\. pearson: it has no"
     ):
-        judge(panel, "pearson", "accuracy", draws=100)
+        evaluate_metrics(panel, "pearson", "accuracy", draws=100)
 
 
 def test_a_metric_that_is_constant_is_nan_with_reasons_and_last():
     gold, systems = sampled(4, 200, 1, NOISES)
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(200)])
-    found = judge(panel, ["accuracy_within(n=3)", "mae"], draws=100)
+    found = evaluate_metrics(panel, ["accuracy_within(n=3)", "mae"], draws=100)
     last = found.ranked[-1]
     assert last.metric.expression == "accuracy_within(n=3)"
     assert last.reason.count(";") == 2
@@ -456,10 +473,10 @@ def test_values_that_are_undefined_in_a_test_case_are_counted():
         "c": [(g + (i % 3 == 0)) % 3 for i, g in enumerate(gold)],
     }
     panel = panel_of(gold, systems, 3, groups=[i // 6 for i in range(120)])
-    found = judge(panel, "kendall_tau_b,accuracy", draws=100)
-    assert found.judged[0].undefined == pytest.approx(2 / 60)
-    assert found.judged[1].undefined == 0.0
-    silent = judge(panel, "accuracy", "kendall_tau_b", draws=100)
+    found = evaluate_metrics(panel, "kendall_tau_b,accuracy", draws=100)
+    assert found.evaluation[0].undefined == pytest.approx(2 / 60)
+    assert found.evaluation[1].undefined == 0.0
+    silent = evaluate_metrics(panel, "accuracy", "kendall_tau_b", draws=100)
     assert any("A reference is undefined in 3.3 %" in note for note in silent.to_dict()["notes"])
 
 
@@ -471,8 +488,8 @@ def partial_panel():
 
 
 def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody():
-    found = judge(partial_panel(), "kendall_tau_b,mae,accuracy", draws=200)
-    partial, whole, _ = found.judged
+    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy", draws=200)
+    partial, whole, _ = found.evaluation
     assert partial.coverage.value == 1.0 >= whole.coverage.value  # over two systems it is 1 or -1
     assert found.best is not partial
     assert found.ranked[-1] is partial
@@ -496,8 +513,8 @@ def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody
 
 
 def test_the_best_metric_is_the_one_that_others_are_behind():
-    found = judge(partial_panel(), "kendall_tau_b,mae,accuracy,pearson", draws=200)
-    behind = [one for one in found.judged if one.behind is not None]
+    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy,pearson", draws=200)
+    behind = [one for one in found.evaluation if one.behind is not None]
     assert len(behind) == 1
     for one in behind:
         gap = one.coverage.value - found.best.coverage.value
@@ -507,18 +524,18 @@ def test_the_best_metric_is_the_one_that_others_are_behind():
 def test_where_no_metric_knows_the_systems_of_all_others_none_is_best():
     gold, systems = sampled(4, 240, 3, (0.5, 0.9, 1.3))
     panel = panel_of(gold, systems | {"s3": [1] * 240}, 4, groups=[i // 20 for i in range(240)])
-    found = judge(panel, "kendall_tau_b", draws=100)
-    assert found.best is found.judged[0]  # nobody knows the fourth system
-    assert judge(panel, "kendall_tau_b,mae", draws=100).best.metric.name == "mae"
+    found = evaluate_metrics(panel, "kendall_tau_b", draws=100)
+    assert found.best is found.evaluation[0]  # nobody knows the fourth system
+    assert evaluate_metrics(panel, "kendall_tau_b,mae", draws=100).best.metric.name == "mae"
 
 
 def test_without_limits_nothing_is_best_and_the_reason_is_said():
     """The reference is defined for two systems, and most draws lack one of them."""
-    found = judge(partial_panel(), "mae,accuracy", "kendall_tau_b", draws=200)
+    found = evaluate_metrics(partial_panel(), "mae,accuracy", "kendall_tau_b", draws=200)
     assert found.best is None
-    assert [one.behind for one in found.judged] == [None, None]
+    assert [one.behind for one in found.evaluation] == [None, None]
     most = "it is undefined in most of the draws"
-    for one in found.judged:
+    for one in found.evaluation:
         assert (math.isnan(one.coverage.value), one.coverage.note) == (False, most)
         assert one.reason == f"its coverage has no limits: {most}"
     plain = found.to_dict()
@@ -531,7 +548,7 @@ def test_without_limits_nothing_is_best_and_the_reason_is_said():
 def test_the_note_on_draws_without_coverage_names_the_metrics():
     gold, systems = sampled(4, 240, 3, (0.5, 0.9, 1.2, 1.5))
     panel = panel_of(gold, systems | {"s4": [1] * 240}, 4, groups=[i // 20 for i in range(240)])
-    notes = judge(panel, "mae,kendall_tau_b,bias", draws=300).to_dict()["notes"]
+    notes = evaluate_metrics(panel, "mae,kendall_tau_b,bias", draws=300).to_dict()["notes"]
     (note,) = [note for note in notes if "have no coverage" in note]
     assert note.endswith("left out, of mae, kendall_tau_b and bias.")
 
@@ -550,17 +567,17 @@ def test_nobody_gains_by_being_infinitely_bad(panel):
         error = (table.counts * table.scale.gaps).sum(axis=(-2, -1)) / table.total
         return np.where(right < 0.34, np.inf, np.where(right < 0.5, 0.0, error))
 
-    tables = [panel.by_group(system) for system in panel.systems]
-    merits = merits_of(endless, tables)
+    tables = [panel.count_by_group(system) for system in panel.systems]
+    merits = compute_merits(endless, tables)
     worst = np.isneginf(merits).any(axis=1)
     assert worst.any()
     assert not worst.all()
     assert not np.isnan(merits).any()
-    means = mean_merits(merits[None])[0]
+    means = average_merits(merits[None])[0]
     assert np.isneginf(means[worst]).all()
     assert np.isfinite(means[~worst]).all()
-    found = judge(panel, [endless, "mae"], draws=100)
-    own = found.judged[0]
+    found = evaluate_metrics(panel, [endless, "mae"], draws=100)
+    own = found.evaluation[0]
     assert own.undefined == 0.0
     assert own.infinite == pytest.approx(np.isinf(merits).mean())
     assert own.discriminative_power == 0.0
@@ -580,10 +597,10 @@ def test_infinite_means_are_ranked_and_two_of_them_have_no_difference():
             gains.append(math.copysign(99.0, gap) if abs(gap) > 9 else gap)
             wanted.append(ratios[one, other])
     expected = rank_correlation(gains, wanted)
-    assert coverage(merits, ratios)[0] == pytest.approx(expected)
+    assert compute_coverage(merits, ratios)[0] == pytest.approx(expected)
     gained = np.repeat(ratios[np.triu_indices(4, 1)][:, None], 3, axis=1)
-    drawn = redrawn_coverage(merits, gained, np.ones(4), np.ones(3))
-    assert drawn == pytest.approx(coverage(merits, ratios))
+    drawn = compute_resampled_coverage(merits, gained, np.ones(4), np.ones(3))
+    assert drawn == pytest.approx(compute_coverage(merits, ratios))
 
 
 # --- too little, and bad options -----------------------------------------------------------------
@@ -592,14 +609,16 @@ def test_infinite_means_are_ranked_and_two_of_them_have_no_difference():
 def test_two_systems_are_too_few():
     gold, systems = sampled(3, 30, 0, NOISES[:2])
     with pytest.raises(BadOption, match="takes 3 systems or more, not 2"):
-        judge(panel_of(gold, systems, 3))
+        evaluate_metrics(panel_of(gold, systems, 3))
     gold, systems = sampled(3, 30, 0, NOISES[:3])
 
 
 def test_a_single_test_case_is_split_at_random_like_none():
     gold, systems = sampled(3, 60, 0, NOISES[:3])
-    one = judge(panel_of(gold, systems, 3, groups=["only"] * 60), "mae", draws=100, cases=6)
-    none = judge(panel_of(gold, systems, 3), "mae", draws=100, cases=6)
+    one = evaluate_metrics(
+        panel_of(gold, systems, 3, groups=["only"] * 60), "mae", draws=100, cases=6
+    )
+    none = evaluate_metrics(panel_of(gold, systems, 3), "mae", draws=100, cases=6)
     assert one.panel == none.panel
     assert one.to_dict()["metrics"] == none.to_dict()["metrics"]
     assert one.was_split
@@ -609,7 +628,7 @@ def test_a_single_test_case_is_split_at_random_like_none():
 
 def test_few_systems_or_test_cases_are_said_to_be_rough(result):
     assert "5 systems are few: all limits are rough." in result.to_dict()["notes"]
-    few = judge(panel_with_cases(cases=3), "mae", draws=100).to_dict()["notes"]
+    few = evaluate_metrics(panel_with_cases(cases=3), "mae", draws=100).to_dict()["notes"]
     assert "5 systems and 3 test cases are few: all limits are rough." in few
 
 
@@ -628,7 +647,7 @@ def test_few_systems_or_test_cases_are_said_to_be_rough(result):
 )
 def test_options_that_make_no_sense_are_refused(panel, options, error, message):
     with pytest.raises(error, match=message):
-        judge(panel, **options)
+        evaluate_metrics(panel, **options)
 
 
 # --- reports -------------------------------------------------------------------------------------
@@ -639,7 +658,7 @@ def test_the_json_report_has_everything_under_its_name(panel, result):
     assert (found["schema"], found["task"], found["test_cases"]) == (1, "meta", 12)
     assert found["systems"] == list(panel.systems)
     assert found["references"] == list(REFERENCE_METRICS)
-    assert list(found["metrics"]) == list(JUDGED)
+    assert list(found["metrics"]) == list(EVALUATED_METRICS)
     one = found["metrics"]["cem_ord"]
     for measure in (one["coverage"], one["robustness"], one["stability"]):
         assert {"value", "low", "high"} <= set(measure)
@@ -659,7 +678,7 @@ def test_the_json_report_has_everything_under_its_name(panel, result):
 @pytest.mark.parametrize("form", ["text", "csv", "markdown", "latex"])
 def test_every_form_names_every_metric(result, form):
     text = render(result, form).replace("\\_", "_")
-    assert all(name in text for name in JUDGED)
+    assert all(name in text for name in EVALUATED_METRICS)
 
 
 def test_the_text_says_what_leads_and_whether_that_is_sure(result):
@@ -675,7 +694,7 @@ def test_the_text_says_what_leads_and_whether_that_is_sure(result):
 def test_many_systems_are_ranked_instead_of_shown_in_pairs():
     gold, systems = sampled(4, 240, 1, np.linspace(0.3, 2.0, 33))
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(240)])
-    text = str(judge(panel, "mae", draws=100))
+    text = str(evaluate_metrics(panel, "mae", draws=100))
     assert "3 more systems are in the JSON report" in text
     assert "is improved by" in text
 
@@ -687,7 +706,7 @@ def test_irregular_lines_are_shown_by_kind_with_their_counts():
         {"file": "b.tsv", "count": 2, "example": "y", **lacking},
         {"file": "c.tsv", "count": 3, "example": "z", **lacking},
     ]
-    found = judge(panel_with_cases(), "mae", draws=100, irregular=kinds)
+    found = evaluate_metrics(panel_with_cases(), "mae", draws=100, irregular=kinds)
     assert found.to_dict()["irregular"] == kinds
     lines = [line.split("  ") for line in str(found).splitlines()]
     rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
@@ -696,7 +715,7 @@ def test_irregular_lines_are_shown_by_kind_with_their_counts():
 
 
 def test_a_reference_that_leads_is_called_one_and_the_best_other_is_named(panel):
-    found = judge(panel, "mae,bias", "mae", draws=100)
+    found = evaluate_metrics(panel, "mae,bias", "mae", draws=100)
     text = " ".join(str(found).split())
     assert "mae, one of them, captures most of mae: coverage" in text
     assert "Of the metrics that are no references, bias does: coverage" in text
@@ -706,10 +725,10 @@ def test_a_metric_without_coverage_is_no_leader():
     gold = [0, 1, 2] * 20
     systems = dict.fromkeys(("a", "b", "c"), gold)  # all perfect
     panel = panel_of(gold, systems, 3, groups=[i // 6 for i in range(60)])
-    found = judge(panel, "mae", draws=100)
+    found = evaluate_metrics(panel, "mae", draws=100)
     text = " ".join(str(found).split())
     assert "Of no metric can be said that it captures most of accuracy, kendall_tau_a and" in text
     assert "mutual_information: the metric, or the unanimous improvement, is the same for" in text
     assert found.unanimous.tolist() == [[0.0] * 3] * 3
     assert found.best is None
-    assert found.judged[0].discriminative_power == 0.0
+    assert found.evaluation[0].discriminative_power == 0.0

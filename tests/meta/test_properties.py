@@ -12,20 +12,25 @@ from naive import NAIVE
 import ordinate
 from ordinate.errors import BadOption
 from ordinate.meta.properties import PROPERTIES
-from ordinate.meta.properties_search import check, find_law
-from ordinate.meta.property_verdicts import Explained, Verdicts, facts
-from ordinate.meta.published_properties import MARKS, agrees
-from ordinate.meta.small_cases import Places, compositions, every_table
-from ordinate.metrics import find, list_metrics
-from ordinate.metrics.known_properties import FORMAL, in_a_line, properties_of, verified
-from ordinate.summaries import Confusion
+from ordinate.meta.properties_search import check_properties, find_property
+from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts, collect_facts
+from ordinate.meta.published_properties import MARKS, agrees_with_paper
+from ordinate.meta.small_cases import CompositionIndex, enumerate_tables, list_compositions
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.metrics.known_properties import (
+    FORMAL_PROPERTIES,
+    find_properties,
+    find_verification,
+    format_counterexample,
+)
+from ordinate.summaries import ConfusionMatrix
 
 NAMES = [metric.name for metric in list_metrics()]
-CHECKABLE = [name for name in NAMES if not find(name).required]
+CHECKABLE = [name for name in NAMES if not find_metric(name).required]
 EXAMPLES = [
     (name, law, key)
     for name in CHECKABLE
-    for law, cell in properties_of(find(name)).items()
+    for law, cell in find_properties(find_metric(name)).items()
     for key in ("counterexample", "counterexample_with_empty_levels")
     if cell[key]
 ]
@@ -37,9 +42,9 @@ EXAMPLES = [
 @pytest.mark.parametrize(("parts", "total"), [(1, 3), (2, 0), (3, 4), (4, 3)])
 def test_compositions_are_all_sums_in_order(parts, total):
     every = [row for row in itertools.product(range(total + 1), repeat=parts) if sum(row) == total]
-    found = compositions(parts, total)
+    found = list_compositions(parts, total)
     assert found.tolist() == [list(row) for row in every]
-    assert Places(parts, total).of(found).tolist() == list(range(len(every)))
+    assert CompositionIndex(parts, total).of(found).tolist() == list(range(len(every)))
 
 
 def _outputs(levels, items):
@@ -137,20 +142,20 @@ def test_outputs_without_regard_to_gold_have_independent_tables():
 
 def test_the_file_covers_every_metric_and_every_property():
     for name in NAMES:
-        found = verified(find(name))
+        found = find_verification(find_metric(name))
         assert list(found["properties"]) == list(PROPERTIES), name
         for cell in found["properties"].values():
             assert {"verdict", "verdict_with_empty_levels", "paper", "counterexample"} <= set(cell)
-            if find(name).required:
+            if find_metric(name).required:
                 assert cell["sizes"] == {}
                 continue
             assert cell["max_levels"] >= 4
             assert cell["max_items"] == max(cell["sizes"].values()) >= 10
-    assert all(verified(find(name))["tables"] >= 1_000_000 for name in CHECKABLE)
+    assert all(find_verification(find_metric(name))["tables"] >= 1_000_000 for name in CHECKABLE)
 
 
 def test_what_cannot_be_checked_says_why():
-    for cell in properties_of(find("expected_cost")).values():
+    for cell in find_properties(find_metric("expected_cost")).values():
         assert cell["verdict"] == cell["verdict_with_empty_levels"] == "undefined"
         assert "matrix" in cell["reason"]
 
@@ -242,7 +247,7 @@ def _naive(name, scale, gold, output):
 
 @pytest.mark.parametrize(("name", "law", "key"), EXAMPLES)
 def test_each_counterexample_holds_item_by_item(name, law, key):
-    cell = properties_of(find(name))[law]
+    cell = find_properties(find_metric(name))[law]
     example = cell[key]
     assert IS_CASE[law](example)
     assert len(example["gold"]) <= cell["sizes"][str(len(example["scale"]))]
@@ -255,7 +260,7 @@ def test_each_counterexample_holds_item_by_item(name, law, key):
     after = _naive(name, scale, gold, example["after"])
     assert (before, after) == pytest.approx(tuple(example["values"]), rel=1e-12, abs=1e-12)
     verdict = cell["verdict" if key == "counterexample" else "verdict_with_empty_levels"]
-    better = find(name).merit(after) - find(name).merit(before)
+    better = find_metric(name).merit(after) - find_metric(name).merit(before)
     if PROPERTIES[law].relation == "equal":
         assert verdict == "violated"
         assert not math.isclose(before, after, abs_tol=1e-6)
@@ -269,9 +274,9 @@ def test_each_counterexample_holds_item_by_item(name, law, key):
 def test_a_search_at_a_small_bound_finds_what_is_on_file():
     order = ["undefined", "not_violated", "tie_only", "violated"]
     small = 4
-    for checked in check(list_metrics(), most_items=small):
-        again = json.loads(json.dumps(facts(checked)))
-        for law, cell in properties_of(checked.metric).items():
+    for checked in check_properties(list_metrics(), most_items=small):
+        again = json.loads(json.dumps(collect_facts(checked)))
+        for law, cell in find_properties(checked.metric).items():
             name = f"{checked.metric.name} {law}"
             for key in ("verdict", "verdict_with_empty_levels"):
                 assert order.index(again[law][key]) <= order.index(cell[key]), name
@@ -299,7 +304,9 @@ BETWEEN = {  # and between two levels
 
 def test_unused_levels_change_the_metrics_that_are_known_to():
     def changed(kind):
-        found = {name: properties_of(find(name))["unused_level"]["kinds"] for name in CHECKABLE}
+        found = {
+            name: find_properties(find_metric(name))["unused_level"]["kinds"] for name in CHECKABLE
+        }
         return {name for name, kinds in found.items() if kinds[kind] == "violated"}
 
     assert changed("at the top") == ENDS
@@ -310,7 +317,7 @@ def test_unused_levels_change_the_metrics_that_are_known_to():
 def test_chance_corrected_metrics_are_0_for_outputs_that_ignore_gold():
     for name in ("cohen_kappa", "linear_kappa", "quadratic_kappa", "cem_ord_chance_corrected"):
         for law in ("constant_outputs", "random_outputs"):
-            cell = properties_of(find(name))[law]
+            cell = find_properties(find_metric(name))[law]
             assert (cell["lowest"], cell["highest"]) == pytest.approx((0, 0), abs=1e-12), name
 
 
@@ -338,7 +345,7 @@ DISAGREEMENTS = {
 
 def test_the_search_disagrees_with_the_paper_in_known_places():
     for law, names in DISAGREEMENTS.items():
-        cells = {name: properties_of(find(name))[law] for name in MARKS}
+        cells = {name: find_properties(find_metric(name))[law] for name in MARKS}
         assert {name for name, cell in cells.items() if cell["agrees"] is False} == names
         assert {name for name, cell in cells.items() if cell["agrees"] is None} == set()
 
@@ -347,7 +354,10 @@ def test_cem_ord_alone_keeps_all_properties_of_the_paper():
     kept = [
         name
         for name in NAMES
-        if all(properties_of(find(name))[law]["verdict"] == "not_violated" for law in FORMAL)
+        if all(
+            find_properties(find_metric(name))[law]["verdict"] == "not_violated"
+            for law in FORMAL_PROPERTIES
+        )
     ]
     assert kept == ["cem_ord"]
 
@@ -361,16 +371,16 @@ def test_quadratic_kappa_falls_when_a_good_system_gets_an_item_right():
 
 def test_agreement_with_a_mark():
     cell = {"paper": "✓", "verdict": "tie_only"}
-    assert agrees(cell) is False
-    assert agrees(cell | {"paper": "-"}) is True
-    assert agrees(cell | {"paper": None}) is None
-    assert agrees(cell | {"verdict": "undefined"}) is None
+    assert agrees_with_paper(cell) is False
+    assert agrees_with_paper(cell | {"paper": "-"}) is True
+    assert agrees_with_paper(cell | {"paper": None}) is None
+    assert agrees_with_paper(cell | {"verdict": "undefined"}) is None
 
 
 @pytest.mark.parametrize(("levels", "items"), [(3, 4), (4, 4), (5, 3)])
 def test_cem_ord_ties_if_and_only_if_all_levels_of_the_move_are_empty_in_gold(levels, items):
-    _, tables, _ = every_table(levels, items)
-    values = find("cem_ord")(tables)
+    _, tables, _ = enumerate_tables(levels, items)
+    values = find_metric("cem_ord")(tables)
     cells = tables.counts
     for cases in PROPERTIES["monotonicity"].cases(levels, items):
         gain = values[cases.second] - values[cases.first]
@@ -385,13 +395,13 @@ def test_cem_ord_ties_if_and_only_if_all_levels_of_the_move_are_empty_in_gold(le
 
 def test_cem_ord_is_strict_if_and_only_if_no_two_neighbours_are_empty_in_gold():
     levels, items = 4, 4
-    _, tables, _ = every_table(levels, items)
-    values = find("cem_ord")(tables)
+    _, tables, _ = enumerate_tables(levels, items)
+    values = find_metric("cem_ord")(tables)
     tied = set()
     for cases in PROPERTIES["monotonicity"].cases(levels, items):
         ties = np.abs(values[cases.second] - values[cases.first]) < 1e-12
         tied |= {tuple(gold) for gold in tables.gold[cases.first[ties]]}
-    golds = compositions(levels, items)
+    golds = list_compositions(levels, items)
     gaps = ((golds[:, 1:] == 0) & (golds[:, :-1] == 0)).any(axis=1)
     assert tied == {tuple(map(float, gold)) for gold in golds[gaps]}
 
@@ -401,7 +411,7 @@ def test_cem_ord_ties_on_imbalance_if_and_only_if_the_class_between_is_empty(lev
     found = set()
     for cases in PROPERTIES["imbalance"].cases(levels, 8):
         before, after = cases.before[cases.first], cases.after[cases.second]
-        gain = find("cem_ord")(after) - find("cem_ord")(before)
+        gain = find_metric("cem_ord")(after) - find_metric("cem_ord")(before)
         moved = (after.counts + before.counts) * (1 - np.eye(levels))
         middle = moved.sum(axis=1).argmax(axis=1)
         empty = np.take_along_axis(before.gold, middle[:, None], axis=1)[:, 0] == 0
@@ -417,16 +427,16 @@ def test_cem_ord_ties_on_imbalance_if_and_only_if_the_class_between_is_empty(lev
 def test_a_metric_of_three_lines_gets_its_row_and_its_value():
     @ordinate.metric(direction="minimize")
     def far_share(table):
-        return 1.0 - find("accuracy_within")(table)
+        return 1.0 - find_metric("accuracy_within")(table)
 
-    (checked,) = check([far_share], most_items=5)
+    (checked,) = check_properties([far_share], most_items=5)
     verdicts = {law: finding.full.verdict for law, finding in checked.findings.items()}
     assert verdicts["monotonicity"] == "tie_only"
     assert verdicts["unused_level"] == "violated"
     result = ordinate.evaluate([1, 2, 4], [1, 4, 4], scale="1..4", metrics=["far_share"])
     assert result.metrics["far_share"].value == pytest.approx(1 / 3)
     assert ordinate.score("far_share", [1, 2, 4], [1, 4, 4], scale="1..4") == pytest.approx(1 / 3)
-    text = Verdicts.of([far_share], most_items=4).document()
+    text = PropertyVerdicts.of([far_share], most_items=4).document()
     assert any(
         row[0] == "far_share"
         for block in text.blocks
@@ -448,13 +458,13 @@ def test_a_metric_that_cannot_take_many_tables_is_refused():
     def rows(table):
         return table.counts.sum(axis=-1)
 
-    assert first_axis(Confusion.of("1..2", [1, 2], [1, 1])) == 0.5
+    assert first_axis(ConfusionMatrix.of("1..2", [1, 2], [1, 1])) == 0.5
     with pytest.raises(BadOption, match="first_axis fails for many tables at once: ValueError"):
-        check([first_axis])
+        check_properties([first_axis])
     with pytest.raises(BadOption, match="one number for each table"):
-        check([rows])
+        check_properties([rows])
     with pytest.raises(BadOption, match="than for each alone"):
-        check([mixing])
+        check_properties([mixing])
 
 
 def test_a_metric_of_one_table_is_called_one_by_one():
@@ -462,9 +472,9 @@ def test_a_metric_of_one_table_is_called_one_by_one():
     def hits(table):
         return np.trace(table.counts) / table.total
 
-    (own, known) = check([hits, find("accuracy")], most_items=4)
-    assert facts(own) == facts(known) | {
-        law: cell | {"paper": None, "agrees": None} for law, cell in facts(known).items()
+    (own, known) = check_properties([hits, find_metric("accuracy")], most_items=4)
+    assert collect_facts(own) == collect_facts(known) | {
+        law: cell | {"paper": None, "agrees": None} for law, cell in collect_facts(known).items()
     }
     result = ordinate.evaluate([1, 2, 4] * 9, [1, 4, 4] * 9, scale="1..4", metrics=["hits"])
     estimate = result.metrics["hits"].estimate
@@ -475,15 +485,17 @@ def test_infinite_values_are_larger_than_all_others():
     @ordinate.metric(direction="minimize")
     def surprise(table):
         with np.errstate(divide="ignore"):
-            return -np.log(find("accuracy")(table))
+            return -np.log(find_metric("accuracy")(table))
 
-    (found,) = check(surprise, ["monotonicity", "symmetry"], most_items=3)
-    cell = facts(found)["monotonicity"]
+    (found,) = check_properties(surprise, ["monotonicity", "symmetry"], most_items=3)
+    cell = collect_facts(found)["monotonicity"]
     assert cell["verdict"] == "tie_only"
     assert cell["counterexample"]["values"] == pytest.approx([math.log(3)] * 2) or all(
         value == "inf" for value in cell["counterexample"]["values"]
     )
-    known = facts(check("accuracy", ["monotonicity"], most_items=3)[0])["monotonicity"]
+    known = collect_facts(check_properties("accuracy", ["monotonicity"], most_items=3)[0])[
+        "monotonicity"
+    ]
     assert (cell["ties"], cell["violations"]) == (known["ties"], 0)
     json.dumps(cell, allow_nan=False)
 
@@ -491,17 +503,17 @@ def test_infinite_values_are_larger_than_all_others():
 def test_small_values_are_not_taken_for_rounding():
     @ordinate.metric(direction="maximize")
     def tiny(table):
-        return 1e-12 * find("quadratic_kappa")(table)
+        return 1e-12 * find_metric("quadratic_kappa")(table)
 
-    (found,) = check(tiny, ["monotonicity", "unused_level"], most_items=4)
+    (found,) = check_properties(tiny, ["monotonicity", "unused_level"], most_items=4)
     assert found.findings["monotonicity"].full.verdict == "violated"
     assert found.findings["unused_level"].full.verdict == "violated"
 
 
 def test_a_metric_of_a_fixed_number_of_levels_is_checked_on_them():
-    costs = find("expected_cost(matrix=[[0,1,2],[1,0,1],[2,1,0]])")
-    (found,) = check(costs, most_items=4)
-    cells, known = facts(found), facts(check("mae", most_items=4)[0])
+    costs = find_metric("expected_cost(matrix=[[0,1,2],[1,0,1],[2,1,0]])")
+    (found,) = check_properties(costs, most_items=4)
+    cells, known = collect_facts(found), collect_facts(check_properties("mae", most_items=4)[0])
     assert cells["monotonicity"]["sizes"] == {"3": 4}
     assert cells["monotonicity"]["verdict"] == known["monotonicity"]["verdict"]
     assert cells["unused_level"]["verdict"] == "undefined"
@@ -517,9 +529,9 @@ def test_what_a_users_metric_does_wrong_is_said():
         return "high"
 
     with pytest.raises(BadOption, match="failing fails: ZeroDivisionError: division by zero"):
-        check(failing)
+        check_properties(failing)
     with pytest.raises(BadOption, match="texts fails"):
-        check(texts)
+        check_properties(texts)
     with pytest.raises(BadOption, match="direction='upwards' is not one of 'maximize'"):
 
         @ordinate.metric(direction="upwards")
@@ -529,15 +541,15 @@ def test_what_a_users_metric_does_wrong_is_said():
 
 def test_names_and_bounds_of_a_search_are_checked():
     with pytest.raises(BadOption, match="There is no property 'nope'"):
-        check("mae", ["nope"])
+        check_properties("mae", ["nope"])
     with pytest.raises(BadOption, match="at least 1"):
-        check("mae", most_items=0)
+        check_properties("mae", most_items=0)
 
 
 def test_other_names_and_options_at_their_defaults_are_the_same_metric():
     for name in ("adjacent_accuracy", "accuracy_within(n=1)"):
-        assert list(Verdicts.of([find(name)]).cells) == ["accuracy_within"]
-    assert list(Verdicts.of([find("accuracy_within(n=2)")], most_items=2).cells) == [
+        assert list(PropertyVerdicts.of([find_metric(name)]).cells) == ["accuracy_within"]
+    assert list(PropertyVerdicts.of([find_metric("accuracy_within(n=2)")], most_items=2).cells) == [
         "accuracy_within(n=2)"
     ]
 
@@ -546,9 +558,9 @@ def test_other_names_and_options_at_their_defaults_are_the_same_metric():
 
 
 def test_a_property_is_found_by_name():
-    assert find_law("Unused level") is PROPERTIES["unused_level"]
+    assert find_property("Unused level") is PROPERTIES["unused_level"]
     with pytest.raises(BadOption, match="Did you mean 'monotonicity'"):
-        find_law("monotonicty")
+        find_property("monotonicty")
 
 
 def test_a_line_shows_as_many_digits_as_tell_values_apart():
@@ -561,12 +573,12 @@ def test_a_line_shows_as_many_digits_as_tell_values_apart():
         "scale_after": None,
         "gold_after": None,
     }
-    assert in_a_line(example).endswith("0.1234561 -> 0.1234562")
+    assert format_counterexample(example).endswith("0.1234561 -> 0.1234562")
 
 
 def test_an_explanation_lays_out_the_tables():
-    verdicts = Verdicts.of([find("quadratic_kappa")])
-    explained = Explained(find("quadratic_kappa"), "monotonicity", verdicts)
+    verdicts = PropertyVerdicts.of([find_metric("quadratic_kappa")])
+    explained = PropertyExplanation(find_metric("quadratic_kappa"), "monotonicity", verdicts)
     blocks = explained.document().blocks
     assert any("disagrees" in block for block in blocks if isinstance(block, str))
     assert sum(not isinstance(block, str) for block in blocks) == 2

@@ -13,32 +13,44 @@ from scipy import stats
 from ordinate.errors import BadOption
 from ordinate.meta.replication import synthetic_systems
 from ordinate.meta.replication.published_figures import (
-    EXCHANGED,
+    EXCHANGED_ROWS,
     REFERENCE,
     TABLE_3,
     TABLE_3_COLUMNS,
 )
-from ordinate.meta.replication.reading_search import Fit, Search, descend, search
-from ordinate.meta.replication.study import POST_HOC, READINGS, Outcome, Study, published, study
-from ordinate.meta.replication.synthetic_run import METRICS, Trial
+from ordinate.meta.replication.reading_search import (
+    ReadingFit,
+    ReadingSearch,
+    descend_readings,
+    search_readings,
+)
+from ordinate.meta.replication.study import (
+    POST_HOC_NOTE,
+    READINGS,
+    ReadingOutcome,
+    ReplicationStudy,
+    get_published_coverages,
+    run_replication,
+)
+from ordinate.meta.replication.synthetic_run import METRICS, SyntheticRun
 from ordinate.meta.replication.synthetic_systems import (
     CHOICES,
     FITTED,
-    KINDS,
     LEVELS,
     LITERAL,
+    MISTAKE_TYPES,
     RATIOS,
-    SEARCHED,
-    Kind,
+    SEARCH_SEEDS,
+    MistakeType,
     Reading,
-    gold_levels,
-    predictions,
-    tables,
+    count_tables,
+    draw_gold_levels,
+    simulate_predictions,
 )
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.metrics.references import REFERENCES
 from ordinate.render import RENDERERS, render
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 PAGE = Path(__file__).parents[2] / "docs" / "synthetic.md"
 SIZE = 40  # documents of a small test case
@@ -57,7 +69,7 @@ def chance():
 
 @pytest.fixture(scope="module")
 def result():
-    return study(seeds=[0, 1])
+    return run_replication(seeds=[0, 1])
 
 
 # --- readings ------------------------------------------------------------------------------------
@@ -96,7 +108,7 @@ def test_literally_random_values_are_rounded_as_gold_is():
 @pytest.mark.parametrize("outside", CHOICES["outside"])
 @pytest.mark.parametrize("deviation", CHOICES["deviation"])
 def test_gold_is_normal_around_four_and_on_the_scale(deviation, outside):
-    gold = gold_levels(0, deviation, outside)
+    gold = draw_gold_levels(0, deviation, outside)
     assert gold.shape == (100, 200)
     assert (gold.min(), gold.max()) == (1, 11)
     assert (np.diff(gold, axis=-1) >= 0).all()
@@ -107,7 +119,9 @@ def test_gold_is_normal_around_four_and_on_the_scale(deviation, outside):
 
 
 def test_gold_beyond_the_scale_goes_to_the_end_or_is_drawn_again():
-    nearest, redrawn = (gold_levels(0, "grid", outside)[-20:] for outside in CHOICES["outside"])
+    nearest, redrawn = (
+        draw_gold_levels(0, "grid", outside)[-20:] for outside in CHOICES["outside"]
+    )
     normal = stats.norm(4, 2.8)
     inside = normal.cdf(11.5) - normal.cdf(0.5)
     assert (nearest == 1).mean() == pytest.approx(normal.cdf(1.5), abs=0.03)
@@ -116,7 +130,7 @@ def test_gold_beyond_the_scale_goes_to_the_end_or_is_drawn_again():
 
 
 def test_the_deviation_rises_evenly_or_is_drawn():
-    even, drawn = (gold_levels(0, deviation, "nearest") for deviation in CHOICES["deviation"])
+    even, drawn = (draw_gold_levels(0, deviation, "nearest") for deviation in CHOICES["deviation"])
     assert not np.array_equal(even, drawn)
     for cases, deviation in ((slice(0, 10), 1.09), (slice(45, 55), 2.0), (slice(90, 100), 2.91)):
         share = (even[cases] > 5.5).mean()
@@ -127,7 +141,7 @@ def test_the_deviation_rises_evenly_or_is_drawn():
 
 
 def mistakes(kind, gold, chance, **options):
-    made = KINDS[kind].mistakes(gold, chance, replace(LITERAL, **options))
+    made = MISTAKE_TYPES[kind].mistakes(gold, chance, replace(LITERAL, **options))
     return np.broadcast_to(made, chance.shape)
 
 
@@ -158,7 +172,7 @@ def test_random_levels_are_uniform_or_have_rare_ends_or_are_never_right():
         "other": [11, 11, 0, *[11] * 8],
     }
     for choice, shares in expected.items():
-        made = KINDS["rand"].mistakes(gold, drawn, replace(LITERAL, random=choice))
+        made = MISTAKE_TYPES["rand"].mistakes(gold, drawn, replace(LITERAL, random=choice))
         found = np.bincount(made.ravel(), minlength=12)[1:] / 1_000
         assert found == pytest.approx(shares, abs=0.6)
         assert len(found) == LEVELS
@@ -208,11 +222,15 @@ def test_half_a_position_up_or_down_makes_no_difference_that_can_be_seen(monkeyp
         return np.take_along_axis(np.broadcast_to(gold, place.shape), place, axis=-1)
 
     def means():
-        trials = [Trial(seed) for seed in range(5)]
-        return np.array([[t.coverages(r) for r in (LITERAL, FITTED)] for t in trials]).mean(axis=0)
+        trials = [SyntheticRun(seed) for seed in range(5)]
+        return np.array([[t.compute_coverages(r) for r in (LITERAL, FITTED)] for t in trials]).mean(
+            axis=0
+        )
 
     down = means()
-    monkeypatch.setitem(KINDS, "prox", Kind(upwards, "proximity", KINDS["prox"].stream))
+    monkeypatch.setitem(
+        MISTAKE_TYPES, "prox", MistakeType(upwards, "proximity", MISTAKE_TYPES["prox"].stream)
+    )
     assert 0 < np.abs(means() - down).max() < 0.001
 
 
@@ -220,25 +238,25 @@ def test_half_a_position_up_or_down_makes_no_difference_that_can_be_seen(monkeyp
 
 
 def test_an_exact_ratio_is_exact_in_each_test_case(gold):
-    made = predictions(0, "rand", gold, replace(LITERAL, random="other"))
+    made = simulate_predictions(0, "rand", gold, replace(LITERAL, random="other"))
     wrong = (made != gold).sum(axis=-1)
     assert wrong.tolist() == [[round(ratio * SIZE)] * 3 for ratio in RATIOS]
 
 
 def test_an_independent_ratio_holds_on_average():
-    gold = gold_levels(0, "grid", "nearest")
+    gold = draw_gold_levels(0, "grid", "nearest")
     reading = replace(LITERAL, errors="independent", random="other")
-    wrong = (predictions(0, "rand", gold, reading) != gold).sum(axis=-1)
+    wrong = (simulate_predictions(0, "rand", gold, reading) != gold).sum(axis=-1)
     assert wrong.mean(axis=-1) / 200 == pytest.approx(RATIOS, abs=0.02)
     assert (wrong[:-1].std(axis=-1) > 3).all()
 
 
 @pytest.mark.parametrize("errors", CHOICES["errors"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MISTAKE_TYPES)
 def test_a_ratio_of_one_makes_every_mistake_and_other_documents_keep_gold(gold, kind, errors):
     reading = replace(LITERAL, errors=errors)
-    made = predictions(5, kind, gold, reading)
-    chance = np.random.default_rng([5, KINDS[kind].stream]).random((2, *made.shape))[1]
+    made = simulate_predictions(5, kind, gold, reading)
+    chance = np.random.default_rng([5, MISTAKE_TYPES[kind].stream]).random((2, *made.shape))[1]
     wrong = mistakes(kind, gold, chance)
     assert np.array_equal(made[-1], wrong[-1])
     assert ((made == wrong) | (made == gold)).all()
@@ -246,17 +264,17 @@ def test_a_ratio_of_one_makes_every_mistake_and_other_documents_keep_gold(gold, 
 
 def test_total_tag_displacement_keeps_the_order_and_loses_every_match(gold):
     low = np.minimum(gold, 10)
-    table = tables(low, predictions(0, "tdisp", low, LITERAL))[-1]
-    assert find("accuracy")(table).tolist() == [0.0] * 3
-    assert find("kendall_tau_b")(table) == pytest.approx([1.0] * 3)
+    table = count_tables(low, simulate_predictions(0, "tdisp", low, LITERAL))[-1]
+    assert find_metric("accuracy")(table).tolist() == [0.0] * 3
+    assert find_metric("kendall_tau_b")(table) == pytest.approx([1.0] * 3)
 
 
 def test_tables_count_each_system_and_test_case(gold):
-    made = predictions(0, "prox", gold, LITERAL)
-    counted = tables(gold, made)
+    made = simulate_predictions(0, "prox", gold, LITERAL)
+    counted = count_tables(gold, made)
     assert counted.shape == (len(RATIOS), 3)
     for system, case in itertools.product(range(len(RATIOS)), range(3)):
-        alone = Confusion.of(counted.scale, gold[case].tolist(), made[system, case].tolist())
+        alone = ConfusionMatrix.of(counted.scale, gold[case].tolist(), made[system, case].tolist())
         assert np.array_equal(counted[system, case].counts, alone.counts)
 
 
@@ -265,13 +283,13 @@ def test_tables_count_each_system_and_test_case(gold):
 
 def naive_coverages(seed, reading):
     """Return coverages by plain loops over systems, test cases and metrics."""
-    gold = gold_levels(seed, reading.deviation, reading.outside)
-    made = [(k, p) for k in KINDS for p in predictions(seed, k, gold, reading)]
+    gold = draw_gold_levels(seed, reading.deviation, reading.outside)
+    made = [(k, p) for k in MISTAKE_TYPES for p in simulate_predictions(seed, k, gold, reading)]
     names = [{"kendall_tau_a": f"kendall_{reading.kendall}"}.get(name, name) for name in METRICS]
-    measures = [find(name) for name in names]
+    measures = [find_metric(name) for name in names]
 
     def value(metric, rows, answers):
-        table = Confusion.of(
+        table = ConfusionMatrix.of(
             synthetic_systems.SCALE, rows.ravel().tolist(), answers.ravel().tolist()
         )
         found = float(metric.merit(metric(table)))
@@ -317,11 +335,11 @@ def test_coverages_are_those_of_plain_loops(monkeypatch, reading):
     monkeypatch.setattr(synthetic_systems, "CASES", 2)
     monkeypatch.setattr(synthetic_systems, "DOCUMENTS", 30)
     expected = naive_coverages(3, reading)
-    assert Trial(3).coverages(reading) == pytest.approx(np.array(expected), abs=1e-9)
+    assert SyntheticRun(3).compute_coverages(reading) == pytest.approx(np.array(expected), abs=1e-9)
 
 
 def test_the_f_measure_is_averaged_over_the_levels_that_a_reading_names(gold):
-    table = tables(gold, predictions(0, "tdisp", np.minimum(gold, 5), LITERAL))
+    table = count_tables(gold, simulate_predictions(0, "tdisp", np.minimum(gold, 5), LITERAL))
     f1 = np.nan_to_num(2 * np.diagonal(table.counts, axis1=-2, axis2=-1))
     total = table.gold + table.predicted
     by_level = np.divide(f1, total, out=np.zeros_like(f1), where=total > 0)
@@ -334,32 +352,32 @@ def test_the_f_measure_is_averaged_over_the_levels_that_a_reading_names(gold):
 
 
 def test_the_same_seed_gives_the_same_numbers_whatever_was_tried_before():
-    trial = Trial(7)
-    trial.coverages(FITTED)
-    found = trial.coverages(LITERAL)
-    assert np.array_equal(found, Trial(7).coverages(LITERAL))
-    assert not np.array_equal(found, Trial(8).coverages(LITERAL))
+    trial = SyntheticRun(7)
+    trial.compute_coverages(FITTED)
+    found = trial.compute_coverages(LITERAL)
+    assert np.array_equal(found, SyntheticRun(7).compute_coverages(LITERAL))
+    assert not np.array_equal(found, SyntheticRun(8).compute_coverages(LITERAL))
 
 
 def test_every_option_makes_a_difference():
-    trial = Trial(0)
-    found = trial.coverages(LITERAL)
-    for reading in LITERAL.neighbours():
-        assert not np.array_equal(trial.coverages(reading), found), reading.changes(LITERAL)
+    trial = SyntheticRun(0)
+    found = trial.compute_coverages(LITERAL)
+    for reading in LITERAL.list_neighbours():
+        assert not np.array_equal(trial.compute_coverages(reading), found), reading.changes(LITERAL)
 
 
 # --- the published table -------------------------------------------------------------------------
 
 
 def test_the_published_table_has_the_metrics_and_columns_of_the_experiment():
-    assert ("all", *KINDS) == TABLE_3_COLUMNS
-    assert all(find(name).name == name for name in TABLE_3)
+    assert ("all", *MISTAKE_TYPES) == TABLE_3_COLUMNS
+    assert all(find_metric(name).name == name for name in TABLE_3)
     assert {len(row) for row in TABLE_3.values()} == {len(TABLE_3_COLUMNS)}
     assert REFERENCE in REFERENCES
 
 
 def test_the_published_table_has_the_figures_of_the_paper():
-    columns = published().sum(axis=0).round(2).tolist()
+    columns = get_published_coverages().sum(axis=0).round(2).tolist()
     assert columns == [12.32, 11.95, 12.07, 12.24, 13.31, 12.12]
     assert TABLE_3["cem_ord"] == (0.91, 0.89, 0.90, 0.90, 0.95, 0.89)
     assert TABLE_3["spearman"] == (0.72, 0.67, 0.69, 0.77, 0.76, 0.70)
@@ -375,8 +393,8 @@ def test_in_print_cem_ord_is_first_and_ahead_of_flat_in_every_column():
 
 
 def test_exchanged_rows_are_two_rows_and_nothing_else():
-    plain, changed = published(), published(EXCHANGED)
-    first, second = map(METRICS.index, EXCHANGED)
+    plain, changed = get_published_coverages(), get_published_coverages(EXCHANGED_ROWS)
+    first, second = map(METRICS.index, EXCHANGED_ROWS)
     assert np.array_equal(plain[[first, second]], changed[[second, first]])
     assert (plain != changed).any(axis=-1).sum() == 2
 
@@ -406,7 +424,7 @@ def test_the_json_has_every_number_beside_the_published_one(result):
 
 def test_the_headline_is_what_the_table_says(result):
     for outcome in result.outcomes.values():
-        for c, (column, lead) in enumerate(outcome.leads().items()):
+        for c, (column, lead) in enumerate(outcome.compute_leads().items()):
             assert column == TABLE_3_COLUMNS[c]
             by_name = dict(zip(METRICS, outcome.mean[:, c], strict=True))
             mine, flat = by_name.pop("cem_ord"), by_name["cem_ord_flat"]
@@ -422,25 +440,27 @@ def test_the_headline_is_what_the_table_says(result):
 
 def test_exchanging_the_two_rows_lowers_the_deviation_more_than_any_other_exchange(result):
     for outcome in result.outcomes.values():
-        exchanges = outcome.exchanges()
+        exchanges = outcome.rank_exchanges()
         assert len(exchanges) == 105
-        assert next(iter(exchanges)) == EXCHANGED
-        plain = outcome.deviations().mean()
-        assert exchanges[EXCHANGED] == pytest.approx(outcome.deviations(EXCHANGED).mean())
-        assert exchanges[EXCHANGED] < plain - 0.01
+        assert next(iter(exchanges)) == EXCHANGED_ROWS
+        plain = outcome.compute_deviations().mean()
+        assert exchanges[EXCHANGED_ROWS] == pytest.approx(
+            outcome.compute_deviations(EXCHANGED_ROWS).mean()
+        )
+        assert exchanges[EXCHANGED_ROWS] < plain - 0.01
 
 
 def test_the_fitted_reading_fits_seeds_that_it_was_not_chosen_by(result):
-    assert not {*SEARCHED} & {*result.seeds}
-    literal, fitted = (result.outcomes[name].deviations().mean() for name in READINGS)
+    assert not {*SEARCH_SEEDS} & {*result.seeds}
+    literal, fitted = (result.outcomes[name].compute_deviations().mean() for name in READINGS)
     assert fitted < literal - 0.01
 
 
 def test_the_report_says_that_a_fit_is_post_hoc(result):
     text = " ".join(render(result).split())
-    assert POST_HOC in text
+    assert POST_HOC_NOTE in text
     assert "Under the literal reading it is first in" in text
-    assert POST_HOC not in " ".join(str(study([0], {"literal": LITERAL})).split())
+    assert POST_HOC_NOTE not in " ".join(str(run_replication([0], {"literal": LITERAL})).split())
 
 
 @pytest.mark.parametrize("form", RENDERERS)
@@ -455,14 +475,14 @@ def test_the_records_are_one_for_each_number(result):
 
 
 def test_one_seed_has_no_spread():
-    alone = study(seeds=[0], readings={"literal": LITERAL})
+    alone = run_replication(seeds=[0], readings={"literal": LITERAL})
     cell = alone.to_dict()["readings"]["literal"]["coverage"]["mae"]["all"]
     assert (cell["sd"], len(cell["values"])) == (None, 1)
 
 
 def test_progress_is_told():
     told = []
-    study(seeds=[0, 1], readings={}, tick=told.append)
+    run_replication(seeds=[0, 1], readings={}, tick=told.append)
     assert told == [0.5, 1.0]
 
 
@@ -478,7 +498,7 @@ def test_progress_is_told():
 )
 def test_bad_seeds_are_refused(seeds, message):
     with pytest.raises(BadOption, match=message):
-        study(seeds)
+        run_replication(seeds)
 
 
 # --- the search ----------------------------------------------------------------------------------
@@ -490,14 +510,14 @@ def fit_to(target):
     def fit(reading):
         missed = len(reading.changes(target))
         half_way = (reading.errors == target.errors) != (reading.values == target.values)
-        return Fit(missed + 1.5 * half_way, 0.0, 0, 0)
+        return ReadingFit(missed + 1.5 * half_way, 0.0, 0, 0)
 
     return fit
 
 
 def test_the_search_takes_two_steps_at_once_where_one_does_not_help():
     target = replace(FITTED, pairs="unordered")
-    best, tried = descend(LITERAL, fit_to(target))
+    best, tried = descend_readings(LITERAL, fit_to(target))
     assert best == target
     assert tried[best].printed == min(fit.printed for fit in tried.values())
 
@@ -507,9 +527,9 @@ def test_the_search_tries_every_reading_within_two_options_once():
 
     def fit(reading):
         asked.append(reading)
-        return Fit(float(reading != LITERAL), 0.0, 0, 0)
+        return ReadingFit(float(reading != LITERAL), 0.0, 0, 0)
 
-    best, tried = descend(LITERAL, fit)
+    best, tried = descend_readings(LITERAL, fit)
     assert best == LITERAL
     assert len(asked) == len(set(asked)) == len(tried)
     sizes = [len(choices) - 1 for choices in CHOICES.values()]
@@ -518,12 +538,12 @@ def test_the_search_tries_every_reading_within_two_options_once():
 
 
 def test_equal_fits_are_no_reason_to_leave_the_literal_reading():
-    assert descend(LITERAL, lambda _: Fit(0.5, 0.0, 0, 0))[0] == LITERAL
+    assert descend_readings(LITERAL, lambda _: ReadingFit(0.5, 0.0, 0, 0))[0] == LITERAL
 
 
 def test_a_search_reports_what_was_tried():
-    best, tried = descend(LITERAL, fit_to(FITTED))
-    found = Search((100,), best, tried)
+    best, tried = descend_readings(LITERAL, fit_to(FITTED))
+    found = ReadingSearch((100,), best, tried)
     plain = json.loads(render(found, "json"))
     assert plain["tried"] == len(tried)
     assert plain["best"]["options"] == FITTED.options
@@ -532,40 +552,40 @@ def test_a_search_reports_what_was_tried():
     assert deviations == sorted(deviations)
     text = " ".join(str(found).split())
     assert f"{len(tried):,} of 124,416 readings were tried" in text
-    assert POST_HOC in text
+    assert POST_HOC_NOTE in text
 
 
 def test_a_fit_counts_the_columns_that_the_claim_holds_in(result):
     outcome = result.outcomes["literal"]
-    leads = outcome.leads().values()
-    fit = Fit.of(outcome)
+    leads = outcome.compute_leads().values()
+    fit = ReadingFit.of(outcome)
     assert fit.first == sum(lead.margin > 0 for lead in leads)
     assert fit.ahead == sum(lead.margin_over_flat > 0 for lead in leads)
     assert fit[:2] == pytest.approx(
-        (outcome.deviations().mean(), outcome.deviations(EXCHANGED).mean())
+        (outcome.compute_deviations().mean(), outcome.compute_deviations(EXCHANGED_ROWS).mean())
     )
 
 
 def test_the_page_says_how_far_coverages_are_and_how_they_vary():
     page = " ".join(PAGE.read_text("utf-8").split())
-    literal, fitted = study().outcomes.values()
+    literal, fitted = run_replication().outcomes.values()
     spread = np.array([literal.spread, fitted.spread])
-    far = [f"{outcome.deviations().mean():.3f}" for outcome in (literal, fitted)]
+    far = [f"{outcome.compute_deviations().mean():.3f}" for outcome in (literal, fitted)]
     assert f"over seeds is {spread.min():.4f} to {spread.max():.4f}," in page
     assert f"is {far[0]} under the literal reading and {far[1]} under the fitted one" in page
 
 
 @pytest.mark.slow
 def test_the_fitted_reading_is_what_the_search_finds():
-    found = search()
+    found = search_readings()
     assert found.best == FITTED
     assert " ".join(str(found).split()) in " ".join(PAGE.read_text("utf-8").split())
 
 
 def test_a_study_of_ones_own_readings_has_their_names():
     own = replace(LITERAL, ordinal_end="wrap")
-    alone = study([0], {"mine": own})
-    assert isinstance(alone, Study)
-    assert isinstance(alone.outcomes["mine"], Outcome)
+    alone = run_replication([0], {"mine": own})
+    assert isinstance(alone, ReplicationStudy)
+    assert isinstance(alone.outcomes["mine"], ReadingOutcome)
     assert "ordinal_end=wrap" in str(alone)
     assert "<table" in alone._repr_html_()

@@ -11,8 +11,8 @@ from naive import NAIVE
 from strategies import METRICS, NAMES, counts, items_of, same, scale_of, scales, tables
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.metrics import find, list_metrics
-from ordinate.summaries import Confusion
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.summaries import ConfusionMatrix
 
 TAKING = [metric for metric in METRICS if metric.takes_unanswered]
 
@@ -36,7 +36,7 @@ def test_a_metric_equals_its_definition_over_items(metric, table):
 def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
     size = len(scale)
     unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = Confusion.from_counts(scale, data.draw(counts(size, 3)), unanswered)
+    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size, 3)), unanswered)
     gold, predicted = items_of(table)
     naive = NAIVE[metric.name](gold, predicted, scale.at, **metric.options)
     assert same(float(metric(table)), naive), (metric(table), naive)
@@ -44,7 +44,7 @@ def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
-    table = Confusion.from_counts(scale_of(3), np.eye(3), [1, 0, 0])
+    table = ConfusionMatrix.from_counts(scale_of(3), np.eye(3), [1, 0, 0])
     if metric.takes_unanswered:
         assert math.isfinite(metric(table))
     else:
@@ -56,37 +56,39 @@ def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
 def test_the_users_cost_is_averaged_over_items(scale, data):
     size = len(scale)
     matrix = data.draw(counts(size)).tolist()
-    table = Confusion.from_counts(scale, data.draw(counts(size)), [1] * size)
+    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size)), [1] * size)
     gold, predicted = items_of(table)
     naive = NAIVE["expected_cost"](gold, predicted, scale.at, matrix=matrix)
-    assert same(float(find("expected_cost").with_options(matrix=matrix)(table)), naive)
+    assert same(float(find_metric("expected_cost").with_options(matrix=matrix)(table)), naive)
 
 
 def test_a_cost_matrix_must_fit_the_scale():
-    table = Confusion.from_counts(scale_of(3), np.eye(3))
+    table = ConfusionMatrix.from_counts(scale_of(3), np.eye(3))
     with pytest.raises(BadOption, match="3 x 3 finite numbers"):
-        find("expected_cost(matrix=[[0,1],[1,0]])")(table)
+        find_metric("expected_cost(matrix=[[0,1],[1,0]])")(table)
     with pytest.raises(BadOption, match="expected_cost needs matrix"):
-        find("expected_cost")(table)
+        find_metric("expected_cost")(table)
 
 
 @pytest.mark.parametrize("case", IRRCAC.values(), ids=IRRCAC)
 @pytest.mark.parametrize("weights", ["quadratic", "linear", "identity"])
 def test_gwet_agrees_with_irrcac(case, weights):
-    table = Confusion.from_counts(scale_of(len(case.positions), list(case.positions)), case.table)
-    value = find("gwet_ac2").with_options(weights=weights)(table)
+    table = ConfusionMatrix.from_counts(
+        scale_of(len(case.positions), list(case.positions)), case.table
+    )
+    value = find_metric("gwet_ac2").with_options(weights=weights)(table)
     assert value == pytest.approx(case.gwet[weights], abs=10**-DIGITS)
 
 
 @pytest.mark.parametrize("name", ["kendall_tau_a", "krippendorff_alpha", "oci(gamma=2)"])
 def test_metrics_that_depend_on_the_number_of_items_need_whole_counts(name):
-    half = Confusion.from_counts(scale_of(3), np.eye(3) / 2)
+    half = ConfusionMatrix.from_counts(scale_of(3), np.eye(3) / 2)
     with pytest.raises(NotApplicable, match="whole counts"):
-        find(name)(half)
+        find_metric(name)(half)
 
 
 def test_the_empty_table_of_a_batch_is_undefined_without_a_warning():
-    full = Confusion.from_counts(scale_of(3), [np.eye(3), np.zeros((3, 3))])
+    full = ConfusionMatrix.from_counts(scale_of(3), [np.eye(3), np.zeros((3, 3))])
     for metric in METRICS:
         value = metric(full)
         assert math.isnan(value[1]), metric.expression

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinate.errors import BadOption
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.metrics.prediction_intervals import (
     central_coverage,
+    compute_pit_histogram,
     crps,
     interval_coverage,
     mean_interval_width,
-    pit,
     standard_error,
+    weigh_central_ranks,
     weighted_interval_score,
     winkler,
-    within,
 )
-from ordinate.summaries.ensemble import Ensemble
-from ordinate.summaries.prediction_intervals import Bounds
+from ordinate.summaries.ensemble import EnsemblePredictions
+from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 OF_BOUNDS = [
     "interval_coverage",
@@ -68,28 +68,30 @@ def test_scores_of_intervals_are_those_of_the_definition(rows, alpha):
     y, first, second, middle = np.array(rows).T
     lower, upper = np.minimum(first, second), np.maximum(first, second)
     naive = [naive_winkler(*row, alpha) for row in zip(y, lower, upper, strict=True)]
-    table = Bounds.of(y, lower, upper)
+    table = PredictionIntervals.of(y, lower, upper)
     assert winkler.with_options(alpha=alpha)(table) == pytest.approx(np.mean(naive))
     score = weighted_interval_score.with_options(alpha=alpha)
     assert score(table) == pytest.approx(alpha / 2 * np.mean(naive))
-    pointed = Bounds.of(y, lower, upper, predictions=middle)
+    pointed = PredictionIntervals.of(y, lower, upper, predictions=middle)
     both = (np.abs(y - middle) / 2 + alpha / 2 * np.array(naive)) / 1.5
     assert score(pointed) == pytest.approx(both.mean())
     assert winkler.with_options(alpha=alpha)(pointed) == pytest.approx(np.mean(naive))
 
 
 def test_coverage_and_width_are_means():
-    table = Bounds.of([0.0, 1.0, 2.0, 5.0], [0.0, 0.0, 3.0, 1.0], [1.0, 1.0, 4.0, 2.0])
+    table = PredictionIntervals.of([0.0, 1.0, 2.0, 5.0], [0.0, 0.0, 3.0, 1.0], [1.0, 1.0, 4.0, 2.0])
     assert interval_coverage(table) == 0.5
     assert mean_interval_width(table) == 1.0
-    assert interval_coverage(Bounds.of([0, 9], [0, 0], [1, 1], [3, 1])) == 0.75
+    assert interval_coverage(PredictionIntervals.of([0, 9], [0, 0], [1, 1], [3, 1])) == 0.75
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.1, 0.4])
 def test_winkler_is_the_interval_score_of_a_peer(alpha):
     y, lower, upper, _ = intervals(1)
     peer = sr.interval_score(y, lower, upper, alpha).mean()
-    assert winkler.with_options(alpha=alpha)(Bounds.of(y, lower, upper)) == pytest.approx(peer)
+    assert winkler.with_options(alpha=alpha)(
+        PredictionIntervals.of(y, lower, upper)
+    ) == pytest.approx(peer)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 51])
@@ -98,7 +100,7 @@ def test_winkler_is_the_interval_score_of_a_peer(alpha):
 )
 def test_crps_is_that_of_a_peer(size, mine, peers):
     y, x = ensembles(2, 50, size)
-    found = crps.with_options(estimator=mine)(Ensemble.of(y, x))
+    found = crps.with_options(estimator=mine)(EnsemblePredictions.of(y, x))
     for peer in peers:
         assert found == pytest.approx(sr.crps_ensemble(y, x, estimator=peer).mean(), rel=1e-10)
 
@@ -108,14 +110,16 @@ def test_crps_of_equal_members_and_targets_is_that_of_a_peer():
     y, x = rng.integers(0, 4, 60).astype(float), rng.integers(0, 4, (60, 6)).astype(float)
     for estimator in ("fair", "nrg"):
         peer = sr.crps_ensemble(y, x, estimator=estimator).mean()
-        assert crps.with_options(estimator=estimator)(Ensemble.of(y, x)) == pytest.approx(peer)
+        assert crps.with_options(estimator=estimator)(
+            EnsemblePredictions.of(y, x)
+        ) == pytest.approx(peer)
 
 
 @given(
     st.lists(st.tuples(NUMBERS, st.lists(NUMBERS, min_size=3, max_size=3)), min_size=1, max_size=5)
 )
 def test_no_crps_is_negative(items):
-    table = Ensemble.of([y for y, _ in items], [x for _, x in items])
+    table = EnsemblePredictions.of([y for y, _ in items], [x for _, x in items])
     assert crps(table) >= -1e-9
     assert crps.with_options(estimator="nrg")(table) >= crps(table) - 1e-9
 
@@ -125,9 +129,9 @@ def test_the_spread_matches_the_error_of_members_that_are_drawn_like_the_target(
     for size in (2, 5, 30):
         centre = rng.normal(size=(20_000, 1))
         y, *x = (centre + rng.normal(size=(20_000, size + 1))).T
-        assert find("dispersion", Ensemble)(Ensemble.of(y, np.array(x).T)) == pytest.approx(
-            0, abs=0.03
-        )
+        assert find_metric("dispersion", EnsemblePredictions)(
+            EnsemblePredictions.of(y, np.array(x).T)
+        ) == pytest.approx(0, abs=0.03)
 
 
 # --- ranks ---------------------------------------------------------------------------------------
@@ -135,24 +139,28 @@ def test_the_spread_matches_the_error_of_members_that_are_drawn_like_the_target(
 
 def test_the_histogram_is_that_of_middles_where_bins_divide_the_ranks():
     y, x = ensembles(5, size=19)
-    table = Ensemble.of(y, x)
+    table = EnsemblePredictions.of(y, x)
     middle = ((x < y[:, None]).sum(axis=1) + 0.5) / 20
     for bins in (1, 2, 5, 10, 20):
         found, _ = np.histogram(middle, bins, (0, 1))
-        np.testing.assert_allclose(pit(table, bins=bins), found / len(y), atol=1e-12)
+        np.testing.assert_allclose(
+            compute_pit_histogram(table, bins=bins), found / len(y), atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("bins", [3, 7, 10, 64])
 def test_ranks_that_are_all_as_frequent_are_flat_for_any_bins(bins):
     members = np.tile(np.arange(1.0, 7.0), (7, 1))
-    table = Ensemble.of(np.arange(7) + 0.5, members)
-    np.testing.assert_allclose(pit(table, bins=bins), 1 / bins)
+    table = EnsemblePredictions.of(np.arange(7) + 0.5, members)
+    np.testing.assert_allclose(compute_pit_histogram(table, bins=bins), 1 / bins)
     for level in (0.1, 0.33, 0.5, 5 / 7):
         assert central_coverage.with_options(level=level)(table) == pytest.approx(level)
 
 
 def test_a_target_that_equals_all_members_has_any_rank():
-    np.testing.assert_allclose(pit(Ensemble.of([2.0], [[2.0, 2.0, 2.0]]), bins=4), 0.25)
+    np.testing.assert_allclose(
+        compute_pit_histogram(EnsemblePredictions.of([2.0], [[2.0, 2.0, 2.0]]), bins=4), 0.25
+    )
 
 
 def test_central_coverage_is_how_often_the_order_statistics_hold_the_target():
@@ -162,51 +170,53 @@ def test_central_coverage_is_how_often_the_order_statistics_hold_the_target():
         lower, upper = ordered[:, left_out - 1], ordered[:, -left_out]
         level = 1 - left_out / 10
         held = ((lower <= y) & (y <= upper)).mean()
-        found = central_coverage.with_options(level=level)(Ensemble.of(y, x))
+        found = central_coverage.with_options(level=level)(EnsemblePredictions.of(y, x))
         assert found == pytest.approx(held)
 
 
 def test_a_level_beyond_the_members_is_undefined():
     y, x = ensembles(7, size=18)
-    assert math.isnan(central_coverage(Ensemble.of(y, x)))  # 0.9 needs 19 members
-    assert not math.isnan(central_coverage.with_options(level=17 / 19)(Ensemble.of(y, x)))
+    assert math.isnan(central_coverage(EnsemblePredictions.of(y, x)))  # 0.9 needs 19 members
+    assert not math.isnan(
+        central_coverage.with_options(level=17 / 19)(EnsemblePredictions.of(y, x))
+    )
 
 
 def test_batches_give_what_each_summary_gives():
     y, lower, upper, middle = intervals(8, 60)
     names = np.arange(60) % 3
-    batch = Bounds.of(y, lower, upper, groups=names, predictions=middle)
+    batch = PredictionIntervals.of(y, lower, upper, groups=names, predictions=middle)
     for expression in OF_BOUNDS:
-        metric = find(expression, Bounds)
+        metric = find_metric(expression, PredictionIntervals)
         assert metric(batch).tolist() == [metric(batch[k]) for k in range(3)]
     y, x = ensembles(8, 60, 19)
-    batch = Ensemble.of(y, x, groups=names)
+    batch = EnsemblePredictions.of(y, x, groups=names)
     for expression in [*OF_ENSEMBLES, "central_coverage"]:
-        metric = find(expression, Ensemble)
+        metric = find_metric(expression, EnsemblePredictions)
         np.testing.assert_allclose(metric(batch), [metric(batch[k]) for k in range(3)])
-    assert pit(batch, bins=4).shape == (3, 4)
+    assert compute_pit_histogram(batch, bins=4).shape == (3, 4)
 
 
 # --- what is not defined -------------------------------------------------------------------------
 
 
 def test_an_interval_without_an_end_makes_width_and_scores_infinite():
-    table = Bounds.of([1, 2], [0, 0], [2, np.inf])
+    table = PredictionIntervals.of([1, 2], [0, 0], [2, np.inf])
     assert interval_coverage(table) == 1
     for metric in (mean_interval_width, winkler, weighted_interval_score):
         assert metric(table) == math.inf
 
 
 def test_one_member_has_no_spread_and_the_crps_of_the_member_is_its_error():
-    table = Ensemble.of([1.0, 2.0], [[3.0], [2.5]])
+    table = EnsemblePredictions.of([1.0, 2.0], [[3.0], [2.5]])
     assert crps.with_options(estimator="nrg")(table) == 1.25
     for name in ("crps", "spread", "dispersion", "central_coverage"):
-        assert math.isnan(find(name, Ensemble)(table))
-        assert find(name, Ensemble).undefined_when
+        assert math.isnan(find_metric(name, EnsemblePredictions)(table))
+        assert find_metric(name, EnsemblePredictions).undefined_when
 
 
 def test_options_are_checked():
-    table, members = Bounds.of([1], [0], [1]), Ensemble.of([1], [[1, 2]])
+    table, members = PredictionIntervals.of([1], [0], [1]), EnsemblePredictions.of([1], [[1, 2]])
     for metric in (winkler, weighted_interval_score):
         with pytest.raises(BadOption, match=r"alpha=0\.0 is not a number between 0 and 1"):
             metric.with_options(alpha=0.0)(table)
@@ -215,7 +225,7 @@ def test_options_are_checked():
     with pytest.raises(BadOption, match="is not one of 'fair', 'nrg'"):
         crps.with_options(estimator="qd")
     with pytest.raises(BadOption, match="bins=0 is not a whole number"):
-        pit(members, bins=0)
+        compute_pit_histogram(members, bins=0)
 
 
 # --- standard errors -----------------------------------------------------------------------------
@@ -232,7 +242,7 @@ def bootstrapped(metric, make, columns, weights, draws=600):
 
 
 def pointed(y, lower, upper, middle, weights):
-    return Bounds.of(y, lower, upper, weights, predictions=middle)
+    return PredictionIntervals.of(y, lower, upper, weights, predictions=middle)
 
 
 @pytest.mark.parametrize("expression", OF_BOUNDS)
@@ -240,7 +250,7 @@ def pointed(y, lower, upper, middle, weights):
 def test_errors_of_intervals_are_those_of_a_bootstrap(expression, weighted):
     columns = intervals(10, 300)
     weights = np.random.default_rng(11).gamma(1, 1, 300) + 0.01 if weighted else np.ones(300)
-    metric = find(expression, Bounds)
+    metric = find_metric(expression, PredictionIntervals)
     expected = bootstrapped(metric, pointed, columns, weights)
     assert standard_error(metric, pointed(*columns, weights)) == pytest.approx(expected, rel=0.12)
 
@@ -250,9 +260,9 @@ def test_errors_of_intervals_are_those_of_a_bootstrap(expression, weighted):
 def test_errors_of_ensembles_are_those_of_a_bootstrap(expression, weighted):
     columns = ensembles(12, 300, 6)
     weights = np.random.default_rng(13).gamma(1, 1, 300) + 0.01 if weighted else np.ones(300)
-    metric = find(expression, Ensemble)
-    expected = bootstrapped(metric, Ensemble.of, columns, weights)
-    found = standard_error(metric, Ensemble.of(*columns, weights))
+    metric = find_metric(expression, EnsemblePredictions)
+    expected = bootstrapped(metric, EnsemblePredictions.of, columns, weights)
+    found = standard_error(metric, EnsemblePredictions.of(*columns, weights))
     assert found == pytest.approx(expected, rel=0.12)
 
 
@@ -260,10 +270,12 @@ def test_the_error_of_a_mean_of_items_is_exact():
     y, lower, upper, _ = intervals(14)
     scores = sr.interval_score(y, lower, upper, 0.1)
     exact = scores.std(ddof=1) / math.sqrt(len(y))
-    assert standard_error(winkler, Bounds.of(y, lower, upper)) == pytest.approx(exact, rel=1e-8)
+    assert standard_error(winkler, PredictionIntervals.of(y, lower, upper)) == pytest.approx(
+        exact, rel=1e-8
+    )
     y, x = ensembles(14)
     exact = sr.crps_ensemble(y, x, estimator="fair").std(ddof=1) / math.sqrt(len(y))
-    assert standard_error(crps, Ensemble.of(y, x)) == pytest.approx(exact, rel=1e-8)
+    assert standard_error(crps, EnsemblePredictions.of(y, x)) == pytest.approx(exact, rel=1e-8)
 
 
 def test_errors_of_whole_weights_are_those_of_repeated_rows():
@@ -271,8 +283,8 @@ def test_errors_of_whole_weights_are_those_of_repeated_rows():
     weights = np.arange(50) % 3 + 1
     repeated = np.repeat(np.arange(50), weights)
     table, other = (
-        Bounds.of(y, lower, upper, weights),
-        Bounds.of(y[repeated], lower[repeated], upper[repeated]),
+        PredictionIntervals.of(y, lower, upper, weights),
+        PredictionIntervals.of(y[repeated], lower[repeated], upper[repeated]),
     )
     assert standard_error(winkler, table) == pytest.approx(standard_error(winkler, other))
 
@@ -288,16 +300,16 @@ def test_shifted_by_a_billion_errors_stay():
     y, lower, upper, _ = intervals(18)
     far = [column + 1e9 for column in (y, lower, upper)]
     near = [column - 1e9 for column in far]
-    assert standard_error(winkler, Bounds.of(*far)) == pytest.approx(
-        standard_error(winkler, Bounds.of(*near)), rel=1e-6
+    assert standard_error(winkler, PredictionIntervals.of(*far)) == pytest.approx(
+        standard_error(winkler, PredictionIntervals.of(*near)), rel=1e-6
     )
 
 
 def test_items_that_are_alike_have_no_error_and_one_item_has_none():
-    alike = Bounds.of([1, 2, 3], [0.1, 1.1, 2.1], [1.2, 2.2, 3.2])
+    alike = PredictionIntervals.of([1, 2, 3], [0.1, 1.1, 2.1], [1.2, 2.2, 3.2])
     assert standard_error(mean_interval_width, alike) == 0
-    assert math.isnan(standard_error(winkler, Bounds.of([1], [0], [1])))
+    assert math.isnan(standard_error(winkler, PredictionIntervals.of([1], [0], [1])))
 
 
 def test_ranks_within_a_level_are_counted_in_part():
-    assert within(4, 0.5).tolist() == [0.0, 0.75, 1.0, 0.75, 0.0]
+    assert weigh_central_ranks(4, 0.5).tolist() == [0.0, 0.75, 1.0, 0.75, 0.0]

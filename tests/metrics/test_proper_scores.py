@@ -17,12 +17,12 @@ from skordinal.metrics import ranked_probability_score
 from strategies import scale_of
 
 from ordinate.errors import BadOption
-from ordinate.metrics import find, list_metrics
-from ordinate.metrics.calibration import ordered_pairs
-from ordinate.metrics.proper_scores import SIGNS, decomposition
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.metrics.calibration import count_ordered_pairs
+from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, decompose_score
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
-from ordinate.summaries.reliability import Parts, Reliability
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
 METRICS = list_metrics(Reliability)
 NAMES = [metric.name for metric in METRICS]
@@ -33,15 +33,15 @@ EXPECTED = ("expected_mae", "expected_mse", "expected_cem_ord")
 
 def summary(metrics, gold, rows, weights=None, scale=None, **options):
     scale = scale or scale_of(len(rows[0]))
-    wanted = Parts()
+    wanted = ReliabilityParts()
     for metric in metrics:
-        wanted |= metric.reads
+        wanted |= metric.required_parts
     labels = [scale.labels[g] for g in gold]
     return Reliability.of(scale, labels, rows, wanted, weights=weights, **options)
 
 
 def value(name, gold, rows, weights=None, scale=None):
-    metric = find(name, Reliability)
+    metric = find_metric(name, Reliability)
     return float(metric(summary([metric], gold, rows, weights, scale)))
 
 
@@ -107,15 +107,15 @@ def test_certain_rows_are_labels():
     gold, answers = rng.integers(0, 5, (2, 200))
     rows, scale = np.eye(5)[answers], scale_of(5)
     labels = [[scale.labels[k] for k in column] for column in (gold, answers)]
-    table = Confusion.of(scale, *labels)
+    table = ConfusionMatrix.of(scale, *labels)
     for name in ("mae", "mse", "cem_ord"):
-        assert value(f"expected_{name}", gold, rows) == pytest.approx(find(name)(table))
-    assert value("c_index", gold, rows) == (1 + find("somers_d")(table)) / 2
-    wrong = 1 - find("accuracy")(table)
+        assert value(f"expected_{name}", gold, rows) == pytest.approx(find_metric(name)(table))
+    assert value("c_index", gold, rows) == (1 + find_metric("somers_d")(table)) / 2
+    wrong = 1 - find_metric("accuracy")(table)
     assert value("brier", gold, rows) == pytest.approx(2 * wrong)
     assert value("ece", gold, rows) == pytest.approx(wrong)
     assert value("mce", gold, rows) == pytest.approx(wrong)
-    assert value("rps", gold, rows) == pytest.approx(find("mae")(table) / 4)
+    assert value("rps", gold, rows) == pytest.approx(find_metric("mae")(table) / 4)
 
 
 # --- log loss ------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_log_loss_clips_an_impossible_item_unless_told_not_to():
     clipped = (-math.log(2.0**-52) - math.log(0.75) - math.log(0.5)) / 3
     assert value("log_loss", gold, rows) == pytest.approx(clipped, rel=1e-14)
     assert value("log_loss(clip=None)", gold, rows) == math.inf
-    metric = find("log_loss", Reliability)
+    metric = find_metric("log_loss", Reliability)
     assert summary([metric], gold, rows).scores.clipped == 1
 
 
@@ -165,13 +165,13 @@ def test_ace_is_exact_where_bins_end_between_fine_ones():
 @settings(max_examples=35)
 def test_c_index_is_within_its_bound_of_a_loop_over_all_pairs(items):
     gold, rows, weights = items
-    metric = find("c_index", Reliability)
+    metric = find_metric("c_index", Reliability)
     table = summary([metric], gold, rows, weights)
     wanted = naive.c_index(gold, rows, weights)
     if math.isnan(wanted):
         assert math.isnan(metric(table))
         return
-    _, tied, pairs = ordered_pairs(table)
+    _, tied, pairs = count_ordered_pairs(table)
     assert abs(metric(table) - wanted) <= tied / pairs / 2 + 1e-12
 
 
@@ -221,14 +221,14 @@ def test_c_index_is_not_blurred_by_where_the_scale_starts():
 @settings(max_examples=60)
 def test_five_terms_sum_to_brier_and_rps(items, bins):
     gold, rows, weights = items
-    wanted = Parts(frozenset({("levels", bins), ("cumulative", bins)}), scores=True)
+    wanted = ReliabilityParts(frozenset({("levels", bins), ("cumulative", bins)}), scores=True)
     scale = scale_of(len(rows[0]))
     labels = [scale.labels[g] for g in gold]
     table = Reliability.of(scale, labels, rows, wanted, weights=weights)
     for kind, name in (("levels", "brier"), ("cumulative", "rps_sum")):
-        terms = decomposition(table.bins[kind, bins])
-        score = float(find(name, Reliability)(table))
-        assert float((SIGNS @ terms).sum()) == pytest.approx(score, abs=1e-12)
+        terms = decompose_score(table.bins[kind, bins])
+        score = float(find_metric(name, Reliability)(table))
+        assert float((DECOMPOSITION_SIGNS @ terms).sum()) == pytest.approx(score, abs=1e-12)
         assert (terms[:4] >= -1e-12).all()
         events = getattr(naive, kind)(gold, rows)
         for k, pairs in enumerate(events):
@@ -238,11 +238,11 @@ def test_five_terms_sum_to_brier_and_rps(items, bins):
 
 def test_calibrated_rows_have_little_reliability_and_sharp_ones_much_resolution():
     gold, rows = sample(20_000, seed=3)
-    wanted = Parts(frozenset({("levels", 10)}))
+    wanted = ReliabilityParts(frozenset({("levels", 10)}))
     labels = np.array(scale_of(6).labels)[gold]
-    terms = decomposition(Reliability.of(scale_of(6), labels, rows, wanted).bins["levels", 10]).sum(
-        axis=-1
-    )
+    terms = decompose_score(
+        Reliability.of(scale_of(6), labels, rows, wanted).bins["levels", 10]
+    ).sum(axis=-1)
     reliability, resolution, uncertainty, *_ = terms
     assert reliability < 0.005
     assert 0.1 < resolution < uncertainty
@@ -409,7 +409,7 @@ def test_only_ordered_metrics_feel_another_order_of_the_levels(items):
     place = [order.index(k) for k in range(size)]
     mixed = [[row[k] for k in order] for row in rows]
     for name in ("brier", "log_loss", "classwise_ece"):
-        assert not find(name, Reliability).ordered
+        assert not find_metric(name, Reliability).ordered
         one, two = value(name, gold, rows), value(name, [place[g] for g in gold], mixed)
         assert one == pytest.approx(two, abs=1e-12)
 
@@ -434,7 +434,7 @@ def test_an_expected_distance_is_not_proper_and_a_hedge_on_the_middle_wins(name)
         sum(p * value(name, [g], [row]) for g, p in enumerate(truth)) for row in (truth, middle)
     )
     assert hedge < honest
-    assert "Not proper" in find(name, Reliability).explanation
+    assert "Not proper" in find_metric(name, Reliability).explanation
 
 
 def test_the_order_of_the_levels_matters_to_rps_and_not_to_brier():
@@ -478,4 +478,4 @@ def test_a_whole_number_may_be_spelled_with_a_point():
 
 def test_clipping_is_on_or_off():
     with pytest.raises(BadOption, match=r"clip=0\.1 is not one of 'eps', None"):
-        find("log_loss(clip=0.1)", Reliability)
+        find_metric("log_loss(clip=0.1)", Reliability)

@@ -16,10 +16,10 @@ from skops.io import dumps
 from ordinate.errors import BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
 from ordinate.models import model_files
-from ordinate.models.classifiers import KINDS, create, load
+from ordinate.models.classifiers import MODEL_TYPES, create_classifier, load_classifier
 
 QUICK = {"forest": {"n_estimators": 5}, "lightgbm": {"rounds": 5}, "xgboost": {"rounds": 5}}
-VARIANTS = [(name, {}) for name in KINDS]
+VARIANTS = [(name, {}) for name in MODEL_TYPES]
 VARIANTS += [("naive_bayes", {"variant": "complement"}), ("threshold", {"loss": "all_threshold"})]
 
 
@@ -45,7 +45,7 @@ def fitted(name, form="dense", **params):
     if name == "xgboost":
         pytest.importorskip("xgboost")
     matrix, gold = data(form)
-    return create(name, QUICK.get(name, {}) | params, size=6, seed=1).fit(matrix, gold)
+    return create_classifier(name, QUICK.get(name, {}) | params, size=6, seed=1).fit(matrix, gold)
 
 
 def kept(model, folder):
@@ -67,14 +67,14 @@ def listed(folder):
 @pytest.mark.parametrize(("name", "params"), VARIANTS, ids=str)
 def test_a_loaded_model_answers_as_the_saved_one(tmp_path, name, params, form):
     model, (matrix, _) = fitted(name, form, **params), data(form)
-    loaded = load(kept(model, tmp_path))
+    loaded = load_classifier(kept(model, tmp_path))
     assert loaded.notes == model.notes
     assert loaded.answers(matrix).tolist() == model.answers(matrix).tolist()
     assert (loaded.kind, loaded.params, loaded.size) == (model.kind, model.params, 6)
     assert loaded.present.tolist() == [0, 1, 3, 4]
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", MODEL_TYPES)
 def test_equal_models_have_equal_bytes(tmp_path, name):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
@@ -94,13 +94,13 @@ def test_a_library_of_another_version_is_noted(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(sklearn.base, "__version__", "1.0.0")  # older than any that is supported
         kept(fitted("logistic"), tmp_path)
-    assert any("1.0.0" in note for note in load(tmp_path).notes)
+    assert any("1.0.0" in note for note in load_classifier(tmp_path).notes)
 
 
 def test_what_could_not_be_loaded_is_not_saved(tmp_path):
     matrix, gold = data()
     with pytest.raises(BadStore, match="SGDClassifier"):
-        model_files.save(SGDClassifier().fit(matrix, gold), tmp_path)
+        model_files.save_fitted(SGDClassifier().fit(matrix, gold), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -116,7 +116,7 @@ def test_a_pickle_under_another_name_is_refused_and_not_executed(tmp_path, name,
     (folder / name).write_bytes(pickle.dumps(Bomb(trace), protocol))
     listed(folder)
     with pytest.raises(BadStore, match=f"{re.escape(name)} is a pickle by its content"):
-        load(folder)
+        load_classifier(folder)
     assert not trace.exists()
 
 
@@ -127,7 +127,7 @@ def test_a_pickle_beside_the_model_is_refused_by_its_name(tmp_path, name):
     (folder / name).write_bytes(pickle.dumps(Bomb(trace)))
     listed(folder)
     with pytest.raises(BadStore, match=f"{name} is a pickle, and a pickle executes"):
-        load(folder)
+        load_classifier(folder)
     assert not trace.exists()
 
 
@@ -174,7 +174,7 @@ def test_a_skops_file_with_a_forbidden_type_is_refused_and_not_executed(
     _rewritten(folder / "model.skops", lambda schema: schema.update(forged))
     listed(folder)
     with pytest.raises(BadStore, match=f"{told}.* is no part of a model"):
-        load(folder)
+        load_classifier(folder)
     assert not trace.exists()
     assert "evil" not in sys.modules
 
@@ -190,7 +190,7 @@ def test_a_forbidden_type_is_found_however_deep_it_lies(tmp_path):
     _rewritten(folder / "model.skops", change)
     listed(folder)
     with pytest.raises(BadStore, match=r"'os\.system' by 'FunctionNode'"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_a_compressed_skops_file_is_refused(tmp_path):
@@ -198,23 +198,23 @@ def test_a_compressed_skops_file_is_refused(tmp_path):
     _rewritten(folder / "model.skops", lambda _: None, zipfile.ZIP_DEFLATED)
     listed(folder)
     with pytest.raises(BadStore, match="could unfold to any size"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_a_zip_file_that_is_no_skops_file_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "model.skops", "w") as archive:
         archive.writestr("other", "")
     with pytest.raises(BadStore, match=r"has no schema\.json"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_a_skops_file_of_foreign_make_is_held_to_the_same_list(tmp_path):
     matrix, gold = data()
     (tmp_path / "model.skops").write_bytes(dumps(LogisticRegression().fit(matrix, gold)))
-    assert isinstance(model_files.load(tmp_path), LogisticRegression)
+    assert isinstance(model_files.load_fitted(tmp_path), LogisticRegression)
     (tmp_path / "model.skops").write_bytes(dumps(np.random.default_rng(0)))
     with pytest.raises(BadStore, match="is no part of a model"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["logistic", "lightgbm", "xgboost"])
@@ -226,7 +226,7 @@ def test_a_changed_file_is_refused_before_any_loader_sees_it(tmp_path, monkeypat
     path.write_bytes(content)
     monkeypatch.setattr(model_files, "READERS", {})
     with pytest.raises(BadStore, match=f"{re.escape(path.name)}.* is not what its manifest"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_a_manifest_with_a_wrong_hash_is_refused(tmp_path):
@@ -235,13 +235,13 @@ def test_a_manifest_with_a_wrong_hash_is_refused(tmp_path):
     manifest["files"]["model.lightgbm.txt"]["sha256"] = "0" * 64
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(BadStore, match="sha256 0000"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_a_folder_without_a_manifest_is_refused(tmp_path):
     fitted("logistic").save(tmp_path)
     with pytest.raises(BadStore, match=r"no manifest\.json"):
-        load(tmp_path)
+        load_classifier(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["logistic", "lightgbm", "xgboost"])
@@ -253,10 +253,10 @@ def test_a_truncated_model_is_refused_even_if_the_manifest_agrees(tmp_path, name
     cut = content.index(b"end of parameters") if name == "lightgbm" else len(content)
     path.write_bytes(content[: int(cut * share)])
     with pytest.raises(BadStore, match="is not what its manifest"):
-        load(folder)
+        load_classifier(folder)
     listed(folder)
     with pytest.raises(BadStore, match=re.escape(path.name)):
-        load(folder)
+        load_classifier(folder)
 
 
 LIGHTGBM = {
@@ -284,7 +284,7 @@ def test_a_forged_lightgbm_model_is_refused_before_the_library_sees_it(
     path.write_text(changed)
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # importing it would fail
     with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def _lightgbm_parts(text):
@@ -352,7 +352,7 @@ def test_what_lightgbm_could_read_in_another_way_is_refused(tmp_path, monkeypatc
     path.write_bytes(whole.encode())
     monkeypatch.setitem(sys.modules, "lightgbm", None)  # importing it would fail
     with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 BETWEEN = {
@@ -375,14 +375,14 @@ def test_a_lightgbm_text_with_anything_between_its_lines_is_refused(tmp_path, ol
     assert old in text
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_a_lightgbm_model_without_any_split_is_saved_and_loaded(tmp_path):
     model = fitted("lightgbm", min_child_samples=30)
     model.save(tmp_path)
     assert "num_leaves=1\n" in (tmp_path / "model.lightgbm.txt").read_text()
-    assert model_files.load(tmp_path).num_trees() == model.fitted.num_trees()
+    assert model_files.load_fitted(tmp_path).num_trees() == model.fitted.num_trees()
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "last"])
@@ -394,7 +394,7 @@ def test_an_xgboost_model_with_two_values_of_a_key_is_refused(tmp_path, first):
     evil = re.sub(r"\d+", "0", good)
     path.write_text(text.replace(good, f"{evil},{good}" if first else f"{good},{evil}", 1))
     with pytest.raises(BadStore, match="gives one key two values"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def _forest_of(model):
@@ -443,7 +443,7 @@ def test_an_xgboost_model_that_says_what_is_not_so_is_refused(tmp_path, forged, 
     forged(model)
     path.write_text(json.dumps(model))
     with pytest.raises(BadStore, match=told):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -457,7 +457,7 @@ def test_a_forged_xgboost_model_is_refused_before_the_library_sees_it(tmp_path, 
     model["learner"]["gradient_booster"]["model"]["trees"][0][part][0] = value
     path.write_text(json.dumps(model))
     with pytest.raises(BadStore, match=r"model\.xgboost\.json is refused: "):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_an_xgboost_tree_of_a_class_that_is_not_there_is_refused(tmp_path):
@@ -467,14 +467,14 @@ def test_an_xgboost_tree_of_a_class_that_is_not_there_is_refused(tmp_path):
     model["learner"]["gradient_booster"]["model"]["tree_info"][0] = 4
     path.write_text(json.dumps(model))
     with pytest.raises(BadStore, match="trees are of classes that it does not have"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_a_forged_forest_is_refused_before_it_is_asked(tmp_path):
     fitted("forest").save(tmp_path)
     _forge_nodes(tmp_path / "model.skops")
     with pytest.raises(BadStore, match=r"nodes of its tree \d do not make a tree"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def _forge_nodes(path):
@@ -517,15 +517,15 @@ PLACES = {
 
 @pytest.mark.parametrize("made", PLACES.values(), ids=PLACES)
 def test_a_forged_tree_is_found_wherever_it_lies(tmp_path, made):
-    model_files.save(made(), tmp_path)
-    model_files.load(tmp_path)
+    model_files.save_fitted(made(), tmp_path)
+    model_files.load_fitted(tmp_path)
     _forge_nodes(tmp_path / "model.skops")
     with pytest.raises(BadStore, match=r"nodes of its tree \d do not make a tree"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_a_tree_that_claims_other_nodes_than_it_has_is_refused(tmp_path):
-    model_files.save(_tree(), tmp_path)
+    model_files.save_fitted(_tree(), tmp_path)
 
     def change(schema):
         count = schema["content"]["content"]["tree_"]["content"]["content"]["node_count"]
@@ -533,32 +533,32 @@ def test_a_tree_that_claims_other_nodes_than_it_has_is_refused(tmp_path):
 
     _rewritten(tmp_path / "model.skops", change)
     with pytest.raises(BadStore, match="has other nodes than it says"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 def test_trees_of_other_features_than_their_estimator_says_are_refused(tmp_path):
     tree = _tree()
     tree.n_features_in_ = 2
-    model_files.save(tree, tmp_path)
+    model_files.save_fitted(tree, tmp_path)
     with pytest.raises(BadStore, match="a tree of other features than it says"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
     del tree.n_features_in_  # without it, scikit-learn lets rows of any width through
-    model_files.save(tree, tmp_path)
+    model_files.save_fitted(tree, tmp_path)
     with pytest.raises(BadStore, match="a tree of other features than it says"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
     model = fitted("forest")
     model.fitted[-1].n_features_in_ = 9
-    model_files.save(model.fitted, tmp_path)
+    model_files.save_fitted(model.fitted, tmp_path)
     with pytest.raises(BadStore, match="trees of other features than it says"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", MODEL_TYPES)
 def test_what_another_kind_of_model_made_is_refused(tmp_path, name):
     model, other = fitted(name), fitted("svm" if name == "logistic" else "logistic")
     model.fitted = other.fitted
     with pytest.raises(BadStore, match=rf"does not hold a {name} model of 4 features and 4 levels"):
-        load(kept(model, tmp_path))
+        load_classifier(kept(model, tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -573,16 +573,16 @@ def test_a_model_of_other_features_or_levels_is_refused(tmp_path, name, change):
     (folder / "model.json").write_text(json.dumps(facts | change))
     listed(folder)
     with pytest.raises(BadStore, match=f"does not hold a {name} model"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_a_folder_with_two_models_or_none_is_refused(tmp_path):
     with pytest.raises(BadStore, match="has none of them"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
     fitted("logistic").save(tmp_path)
     fitted("lightgbm").save(tmp_path)
     with pytest.raises(BadStore, match=r"model\.lightgbm\.txt and model\.skops"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -599,11 +599,11 @@ def test_facts_that_make_no_sense_are_refused(tmp_path, change):
     (folder / "model.json").write_text(json.dumps(facts | change))
     listed(folder)
     with pytest.raises(BadStore, match="does not say what the model is"):
-        load(folder)
+        load_classifier(folder)
 
 
 def test_an_xgboost_model_without_xgboost_names_what_to_install(tmp_path, monkeypatch):
     fitted("xgboost").save(tmp_path)
     monkeypatch.setitem(sys.modules, "xgboost", None)
     with pytest.raises(MissingExtra, match="pip install xgboost"):
-        model_files.load(tmp_path)
+        model_files.load_fitted(tmp_path)

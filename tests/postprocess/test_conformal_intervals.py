@@ -18,13 +18,16 @@ from ordinate.errors import (
     NotFitted,
     UnequalLengths,
 )
-from ordinate.inference.prediction_intervals import bounds_estimate, ensemble_estimate
-from ordinate.inference.small_samples import wilson
-from ordinate.metrics import find
+from ordinate.inference.prediction_intervals import (
+    estimate_ensemble_metric,
+    estimate_interval_metric,
+)
+from ordinate.inference.small_samples import wilson_interval
+from ordinate.metrics import find_metric
 from ordinate.metrics.prediction_intervals import standard_error
 from ordinate.postprocess.conformal_intervals import SplitConformal
-from ordinate.summaries.ensemble import Ensemble
-from ordinate.summaries.prediction_intervals import Bounds
+from ordinate.summaries.ensemble import EnsemblePredictions
+from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 # --- by definition -------------------------------------------------------------------------------
 
@@ -175,7 +178,7 @@ def test_normalised_intervals_hold_items_of_small_and_large_spread_alike():
     told = fitted.predict(p[2000:], p[2000:])
     sides = np.where(p[2000:] < 2, "low", "high")
     shares = [
-        find("interval_coverage", Bounds)(band.summary(y[2000:], groups=sides))
+        find_metric("interval_coverage", PredictionIntervals)(band.summary(y[2000:], groups=sides))
         for band in (plain, told)
     ]
     assert np.ptp(shares[0]) > 0.1
@@ -230,38 +233,38 @@ def test_no_predictions_have_no_intervals():
 def some_bounds(n=200, weights=None, seed=21):
     rng = np.random.default_rng(seed)
     y, half = rng.normal(size=n), rng.gamma(4, 0.4, n)
-    return Bounds.of(y, -half, half, weights)
+    return PredictionIntervals.of(y, -half, half, weights)
 
 
 def test_coverage_of_counts_has_the_limits_of_wilson():
     table = some_bounds()
-    found = bounds_estimate("interval_coverage", table, 0.9)
-    expected = wilson(round(float(table.plain[0, 1])), 200, 0.9)
+    found = estimate_interval_metric("interval_coverage", table, 0.9)
+    expected = wilson_interval(round(float(table.plain[0, 1])), 200, 0.9)
     assert (found.low, found.high) == pytest.approx(expected)
     assert found.method == "wilson"
     doubled = some_bounds(weights=np.full(200, 2.0))
-    assert bounds_estimate("interval_coverage", doubled).low == pytest.approx(
-        wilson(2 * float(table.plain[0, 1]), 400)[0]
+    assert estimate_interval_metric("interval_coverage", doubled).low == pytest.approx(
+        wilson_interval(2 * float(table.plain[0, 1]), 400)[0]
     )
 
 
 def test_coverage_of_weighted_items_has_the_limits_of_as_many_items_as_say_the_same():
     weights = np.random.default_rng(22).gamma(1, 1, 2000)
     table = some_bounds(2000, weights)
-    found = bounds_estimate("interval_coverage", table)
-    error = standard_error(find("interval_coverage", Bounds), table)
+    found = estimate_interval_metric("interval_coverage", table)
+    error = standard_error(find_metric("interval_coverage", PredictionIntervals), table)
     assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.02)
-    all_held = Bounds.of([1, 1, 1], [0, 0, 0], [2, 2, 2], [0.5, 1, 2.5])
+    all_held = PredictionIntervals.of([1, 1, 1], [0, 0, 0], [2, 2, 2], [0.5, 1, 2.5])
     effective = 4**2 / (0.25 + 1 + 6.25)
-    assert bounds_estimate("interval_coverage", all_held).low == pytest.approx(
-        wilson(effective, effective)[0]
+    assert estimate_interval_metric("interval_coverage", all_held).low == pytest.approx(
+        wilson_interval(effective, effective)[0]
     )
 
 
 @pytest.mark.parametrize("name", ["mean_interval_width", "winkler", "weighted_interval_score"])
 def test_scores_have_the_limits_of_the_delta_method(name):
     table = some_bounds(2000)
-    found, metric = bounds_estimate(name, table), find(name, Bounds)
+    found, metric = estimate_interval_metric(name, table), find_metric(name, PredictionIntervals)
     assert found.value == metric(table)
     assert found.method == "delta"
     assert found.low < found.value < found.high
@@ -271,53 +274,62 @@ def test_scores_have_the_limits_of_the_delta_method(name):
 @pytest.mark.parametrize("name", ["crps", "spread", "rmse", "bias", "dispersion"])
 def test_limits_hold_the_true_value_as_often_as_they_should(name):
     rng = np.random.default_rng(23)
-    metric = find(name, Ensemble)
+    metric = find_metric(name, EnsemblePredictions)
 
     def table(n):
         centre = rng.normal(size=(n, 1))
-        return Ensemble.of(
+        return EnsemblePredictions.of(
             (centre + rng.normal(size=(n, 1)))[:, 0], centre + 0.7 * rng.normal(size=(n, 5))
         )
 
     true = float(metric(table(200_000)))
-    found = [ensemble_estimate(metric, table(150)) for _ in range(200)]
+    found = [estimate_ensemble_metric(metric, table(150)) for _ in range(200)]
     held = np.mean([x.low <= true <= x.high for x in found])
     assert held == pytest.approx(0.95, abs=0.05)
 
 
 def test_coverage_of_ensembles_has_limits():
     rng = np.random.default_rng(24)
-    table = Ensemble.of(rng.normal(size=500), rng.normal(size=(500, 19)))
-    found = ensemble_estimate("central_coverage", table)
-    assert (found.low, found.high) == pytest.approx(wilson(found.value * 500, 500))
+    table = EnsemblePredictions.of(rng.normal(size=500), rng.normal(size=(500, 19)))
+    found = estimate_ensemble_metric("central_coverage", table)
+    assert (found.low, found.high) == pytest.approx(wilson_interval(found.value * 500, 500))
     assert found.method == "wilson"
-    partly = ensemble_estimate("central_coverage(level=0.55)", table)
+    partly = estimate_ensemble_metric("central_coverage(level=0.55)", table)
     assert partly.method == "delta"
     assert partly.low < partly.value < partly.high
 
 
 def test_what_has_no_limits_has_a_reason():
-    endless = Bounds.of([1, 2], [0, 0], [2, np.inf])
-    alike = Bounds.of([1, 2], [0, 1], [2, 3])
+    endless = PredictionIntervals.of([1, 2], [0, 0], [2, np.inf])
+    alike = PredictionIntervals.of([1, 2], [0, 1], [2, 3])
     reasons = [
-        (bounds_estimate("winkler", endless), "some intervals have no end"),
-        (bounds_estimate("winkler", alike), "it is the same for all items"),
-        (bounds_estimate("winkler", Bounds.of([1], [0], [2])), "too few items"),
-        (ensemble_estimate("crps", Ensemble.of([1, 2], [[1], [2]])), "has no spread"),
-        (ensemble_estimate("central_coverage", Ensemble.of([1], [[1, 2]])), "too few for this"),
-        (bounds_estimate("winkler", alike.map(np.zeros_like)), "no items"),
-        (bounds_estimate("interval_coverage", alike.map(np.zeros_like)), "no items"),
+        (estimate_interval_metric("winkler", endless), "some intervals have no end"),
+        (estimate_interval_metric("winkler", alike), "it is the same for all items"),
+        (
+            estimate_interval_metric("winkler", PredictionIntervals.of([1], [0], [2])),
+            "too few items",
+        ),
+        (
+            estimate_ensemble_metric("crps", EnsemblePredictions.of([1, 2], [[1], [2]])),
+            "has no spread",
+        ),
+        (
+            estimate_ensemble_metric("central_coverage", EnsemblePredictions.of([1], [[1, 2]])),
+            "too few for this",
+        ),
+        (estimate_interval_metric("winkler", alike.map(np.zeros_like)), "no items"),
+        (estimate_interval_metric("interval_coverage", alike.map(np.zeros_like)), "no items"),
     ]
     for found, reason in reasons:
         assert reason in found.note
         assert found.method is None
         assert math.isnan(found.low)
-    assert bounds_estimate("winkler", endless).value == math.inf
-    assert bounds_estimate("interval_coverage", endless).value == 1.0
+    assert estimate_interval_metric("winkler", endless).value == math.inf
+    assert estimate_interval_metric("interval_coverage", endless).value == 1.0
 
 
 def test_a_batch_has_to_be_pooled():
-    batch = Bounds.of([1, 2], [0, 1], [2, 3], groups=["a", "b"])
+    batch = PredictionIntervals.of([1, 2], [0, 1], [2, 3], groups=["a", "b"])
     with pytest.raises(BadInput, match="take one of them, or all of them `pooled`"):
-        bounds_estimate("winkler", batch)
-    assert bounds_estimate("interval_coverage", batch.pooled).value == 1.0
+        estimate_interval_metric("winkler", batch)
+    assert estimate_interval_metric("interval_coverage", batch.pooled).value == 1.0

@@ -21,9 +21,9 @@ from ordinate.errors import (
     OffScale,
     UnequalLengths,
 )
-from ordinate.inference.small_samples import wilson
-from ordinate.postprocess.conformal_sets import OrdinalSets, joining_scores
-from ordinate.postprocess.prediction_sets import LevelSets, evaluate_sets
+from ordinate.inference.small_samples import wilson_interval
+from ordinate.postprocess.conformal_sets import OrdinalConformalSets, compute_nonconformity_scores
+from ordinate.postprocess.prediction_sets import PredictionSets, evaluate_prediction_sets
 from ordinate.scale import Scale
 
 # --- oracles in plain Python ---------------------------------------------------------------------
@@ -94,7 +94,7 @@ def fitted(size, calibration, gold, alpha, **options):
     scale = scale_of(size)
     labels = [scale.labels[k] for k in gold]
     groups = options.pop("groups", None)
-    return OrdinalSets(alpha, scale=scale, **options).fit(calibration, labels, groups)
+    return OrdinalConformalSets(alpha, scale=scale, **options).fit(calibration, labels, groups)
 
 
 def spans(sets):
@@ -112,13 +112,15 @@ def test_sets_are_those_of_the_definition(problem, alpha, per_level):
 
 
 def test_of_equals_the_lower_level_joins_first():
-    scores = joining_scores(np.array([[0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.5, 0.0, 0.5]]))
+    scores = compute_nonconformity_scores(
+        np.array([[0.25, 0.5, 0.25], [0.25, 0.25, 0.5], [0.5, 0.0, 0.5]])
+    )
     assert scores.tolist() == [[0.5, 0.0, 0.75], [0.75, 0.5, 0.0], [0.0, 0.5, 0.5]]
 
 
 @given(st.integers(2, 6).flatmap(lambda size: rows(size, parts=6)))
 def test_levels_join_in_the_order_of_the_definition(found):
-    for row, scores in zip(found, joining_scores(np.array(found)), strict=True):
+    for row, scores in zip(found, compute_nonconformity_scores(np.array(found)), strict=True):
         assert [dict(grown(row))[k] for k in range(len(row))] == scores.tolist()
 
 
@@ -212,7 +214,7 @@ def test_mean_coverage_over_fresh_draws_is_as_promised(alpha):
     rng = np.random.default_rng(11)
     covered = []
     for _ in range(200):
-        sets = OrdinalSets(alpha, scale="0..4").fit(*draw_items(rng, 150))
+        sets = OrdinalConformalSets(alpha, scale="0..4").fit(*draw_items(rng, 150))
         new, gold = draw_items(rng, 300)
         covered.append(sets.predict(new).contains(gold).mean())
     error = np.std(covered, ddof=1) / np.sqrt(len(covered))
@@ -227,7 +229,7 @@ def test_mean_coverage_of_each_level_is_as_promised():
         calibration, new = draw_items(rng, 300, lean=1.0), draw_items(rng, 600, lean=1.0)
         gold = new[1]
         for each, per_level in ((covered, True), (marginal, False)):
-            sets = OrdinalSets(alpha, scale="0..4", per_level=per_level).fit(*calibration)
+            sets = OrdinalConformalSets(alpha, scale="0..4", per_level=per_level).fit(*calibration)
             assert not sets.notes_
             held = sets.predict(new[0]).contains(gold)
             each.append([held[gold == k].mean() for k in range(5)])
@@ -244,7 +246,7 @@ def test_mean_coverage_of_each_group_is_as_promised():
         blind = rng.permutation(blind)  # a group for which the model knows nothing
         groups = ["known"] * 100 + ["unknown"] * 100
         both, truth = np.vstack([first, second]), np.concatenate([gold, blind])
-        sets = OrdinalSets(alpha, scale="0..4").fit(both[::2], truth[::2], groups[::2])
+        sets = OrdinalConformalSets(alpha, scale="0..4").fit(both[::2], truth[::2], groups[::2])
         held = sets.predict(both[1::2], groups[1::2]).contains(truth[1::2])
         covered.append([held[:50].mean(), held[50:].mean()])
     errors = np.std(covered, axis=0, ddof=1) / np.sqrt(len(covered))
@@ -257,7 +259,7 @@ def test_mean_coverage_of_each_group_is_as_promised():
 @pytest.mark.parametrize(("alpha", "needed"), [(0.1, 9), (0.05, 19), (0.3, 3), (1e-6, 999_999)])
 def test_too_few_items_give_full_sets_and_a_note(alpha, needed):
     n = min(needed - 1, 30)
-    few = OrdinalSets(alpha, scale="1..3").fit([[0.8, 0.1, 0.1]] * n, [1] * n)
+    few = OrdinalConformalSets(alpha, scale="1..3").fit([[0.8, 0.1, 0.1]] * n, [1] * n)
     sets = few.predict([[0.8, 0.1, 0.1]])
     assert sets.sizes.tolist() == [3]
     (note,) = sets.notes
@@ -265,14 +267,16 @@ def test_too_few_items_give_full_sets_and_a_note(alpha, needed):
         f"alpha={alpha:g} needs {needed} items, and there were fewer: every level is in each set."
     )
     if needed < 30:
-        enough = OrdinalSets(alpha, scale="1..3").fit([[0.8, 0.1, 0.1]] * needed, [1] * needed)
+        enough = OrdinalConformalSets(alpha, scale="1..3").fit(
+            [[0.8, 0.1, 0.1]] * needed, [1] * needed
+        )
         assert enough.predict([[0.8, 0.1, 0.1]]).sizes.tolist() == [1]
         assert enough.notes_ == ()
 
 
 def test_a_rare_level_is_in_every_set_and_so_are_those_between():
     rows = [[0.7, 0.2, 0.1]] * 40
-    sets = OrdinalSets(0.1, scale="1..3", per_level=True).fit(rows, [1] * 35 + [3] * 5)
+    sets = OrdinalConformalSets(0.1, scale="1..3", per_level=True).fit(rows, [1] * 35 + [3] * 5)
     found = sets.predict([[0.7, 0.2, 0.1], [0.05, 0.05, 0.9]])
     assert found.low.tolist() == [1, 2]
     assert found.high.tolist() == [3, 3]
@@ -282,7 +286,7 @@ def test_a_rare_level_is_in_every_set_and_so_are_those_between():
 
 def test_groups_with_few_items_and_new_groups_have_full_sets_and_a_note():
     rows = [[0.7, 0.2, 0.1]] * 20
-    sets = OrdinalSets(0.1, scale="1..3").fit(rows, [1] * 20, ["a"] * 15 + ["b"] * 5)
+    sets = OrdinalConformalSets(0.1, scale="1..3").fit(rows, [1] * 20, ["a"] * 15 + ["b"] * 5)
     found = sets.predict(rows[:3], ["a", "b", "c"])
     assert found.sizes.tolist() == [1, 3, 3]
     few, new = found.notes
@@ -295,11 +299,11 @@ def test_groups_with_few_items_and_new_groups_have_full_sets_and_a_note():
 
 
 def test_coverage_and_sizes_are_counted():
-    sets = LevelSets(Scale.of("1..4"), np.array([0, 1, 2, 0]), np.array([0, 2, 3, 3]))
-    found = evaluate_sets(sets, [1, 1, 3, 2])
+    sets = PredictionSets(Scale.of("1..4"), np.array([0, 1, 2, 0]), np.array([0, 2, 3, 3]))
+    found = evaluate_prediction_sets(sets, [1, 1, 3, 2])
     assert found.n == 4
     assert found.coverage.value == 0.75
-    assert (found.coverage.low, found.coverage.high) == wilson(3, 4)
+    assert (found.coverage.low, found.coverage.high) == wilson_interval(3, 4)
     assert [e.value for e in found.coverage_by_level.values()][:3] == [0.5, 1.0, 1.0]
     assert math.isnan(found.coverage_by_level[4].value)
     assert found.coverage_by_level[4].note == "gold has no item of this level"
@@ -312,13 +316,13 @@ def test_coverage_and_sizes_are_counted():
 
 
 def test_limits_follow_their_level():
-    sets = LevelSets(Scale.of("1..2"), np.array([0, 0]), np.array([0, 1]))
-    narrow, wide = (evaluate_sets(sets, [2, 2], level).coverage for level in (0.5, 0.99))
+    sets = PredictionSets(Scale.of("1..2"), np.array([0, 0]), np.array([0, 1]))
+    narrow, wide = (evaluate_prediction_sets(sets, [2, 2], level).coverage for level in (0.5, 0.99))
     assert wide.width > narrow.width
 
 
 def test_labels_positions_and_lengths():
-    sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 2]))
+    sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 2]))
     assert (len(sets), sets.low.tolist(), sets.high.tolist()) == (
         2,
         ["low", "mid"],
@@ -336,16 +340,16 @@ def test_labels_positions_and_lengths():
 def test_columns_are_found_by_their_names():
     rows, gold = [[0.1, 0.8, 0.1]] * 12, ["low"] * 12
     named = ["mid", "low", "high"]
-    sets = OrdinalSets(0.1, scale="low,mid,high", columns=named).fit(rows, gold)
+    sets = OrdinalConformalSets(0.1, scale="low,mid,high", columns=named).fit(rows, gold)
     assert sets.predict(rows[:1]).low.tolist() == sets.predict(rows[:1]).high.tolist() == ["low"]
-    loose = OrdinalSets(0.1, scale="low,mid,high", columns=named[::-1], renormalize=True)
+    loose = OrdinalConformalSets(0.1, scale="low,mid,high", columns=named[::-1], renormalize=True)
     assert loose.fit([[0.1, 0.8, 0.095]] * 9, ["low"] * 9).notes_ == ()
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, math.nan, "0.1"])
 def test_alpha_is_between_0_and_1(alpha):
     with pytest.raises(BadOption, match="is not a number between 0 and 1"):
-        OrdinalSets(alpha, scale="1..2").fit([[0.5, 0.5]], [1])
+        OrdinalConformalSets(alpha, scale="1..2").fit([[0.5, 0.5]], [1])
 
 
 @pytest.mark.parametrize(
@@ -360,30 +364,32 @@ def test_alpha_is_between_0_and_1(alpha):
 )
 def test_bad_columns_are_refused(rows, gold, error, message):
     with pytest.raises(error, match=message):
-        OrdinalSets(scale="1..2").fit(rows, gold)
+        OrdinalConformalSets(scale="1..2").fit(rows, gold)
 
 
 def test_groups_are_given_to_both_or_to_neither():
     rows = [[0.5, 0.5]] * 2
     with pytest.raises(BadInput, match="given to fit, so predict needs them"):
-        OrdinalSets(scale="1..2").fit(rows, [1, 2], ["a", "b"]).predict(rows)
+        OrdinalConformalSets(scale="1..2").fit(rows, [1, 2], ["a", "b"]).predict(rows)
     with pytest.raises(BadInput, match="given to predict, but not to fit"):
-        OrdinalSets(scale="1..2").fit(rows, [1, 2]).predict(rows, ["a", "b"])
+        OrdinalConformalSets(scale="1..2").fit(rows, [1, 2]).predict(rows, ["a", "b"])
     with pytest.raises(MissingLabels, match="group of row 2 is missing"):
-        OrdinalSets(scale="1..2").fit(rows, [1, 2], ["a", None])
+        OrdinalConformalSets(scale="1..2").fit(rows, [1, 2], ["a", None])
     with pytest.raises(UnequalLengths, match="2 rows of probabilities and 1 groups"):
-        OrdinalSets(scale="1..2").fit(rows, [1, 2], ["a"])
+        OrdinalConformalSets(scale="1..2").fit(rows, [1, 2], ["a"])
 
 
 def test_no_rows_have_no_sets():
-    sets = OrdinalSets(scale="1..2").fit([[0.5, 0.5]] * 9, [1] * 9).predict(np.empty((0, 2)))
+    sets = (
+        OrdinalConformalSets(scale="1..2").fit([[0.5, 0.5]] * 9, [1] * 9).predict(np.empty((0, 2)))
+    )
     assert len(sets) == 0
     with pytest.raises(NoItems, match="there are no sets"):
-        evaluate_sets(sets, [])
+        evaluate_prediction_sets(sets, [])
 
 
 def test_it_is_an_estimator():
-    sets = OrdinalSets(0.2, scale="1..3", per_level=True)
+    sets = OrdinalConformalSets(0.2, scale="1..3", per_level=True)
     with pytest.raises(NotFitted, match="This OrdinalSets is not fitted yet"):
         sets.predict([[1, 0, 0]])
     assert clone(sets).get_params() == sets.get_params()
@@ -393,23 +399,25 @@ def test_it_is_an_estimator():
 @pytest.mark.parametrize("alpha", [np.float32(0.2), Fraction(1, 5)])
 def test_alpha_is_any_real_number(alpha):
     p, gold = [[0.6, 0.3, 0.1]] * 9, ["A1"] * 6 + ["A2"] * 3
-    found, plain = (OrdinalSets(x, scale="A1,A2,B1").fit(p, gold) for x in (alpha, 0.2))
+    found, plain = (OrdinalConformalSets(x, scale="A1,A2,B1").fit(p, gold) for x in (alpha, 0.2))
     assert (found.thresholds_ == plain.thresholds_).all()
-    few = OrdinalSets(alpha, scale="A1,A2,B1").fit(p[:3], gold[:3])
+    few = OrdinalConformalSets(alpha, scale="A1,A2,B1").fit(p[:3], gold[:3])
     assert few.notes_[0].startswith("alpha=0.2 needs 4 items, and there were fewer: every level")
 
 
 def test_columns_without_names_are_doubted_where_labels_sort_otherwise():
     p, gold = [[0.6, 0.3, 0.1]] * 9, ["low"] * 6 + ["mid"] * 3
     with pytest.warns(UserWarning, match="Columns without names were taken in the order"):
-        OrdinalSets(scale="low,mid,high").fit(p, gold)
-    named = OrdinalSets(scale="low,mid,high", columns=iter(["low", "mid", "high"])).fit(p, gold)
+        OrdinalConformalSets(scale="low,mid,high").fit(p, gold)
+    named = OrdinalConformalSets(scale="low,mid,high", columns=iter(["low", "mid", "high"])).fit(
+        p, gold
+    )
     assert named.predict(p).low.tolist() == ["low"] * 9
 
 
 def test_an_evaluation_is_shown_in_records_and_in_words():
-    sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]), ("Few.",))
-    found = evaluate_sets(sets, ["mid", "low"])
+    sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]), ("Few.",))
+    found = evaluate_prediction_sets(sets, ["mid", "low"])
     assert [(row["metric"], row["of"], row["value"]) for row in found.rows()] == [
         ("coverage", "all items", 0.5),
         ("coverage", "low", 0.0),
@@ -431,12 +439,12 @@ def test_an_evaluation_is_shown_in_records_and_in_words():
 
 @pytest.mark.parametrize("level", [0.4, 1.0, True, "0.9", np.nan])
 def test_the_level_of_limits_is_checked(level):
-    sets = LevelSets(Scale.of("low,mid"), np.array([0]), np.array([1]))
+    sets = PredictionSets(Scale.of("low,mid"), np.array([0]), np.array([1]))
     with pytest.raises(BadOption, match=r"The level of an interval is 0\.5 to below 1, not"):
-        evaluate_sets(sets, ["mid"], level)
+        evaluate_prediction_sets(sets, ["mid"], level)
 
 
 def test_missing_gold_cannot_be_evaluated():
-    sets = LevelSets(Scale.of("low,mid"), np.array([0, 0]), np.array([1, 1]))
+    sets = PredictionSets(Scale.of("low,mid"), np.array([0, 0]), np.array([1, 1]))
     with pytest.raises(MissingLabels, match=r"\(row 2\)\. Leave .* have the gold level cannot be"):
-        evaluate_sets(sets, ["mid", None])
+        evaluate_prediction_sets(sets, ["mid", None])

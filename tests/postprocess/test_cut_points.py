@@ -24,12 +24,12 @@ from ordinate.errors import (
     UnequalLengths,
     UnknownMetric,
 )
-from ordinate.metrics import find, list_metrics, metric
+from ordinate.metrics import find_metric, list_metrics, metric
 from ordinate.metrics.catalogue import CATALOGUE
 from ordinate.postprocess import cut_search
 from ordinate.postprocess.cut_points import CutPoints
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 COSTS = [[0, 1, 5, 9], [2, 0, 1, 3], [4, -1, 0, 1], [9, 5, 1, 0]]  # one wrong answer is best
 EXACT = [
@@ -68,7 +68,7 @@ EXACT = [
 ]
 SEARCHED = sorted(
     {m.name for m in list_metrics() if not m.required}
-    - {find(x).alias_of or find(x).name for x in EXACT}
+    - {find_metric(x).alias_of or find_metric(x).name for x in EXACT}
 )
 
 
@@ -105,7 +105,7 @@ def best_by_tables(metric, scores, gold, scale, weights=None):
     cells = np.zeros((len(tried), len(scale), len(scale)))
     for table, predicted in zip(cells, tried, strict=True):
         np.add.at(table, (gold, predicted), weights)
-    values = metric(Confusion.from_counts(scale, cells))
+    values = metric(ConfusionMatrix.from_counts(scale, cells))
     return max(merit(metric, value) for value in values)
 
 
@@ -136,7 +136,7 @@ def problems(draw, max_levels=4, max_items=7, max_scores=5):
 def test_exact_cuts_are_as_good_as_all_labellings_by_definition(expression, problem):
     scores, gold, scale = problem
     cuts = fitted(expression, scores, gold, scale)
-    wanted = find(expression)
+    wanted = find_metric(expression)
     assert cuts.exact_
     assert merit(wanted, cuts.value_) == pytest.approx(
         best_by_definition(wanted, scores, gold, scale), abs=1e-9
@@ -158,7 +158,7 @@ def test_exact_cuts_are_as_good_as_all_labellings_by_definition(expression, prob
 def test_exact_cuts_are_as_good_as_all_labellings_of_more_items(expression, problem):
     scores, gold, scale = problem
     cuts = fitted(expression, scores, gold, scale)
-    wanted = find(expression)
+    wanted = find_metric(expression)
     assert merit(wanted, cuts.value_) == pytest.approx(
         best_by_tables(wanted, scores, gold, scale), abs=1e-9
     )
@@ -168,7 +168,7 @@ def test_exact_cuts_are_as_good_as_all_labellings_of_more_items(expression, prob
 def test_costs_of_ones_own_need_not_favour_the_right_level(problem, data):
     scores, gold, scale = problem
     size = len(scale)
-    costs = find("expected_cost").with_options(matrix=[row[:size] for row in COSTS[:size]])
+    costs = find_metric("expected_cost").with_options(matrix=[row[:size] for row in COSTS[:size]])
     if data.draw(st.booleans()):
         gold = [gold[0]] * len(gold)
     cuts = fitted(costs, scores, gold, scale)
@@ -184,7 +184,7 @@ def test_exact_cuts_with_weights_are_as_good_as_all_labellings(expression, probl
     weight = st.sampled_from([0.25, 1.0, 1.75, 4.0])
     weights = data.draw(st.lists(weight, min_size=len(gold), max_size=len(gold)))
     cuts = fitted(expression, scores, gold, scale, sample_weight=weights)
-    wanted = find(expression)
+    wanted = find_metric(expression)
     assert merit(wanted, cuts.value_) == pytest.approx(
         best_by_tables(wanted, scores, gold, scale, weights), abs=1e-9
     )
@@ -193,7 +193,7 @@ def test_exact_cuts_with_weights_are_as_good_as_all_labellings(expression, probl
 @pytest.mark.parametrize("expression", SEARCHED)
 def test_a_search_is_near_the_best_and_does_not_call_itself_exact(expression):
     rng = np.random.default_rng(5)
-    wanted, scale = find(expression), scale_of(4)
+    wanted, scale = find_metric(expression), scale_of(4)
     shortfalls = []
     for _ in range(5):
         gold = rng.integers(0, 4, 25)
@@ -216,7 +216,7 @@ def test_a_search_that_reaches_the_best_possible_value_is_exact():
 @pytest.mark.parametrize("seed", range(4))
 def test_exact_cuts_are_never_below_nelder_mead(expression, seed):
     rng = np.random.default_rng(seed)
-    scale, wanted = scale_of(5), find(expression)
+    scale, wanted = scale_of(5), find_metric(expression)
     gold = rng.choice(5, 300, p=[0.1, 0.2, 0.4, 0.2, 0.1])
     scores = 0.6 * gold + rng.normal(0.8, 0.9, 300)
 
@@ -224,7 +224,7 @@ def test_exact_cuts_are_never_below_nelder_mead(expression, seed):
         predicted = np.searchsorted(np.sort(thresholds), scores)
         cells = np.zeros((5, 5))
         np.add.at(cells, (gold, predicted), 1)
-        return -merit(wanted, float(wanted(Confusion.from_counts(scale, cells))))
+        return -merit(wanted, float(wanted(ConfusionMatrix.from_counts(scale, cells))))
 
     usual = minimize(loss, [0.5, 1.5, 2.5, 3.5], method="Nelder-Mead", options={"maxiter": 400})
     cuts = fitted(expression, scores, gold, scale)
@@ -238,8 +238,8 @@ def test_the_value_is_that_of_the_predictions_on_the_same_items():
     scores = gold + rng.normal(0, 1, 150)
     for expression in [*EXACT, *SEARCHED]:
         cuts = CutPoints(expression, scale="1..6").fit(scores, gold)
-        table = Confusion.of("1..6", gold, cuts.predict(scores))
-        assert float(find(expression)(table)) == pytest.approx(cuts.value_, abs=1e-12)
+        table = ConfusionMatrix.of("1..6", gold, cuts.predict(scores))
+        assert float(find_metric(expression)(table)) == pytest.approx(cuts.value_, abs=1e-12)
 
 
 # --- many scores ---------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def test_columns_in_blocks_are_the_same_as_at_once(monkeypatch):
 
     scores, gold = many(200)
     at_once = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_segments, "CELLS", 1 << 12)
+    monkeypatch.setattr(cut_segments, "MOST_CELLS", 1 << 12)
     in_blocks = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
     assert in_blocks.cuts_.tolist() == at_once.cuts_.tolist()
 
@@ -278,7 +278,7 @@ def test_a_search_over_many_scores_ends_between_neighbouring_scores(monkeypatch)
     monkeypatch.setattr(cut_search, "MOST_TRIED", 60)
     coarse = CutPoints("mcc", scale="0..5").fit(scores, gold)
     assert coarse.value_ > full.value_ - 0.01
-    monkeypatch.setattr(cut_search, "_refined", lambda _metric, _items, places, _stops: places)
+    monkeypatch.setattr(cut_search, "_refine_cuts", lambda _metric, _items, places, _stops: places)
     unrefined = CutPoints("mcc", scale="0..5").fit(scores, gold)
     assert coarse.value_ > unrefined.value_
 
@@ -490,7 +490,7 @@ def test_metrics_of_ones_own_are_searched_or_exact_where_linear():
         cuts = CutPoints("too_high", scale="1..3").fit([1, 2, 3], [1, 1, 2])
         assert (cuts.value_, cuts.exact_) == (0.0, True)
     finally:
-        del CATALOGUE["too_high", Confusion]
+        del CATALOGUE["too_high", ConfusionMatrix]
 
 
 def test_it_is_an_estimator():

@@ -20,20 +20,20 @@ from ordinate.errors import (
     UnequalLengths,
     UnknownMetric,
 )
-from ordinate.metrics import find, list_metrics
-from ordinate.postprocess.class_priors import undone
-from ordinate.postprocess.decoder import Decoder, labels_of
+from ordinate.metrics import find_metric, list_metrics
+from ordinate.postprocess.class_priors import undo_class_weights
+from ordinate.postprocess.decoder import Decoder, make_label_array
 from ordinate.postprocess.decoding_costs import (
-    SAME,
-    SEARCHED,
-    answers,
-    by_ratio,
-    credits_at,
-    expected_table,
-    fixed_credits,
-    way_of,
+    EQUIVALENT_METRICS,
+    SEARCHED_METRICS,
+    choose_levels,
+    compute_credits,
+    compute_expected_table,
+    find_fixed_credits,
+    minimise_cost_ratio,
+    plan_decoding,
 )
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 # Arrays are in the order of the scale here; what warns of another order is tested below.
 pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
@@ -87,7 +87,7 @@ def simulated(n, seed=0, shares=SHARES, sharpness=5.0):
 def table(scale, gold, answered):
     size = len(scale)
     cells = np.bincount(gold * size + answered, minlength=size * size)
-    return Confusion.from_counts(scale, cells.reshape(size, size))
+    return ConfusionMatrix.from_counts(scale, cells.reshape(size, size))
 
 
 def rows_of(levels, least=1, most=4):
@@ -105,7 +105,7 @@ def rows_of(levels, least=1, most=4):
 def test_whole_weights_are_items_that_come_so_often(metric):
     p, gold = simulated(200)
     times = np.random.default_rng(1).integers(0, 4, 200)
-    labels, again = labels_of(SIX)[gold], np.repeat(np.arange(200), times)
+    labels, again = make_label_array(SIX)[gold], np.repeat(np.arange(200), times)
     weighted = Decoder(metric, SIX).fit(p, labels, times)
     repeated = Decoder(metric, SIX).fit(p[again], labels[again])
     assert np.allclose(weighted.gain_, repeated.gain_, rtol=1e-9, atol=1e-9)
@@ -120,12 +120,17 @@ def test_weights_of_levels_make_other_answers_the_best():
     rows = p * weights / (p * weights).sum(axis=1, keepdims=True)
     merits = []
     for decoder, asked in (
-        (Decoder("quadratic_kappa", SIX).fit(rows, labels_of(SIX)[gold], weights[gold]), rows),
-        (Decoder("quadratic_kappa", SIX).fit(p, labels_of(SIX)[gold]), p),
+        (
+            Decoder("quadratic_kappa", SIX).fit(rows, make_label_array(SIX)[gold], weights[gold]),
+            rows,
+        ),
+        (Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold]), p),
     ):
         cells = np.zeros((6, 6))
         np.add.at(cells, (gold, decoder.predict_positions(asked)), weights[gold])
-        merits.append(float(find("quadratic_kappa")(Confusion.from_counts(SIX, cells))))
+        merits.append(
+            float(find_metric("quadratic_kappa")(ConfusionMatrix.from_counts(SIX, cells)))
+        )
         assert decoder.notes_ == ()
     assert merits[0] > merits[1] + 0.02
 
@@ -161,7 +166,7 @@ def expected_value(metric, scale, p, answered):
 @pytest.mark.parametrize("expression", ITEM_SUMS)
 @given(p=rows_of(4, most=3))
 def test_no_answers_have_a_better_expected_metric(expression, p):
-    scale, metric = Scale.of("1..4"), find(expression)
+    scale, metric = Scale.of("1..4"), find_metric(expression)
     found = Decoder(expression, scale).fit().predict_positions(p)
     for row in range(len(p)):
         merits = [metric.merit(expected_value(metric, scale, p[[row]], (a,))) for a in range(4)]
@@ -170,7 +175,7 @@ def test_no_answers_have_a_better_expected_metric(expression, p):
 
 @pytest.mark.parametrize("expression", ["accuracy", "mse", f"expected_cost(matrix={COSTS})"])
 def test_the_best_of_all_labelings_is_that_of_every_row_alone(expression):
-    scale, metric = Scale.of("1..4"), find(expression)
+    scale, metric = Scale.of("1..4"), find_metric(expression)
     p, _ = simulated(3, 1, np.full(4, 0.25))
     found = Decoder(metric, scale).fit().predict_positions(p)
     merits = {
@@ -182,7 +187,7 @@ def test_the_best_of_all_labelings_is_that_of_every_row_alone(expression):
 
 def naive_credit(expression, gold, level, answer):
     """Return what an answer to one item adds to a metric, from the naive definitions."""
-    metric = find(expression)
+    metric = find_metric(expression)
     oracle = getattr(naive, metric.alias_of or metric.name)
     place = gold.index(level)
     answered = [*gold]
@@ -193,8 +198,8 @@ def naive_credit(expression, gold, level, answer):
 
 @pytest.mark.parametrize("expression", ITEM_SUMS + BY_SHARES)
 def test_credits_are_those_of_the_naive_definitions(expression):
-    metric, gold = find(expression), [0] * 2 + [1] * 7 + [2] * 4 + [3]
-    found = credits_at(metric, Scale.of("1..4"), np.array([2.0, 7.0, 4.0, 1.0]))
+    metric, gold = find_metric(expression), [0] * 2 + [1] * 7 + [2] * 4 + [3]
+    found = compute_credits(metric, Scale.of("1..4"), np.array([2.0, 7.0, 4.0, 1.0]))
     for level, answer in product(range(4), repeat=2):
         beside = [naive_credit(expression, gold, level, a) for a in (answer, level)]
         assert found[level, answer] == pytest.approx(beside[0] - beside[1], abs=1e-9)
@@ -202,12 +207,12 @@ def test_credits_are_those_of_the_naive_definitions(expression):
 
 @pytest.mark.parametrize("expression", BY_SHARES)
 def test_metrics_that_divide_by_gold_decide_by_the_shares_learned(expression):
-    metric, scale = find(expression), Scale.of("1..4")
+    metric, scale = find_metric(expression), Scale.of("1..4")
     p, gold = simulated(300, 2, np.array([0.1, 0.5, 0.3, 0.1]))
     counts = np.bincount(gold, minlength=4)
     decoder = Decoder(expression, scale).fit(p, gold + 1)
     found = decoder.predict_positions(p)
-    credit = credits_at(metric, scale, counts.astype(float))
+    credit = compute_credits(metric, scale, counts.astype(float))
     worth = p @ credit
     assert worth[np.arange(300), found] == pytest.approx(worth.max(axis=1))
     assert decoder.uses_gold_
@@ -224,9 +229,9 @@ def test_no_answers_have_a_better_ratio_of_expectations(expression, p, gold):
     gold = np.array(gold[: len(p)])
     shares = np.bincount(gold, minlength=3) / len(gold)
     assume((shares > 0).sum() > 1)
-    base = way_of(find(expression), THREE).base
-    fixed = fixed_credits(base, THREE)
-    cost = -(credits_at(base, THREE, shares * len(gold)) if fixed is None else fixed)
+    base = plan_decoding(find_metric(expression), THREE).base
+    fixed = find_fixed_credits(base, THREE)
+    cost = -(compute_credits(base, THREE, shares * len(gold)) if fixed is None else fixed)
     ratios = {
         answered: ratio_of_expectations(p, answered, cost, shares)
         for answered in product(range(3), repeat=len(p))
@@ -235,9 +240,9 @@ def test_no_answers_have_a_better_ratio_of_expectations(expression, p, gold):
     decoder = Decoder(expression, THREE)
     if least >= 1.0 - 1e-9:
         with pytest.raises(BadOption, match="no better than chance"):
-            decoder.fit(p, labels_of(THREE)[gold])
+            decoder.fit(p, make_label_array(THREE)[gold])
         return
-    decoder.fit(p, labels_of(THREE)[gold])
+    decoder.fit(p, make_label_array(THREE)[gold])
     assert decoder.ratio_ == pytest.approx(least, abs=1e-9)
     assert ratios[tuple(decoder.predict_positions(p))] == pytest.approx(least, abs=1e-9)
 
@@ -245,15 +250,15 @@ def test_no_answers_have_a_better_ratio_of_expectations(expression, p, gold):
 @pytest.mark.parametrize("expression", KAPPAS)
 def test_one_minus_the_ratio_is_the_metric_of_the_expected_table(expression):
     p, _ = simulated(4000, 3)
-    scale, metric = SIX, find(expression)
+    scale, metric = SIX, find_metric(expression)
     # gold as the probabilities expect it, so that both tables have the same rows
     counts = np.rint(p.sum(axis=0)).astype(int)
     gold = np.repeat(np.arange(6), counts)[: len(p)]
     gold = np.concatenate([gold, np.full(len(p) - len(gold), 3)])
-    decoder = Decoder(expression, scale).fit(p, labels_of(scale)[gold])
+    decoder = Decoder(expression, scale).fit(p, make_label_array(scale)[gold])
     answered = decoder.predict_positions(p)
     cells = np.stack([np.bincount(answered, p[:, k], 6) for k in range(6)])
-    value = float(metric(Confusion.from_counts(scale, cells)))
+    value = float(metric(ConfusionMatrix.from_counts(scale, cells)))
     assert value == pytest.approx(1.0 - decoder.ratio_, abs=2e-3)
 
 
@@ -261,14 +266,14 @@ def test_one_minus_the_ratio_is_the_metric_of_the_expected_table(expression):
 
 
 DECODED = [m for m in list_metrics() if m.linear and m.direction != "zero" and not m.required]
-DECODED += [find(name) for name in (*KAPPAS, *SAME, *SEARCHED)]
+DECODED += [find_metric(name) for name in (*KAPPAS, *EQUIVALENT_METRICS, *SEARCHED_METRICS)]
 
 
 @pytest.mark.parametrize("metric", DECODED, ids=lambda metric: metric.expression)
 def test_each_decoder_wins_or_ties_its_own_metric_on_true_posteriors(metric):
     p, gold = simulated(8000, 4)
     fresh, truth = simulated(20_000, 5)
-    decoder = Decoder(metric, SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder(metric, SIX).fit(p, make_label_array(SIX)[gold])
     merits = [
         float(metric.merit(metric(table(SIX, truth, answered))))
         for answered in (fresh.argmax(axis=1), decoder.predict_positions(fresh))
@@ -278,24 +283,24 @@ def test_each_decoder_wins_or_ties_its_own_metric_on_true_posteriors(metric):
     assert merits[1] >= merits[0] + clear.get(metric.name, -1.0)
 
 
-@pytest.mark.parametrize("name", SEARCHED)
+@pytest.mark.parametrize("name", SEARCHED_METRICS)
 def test_a_search_is_never_expected_to_do_worse_than_argmax(name):
     p, gold = simulated(500, 6)
-    metric = find(name)
-    decoder = Decoder(name, SIX).fit(p, labels_of(SIX)[gold])
+    metric = find_metric(name)
+    decoder = Decoder(name, SIX).fit(p, make_label_array(SIX)[gold])
     assert not decoder.exact_
     assert "found by a search" in decoder.notes_[-1]
     seen = np.bincount(gold, minlength=6) > 0
     merits = []
     for answered in (p.argmax(axis=1), decoder.predict_positions(p)):
         cells = np.stack([np.bincount(answered, p[:, k] * seen[k], 6) for k in range(6)])
-        merits.append(metric.merit(metric(Confusion.from_counts(SIX, cells))))
+        merits.append(metric.merit(metric(ConfusionMatrix.from_counts(SIX, cells))))
     assert merits[1] >= merits[0]
 
 
 def test_a_search_over_many_rows_looks_at_some_and_says_so():
     p, gold = simulated(25_000, 7)
-    decoder = Decoder("f1_macro", SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder("f1_macro", SIX).fit(p, make_label_array(SIX)[gold])
     assert any("over 20,000 rows" in note for note in decoder.notes_)
 
 
@@ -330,7 +335,7 @@ def test_declared_positions_count():
     row = [[0.5, 0.05, 0.45]]
     assert Decoder("mse", far).fit().predict(row).tolist() == ["mid"]
     assert Decoder("mae", far).fit().predict([[0.6, 0.0, 0.4]]).tolist() == ["low"]
-    assert fixed_credits(find("mae"), far)[0].tolist() == pytest.approx([0, -1, -10])
+    assert find_fixed_credits(find_metric("mae"), far)[0].tolist() == pytest.approx([0, -1, -10])
 
 
 # --- alone as together ---------------------------------------------------------------------------
@@ -342,7 +347,7 @@ def test_declared_positions_count():
 )
 def test_the_answer_to_a_row_does_not_depend_on_its_batch(expression):
     p, gold = simulated(200, 10)
-    decoder = Decoder(expression, SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder(expression, SIX).fit(p, make_label_array(SIX)[gold])
     together = decoder.predict(p)
     assert [decoder.predict(row[None])[0] for row in p] == together.tolist()
     assert decoder.predict(p[::-1]).tolist() == together[::-1].tolist()
@@ -368,7 +373,7 @@ def tilted(p, weights):
 def test_class_weights_are_undone(expression):
     p, gold = simulated(3000, 12)
     weights = np.array([8.0, 4.0, 1.0, 1.0, 2.0, 5.0])
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     plain = Decoder(expression, SIX).fit(p, labels)
     by_order = Decoder(expression, SIX, class_weights=weights).fit(tilted(p, weights), labels)
     by_level = Decoder(
@@ -382,7 +387,7 @@ def test_class_weights_are_undone(expression):
 def test_balanced_weights_are_one_over_the_shares_of_gold():
     p, gold = simulated(3000, 13)
     weights = 1.0 / (np.bincount(gold) / len(gold))
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     plain = Decoder("mae", SIX).fit(p, labels)
     balanced = Decoder("mae", SIX, class_weights="balanced").fit(tilted(p, weights), labels)
     assert (plain.predict(p) == balanced.predict(tilted(p, weights))).all()
@@ -397,7 +402,7 @@ def test_balanced_weights_leave_a_level_that_gold_lacks_at_nothing():
 def test_mean_probabilities_far_from_the_shares_of_gold_are_noted():
     p, gold = simulated(3000, 14)
     weights = np.array([8.0, 4.0, 1.0, 1.0, 2.0, 5.0])
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     notes = Decoder("mae", SIX).fit(tilted(p, weights), labels).notes_
     assert len(notes) == 1
     assert "away from the shares of gold" in notes[0]
@@ -409,23 +414,23 @@ def test_mean_probabilities_far_from_the_shares_of_gold_are_noted():
 def test_a_shift_of_the_levels_is_warned_of_where_their_shares_decide():
     p, gold = simulated(3000, 15)
     other, _ = simulated(3000, 16, SHARES[::-1] * [1, 1, 1, 1, 1, 3] / 1.06)
-    decoder = Decoder("quadratic_kappa", SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold])
     assert decoder.shift(p) is None
     with pytest.warns(UserWarning, match="away from the shares of the levels"):
         decoder.predict(other)
     assert "fit it on items like these" in decoder.shift(other)
-    assert Decoder("mae", SIX).fit(p, labels_of(SIX)[gold]).shift(other) is None
+    assert Decoder("mae", SIX).fit(p, make_label_array(SIX)[gold]).shift(other) is None
 
 
 def test_a_few_rows_do_not_look_like_a_shift():
     p, gold = simulated(3000, 17)
-    decoder = Decoder("quadratic_kappa", SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold])
     assert all(decoder.shift(row[None]) is None for row in p[:50])
 
 
 @given(p=rows_of(3), weights=st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
 def test_undone_probabilities_sum_to_one_and_weighing_them_again_restores_them(p, weights):
-    found = undone(p, np.array(weights))
+    found = undo_class_weights(p, np.array(weights))
     assert found.sum(axis=1) == pytest.approx(1.0)
     assert tilted(found, np.array(weights)) == pytest.approx(p)
 
@@ -433,7 +438,7 @@ def test_undone_probabilities_sum_to_one_and_weighing_them_again_restores_them(p
 # --- levels that gold lacks ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("expression", [*BY_SHARES, *KAPPAS, *SEARCHED])
+@pytest.mark.parametrize("expression", [*BY_SHARES, *KAPPAS, *SEARCHED_METRICS])
 def test_a_level_that_gold_lacks_does_no_harm(expression):
     p, gold = simulated(600, 18, np.array([0.3, 0.4, 0.28, 0.02]))
     gold = np.minimum(gold, 2)
@@ -458,7 +463,7 @@ def test_columns_are_found_by_name():
     import pandas as pd
 
     p, gold = simulated(300, 19)
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     order = [3, 0, 5, 1, 4, 2]
     names = [SIX.labels[k] for k in order]
     plain = Decoder("quadratic_kappa", SIX).fit(p, labels).predict(p)
@@ -486,7 +491,7 @@ def test_predictions_are_labels_of_the_scale(labels, kind):
 
 def test_the_scale_may_come_with_gold():
     p, gold = simulated(300, 20)
-    assert Decoder("cem_ord").fit(p, labels_of(SIX)[gold]).scale_.preset == "cefr"
+    assert Decoder("cem_ord").fit(p, make_label_array(SIX)[gold]).scale_.preset == "cefr"
 
 
 def test_a_cost_matrix_of_ones_own_is_a_metric_too():
@@ -517,7 +522,7 @@ def test_what_cannot_be_decoded_is_refused_with_the_reason(name):
 
 def test_every_metric_is_decoded_or_refused():
     p, gold = simulated(300, 22)
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     for metric in list_metrics():
         try:
             Decoder(metric, SIX).fit(p, labels)
@@ -534,7 +539,7 @@ def test_probabilities_that_say_nothing_are_refused_for_kappas():
     _, gold = simulated(1000, 23, sharpness=None)
     shares = np.bincount(gold, minlength=6) / len(gold)
     with pytest.raises(BadOption, match="which is no better than chance"):
-        Decoder("quadratic_kappa", SIX).fit(np.tile(shares, (1000, 1)), labels_of(SIX)[gold])
+        Decoder("quadratic_kappa", SIX).fit(np.tile(shares, (1000, 1)), make_label_array(SIX)[gold])
 
 
 def test_a_kappa_that_is_not_above_zero_on_the_items_is_noted():
@@ -621,7 +626,7 @@ def test_a_decoder_ends_a_pipeline():
     from sklearn.preprocessing import FunctionTransformer
 
     p, gold = simulated(300, 24)
-    labels = labels_of(SIX)[gold]
+    labels = make_label_array(SIX)[gold]
     line = make_pipeline(FunctionTransformer(np.exp), Decoder("cem_ord", SIX))
     line.fit(np.log(p), labels)
     assert (line.predict(np.log(p)) == Decoder("cem_ord", SIX).fit(p, labels).predict(p)).all()
@@ -629,14 +634,14 @@ def test_a_decoder_ends_a_pipeline():
 
 def test_a_fitted_decoder_survives_a_pickle():
     p, gold = simulated(300, 25)
-    decoder = Decoder("quadratic_kappa", SIX).fit(p, labels_of(SIX)[gold])
+    decoder = Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold])
     assert (pickle.loads(pickle.dumps(decoder)).predict(p) == decoder.predict(p)).all()  # noqa: S301 - our own
 
 
 def test_dinkelbach_stops_at_the_ratio_of_its_own_answers():
     p, gold = simulated(2000, 26)
     shares = np.bincount(gold, minlength=6) / 2000
-    found = by_ratio(p, SIX.gaps**2, shares)
+    found = minimise_cost_ratio(p, SIX.gaps**2, shares)
     worth = p @ found.gain
     assert worth.max(axis=1).mean() == pytest.approx(0.0, abs=1e-9)  # F(λ) = 0
 
@@ -649,19 +654,22 @@ def test_on_true_posteriors_no_other_decoder_does_better_on_a_metric():
         name: table(
             SIX,
             truth,
-            Decoder(name, SIX).fit(p, labels_of(SIX)[gold]).predict_positions(fresh),
+            Decoder(name, SIX).fit(p, make_label_array(SIX)[gold]).predict_positions(fresh),
         )
         for name in names
     }
     for name in names:
-        merits = {other: float(find(name).merit(find(name)(tables[other]))) for other in names}
+        merits = {
+            other: float(find_metric(name).merit(find_metric(name)(tables[other])))
+            for other in names
+        }
         assert merits[name] >= max(merits.values()) - 0.002, name
 
 
 def test_a_search_is_not_held_up_by_a_level_that_gold_lacks():
     p, gold = simulated(3000, 29, np.array([0.1, 0.5, 0.38, 0.02]))
     gold = np.minimum(gold, 2)
-    scale, metric = Scale.of("1..4"), find("min_sensitivity")
+    scale, metric = Scale.of("1..4"), find_metric("min_sensitivity")
     decoder = Decoder(metric, scale).fit(p, gold + 1)
     argmax, decoded = (
         float(metric(table(scale, gold, answered)))
@@ -688,7 +696,9 @@ def levelled(p, credit, steps=500):
     totals = p.sum(axis=0)
     best, factors = (-np.inf, credit), 1.0 / totals
     for step in range(steps):
-        fares = (expected_table(p, answers(p, factors[:, None] * credit)) * credit).sum(axis=1)
+        fares = (
+            compute_expected_table(p, choose_levels(p, factors[:, None] * credit)) * credit
+        ).sum(axis=1)
         fares /= totals
         best = max(best, (fares.min(), factors[:, None] * credit), key=lambda found: found[0])
         factors = factors * np.exp(-2.0 / np.sqrt(step + 1) * (fares - fares.mean()))
@@ -701,13 +711,13 @@ def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
     p, gold = posteriors(6000, np.array(shares), noise, 30)
     five = Scale.of("0..4")
     names = ["min_sensitivity", "max_mae"]
-    bases = [credits_at(find(name), five, np.ones(5)) for name in ("accuracy", "mae")]
+    bases = [compute_credits(find_metric(name), five, np.ones(5)) for name in ("accuracy", "mae")]
     gains = [Decoder(name, five).fit(p, gold).gain_ for name in names]
     gains += [levelled(p, credit) for credit in bases]
-    cells = [expected_table(p, answers(p, gain)) for gain in gains]
+    cells = [compute_expected_table(p, choose_levels(p, gain)) for gain in gains]
     for place, name in enumerate(names):
-        metric = find(name)
-        merits = [float(metric.merit(metric(Confusion.from_counts(five, x)))) for x in cells]
+        metric = find_metric(name)
+        merits = [float(metric.merit(metric(ConfusionMatrix.from_counts(five, x)))) for x in cells]
         assert merits[place] >= max(merits) - 0.002, (name, merits)
 
 

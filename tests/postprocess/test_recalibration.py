@@ -24,17 +24,17 @@ from ordinate.errors import (
     OffScale,
     UnequalLengths,
 )
-from ordinate.postprocess.isotonic import blocks, rising
+from ordinate.postprocess.isotonic import fit_isotonic, pool_adjacent_violators
 from ordinate.postprocess.recalibration import (
-    COLDEST,
-    HOTTEST,
-    METHODS,
+    HIGHEST_TEMPERATURE,
+    LOWEST_TEMPERATURE,
+    RECALIBRATION_METHODS,
     CumulativeIsotonic,
     Derivatives,
     TemperatureScaling,
     VectorScaling,
-    minimised,
-    recalibration,
+    make_recalibration,
+    minimise_convex,
 )
 from ordinate.scale import Scale
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Columns without names")
 THREE = Scale(["low", "mid", "high"])
 EPS = np.finfo(float).eps
 RECENT = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 8)
-EVERY = pytest.mark.parametrize("method", METHODS)
+EVERY = pytest.mark.parametrize("method", RECALIBRATION_METHODS)
 LIKELIHOOD = pytest.mark.parametrize("method", ["temperature", "vector"])
 
 
@@ -149,12 +149,12 @@ def test_vector_scaling_is_what_a_general_optimiser_finds(ridge, weighted):
 def test_slopes_and_bends_are_those_of_the_value(method, monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "ordinate.postprocess.recalibration.minimised",
+        "ordinate.postprocess.recalibration.minimise_convex",
         lambda at, start, *_: seen.append(at) or start,
     )
     rng = np.random.default_rng(16)
     gold, p, _ = simulated(40, 3, rng)
-    recalibration(method, numbered(3), ridge=7.0).fit(p, gold, rng.random(40))
+    make_recalibration(method, numbered(3), ridge=7.0).fit(p, gold, rng.random(40))
     (at,) = seen
     here = rng.random(1 if method == "temperature" else 6)
     steps = 1e-5 * np.eye(len(here))
@@ -168,11 +168,11 @@ def test_the_search_never_goes_up_and_ends(monkeypatch):
     def steep(x):  # |x|³ + x: Newton's first steps from far away are too short, not too long
         return Derivatives(float(abs(x[0]) ** 3 + x[0]), 3 * x * abs(x) + 1, 6 * abs(x)[:, None])
 
-    assert minimised(steep, np.array([9.0])) == pytest.approx(-(3**-0.5), abs=1e-6)
+    assert minimise_convex(steep, np.array([9.0])) == pytest.approx(-(3**-0.5), abs=1e-6)
     nowhere_lower = Derivatives(0.0, np.ones(1), np.eye(1))
-    assert minimised(lambda _: nowhere_lower, np.array([2.0])) == [2.0]
-    monkeypatch.setattr("ordinate.postprocess.recalibration.STEPS", 1)
-    assert 1 < minimised(steep, np.array([9.0]))[0] < 9
+    assert minimise_convex(lambda _: nowhere_lower, np.array([2.0])) == [2.0]
+    monkeypatch.setattr("ordinate.postprocess.recalibration.MOST_STEPS", 1)
+    assert 1 < minimise_convex(steep, np.array([9.0]))[0] < 9
 
 
 @pytest.mark.parametrize("decimals", [1, 2, 10])
@@ -201,8 +201,8 @@ def test_pooling_is_the_greatest_lowest_mean(pairs, worth):
     y, weights = np.array(pairs, float).T
     x = np.arange(len(y), dtype=float)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ordinate.postprocess.isotonic.WORTH", worth)
-        fitted = rising(x, y, weights)(x)
+        patch.setattr("ordinate.postprocess.isotonic.WORTHWHILE_SHARE", worth)
+        fitted = fit_isotonic(x, y, weights)(x)
     sums, totals = np.append(0, np.cumsum(y * weights)), np.append(0, np.cumsum(weights))
 
     def mean(first, last):
@@ -215,7 +215,7 @@ def test_pooling_is_the_greatest_lowest_mean(pairs, worth):
 
 def test_one_late_fall_pools_everything_without_a_pass_for_each_block():
     y = np.append(np.arange(200_000.0), -1e12)
-    assert blocks(y, np.ones(len(y))).tolist() == [0]
+    assert pool_adjacent_violators(y, np.ones(len(y))).tolist() == [0]
 
 
 # --- the laws -------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_vector_scaling_undoes_a_shift_of_the_levels():
 @EVERY
 def test_calibrated_probabilities_stay_nearly_as_they_are(method):
     gold, p, true = simulated(20_000, 4, np.random.default_rng(7))
-    found = recalibration(method, numbered(4)).fit(p, gold).predict_proba(p)
+    found = make_recalibration(method, numbered(4)).fit(p, gold).predict_proba(p)
     assert np.abs(found - true).mean() < (0.02 if method == "isotonic" else 0.005)
     assert found.mean(axis=0) == pytest.approx(p.mean(axis=0), abs=0.005)
 
@@ -248,7 +248,9 @@ def test_calibrated_probabilities_stay_nearly_as_they_are(method):
 @EVERY
 def test_overconfidence_is_mended(method):
     gold, p, _ = simulated(5000, 4, np.random.default_rng(8), power=3.0)
-    found = recalibration(method, numbered(4)).fit(p[:3000], gold[:3000]).predict_proba(p[3000:])
+    found = (
+        make_recalibration(method, numbered(4)).fit(p[:3000], gold[:3000]).predict_proba(p[3000:])
+    )
     sure, right = found.max(axis=1).mean(), (found.argmax(axis=1) == gold[3000:]).mean()
     assert log_loss(found, gold[3000:]) < log_loss(p[3000:], gold[3000:]) - 0.3
     assert sure == pytest.approx(right, abs=0.05)
@@ -270,7 +272,7 @@ def test_curves_mend_a_shape_that_no_slope_and_offset_can():
 @given(held_out(), st.sampled_from([0.0, 0.1, 1.0]))
 def test_log_loss_on_the_items_of_the_fit_never_gets_worse(method, items, ridge):
     p, gold, weights = items
-    scaling = recalibration(method, numbered(p.shape[1]), ridge=ridge).fit(p, gold, weights)
+    scaling = make_recalibration(method, numbered(p.shape[1]), ridge=ridge).fit(p, gold, weights)
     before, after = log_loss(p, gold, weights), log_loss(scaling.predict_proba(p), gold, weights)
     assert after <= before + 1e-9
 
@@ -279,7 +281,7 @@ def test_log_loss_on_the_items_of_the_fit_never_gets_worse(method, items, ridge)
 @given(held_out(), held_out())
 def test_whatever_comes_in_probabilities_come_out(method, items, others):
     p, gold, weights = items
-    scaling = recalibration(method, numbered(p.shape[1])).fit(p, gold, weights)
+    scaling = make_recalibration(method, numbered(p.shape[1])).fit(p, gold, weights)
     new = others[0] if others[0].shape[1] == p.shape[1] else p
     found = scaling.predict_proba(new)
     assert found.shape == new.shape
@@ -296,8 +298,8 @@ def test_whole_weights_are_repeated_items_and_weight_0_is_none(method, items):
     times = np.floor(weights).astype(int)
     times[0] = 2
     scale = numbered(p.shape[1])
-    weighted = recalibration(method, scale).fit(p, gold, times)
-    repeated = recalibration(method, scale).fit(p.repeat(times, axis=0), gold.repeat(times))
+    weighted = make_recalibration(method, scale).fit(p, gold, times)
+    repeated = make_recalibration(method, scale).fit(p.repeat(times, axis=0), gold.repeat(times))
     assert weighted.predict_proba(p) == pytest.approx(repeated.predict_proba(p), abs=1e-6)
 
 
@@ -307,7 +309,7 @@ def test_other_weights_may_be_in_any_unit(method):
     gold, p, _ = simulated(100, 3, rng, power=3.0)
     weights = rng.random(100)
     first, second = (
-        recalibration(method, numbered(3)).fit(p, gold, unit * weights).predict_proba(p)
+        make_recalibration(method, numbered(3)).fit(p, gold, unit * weights).predict_proba(p)
         for unit in (1e-9, 1e9)
     )
     assert first == pytest.approx(second, abs=1e-7)
@@ -386,15 +388,15 @@ def test_temperatures_have_bounds_even_without_ridge(sure):
     p = np.array([[sure, 1 - sure], [1 - sure, sure]])
     right = TemperatureScaling("0..1", ridge=0).fit(p, [0, 1])
     wrong = TemperatureScaling("0..1", ridge=0).fit(p, [1, 0])
-    assert COLDEST <= right.temperature_ <= 1
-    assert wrong.temperature_ == pytest.approx(HOTTEST)
+    assert LOWEST_TEMPERATURE <= right.temperature_ <= 1
+    assert wrong.temperature_ == pytest.approx(HIGHEST_TEMPERATURE)
     assert wrong.predict_proba(p) == pytest.approx(0.5, abs=0.02)
 
 
 def test_the_coldest_temperature_still_leaves_no_zeros():
     p, gold = [[0.501, 0.499], [0.499, 0.501]], [0, 1]
     scaling = TemperatureScaling("0..1", ridge=0).fit(p, gold)
-    assert scaling.temperature_ == pytest.approx(COLDEST)
+    assert scaling.temperature_ == pytest.approx(LOWEST_TEMPERATURE)
     assert scaling.predict_proba([[1.0, 0.0]])[0, 1] > 0
 
 
@@ -418,7 +420,9 @@ def test_an_absent_level_becomes_rarer_and_stays_possible(n):
 def test_more_ridge_means_less_change(method):
     gold, p, _ = simulated(200, 3, np.random.default_rng(13), power=3.0)
     changes = [
-        np.abs(recalibration(method, numbered(3), ridge=r).fit(p, gold).predict_proba(p) - p).mean()
+        np.abs(
+            make_recalibration(method, numbered(3), ridge=r).fit(p, gold).predict_proba(p) - p
+        ).mean()
         for r in (0, 1, 100, 1e9)
     ]
     assert changes == sorted(changes, reverse=True)
@@ -437,11 +441,11 @@ def test_a_probability_of_0_counts_for_the_smallest_of_the_log_loss():
 
 @EVERY
 def test_a_clone_has_the_same_parameters_and_no_fit(method):
-    fitted = recalibration(method, "low,mid,high", renormalize=True)
+    fitted = make_recalibration(method, "low,mid,high", renormalize=True)
     fitted.fit([[0.2, 0.3, 0.505], [0.5, 0.3, 0.2]], ["low", "high"])
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
-    assert type(copy) is METHODS[method]
+    assert type(copy) is RECALIBRATION_METHODS[method]
     with pytest.raises(NotFitted, match="is not fitted yet: call fit first"):
         copy.predict_proba([[0.2, 0.3, 0.5]])
 
@@ -454,10 +458,12 @@ def test_it_ends_a_pipeline_and_can_stand_within_one(method):
     rng = np.random.default_rng(14)
     logits = rng.normal(size=(50, 3))
     gold = np.array(THREE.labels)[logits.argmax(axis=1)]
-    steps = FunctionTransformer(softmax), recalibration(method, THREE)
+    steps = FunctionTransformer(softmax), make_recalibration(method, THREE)
     last = make_pipeline(*steps).fit(logits, gold)
     within = make_pipeline(*steps, FunctionTransformer()).fit(logits, gold)
-    direct = recalibration(method, THREE).fit(softmax(logits), gold).predict_proba(softmax(logits))
+    direct = (
+        make_recalibration(method, THREE).fit(softmax(logits), gold).predict_proba(softmax(logits))
+    )
     assert np.array_equal(last.predict_proba(logits), direct)
     assert np.array_equal(within.transform(logits), direct)
 
@@ -468,12 +474,12 @@ def test_columns_in_another_order_change_nothing(method):
 
     gold, p, _ = simulated(60, 3, np.random.default_rng(15), power=2.0)
     gold = np.array(THREE.labels)[gold]
-    expected = recalibration(method, THREE).fit(p, gold).predict_proba(p)
+    expected = make_recalibration(method, THREE).fit(p, gold).predict_proba(p)
     names = ["high", "low", "mid"]
     mixed = p[:, [2, 0, 1]]
-    named = recalibration(method, THREE, columns=names).fit(mixed, gold).predict_proba(mixed)
+    named = make_recalibration(method, THREE, columns=names).fit(mixed, gold).predict_proba(mixed)
     frame = pd.DataFrame(mixed, columns=[f"p_{name}" for name in names])
-    framed = recalibration(method, THREE).fit(frame, pd.Series(gold)).predict_proba(frame)
+    framed = make_recalibration(method, THREE).fit(frame, pd.Series(gold)).predict_proba(frame)
     assert np.array_equal(named, expected)
     assert np.array_equal(framed, expected)
 
@@ -508,7 +514,7 @@ FINE = [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]
 )
 @EVERY
 def test_a_bad_fit_says_why_and_leaves_nothing_fitted(method, p, gold, weights, error, match):
-    scaling = recalibration(method, THREE)
+    scaling = make_recalibration(method, THREE)
     with pytest.raises(error, match=match):
         scaling.fit(p, gold, weights)
     with pytest.raises(NotFitted, match="not fitted yet"):
@@ -526,7 +532,7 @@ def test_an_item_of_weight_0_may_lack_a_label():
 def test_weights_of_all_sizes_are_possible(method, unit):
     p, gold = [*FINE, [0, 0, 1]], ["low", "mid", "high"]
     tiny, none = (
-        recalibration(method, THREE)
+        make_recalibration(method, THREE)
         .fit(p, gold, [1.3 * unit, 0.7 * unit, last])
         .predict_proba(FINE)
         for last in (1e-320 if unit < 1 else 1e-200, 0.0)
@@ -539,14 +545,14 @@ def test_weights_of_all_sizes_are_possible(method, unit):
 @pytest.mark.parametrize("ridge", [-1, np.nan, np.inf, "1", None])
 def test_a_bad_ridge_is_refused(method, ridge):
     with pytest.raises(BadOption, match=r"ridge=.* is not a finite number of at least 0"):
-        recalibration(method, THREE, ridge=ridge).fit(FINE, ["low", "mid"])
+        make_recalibration(method, THREE, ridge=ridge).fit(FINE, ["low", "mid"])
 
 
 def test_unknown_methods_and_parameters_are_refused():
     with pytest.raises(BadOption, match=r"no recalibration 'temp'.*Did you mean 'temperature'"):
-        recalibration("temp")
+        make_recalibration("temp")
     with pytest.raises(BadOption, match="CumulativeIsotonic has no parameter 'ridge'"):
-        recalibration("isotonic", THREE, ridge=1.0)
+        make_recalibration("isotonic", THREE, ridge=1.0)
 
 
 # --- what scikit-learn asks ----------------------------------------------------------------------
@@ -556,7 +562,7 @@ def test_unknown_methods_and_parameters_are_refused():
 def test_the_most_probable_level_is_predicted(method):
     gold, p, _ = simulated(300, 3, np.random.default_rng(40))
     labels = np.array(THREE.labels)
-    scaling = recalibration(method, THREE)
+    scaling = make_recalibration(method, THREE)
     after = scaling.fit_transform(p, labels[gold])
     assert scaling.classes_.tolist() == ["low", "mid", "high"]
     assert (scaling.predict(p) == labels[after.argmax(axis=1)]).all()
@@ -568,13 +574,13 @@ def test_the_most_probable_level_is_predicted(method):
 @EVERY
 def test_predictions_are_cross_validated(method):
     gold, p, _ = simulated(400, 3, np.random.default_rng(41), power=2.0)
-    scaling = recalibration(method, "0..2")
+    scaling = make_recalibration(method, "0..2")
     found = cross_val_predict(scaling, p, gold, cv=KFold(2), method="predict_proba")
     first = clone(scaling).fit(p[200:], gold[200:]).predict_proba(p[:200])
     assert found[:200] == pytest.approx(first)
     labels = np.array(["A1", "A2", "B1"])[gold]
     with pytest.raises(OffScale, match="is not on the scale A1 < A2 < B1"):  # it numbers them
-        cross_val_predict(recalibration(method, "A1,A2,B1"), p, labels, method="predict_proba")
+        cross_val_predict(make_recalibration(method, "A1,A2,B1"), p, labels, method="predict_proba")
 
 
 def test_a_grid_of_ridges_is_searched():
@@ -594,13 +600,13 @@ def test_a_bad_row_of_weight_0_does_not_exist(method):
     gold, p, _ = simulated(50, 3, np.random.default_rng(43))
     bad = np.vstack([[[np.nan, 7.0, -1.0]], p])
     weights = np.append(0.0, np.ones(50))
-    found = recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
+    found = make_recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
     assert found.predict_proba(p) == pytest.approx(
-        recalibration(method, numbered(3)).fit(p, gold).predict_proba(p)
+        make_recalibration(method, numbered(3)).fit(p, gold).predict_proba(p)
     )
     bad[2, 0] = 3.0
     with pytest.raises(BadProbabilities, match="row 3, "):
-        recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
+        make_recalibration(method, numbered(3)).fit(bad, np.append(0, gold), weights)
 
 
 def test_columns_in_the_order_of_scikit_learn_are_doubted():

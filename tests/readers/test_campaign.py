@@ -14,10 +14,10 @@ from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItem
 from ordinate.readers import text_lines as lines
 from ordinate.readers.campaign import Campaign, CampaignColumns, read_campaign
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.irregular_lines import Kind
-from ordinate.readers.line_faults import checked_by
+from ordinate.readers.irregular_lines import IrregularityKind
+from ordinate.readers.line_faults import build_line_check_sql
 from ordinate.scale import Scale
-from ordinate.scale.encoding import Groups, factorise
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import Panel
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -83,24 +83,24 @@ def naive(data: bytes, known: set | None, header: list[str] | None = None, delim
     return Checked({k: tuple(x) for k, x in found.items()}, answers, list(dict.fromkeys(keys)))
 
 
-def bad_line(row: list[str], width: int, known: set | None) -> Kind | None:
+def bad_line(row: list[str], width: int, known: set | None) -> IrregularityKind | None:
     if len(row) != width:
-        return Kind.COLUMNS
+        return IrregularityKind.COLUMNS
     if not row[0]:
-        return Kind.TEST_CASE
+        return IrregularityKind.TEST_CASE
     if not row[1]:
-        return Kind.ID
-    return Kind.UNKNOWN if known is not None and tuple(row[:2]) not in known else None
+        return IrregularityKind.ID
+    return IrregularityKind.UNKNOWN if known is not None and tuple(row[:2]) not in known else None
 
 
-def bad_value(value: str, before: str | None) -> Kind | None:
+def bad_value(value: str, before: str | None) -> IrregularityKind | None:
     if not value:
-        return Kind.VALUE
+        return IrregularityKind.VALUE
     if value not in CEFR:
-        return Kind.OFF_SCALE
+        return IrregularityKind.OFF_SCALE
     if before is None:
         return None
-    return Kind.REPEATED if value == before else Kind.CONTRADICTING
+    return IrregularityKind.REPEATED if value == before else IrregularityKind.CONTRADICTING
 
 
 class Expected(NamedTuple):
@@ -119,14 +119,14 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
         lacking = [key for key in items if key not in there]
         irregular[run] = dict(found.irregular)
         if lacking:
-            irregular[run][Kind.MISSING] = (len(lacking), None, " ".join(lacking[0]))
+            irregular[run][IrregularityKind.MISSING] = (len(lacking), None, " ".join(lacking[0]))
         name = Path(run).stem
         systems[name] = [found.answers.get(key) for key in items]
         read[name] = {
             "matched": len(items) - len(lacking),
             "answered": sum(key in found.answers for key in items),
             "missing": len(lacking),
-            "unknown": found.irregular.get(Kind.UNKNOWN, (0,))[0],
+            "unknown": found.irregular.get(IrregularityKind.UNKNOWN, (0,))[0],
         }
     gold_labels = [first.answers[key] for key in items]
     cases = list(dict.fromkeys(case for case, _ in first.keys))
@@ -184,7 +184,10 @@ def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
     write("run.tsv", "\r\n".join(messy(100_000, 1)) + "\r\n")
     campaign = lenient("gold.tsv", "run.tsv", test_case="topic")
     wanted = expected("gold.tsv", ["run.tsv"])
-    assert set(wanted.irregular["run.tsv"]) == set(Kind) - {Kind.ENCODING, Kind.QUOTES}
+    assert set(wanted.irregular["run.tsv"]) == set(IrregularityKind) - {
+        IrregularityKind.ENCODING,
+        IrregularityKind.QUOTES,
+    }
     check(campaign, wanted)
     assert campaign.panel.dropped == 100_000 - campaign.read["run"]["answered"] > 0
     with pytest.raises(BadInput, match=r"wrong number of columns \(\d+, first: run.tsv:\d+ 'T"):
@@ -198,7 +201,7 @@ def test_lines_are_looked_up_in_gold_and_never_compared_in_pairs(by_test_case):
         connection.execute("CREATE TABLE levels (value VARCHAR, level INTEGER)")
         texts = "text VARCHAR, kind VARCHAR, test_case VARCHAR, id VARCHAR, value VARCHAR"
         connection.execute(f"CREATE TABLE answers (line BIGINT, {texts})")
-        query = checked_by(len(CEFR), by_test_case=by_test_case)
+        query = build_line_check_sql(len(CEFR), by_test_case=by_test_case)
         ((_, plan),) = connection.execute(f"EXPLAIN {query}").fetchall()
     assert re.findall(r"(\w+)[ _]join\b", plan.lower()) == ["hash", "hash"]
 
@@ -236,7 +239,7 @@ def test_csv_with_a_header_further_columns_and_quotes(end):
 def test_lines_are_the_same_whatever_the_size_of_the_blocks(monkeypatch):
     write("gold.tsv", "\n".join(messy(500, 1, gold=True)))
     write("run.tsv", "\r\n".join(messy(500, 2)))
-    monkeypatch.setattr(lines, "BLOCK", 100)
+    monkeypatch.setattr(lines, "BLOCK_CHARACTERS", 100)
     check(lenient("gold.tsv", "run.tsv"), expected("gold.tsv", ["run.tsv"]))
 
 
@@ -248,7 +251,7 @@ PANEL = Panel.of(
     SCALE,
     ["A1", "B1", "C1", "A2"],
     {"run": ["A1", "A2", "C2", "A2"]},
-    groups=factorise(["t1", "t1", "t2", "t2"]),
+    groups=factorize_column(["t1", "t1", "t2", "t2"]),
 )
 
 
@@ -337,7 +340,9 @@ def test_columns_go_by_the_names_asked_for():
     write("run.csv", "answer|essay|who\nB2|1|w2\nA1|1|w1\n")
     names = {"test_case": "who", "id": "essay", "gold": "level", "predicted": "answer"}
     campaign = clean("gold.csv", "run.csv", **names)
-    wanted = Panel.of(SCALE, ["A1", "B1"], {"run": ["A1", "B2"]}, groups=factorise(["w1", "w2"]))
+    wanted = Panel.of(
+        SCALE, ["A1", "B1"], {"run": ["A1", "B2"]}, groups=factorize_column(["w1", "w2"])
+    )
     assert campaign.panel == wanted
     assert "run.csv was read by the columns who, essay, answer of the header." in campaign.notes
 
@@ -354,13 +359,13 @@ def test_delimiter_and_encoding_are_taken_as_asked():
 
 @pytest.mark.parametrize("block", [3, 1_000])
 def test_a_quoted_text_may_have_several_lines(block, monkeypatch):
-    monkeypatch.setattr(lines, "BLOCK", block)
+    monkeypatch.setattr(lines, "BLOCK_CHARACTERS", block)
     rows = 'id,text,value\na,"one\n\ntwo, ""2""",A1\nb,"x","B1"\nc,"p\nq",A2\n'
     write("gold.csv", rows)
     write("run.csv", rows + 'z,"r\ns",A1\n')
     campaign = lenient("gold.csv", "run.csv")
     assert campaign.panel == Panel.of(SCALE, ["A1", "B1", "A2"], {"run": ["A1", "B1", "A2"]})
-    assert kinds(campaign, "run.csv") == {Kind.UNKNOWN: (1, 8, 'z,"r s",A1')}
+    assert kinds(campaign, "run.csv") == {IrregularityKind.UNKNOWN: (1, 8, 'z,"r s",A1')}
 
 
 def test_a_stray_quote_costs_its_own_line():
@@ -368,8 +373,8 @@ def test_a_stray_quote_costs_its_own_line():
     write("run.csv", 'id,text,value\na,x,A1\nb,"y,B1\nc,"z"s,C1\nd,v"v,C2\n')
     campaign = lenient("gold.csv", "run.csv")
     assert kinds(campaign, "run.csv") == {
-        Kind.QUOTES: (2, 3, 'b,"y,B1'),
-        Kind.MISSING: (2, None, "b"),
+        IrregularityKind.QUOTES: (2, 3, 'b,"y,B1'),
+        IrregularityKind.MISSING: (2, None, "b"),
     }
     answers = {"run": ["A1", None, None, "C2"]}
     assert campaign.panel == Panel.of(SCALE, ["A1", "B1", "C1", "C2"], answers, missing="drop")
@@ -389,8 +394,8 @@ def test_lines_that_are_not_utf8_are_counted():
     write("run.tsv", b"t1\t\xff\tA1\n" + good + "t1\t\ufffd\tA1\n".encode())
     campaign = lenient("gold.tsv", "run.tsv")
     assert kinds(campaign, "run.tsv") == {
-        Kind.ENCODING: (1, 1, "t1\\t\ufffd\\tA1"),
-        Kind.UNKNOWN: (1, 6, "t1\\t\ufffd\\tA1"),
+        IrregularityKind.ENCODING: (1, 1, "t1\\t\ufffd\\tA1"),
+        IrregularityKind.UNKNOWN: (1, 6, "t1\\t\ufffd\\tA1"),
     }
     assert campaign.panel == PANEL
     with pytest.raises(BadInput, match="Pass --encoding if a file is not UTF-8"):
@@ -402,7 +407,7 @@ def test_the_first_line_may_be_a_bad_one(run):
     tsv("gold.tsv", *GOLD)
     tsv(run, "oops", *RUN)
     campaign = lenient("gold.tsv", run)
-    assert kinds(campaign, run) == {Kind.COLUMNS: (1, 1, "oops")}
+    assert kinds(campaign, run) == {IrregularityKind.COLUMNS: (1, 1, "oops")}
     assert campaign.panel == PANEL
 
 
@@ -427,8 +432,8 @@ def test_labels_are_spelt_and_renamed_as_everywhere():
     renamed = {"two": "2", "none": None}
     campaign = lenient("gold.tsv", "run.tsv", scale=Scale.of("1..3"), renamed=renamed)
     assert kinds(campaign, "run.tsv") == {
-        Kind.VALUE: (1, 4, "d\\tnone"),
-        Kind.OFF_SCALE: (1, 3, "c\\tthree"),
+        IrregularityKind.VALUE: (1, 4, "d\\tnone"),
+        IrregularityKind.OFF_SCALE: (1, 3, "c\\tthree"),
     }
     assert campaign.panel.rows.tolist() == [[0, 0], [1, 1]]
     assert campaign.panel.dropped == 2
@@ -502,7 +507,7 @@ def test_an_error_lists_eight_kinds_at_most():
     with pytest.raises(BadInput, match=r"have 10 irregular.*B3'\); and 2 more kinds\. Correct"):
         clean()
     found = Counter({x.kind: x.count for x in lenient("gold.tsv", "run.tsv").irregular})
-    assert found == Counter(set(Kind) - {Kind.MISSING})
+    assert found == Counter(set(IrregularityKind) - {IrregularityKind.MISSING})
 
 
 def test_gold_without_the_test_case_that_was_named():
@@ -560,7 +565,7 @@ def test_the_scale_is_that_of_gold_whatever_runs_answer():
     tsv("gold.tsv", *GOLD)
     tsv("run.tsv", *RUN[1:], "t2 b yes", "t2 b no", "t2 b maybe")
     assert kinds(lenient("gold.tsv", "run.tsv", scale=None), "run.tsv") == {
-        Kind.OFF_SCALE: (3, 4, "t2\\tb\\tyes")
+        IrregularityKind.OFF_SCALE: (3, 4, "t2\\tb\\tyes")
     }
     tsv("gold.tsv", "t1 a yes", "t1 b no")
     with pytest.raises(BadScale, match="No scale was declared for the labels no, yes"):
@@ -609,7 +614,7 @@ def test_items_whose_gold_label_is_bad_are_known_and_left_out():
     campaign = lenient("gold.tsv", "run.tsv", missing="worst")
     assert campaign.panel == PANEL
     assert kinds(campaign, "run.tsv") == {}
-    assert set(kinds(campaign, "gold.tsv")) == {Kind.VALUE, Kind.OFF_SCALE}
+    assert set(kinds(campaign, "gold.tsv")) == {IrregularityKind.VALUE, IrregularityKind.OFF_SCALE}
 
 
 @pytest.mark.parametrize("name", ["it's.tsv", 'a"b.tsv', "a[1].tsv", "-x.tsv", "a;b.tsv"])

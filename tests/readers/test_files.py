@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ordinate.errors import BadInput
 from ordinate.readers import files
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import BUFFER, SEQUENTIAL, open_sources, read
+from ordinate.readers.files import BUFFER_BYTES, SEQUENTIAL, open_sources, read_rows
 
 # --- folders named column=value ------------------------------------------------------------------
 
@@ -111,10 +111,12 @@ def rows_of(path):
     with connect() as connection, open_sources(connection, None, None) as reader:
         source = reader.sources([str(path)])[0]
         letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
-        return read(connection, letters + source.sql, source.name)[0]
+        return read_rows(connection, letters + source.sql, source.name)[0]
 
 
-@pytest.mark.parametrize("text", ["x" * (BUFFER + 1), '"' + "a line\n" * (BUFFER // 7 + 1) + '"'])
+@pytest.mark.parametrize(
+    "text", ["x" * (BUFFER_BYTES + 1), '"' + "a line\n" * (BUFFER_BYTES // 7 + 1) + '"']
+)
 def test_a_last_row_of_more_than_32_mb_is_not_dropped_but_refused(tmp_path, text):
     path = tmp_path / "long.csv"
     path.write_text("gold,predicted,text\n" + "A1,A1,x\n" * 10 + f"A1,A2,{text}\n")
@@ -127,14 +129,14 @@ def test_quoted_line_breaks_above_32_mb_are_read(tmp_path):
     path = tmp_path / "quoted.csv"
     text = "A1,A2,fine\r\n" * 100_000
     path.write_text("gold,predicted,text\r\n" + f'A1,A1,"{text}"\r\n' * 30, newline="")
-    assert path.stat().st_size > BUFFER
+    assert path.stat().st_size > BUFFER_BYTES
     assert rows_of(path) == (30, 30 * len(text))
 
 
 @pytest.fixture
 def small_buffers(monkeypatch):
     monkeypatch.setattr(files, "LONGEST_LINE", 200_000)
-    monkeypatch.setattr(files, "BUFFER", 400_000)
+    monkeypatch.setattr(files, "BUFFER_BYTES", 400_000)
     return 200_000
 
 

@@ -29,7 +29,7 @@ def test_too_many_rows_and_unknown_columns_are_refused(tmp_path, monkeypatch):
     path.write_text("x\n1\n2\n")
     with pytest.raises(BadInput, match="has no column 'y'"):
         read_columns([str(path)], ["y"])
-    monkeypatch.setattr(item_columns, "MOST", 1)
+    monkeypatch.setattr(item_columns, "MOST_CELLS", 1)
     with pytest.raises(BadInput, match="2 rows are too many"):
         read_columns([str(path)], ["x"])
 

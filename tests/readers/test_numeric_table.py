@@ -5,7 +5,7 @@ import pytest
 
 from ordinate.errors import BadInput, BadValues
 from ordinate.readers import numeric_table
-from ordinate.readers.numeric_table import read_numeric
+from ordinate.readers.numeric_table import read_numeric_table
 
 
 def written(folder, header, rows):
@@ -15,53 +15,55 @@ def written(folder, header, rows):
 
 
 def test_more_columns_than_one_query_takes_are_read_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "BLOCK", 3)
+    monkeypatch.setattr(numeric_table, "COLUMNS_PER_QUERY", 3)
     rows = [",".join([*(f"{r * 10 + c}" for c in range(8)), "x"]) for r in range(50)]
-    found = read_numeric(written(tmp_path, ",".join(f"c{k}" for k in range(9)), rows))
+    found = read_numeric_table(written(tmp_path, ",".join(f"c{k}" for k in range(9)), rows))
     assert found.names == tuple(f"c{k}" for k in range(8))
     assert found.texts == ("c8",)
     assert (found.matrix == np.arange(50)[:, None] * 10 + np.arange(8)).all()
 
 
 def test_rows_stay_in_the_order_of_the_file(tmp_path):
-    found = read_numeric(written(tmp_path, "a,b", [f"{k},{-k}" for k in range(5000)]))
+    found = read_numeric_table(written(tmp_path, "a,b", [f"{k},{-k}" for k in range(5000)]))
     assert found.matrix[:, 0].tolist() == list(range(5000))
 
 
 def test_a_column_with_few_texts_is_an_error_and_one_with_many_is_left_out(tmp_path):
     path = written(tmp_path, "a,b", ["1,2", "2,x", "3,4"])
     with pytest.raises(BadValues, match=r"row 2 of column 'b' is 'x', which is no finite number"):
-        read_numeric(path)
-    found = read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]))
+        read_numeric_table(path)
+    found = read_numeric_table(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]))
     assert (found.names, found.texts, found.few) == (("a",), (), ("b",))
     with pytest.raises(BadInput, match=r"'b' of .* fewer than half of the cells are numbers"):
-        read_numeric(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]), ["a", "b"])
+        read_numeric_table(written(tmp_path, "a,b", ["1,2", "2,x", "3,y"]), ["a", "b"])
 
 
 def test_true_and_false_are_numbers_among_themselves_only(tmp_path):
-    found = read_numeric(written(tmp_path, "a,b", ["true,1", "FALSE,2", "True,3"]))
+    found = read_numeric_table(written(tmp_path, "a,b", ["true,1", "FALSE,2", "True,3"]))
     assert found.matrix.tolist() == [[1.0, 1.0], [0.0, 2.0], [1.0, 3.0]]
     with pytest.raises(BadValues, match=r"row 2 of column 'a' is empty"):
-        read_numeric(written(tmp_path, "a,b", ["true,1", ",2", "True,3"]))
+        read_numeric_table(written(tmp_path, "a,b", ["true,1", ",2", "True,3"]))
     with pytest.raises(BadValues, match=r"row 3 of column 'a' is 'true', which is no finite"):
-        read_numeric(written(tmp_path, "a,b", ["1,1", "2,2", "true,3"]))
-    assert read_numeric(written(tmp_path, "a,b", ["true,1", "maybe,2", "no,3"])).texts == ("a",)
+        read_numeric_table(written(tmp_path, "a,b", ["1,1", "2,2", "true,3"]))
+    assert read_numeric_table(written(tmp_path, "a,b", ["true,1", "maybe,2", "no,3"])).texts == (
+        "a",
+    )
 
 
 def test_an_empty_column_is_an_error_and_not_a_feature(tmp_path):
     with pytest.raises(BadValues, match="row 1 of column 'b' is empty"):
-        read_numeric(written(tmp_path, "a,b", ["1,", "2,"]))
+        read_numeric_table(written(tmp_path, "a,b", ["1,", "2,"]))
 
 
 def test_names_that_look_like_sql_are_names(tmp_path):
     path = written(tmp_path, '"a""; DROP TABLE x; --",\'b', ["1,2", "3,4"])
-    assert read_numeric(path).names == ('a"; DROP TABLE x; --', "'b")
+    assert read_numeric_table(path).names == ('a"; DROP TABLE x; --', "'b")
 
 
 def test_a_file_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "MOST", 5)
+    monkeypatch.setattr(numeric_table, "MOST_CELLS", 5)
     with pytest.raises(BadInput, match=r"3 rows of 2 columns: too many to hold in memory"):
-        read_numeric(written(tmp_path, "a,b", ["1,2", "2,3", "3,4"]))
+        read_numeric_table(written(tmp_path, "a,b", ["1,2", "2,3", "3,4"]))
 
 
 @pytest.mark.parametrize(
@@ -74,20 +76,20 @@ def test_a_file_too_large_for_memory_is_refused_before_it_is_read(tmp_path, monk
 def test_numbers_that_only_people_read_are_refused_and_not_left_out(tmp_path, cell):
     path = written(tmp_path, "a;b", [f"1;{cell}", f"2;{cell}", "3;n/a", "4;7", "5;"])
     with pytest.raises(BadInput) as told:
-        read_numeric(path, delimiter=";")
+        read_numeric_table(path, delimiter=";")
     assert f"numbers in 'b' are written as {cell!r} is, which is not read" in str(told.value)
     assert "a point for a decimal comma" in str(told.value)
     assert str(told.value).endswith("Or name the columns to use with --features.")
     with pytest.raises(BadInput, match=r"as in 1234\.5\.$"):
-        read_numeric(path, ["a", "b"], delimiter=";")
-    assert read_numeric(path, ["a"], delimiter=";").names == ("a",)
+        read_numeric_table(path, ["a", "b"], delimiter=";")
+    assert read_numeric_table(path, ["a"], delimiter=";").names == ("a",)
 
 
 def test_all_columns_of_such_numbers_are_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(numeric_table, "BLOCK", 1)
+    monkeypatch.setattr(numeric_table, "COLUMNS_PER_QUERY", 1)
     path = written(tmp_path, "a;b;c", ["1,5;1;2,5", "2,5;2;3,5"])
     with pytest.raises(BadInput, match=r"numbers in 'a', 'c' are written as '1,5'"):
-        read_numeric(path, delimiter=";")
+        read_numeric_table(path, delimiter=";")
 
 
 @pytest.mark.parametrize(
@@ -98,5 +100,5 @@ def test_all_columns_of_such_numbers_are_named(tmp_path, monkeypatch):
     ],
 )
 def test_dates_times_and_ids_are_texts(tmp_path, cell):
-    found = read_numeric(written(tmp_path, "a;b", [f"1;{cell}", f"2;{cell}"]), delimiter=";")
+    found = read_numeric_table(written(tmp_path, "a;b", [f"1;{cell}", f"2;{cell}"]), delimiter=";")
     assert (found.names, found.texts) == (("a",), ("b",))

@@ -12,7 +12,7 @@ import pytest
 from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
 from ordinate.readers.panel import SystemColumns, count_systems
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorise
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -79,7 +79,7 @@ def in_python(rows: list[dict], *, weighted=False, grouped=False, missing="error
         columns["gold"],
         {name: columns[name] for name in SYSTEMS},
         columns["w"] if weighted else None,
-        factorise(columns["writer"]) if grouped else None,
+        factorize_column(columns["writer"]) if grouped else None,
         missing,
     )
 

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.readers import duckdb_engine, regression_pooling
 from ordinate.readers import regression_sums as sums
-from ordinate.readers.regression import CountedValues, ValueColumns, sum_files
-from ordinate.scale.encoding import factorise
-from ordinate.summaries.prediction_intervals import Bounds
-from ordinate.summaries.regression import Moments, sizes
+from ordinate.readers.regression import RegressionColumns, RegressionData, sum_files
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.regression import Moments, bin_error_sizes
 
 LONG = np.longdouble
 METRICS = ("rmse", "mae", "r2", "bias", "pearson", "ccc", "explained_variance", "max_error")
@@ -37,7 +37,7 @@ def write(name: str, content: "str | bytes") -> str:
 
 
 def value(name: str, table: Moments) -> float:
-    return float(find(name, Moments)(table))
+    return float(find_metric(name, Moments)(table))
 
 
 def items(n: int = 400, seed: int = 5, *, shift: float = 0.0, scale: float = 1.0) -> list[dict]:
@@ -185,7 +185,7 @@ def binned(one: Moments, two: Moments) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_format_gives_what_long_doubles_give(form):
     rows = items()
-    found = sum_files([write(form, FORMS[form](rows))], ValueColumns("y", "pred"))
+    found = sum_files([write(form, FORMS[form](rows))], RegressionColumns("y", "pred"))
     close(found.table, oracle(rows))
     same(found.table, moments(rows, constants=found.table.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
@@ -197,7 +197,7 @@ def test_every_format_gives_what_long_doubles_give(form):
 def test_far_from_zero_and_near_it_the_errors_are_those_of_long_doubles(weighted, shift, scale):
     path = write("far.csv", delimited(items(shift=shift, scale=scale)))
     rows = read_back(path)
-    columns = ValueColumns("y", "pred", weights="weight" if weighted else None)
+    columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
     found = sum_files([path], columns).table
     expected = oracle(rows, weighted=weighted)
     close(found, {name: expected[name] for name in ("rmse", "mae", "r2")}, 1e-10)
@@ -211,7 +211,7 @@ def test_groups_far_from_each_other_keep_their_own_digits(weighted):
     for site, (shift, scale) in far.items():
         rows += [row | {"site": site} for row in items(50, shift=shift, scale=scale)]
     path = write("far.csv", delimited(rows))
-    columns = ValueColumns("y", "pred", groups="site", weights="weight" if weighted else None)
+    columns = RegressionColumns("y", "pred", groups="site", weights="weight" if weighted else None)
     found = sum_files([path], columns).groups
     for k, site in enumerate(far):
         expected = oracle([x for x in read_back(path) if x["site"] == site], weighted=weighted)
@@ -222,7 +222,7 @@ def test_weights_count_and_weight_zero_is_no_item():
     rows = items()
     rows.append(rows[0] | {"y": math.nan, "pred": None, "weight": 0.0, "hour": -1})
     path = write("weights.csv", delimited(rows))
-    found = sum_files([path], ValueColumns("y", "pred", weights="weight")).table
+    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).table
     alive = [row for row in rows if row["weight"] > 0]
     close(found, oracle(alive, weighted=True))
     same(found, moments(alive, weighted=True, constants=found.constants))
@@ -232,7 +232,7 @@ def test_weights_count_and_weight_zero_is_no_item():
 def test_whole_weights_are_counts():
     rows = [row | {"weight": float(k % 3)} for k, row in enumerate(items())]
     path = write("weights.csv", delimited(rows))
-    assert sum_files([path], ValueColumns("y", "pred", weights="weight")).table.counted
+    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).table.counted
 
 
 def test_several_files_are_one_table():
@@ -242,7 +242,9 @@ def test_several_files_are_one_table():
         write("b.parquet", parquet(rows[150:151])),
         write("c.jsonl", lines(rows[151:])),
     ]
-    columns = ValueColumns("y", "pred", weights="weight", by="season", groups="site", order="hour")
+    columns = RegressionColumns(
+        "y", "pred", weights="weight", by="season", groups="site", order="hour"
+    )
     found = sum_files(paths, columns)
     whole = sum_files([write("all.csv", delimited(rows))], columns)
     same(found.table, whole.table)
@@ -260,23 +262,23 @@ def test_parquet_numbers_of_any_kind_are_numbers(kind):
     wide = [str(x) for x in y] if kind == pa.string() else y
     pq.write_table(pa.table({"y": pa.array(wide, kind), "pred": p}), "kinds.parquet")
     same(
-        sum_files(["kinds.parquet"], ValueColumns("y", "pred")).table,
+        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).table,
         Moments.of(y, p, constants={"mean": 3.75}, histogram=True),
     )
 
 
 def test_columns_may_be_found_by_usual_names():
     path = write("usual.csv", "Actual,yhat\n1,2\n3,3\n")
-    found = sum_files([path], ValueColumns())
+    found = sum_files([path], RegressionColumns())
     assert (found.target, found.predicted) == ("Actual", "yhat")
     assert found.notes == (
         "The target column was not named; 'Actual' was taken.",
         "The predicted column was not named; 'yhat' was taken.",
     )
     with pytest.raises(BadInput, match=r"holds the targets\? Name it with --target. Its columns"):
-        sum_files([write("two.csv", "y,actual,pred\n1,1,2\n")], ValueColumns())
+        sum_files([write("two.csv", "y,actual,pred\n1,1,2\n")], RegressionColumns())
     with pytest.raises(BadInput, match=r"no column 'prod'\. Did you mean 'pred'"):
-        sum_files(["two.csv"], ValueColumns("y", "prod"))
+        sum_files(["two.csv"], RegressionColumns("y", "prod"))
 
 
 # --- subgroups and groups ------------------------------------------------------------------------
@@ -285,16 +287,16 @@ def test_columns_may_be_found_by_usual_names():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("few", [64, 0])
 def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
-    monkeypatch.setattr(sums, "FEW", few)
+    monkeypatch.setattr(sums, "FEW_KEYS", few)
     rows = items()
     path = write("groups.csv", delimited(rows))
-    columns = ValueColumns(
+    columns = RegressionColumns(
         "y", "pred", by="season", groups="site", weights="weight" if weighted else None
     )
     found = sum_files([path], columns, constants={"train_mean": 2.5})
     settings = {"weighted": weighted, "constants": {"train_mean": 2.5}}
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
-    sites = factorise([row["site"] for row in alive])
+    sites = factorize_column([row["site"] for row in alive])
     same(found.table, moments(rows, **settings))
     same(found.groups, moments(alive, groups=sites, **settings))
     assert [name for name, _ in found.by] == ["dry", "wet", None]
@@ -302,7 +304,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
         here = [row for row in alive if row["season"] == name]
         codes = np.array([sites.codes[alive.index(row)] for row in here])
         same(batch, moments(here, groups=sites._replace(codes=codes), **settings))
-    alone = sum_files([path], ValueColumns("y", "pred", by="season", weights=columns.weights))
+    alone = sum_files([path], RegressionColumns("y", "pred", by="season", weights=columns.weights))
     for name, part in alone.by:
         here = [row for row in alive if row["season"] == name]
         same(part, moments(here, weighted=weighted, constants=alone.table.constants))
@@ -310,25 +312,25 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
 
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
     path = write("groups.csv", delimited(items()))
-    found = sum_files([path], ValueColumns("y", "pred", by="season"))
+    found = sum_files([path], RegressionColumns("y", "pred", by="season"))
     (_, first), (_, second), (_, third) = found.by
     same(first + second + third, found.table)
 
 
 def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
     path = write("groups.csv", delimited(items()))
-    columns = ValueColumns("y", "pred", by="season", groups="site")
+    columns = RegressionColumns("y", "pred", by="season", groups="site")
     whole = sum_files([path], columns)
     for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST")):
         with monkeypatch.context() as patched:
             patched.setattr(module, name, 1)
-            patched.setattr(sums, "FEW", 1)
+            patched.setattr(sums, "FEW_KEYS", 1)
             found = sum_files([path], columns)
         assert found.groups.histogram is None
         assert found.by[0][1].histogram is None
         assert found.notes == ("There are too many groups for a histogram of errors of each.",)
         same(found.table, whole.table)
-        alone = sum_files([path], ValueColumns("y", "pred", by="season"))
+        alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
         binned(alone.by[0][1], whole.by[0][1].pooled)
 
 
@@ -338,20 +340,22 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
 def test_the_histogram_has_the_bins_of_the_summary():
     rows = [*items(), *({"y": 1.0, "pred": 1.0},) * 3]
     path = write("sizes.csv", delimited([{"y": r["y"], "pred": r["pred"]} for r in rows]))
-    found = sum_files([path], ValueColumns("y", "pred")).table.histogram
-    expected = sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
+    found = sum_files([path], RegressionColumns("y", "pred")).table.histogram
+    expected = bin_error_sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
     assert found == expected
-    assert sum_files([path], ValueColumns("y", "pred"), histogram=False).table.histogram is None
+    assert (
+        sum_files([path], RegressionColumns("y", "pred"), histogram=False).table.histogram is None
+    )
 
 
 def test_constants_are_those_asked_for_and_the_mean_unless_there_is_that_of_training():
     rows = items()
     path = write("constants.csv", delimited(rows))
     y = column(rows, "y")
-    found = sum_files([path], ValueColumns("y", "pred"), constants={"zero": 0.0}).table
+    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).table
     assert found.constants == pytest.approx({"mean": float(y.mean()), "zero": 0.0}, rel=1e-14)
     assert float(found.spread["zero"]) == pytest.approx(float(abs(y).sum()), rel=1e-12)
-    trained = sum_files([path], ValueColumns("y", "pred"), constants={"train_mean": 2.5}).table
+    trained = sum_files([path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}).table
     assert trained.constants == {"train_mean": 2.5}
     assert value("baseline_mae", trained) == pytest.approx(float(abs(y - 2.5).mean()), rel=1e-12)
 
@@ -364,7 +368,7 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
     w = rng.integers(1, 5, len(y)) if weighted else np.ones(len(y))
     text = "".join(f"{float(a)!r},0,{b}\n" for a, b in zip(y, w, strict=True))
     path = write("median.csv", "y,pred,weight\n" + text)
-    columns = ValueColumns("y", "pred", weights="weight" if weighted else None)
+    columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
     found = sum_files([path], columns, constants={"median": None})
     order = np.argsort(y)
     half = np.searchsorted(np.cumsum(w[order]), w.sum() / 2)
@@ -379,9 +383,9 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
 def test_constants_need_values():
     path = write("c.csv", "y,pred\n1,2\n")
     with pytest.raises(BadOption, match="'zero' needs a value"):
-        sum_files([path], ValueColumns(), constants={"zero": None})
+        sum_files([path], RegressionColumns(), constants={"zero": None})
     with pytest.raises(BadOption, match="'zero' is nan, not a finite number"):
-        sum_files([path], ValueColumns(), constants={"zero": math.nan})
+        sum_files([path], RegressionColumns(), constants={"zero": math.nan})
 
 
 # --- two files -----------------------------------------------------------------------------------
@@ -399,11 +403,11 @@ def split(rows: list[dict], kind=delimited, end: str = "csv") -> tuple[str, str]
 def test_targets_may_come_from_a_file_of_their_own(kind, end, way):
     rows = items()
     gold, guesses = split(rows, kind, end)
-    columns = ValueColumns(
+    columns = RegressionColumns(
         "y", "pred", "weight", "season", "site", "low", "high", "hour", gold_file=gold, **way
     )
     found = sum_files([guesses], columns)
-    one = ValueColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
+    one = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
     whole = sum_files([write("all.csv", delimited(rows))], one)
     for mine, theirs in (
         (found.table, whole.table),
@@ -424,7 +428,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
     gold, _ = split(rows)
     guesses = [{"id": row["id"], "pred": row["pred"]} for row in (*rows[3:], rows[0] | {"id": "?"})]
     write("guesses.csv", delimited(guesses))
-    columns = ValueColumns("y", "pred", gold_file=gold, id="id")
+    columns = RegressionColumns("y", "pred", gold_file=gold, id="id")
     with pytest.raises(
         MissingLabels, match=r"3 of 20 predictions in column 'pred' are missing \(id i0, id i1"
     ):
@@ -438,7 +442,7 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
 def test_a_target_and_a_prediction_may_have_the_same_name():
     write("gold.csv", "id,price\na,1\nb,2\n")
     write("guesses.csv", "id,price\nb,5\na,1\n")
-    columns = ValueColumns("price", "price", gold_file="gold.csv", id="id")
+    columns = RegressionColumns("price", "price", gold_file="gold.csv", id="id")
     assert value("mae", sum_files(["guesses.csv"], columns).table) == 1.5
 
 
@@ -446,7 +450,7 @@ def test_nan_is_no_missing_number_in_joined_files_either():
     columns = {"id": ["a", "b", "c"], "y": [1.0, math.nan, 2.0]}
     pq.write_table(pa.table(columns), "gold.parquet")
     write("guesses.csv", "id,pred\na,1\nb,2\nc,3\n")
-    columns = ValueColumns("y", "pred", gold_file="gold.parquet", id="id")
+    columns = RegressionColumns("y", "pred", gold_file="gold.parquet", id="id")
     with pytest.raises(BadValues, match=r"The target \(id b of column 'y'\) is 'nan'"):
         sum_files(["guesses.csv"], columns, missing="drop")
 
@@ -464,7 +468,7 @@ def test_what_is_no_finite_number_is_named_and_never_dropped(text, name, role, m
     rows = [{"y": 1.0, "pred": 2.0}, {"y": 2.0, "pred": 3.0} | {name: text}]
     write("a.csv", delimited(rows))
     with pytest.raises(BadValues, match=rf"The {role} \(row 2 of column '{name}'\) is '{text}'"):
-        sum_files(["a.csv"], ValueColumns("y", "pred"), missing=missing)
+        sum_files(["a.csv"], RegressionColumns("y", "pred"), missing=missing)
 
 
 def test_errors_say_in_which_file_a_cell_is():
@@ -472,7 +476,7 @@ def test_errors_say_in_which_file_a_cell_is():
     write("b.jsonl", '{"y":1,"pred":2}\n{"y":1,"pred":"many"}\n')
     where = r"The prediction \(row 2 of b\.jsonl of column 'pred'\) is 'many'"
     with pytest.raises(BadValues, match=where):
-        sum_files(["a.jsonl", "b.jsonl"], ValueColumns("y", "pred"), missing="drop")
+        sum_files(["a.jsonl", "b.jsonl"], RegressionColumns("y", "pred"), missing="drop")
 
 
 @pytest.mark.parametrize("values", [[1.0, 1.0], [1.0, 2.0], [-math.inf, -math.inf]])
@@ -482,7 +486,7 @@ def test_nan_is_found_in_parquet_whatever_its_statistics_say(values, name):
     columns["weight"] = [2.0] * 3
     kept = values if name == "low" or math.isfinite(values[0]) else [1.0, 3.0]
     pq.write_table(pa.table(columns | {name: [*kept, math.nan]}), "bad.parquet")
-    wanted = ValueColumns("y", "pred", weights="weight", lower="low", upper="high")
+    wanted = RegressionColumns("y", "pred", weights="weight", lower="low", upper="high")
     with pytest.raises((BadValues, BadWeights), match=rf"\(row 3 of column '{name}'\) is '?nan"):
         sum_files(["bad.parquet"], wanted, missing="drop")
 
@@ -492,9 +496,9 @@ def test_infinite_numbers_of_parquet_are_bounds_or_none(name, bad):
     columns = {"y": [1.0] * 3, "pred": [1.0] * 3, "low": [-math.inf] * 3, "high": [math.inf] * 3}
     pq.write_table(pa.table(columns | {name: [1.0, 1.0, bad]}), "bad.parquet")
     with pytest.raises(BadValues, match=rf"\(row 3 of column '{name}'\) is '{bad}'"):
-        sum_files(["bad.parquet"], ValueColumns("y", "pred", lower="low", upper="high"))
+        sum_files(["bad.parquet"], RegressionColumns("y", "pred", lower="low", upper="high"))
     pq.write_table(pa.table(columns), "good.parquet")
-    found = sum_files(["good.parquet"], ValueColumns("y", "pred", lower="low", upper="high"))
+    found = sum_files(["good.parquet"], RegressionColumns("y", "pred", lower="low", upper="high"))
     assert (float(found.bounds.endless), float(found.bounds.mean("covered"))) == (3, 1)
 
 
@@ -502,7 +506,7 @@ def test_dates_are_no_numbers():
     times = pa.array([0, 1], pa.timestamp("us"))
     pq.write_table(pa.table({"y": times, "pred": [1.0, 2.0]}), "dates.parquet")
     with pytest.raises(BadValues, match=r"row 1 of column 'y'\) is '1970-01-01 00:00:00'"):
-        sum_files(["dates.parquet"], ValueColumns("y", "pred"))
+        sum_files(["dates.parquet"], RegressionColumns("y", "pred"))
 
 
 HOLES = {
@@ -517,14 +521,14 @@ HOLES = {
 @pytest.mark.parametrize("name", HOLES)
 def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
     write(name, HOLES[name])
-    columns = ValueColumns("y", "pred")
+    columns = RegressionColumns("y", "pred")
     with pytest.raises(
         MissingLabels, match=r"1 of 5 targets in column 'y' are missing \(row 2\). Leave them out"
     ):
         sum_files([name], columns)
     found = sum_files([name], columns, missing="drop").table
     assert (found.n, found.dropped, value("mae", found)) == (3, 2, pytest.approx(2.5 / 3))
-    grouped = sum_files([name], ValueColumns("y", "pred", groups="site"), missing="drop")
+    grouped = sum_files([name], RegressionColumns("y", "pred", groups="site"), missing="drop")
     assert (grouped.table.n, grouped.table.dropped) == (2, 3)
     assert grouped.groups.items.tolist() == [1, 1]
 
@@ -532,15 +536,15 @@ def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
 def test_missing_predictions_and_groups_are_named():
     write("p.csv", "y,pred\n1,2\n2,\n3,\n")
     with pytest.raises(MissingLabels, match=r"2 of 3 predictions in column 'pred'.*row 2, row 3"):
-        sum_files(["p.csv"], ValueColumns("y", "pred"))
+        sum_files(["p.csv"], RegressionColumns("y", "pred"))
     write("g.csv", "y,pred,site\n1,2,a\n2,3,\n")
     with pytest.raises(MissingLabels, match=r"1 of 2 items have no group \(row 2 of column 'site'"):
-        sum_files(["g.csv"], ValueColumns("y", "pred", groups="site"))
+        sum_files(["g.csv"], RegressionColumns("y", "pred", groups="site"))
 
 
 def test_a_subgroup_knows_what_was_dropped_from_it():
     write("d.csv", "y,pred,season\n1,2,dry\n2,,dry\n3,4,wet\n,4,\n")
-    found = sum_files(["d.csv"], ValueColumns("y", "pred", by="season"), missing="drop")
+    found = sum_files(["d.csv"], RegressionColumns("y", "pred", by="season"), missing="drop")
     kept = {name: (part.n, part.dropped) for name, part in found.by if part.shape == ()}
     assert kept == {"dry": (1, 1), "wet": (1, 0), None: (0, 1)}
     assert math.isnan(value("mae", dict(found.by)[None]))
@@ -550,11 +554,11 @@ def test_a_subgroup_knows_what_was_dropped_from_it():
 def test_weights_are_finite_numbers_of_at_least_0(text):
     write("w.csv", f"y,pred,weight\n1,2,1\n2,3,{text}\n")
     with pytest.raises(BadWeights, match=r"The weight \(row 2 of column 'weight'\)"):
-        sum_files(["w.csv"], ValueColumns("y", "pred", weights="weight"))
+        sum_files(["w.csv"], RegressionColumns("y", "pred", weights="weight"))
 
 
 def test_there_must_be_items():
-    columns = ValueColumns("y", "pred", weights="weight")
+    columns = RegressionColumns("y", "pred", weights="weight")
     write("none.csv", "y,pred,weight\n")
     with pytest.raises(NoItems, match="has a header and no rows"):
         sum_files(["none.csv"], columns)
@@ -570,14 +574,14 @@ def test_there_must_be_items():
 def test_values_that_cannot_be_squared_twice_are_refused(pair, what):
     write("a.csv", f"y,pred\n{pair}\n{pair}\n")
     with pytest.raises(BadValues, match=f"too {what} to be squared twice"):
-        sum_files(["a.csv"], ValueColumns("y", "pred"))
+        sum_files(["a.csv"], RegressionColumns("y", "pred"))
 
 
 @pytest.mark.parametrize("weights", [None, "weight"])
 @pytest.mark.parametrize("by", [None, "season"])
 def test_targets_that_are_all_equal_have_no_variance_at_all(weights, by):
     rows = [row | {"y": 0.1, "pred": 0.4, "weight": k / 7} for k, row in enumerate(items(399))]
-    columns = ValueColumns("y", "pred", weights, by)
+    columns = RegressionColumns("y", "pred", weights, by)
     found = sum_files([write("equal.csv", delimited(rows))], columns).table
     assert found.constants == {"mean": 0.1}
     assert (float(found.plain.y), float(found.plain.mean(2, 0))) == (0.1, 0.0)
@@ -588,14 +592,14 @@ def test_targets_that_are_all_equal_have_no_variance_at_all(weights, by):
 def test_missing_values_are_an_error_or_dropped():
     write("a.csv", "y,pred\n1,2\n")
     with pytest.raises(BadOption, match="missing='worst' is not one of error, drop"):
-        sum_files(["a.csv"], ValueColumns("y", "pred"), missing="worst")
+        sum_files(["a.csv"], RegressionColumns("y", "pred"), missing="worst")
 
 
 def test_a_broken_file_is_named():
     write("a.csv", "y,pred\n1,2\n")
     write("b.csv", "y,pred\n1,2\n1,2,3\n")
     with pytest.raises(BadInput, match=r"b\.csv cannot be read"):
-        sum_files(["a.csv", "b.csv"], ValueColumns("y", "pred"))
+        sum_files(["a.csv", "b.csv"], RegressionColumns("y", "pred"))
 
 
 # --- bounds --------------------------------------------------------------------------------------
@@ -608,37 +612,39 @@ def test_bounds_are_those_of_numpy(weighted, form):
     text = [row | {"low": str(row["low"]), "high": str(row["high"])} for row in rows]
     path = write(form, FORMS[form](text if form == "data.jsonl" else rows))
     weights = "weight" if weighted else None
-    columns = ValueColumns("y", "pred", weights, "season", "site", "low", "high")
+    columns = RegressionColumns("y", "pred", weights, "season", "site", "low", "high")
     found = sum_files([path], columns)
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
 
-    def bounds(kept: list[dict], groups=None) -> Bounds:
+    def bounds(kept: list[dict], groups=None) -> PredictionIntervals:
         y, low, high, w, p = (
             [row[x] for row in kept] for x in ("y", "low", "high", "weight", "pred")
         )
-        return Bounds.of(y, low, high, w if weighted else None, groups, predictions=p)
+        return PredictionIntervals.of(y, low, high, w if weighted else None, groups, predictions=p)
 
     equal(found.bounds, bounds(alive))
-    equal(found.bounds_groups, bounds(alive, [row["site"] for row in alive]))
-    for name, batch in found.bounds_by:
+    equal(found.intervals_by_group, bounds(alive, [row["site"] for row in alive]))
+    for name, batch in found.intervals_by_subgroup:
         equal(batch.pooled, bounds([row for row in alive if row["season"] == name]))
-    alone = sum_files([path], ValueColumns("y", "pred", weights, "season", None, "low", "high"))
-    for name, part in alone.bounds_by:
+    alone = sum_files(
+        [path], RegressionColumns("y", "pred", weights, "season", None, "low", "high")
+    )
+    for name, part in alone.intervals_by_subgroup:
         equal(part, bounds([row for row in alive if row["season"] == name]))
-    assert alone.bounds_groups is None
-    assert sum_files([path], ValueColumns("y", "pred")).bounds is None
+    assert alone.intervals_by_group is None
+    assert sum_files([path], RegressionColumns("y", "pred")).bounds is None
 
 
-def equal(one: Bounds, two: Bounds) -> None:
+def equal(one: PredictionIntervals, two: PredictionIntervals) -> None:
     assert (one.shape, one.counted, one.points) == (two.shape, two.counted, two.points)
-    for name in Bounds.arrays:
+    for name in PredictionIntervals.arrays:
         assert getattr(one, name) == pytest.approx(getattr(two, name), rel=1e-10, abs=1e-12), name
 
 
 def test_bounds_come_in_pairs_and_in_order():
     with pytest.raises(BadOption, match="name both columns"):
-        sum_files(["a.csv"], ValueColumns("y", "pred", lower="low"))
-    columns = ValueColumns("y", "pred", lower="low", upper="high")
+        sum_files(["a.csv"], RegressionColumns("y", "pred", lower="low"))
+    columns = RegressionColumns("y", "pred", lower="low", upper="high")
     write("a.csv", "y,pred,low,high\n1,2,0,3\n1,2,3,0\n")
     with pytest.raises(BadValues, match=r"lower bound \(row 2 of column 'low'\), 3.0, is above"):
         sum_files(["a.csv"], columns)
@@ -669,7 +675,7 @@ def previous_of(rows: list[dict], time: str = "hour", *, weighted: bool = False)
 def test_the_previous_value_is_that_of_the_declared_order(weighted, form):
     rows = items()
     path = write(form, FORMS[form](rows))
-    columns = ValueColumns("y", "pred", order="hour", weights="weight" if weighted else None)
+    columns = RegressionColumns("y", "pred", order="hour", weights="weight" if weighted else None)
     found = sum_files([path], columns)
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
     same(found.previous, previous_of(alive, weighted=weighted))
@@ -690,7 +696,7 @@ def test_order_is_by_numbers_or_by_times(times):
     rows = [
         {"y": y, "pred": 0.0, "at": t} for y, t in zip([1.0, 2.0, 5.0, 9.0], times, strict=True)
     ]
-    found = sum_files([write("t.csv", delimited(rows))], ValueColumns("y", "pred", order="at"))
+    found = sum_files([write("t.csv", delimited(rows))], RegressionColumns("y", "pred", order="at"))
     number = all(str(t)[:4] not in {"2023", "2024"} for t in times)
     keyed = (
         [
@@ -709,25 +715,25 @@ def test_times_of_other_zones_are_put_on_one_clock():
         "y,pred,at\n1,0,2024-03-01T12:00:00+02:00\n2,0,2024-03-01T11:00:00Z\n"
         "4,0,2024-03-01T11:30:00+01:00\n",
     )
-    found = sum_files(["zones.csv"], ValueColumns("y", "pred", order="at"))
+    found = sum_files(["zones.csv"], RegressionColumns("y", "pred", order="at"))
     same(found.previous, Moments.of([4.0, 2.0], [1.0, 4.0], histogram=True))
 
 
 def test_dates_of_parquet_order_items():
     days = pa.array([3, 1, 2], pa.date32())
     pq.write_table(pa.table({"y": [1.0, 2.0, 4.0], "pred": [0.0] * 3, "day": days}), "d.parquet")
-    found = sum_files(["d.parquet"], ValueColumns("y", "pred", order="day"))
+    found = sum_files(["d.parquet"], RegressionColumns("y", "pred", order="day"))
     same(found.previous, Moments.of([4.0, 1.0], [2.0, 4.0], histogram=True))
 
 
 def test_items_that_are_dropped_are_no_previous_ones():
     write("drop.csv", "y,pred,at\n1,1,1\n5,,2\n2,2,3\n,,\n")
-    found = sum_files(["drop.csv"], ValueColumns("y", "pred", order="at"), missing="drop")
+    found = sum_files(["drop.csv"], RegressionColumns("y", "pred", order="at"), missing="drop")
     same(found.previous, Moments.of([2.0], [1.0], histogram=True))
 
 
 def test_an_order_has_no_ties_and_no_holes():
-    columns = ValueColumns("y", "pred", order="at")
+    columns = RegressionColumns("y", "pred", order="at")
     write("tie.csv", "y,pred,at\n1,1,3\n2,2,7\n3,3,7.0\n")
     with pytest.raises(BadValues, match=r"'at' has the time '7.*more than once \(row 2, row 3\)"):
         sum_files(["tie.csv"], columns)
@@ -751,9 +757,9 @@ def test_the_number_of_threads_changes_no_printed_digit(monkeypatch):
     table = pa.table({"y": y, "pred": y + rng.normal(0.1, 0.5, n), "weight": rng.random(n)})
     pq.write_table(table, "large.parquet", row_group_size=50_000)
 
-    def found(threads: int) -> CountedValues:
-        monkeypatch.setitem(duckdb_engine.ALONE, "threads", threads)
-        columns = ValueColumns("y", "pred", weights="weight")
+    def found(threads: int) -> RegressionData:
+        monkeypatch.setitem(duckdb_engine.OFFLINE_SETTINGS, "threads", threads)
+        columns = RegressionColumns("y", "pred", weights="weight")
         return sum_files(["large.parquet"], columns, constants={"median": None})
 
     one, two = found(1).table, found(2).table

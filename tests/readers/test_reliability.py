@@ -18,14 +18,16 @@ from ordinate.errors import (
     OffScale,
 )
 from ordinate.readers import reliability as reading
-from ordinate.readers.query import Columns
+from ordinate.readers.query import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
-from ordinate.summaries.reliability import Parts, Reliability
+from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
 LABELS = ("low", "mid", "high")
 SCALE = Scale(LABELS)
-PARTS = Parts(frozenset({("top", 10), ("levels", 5)}), scores=True, table=True, ranking=True)
+PARTS = ReliabilityParts(
+    frozenset({("top", 10), ("levels", 5)}), scores=True, table=True, ranking=True
+)
 GOLD, ROWS = sample(120, 3, seed=1)
 WEIGHTS = np.arange(120) % 4 / 2
 
@@ -55,7 +57,7 @@ def write(data, name="items.csv"):
 
 def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **columns):
     options = {key: columns.pop(key) for key in ("renormalize", "blocks") if key in columns}
-    wanted = Columns(gold="level", **columns)
+    wanted = LabelColumns(gold="level", **columns)
     return count_probabilities(list(paths), wanted, named, parts, scale, missing, **options)
 
 
@@ -128,8 +130,8 @@ def test_weights_and_blocks():
 def test_the_size_of_portions_does_not_matter(monkeypatch):
     path = write(frame())
     whole = count(path, blocks=4).blocks
-    monkeypatch.setattr(reading, "CHUNK", 32)
-    monkeypatch.setattr(reading, "ROWS", 7)
+    monkeypatch.setattr(reading, "ROWS_PER_CHUNK", 32)
+    monkeypatch.setattr(reading, "ROWS_PER_BLOCK", 7)
     same(count(path, blocks=4).blocks, whole)
 
 

@@ -9,7 +9,7 @@ import pytest
 from surrogates import columns, smooth
 
 from ordinate.errors import BadInput, BadStore
-from ordinate.regress.analysis import analyze, compare
+from ordinate.regress.analysis import analyze_search, compare_searches
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table
 from ordinate.regress.tuning import tune
@@ -24,7 +24,7 @@ def found(tmp_path_factory):
 
 
 def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
-    rows = {row["measure"]: row for row in analyze(found[0]).summary}
+    rows = {row["measure"]: row for row in analyze_search(found[0]).summary}
     wanted = [
         "held-out RMSE of the winner",
         "test RMSE",
@@ -51,7 +51,7 @@ def test_every_measure_of_the_wish_list_is_there_with_its_interval(found):
 
 
 def test_the_measures_are_what_they_are_called(found):
-    rows = {row["measure"]: row["value"] for row in analyze(found[0]).summary}
+    rows = {row["measure"]: row["value"] for row in analyze_search(found[0]).summary}
     test = found[1].tests[0]
     errors = test.targets - test.predictions[found[1].winner.name]
     rmse, sigma = np.sqrt(np.mean(errors**2)), np.std(test.targets)
@@ -65,7 +65,7 @@ def test_the_measures_are_what_they_are_called(found):
 
 
 def test_the_lowest_error_stands_beside_that_of_the_winner(found):
-    rows = {row["measure"]: row["value"] for row in analyze(found[0]).summary}
+    rows = {row["measure"]: row["value"] for row in analyze_search(found[0]).summary}
     (lowest,) = (name for name in rows if name.startswith("lowest held-out RMSE ("))
     judged = {one.kind: one.rmse.value for one in found[1].finalists}
     assert rows[lowest] == min(judged.values()) == judged[lowest.split("(")[1][:-1]]
@@ -73,7 +73,7 @@ def test_the_lowest_error_stands_beside_that_of_the_winner(found):
 
 
 def test_importance_sums_to_one_and_names_only_what_varied(found):
-    importance = analyze(found[0]).importance
+    importance = analyze_search(found[0]).importance
     for kind, shares in importance.items():
         assert sum(shares.values()) == pytest.approx(1.0), kind
     assert set(importance["kernel_ridge"]) == {"kernel", "width", "penalty"}
@@ -82,13 +82,13 @@ def test_importance_sums_to_one_and_names_only_what_varied(found):
 
 def test_importance_takes_some_trials(tmp_path):
     tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=2, folds=2))
-    found = analyze(tmp_path)
+    found = analyze_search(tmp_path)
     assert found.importance == {"poly_ridge": None}
     assert "that takes 4 complete trials" in str(found)
 
 
 def test_learning_curves_are_data_in_the_unit_of_the_target(found):
-    curves = analyze(found[0]).curves
+    curves = analyze_search(found[0]).curves
     assert set(curves) == {"lightgbm"}
     assert len(curves["lightgbm"]) == 2
     steps, values = zip(*curves["lightgbm"][0], strict=True)
@@ -97,7 +97,7 @@ def test_learning_curves_are_data_in_the_unit_of_the_target(found):
 
 
 def test_measures_have_keys_that_do_not_depend_on_the_winner(found):
-    keys = [row["key"] for row in analyze(found[0]).summary]
+    keys = [row["key"] for row in analyze_search(found[0]).summary]
     of_test = [
         *("test_rmse", "test_mae", "test_sigma", "r2", "relative_accuracy", "baseline_rmse"),
         *("improvement", "interval_coverage", "interval_width"),
@@ -132,7 +132,7 @@ def test_what_is_wrong_with_the_data_stands_beside_its_measures(found, tmp_path,
     told["leaks"]["notes"] = [leak]
     told["data"]["notes"] = [constant, leak]
     path.write_text(json.dumps(told))
-    text = render(analyze(tmp_path), form)
+    text = render(analyze_search(tmp_path), form)
     assert constant in text
     assert text.count(leak) == (2 if form == "json" else 1)
 
@@ -141,7 +141,7 @@ def test_tables_have_four_digits_and_the_unit_whatever_the_size(tmp_path):
     x, y = columns()
     settings = Settings(model="lightgbm", trials=1, folds=2)
     tune(make_table(x, 1e-9 * y, target_name="y"), tmp_path, settings, unit="mol")
-    found = analyze(tmp_path)
+    found = analyze_search(tmp_path)
     said = str(found)
     assert "held-out RMSE (mol)" in said
     assert "RMSE (mol) there" in said
@@ -158,7 +158,7 @@ def test_trials_that_are_all_alike_have_no_importance(found, tmp_path):
     for trial in told["studies"][0]["trials"]:
         trial["value"] = 0.25
     path.write_text(json.dumps(told))
-    analysis = analyze(tmp_path)
+    analysis = analyze_search(tmp_path)
     assert analysis.importance["kernel_ridge"] is None
     assert analysis.importance["lightgbm"]
     assert "No importance of parameters for kernel_ridge" in str(analysis)
@@ -167,24 +167,26 @@ def test_trials_that_are_all_alike_have_no_importance(found, tmp_path):
 @pytest.mark.parametrize("form", ["text", "json", "csv", "markdown", "latex"])
 def test_every_form_is_written(found, form):
     root, result = found
-    for one in (analyze(root), result):
+    for one in (analyze_search(root), result):
         text = render(one, form)
         assert "lightgbm" in text
         assert "nan" not in text.lower().replace("analy", "")
 
 
 def test_the_analysis_is_silent(found, capfd):
-    analyze(found[0])
+    analyze_search(found[0])
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_analysis_is_the_same_every_time(found):
-    assert json.dumps(analyze(found[0]).to_dict()) == json.dumps(analyze(found[0]).to_dict())
+    assert json.dumps(analyze_search(found[0]).to_dict()) == json.dumps(
+        analyze_search(found[0]).to_dict()
+    )
 
 
 def test_a_folder_without_a_finished_search_is_named(tmp_path):
     with pytest.raises(BadInput, match="no search was finished"):
-        analyze(tmp_path)
+        analyze_search(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -194,10 +196,12 @@ def test_a_folder_without_a_finished_search_is_named(tmp_path):
 def test_files_of_others_are_refused(tmp_path, content, said):
     (tmp_path / "results.json").write_text(content)
     with pytest.raises(BadStore, match=said):
-        analyze(tmp_path)
+        analyze_search(tmp_path)
 
 
-@pytest.mark.parametrize("ask", [analyze, lambda root: compare([root])], ids=["analyze", "compare"])
+@pytest.mark.parametrize(
+    "ask", [analyze_search, lambda root: compare_searches([root])], ids=["analyze", "compare"]
+)
 def test_files_of_two_runs_are_not_mixed(found, tmp_path, ask):
     for name in ("results.json", "trials.json", "test_predictions.json"):
         shutil.copy(found[0] / name, tmp_path)
@@ -212,21 +216,21 @@ def test_a_file_is_no_results_folder(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,y\n")
     with pytest.raises(BadInput, match=r"data\.csv is a file, and the results folder"):
-        analyze(path)
+        analyze_search(path)
 
 
 def test_files_that_lack_something_are_refused(tmp_path):
     for name in ("results.json", "trials.json"):
         (tmp_path / name).write_text('{"task": "surrogate"}')
     with pytest.raises(BadStore, match="lack 'studies'"):
-        analyze(tmp_path)
+        analyze_search(tmp_path)
 
 
 # --- comparing -----------------------------------------------------------------------------------
 
 
 def test_finalists_of_one_search_are_compared(found):
-    result = compare([found[0]])
+    result = compare_searches([found[0]])
     assert set(result.models) == {one.kind for one in found[1].finalists}
     test = found[1].tests[0].values.metrics["rmse"].value
     assert result.models[found[1].winner.kind]["rmse"].value == pytest.approx(test)
@@ -235,7 +239,7 @@ def test_finalists_of_one_search_are_compared(found):
 def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_path):
     tune(smooth(), tmp_path / "a", Settings(model="poly_ridge", trials=1, folds=2), unit="kg/m³")
     tune(smooth(), tmp_path / "b", Settings(model="kernel_ridge", trials=1, folds=2), unit="kg/m³")
-    result = compare([tmp_path / "a", tmp_path / "b"])
+    result = compare_searches([tmp_path / "a", tmp_path / "b"])
     assert result.n == 8
     assert result.differences[0].metric == "rmse"
 
@@ -248,7 +252,7 @@ def grouped(tmp_path_factory):
 
 
 def test_groups_are_the_units_of_every_measure_of_the_test(grouped):
-    rows = {row["measure"]: row for row in analyze(grouped[0]).summary}
+    rows = {row["measure"]: row for row in analyze_search(grouped[0]).summary}
     for name in ("σ of the test targets", "baseline error: RMSE of the training mean"):
         assert rows[name]["method"] == rows["test RMSE"]["method"] == "t"
     assert "Intervals take groups, not rows, as independent" in " ".join(str(grouped[1]).split())
@@ -256,16 +260,16 @@ def test_groups_are_the_units_of_every_measure_of_the_test(grouped):
 
 def test_groups_are_the_units_of_comparisons(grouped, tmp_path):
     count = grouped[1].tests[0].values.groups
-    assert compare([grouped[0]]).groups == count
+    assert compare_searches([grouped[0]]).groups == count
     settings = Settings(model="poly_ridge", trials=1, folds=2)
     tune(smooth(groups=20), tmp_path / "a", settings)
-    assert compare([grouped[0], tmp_path / "a"]).groups == count
+    assert compare_searches([grouped[0], tmp_path / "a"]).groups == count
     path = tmp_path / "a" / "test_predictions.json"
     told = json.loads(path.read_text())
     told["tests"]["test"]["groups"][0] = "another"
     path.write_text(json.dumps(told))
     with pytest.raises(BadInput, match="has other groups in the same rows"):
-        compare([grouped[0], tmp_path / "a"])
+        compare_searches([grouped[0], tmp_path / "a"])
 
 
 def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
@@ -273,12 +277,12 @@ def test_searches_that_have_nothing_in_common_are_not_compared(tmp_path):
     tune(smooth(), tmp_path / "a", Settings(**settings))
     tune(smooth(), tmp_path / "b", Settings(**settings), unit="kg")
     with pytest.raises(BadInput, match=r"several units: 'kg', no unit\. .*same --unit"):
-        compare([tmp_path / "a", tmp_path / "b"])
+        compare_searches([tmp_path / "a", tmp_path / "b"])
     with pytest.raises(BadInput, match="one finalist only"):
-        compare([tmp_path / "a"])
+        compare_searches([tmp_path / "a"])
     tune(smooth(seed=3), tmp_path / "c", Settings(**settings))
     with pytest.raises(BadInput, match="it is another table"):
-        compare([tmp_path / "a", tmp_path / "c"])
+        compare_searches([tmp_path / "a", tmp_path / "c"])
 
 
 def test_searches_without_common_test_rows_are_told_what_decides_them(found, tmp_path):
@@ -289,7 +293,7 @@ def test_searches_without_common_test_rows_are_told_what_decides_them(found, tmp
     told["tests"]["test"]["rows"] = [row + 1000 for row in told["tests"]["test"]["rows"]]
     path.write_text(json.dumps(told))
     with pytest.raises(BadInput, match="the same data, --seed, --group and --shift"):
-        compare([found[0], tmp_path])
+        compare_searches([found[0], tmp_path])
 
 
 @pytest.mark.parametrize(
@@ -309,7 +313,7 @@ def test_results_that_are_damaged_are_told_in_words(found, tmp_path, values, sai
         more = values if name == "results.json" else {}
         (tmp_path / name).write_text(json.dumps(results | more))
     with pytest.raises(BadStore, match=said):
-        analyze(tmp_path)
+        analyze_search(tmp_path)
 
 
 @pytest.mark.parametrize("tests", [3, {"test": {}}, {"test": {"predictions": 3}}], ids=str)
@@ -318,15 +322,15 @@ def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
     (tmp_path / "test_predictions.json").write_text(json.dumps(tested))
     shutil.copy(found[0] / "results.json", tmp_path)
     with pytest.raises(BadStore, match="Run the search again"):
-        compare([tmp_path])
+        compare_searches([tmp_path])
     with pytest.raises(BadStore, match="Run the search again"):
-        compare([found[0], tmp_path])
+        compare_searches([found[0], tmp_path])
 
 
 @pytest.mark.parametrize("report", ["search", "analysis"])
 def test_every_error_of_a_report_has_its_limits(found, report):
     root, result = found
-    document = (result if report == "search" else analyze(root)).document()
+    document = (result if report == "search" else analyze_search(root)).document()
     grids = [x for x in document.blocks if isinstance(x, Grid) and "95 % intervals" in x.title]
     assert len(grids) == {"search": 1 + len(result.tests), "analysis": 1}[report]
     for grid in grids:
@@ -347,6 +351,6 @@ def test_intervals_without_end_and_few_test_rows_are_told(tmp_path):
 
 
 def test_the_blend_stands_beside_the_studies(found):
-    grids = [x for x in analyze(found[0]).document().blocks if isinstance(x, Grid)]
+    grids = [x for x in analyze_search(found[0]).document().blocks if isinstance(x, Grid)]
     (grid,) = [one for one in grids if one.title.startswith("Studies")]
     assert [row[0] for row in grid.rows] == ["kernel_ridge", "lightgbm", "blend"]

@@ -8,7 +8,7 @@ from surrogates import smooth
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.regress import selection
-from ordinate.regress.blend import Blend, crossed
+from ordinate.regress.blend import Blend, blend_out_of_fold
 from ordinate.regress.settings import Settings
 from ordinate.regress.tuning import tune
 
@@ -60,17 +60,17 @@ def test_members_without_errors_share_equally():
 def test_crossed_weights_of_a_part_do_not_see_its_targets():
     table, y = members(n=90)
     parts = np.array_split(np.arange(90), 3)
-    before = crossed(table, y, parts)
+    before = blend_out_of_fold(table, y, parts)
     changed = y.copy()
     changed[parts[1]] += 100.0
-    after = crossed(table, changed, parts)
+    after = blend_out_of_fold(table, changed, parts)
     assert np.array_equal(before[parts[1]], after[parts[1]])
     assert not np.array_equal(before[parts[0]], after[parts[0]])
 
 
 def test_one_part_is_halved():
     table, y = members(n=40)
-    found = crossed(table, y, [np.arange(40)])
+    found = blend_out_of_fold(table, y, [np.arange(40)])
     own = Blend.fit(table[1::2], y[1::2]).predict(table[::2])
     assert np.array_equal(found[::2], own)
 
@@ -86,13 +86,13 @@ def test_what_is_no_table_is_refused():
 
 @pytest.mark.parametrize(("weights", "kept"), [([1.0, 0.0], False), ([0.9, 0.1], True)], ids=str)
 def test_a_blend_that_is_one_of_its_models_is_none(tmp_path, monkeypatch, weights, kept):
-    made_of = selection.blended
+    made_of = selection.blend_candidates
 
     def forced(bench, members):
         made = made_of(bench, members)
         return replace(made, blend=Blend(np.array(weights)), members=tuple(members))
 
-    monkeypatch.setattr(selection, "blended", forced)
+    monkeypatch.setattr(selection, "blend_candidates", forced)
     asked = {"model": "poly_ridge,kernel_ridge", "trials": 1, "folds": 2}
     found = tune(smooth(), tmp_path / "auto", Settings(**asked))
     assert (found.blend is not None) == kept

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from surrogates import columns, left_by, smooth
 
-from ordinate.errors import BadInput, BadOption, BadValues, Busy
-from ordinate.experiment.lock import locked
+from ordinate.errors import BadInput, BadOption, BadValues, FolderLocked
+from ordinate.experiment.lock import hold_lock
 from ordinate.regress import hyperparameter_search, tuning
 from ordinate.regress.bench import Candidate
-from ordinate.regress.hyperparameter_search import Clock
+from ordinate.regress.hyperparameter_search import TimeBudget
 from ordinate.regress.settings import PRESETS, Settings
-from ordinate.regress.splits import random
+from ordinate.regress.splits import split_randomly
 from ordinate.regress.table import make_table
 from ordinate.regress.tuning import tune
 
@@ -42,8 +42,8 @@ def test_the_blend_wins_unless_a_model_is_better_by_more_than_chance(found):
 
 
 def test_a_model_that_is_better_by_more_than_chance_wins():
-    from ordinate.regress.prediction_intervals import Calibration
-    from ordinate.regress.selection import Blended, Contender, _beats
+    from ordinate.regress.prediction_intervals import IntervalCalibration
+    from ordinate.regress.selection import BlendCandidate, EvaluatedCandidate, _beats_blend
 
     y = np.linspace(0.0, 1.0, 200)
     noise = np.random.default_rng(0).normal(0.0, 1.0, 200)
@@ -52,9 +52,13 @@ def test_a_model_that_is_better_by_more_than_chance_wins():
         """Compare a model of noise 1 with a blend of a little more."""
         blend = noise + np.random.default_rng(1).normal(0.0, size, 200)
         bench = SimpleNamespace(settings=Settings(), targets=y, groups=None)
-        one, other = (Calibration(y, y + errors) for errors in (noise, blend))
+        one, other = (IntervalCalibration(y, y + errors) for errors in (noise, blend))
         values = [float(np.sqrt(np.mean(errors**2))) for errors in (noise, blend)]
-        return _beats(bench, Contender(None, values[0], one), Blended((), None, values[1], other))
+        return _beats_blend(
+            bench,
+            EvaluatedCandidate(None, values[0], one),
+            BlendCandidate((), None, values[1], other),
+        )
 
     assert against(1.0)
     assert not against(0.05)
@@ -62,7 +66,7 @@ def test_a_model_that_is_better_by_more_than_chance_wins():
 
 @pytest.mark.parametrize("folders", ["ab", "aa"], ids=["apart", "in one folder"])
 def test_test_targets_choose_nothing(tmp_path, folders):
-    rows = random(smooth(), 0).test
+    rows = split_randomly(smooth(), 0).test
     x, y = columns()
     other = y.copy()
     other[rows] = np.random.default_rng(1).permutation(1000.0 * y[rows])
@@ -86,7 +90,7 @@ def test_test_targets_choose_nothing(tmp_path, folders):
 def odd_row(part, value):
     """Return the table of the law with one odd value in a row of a part."""
     x, y = columns(300)
-    x[getattr(random(smooth(300), 0), part)[0], 0] = value
+    x[getattr(split_randomly(smooth(300), 0), part)[0], 0] = value
     return make_table(x, y, names=["a", "b", "c"], target_name="y")
 
 
@@ -109,8 +113,8 @@ def test_a_test_row_that_a_model_cannot_answer_fails_no_trial(tmp_path, monkeypa
     deep = {"mlp": {"block": "swiglu", "epochs": 2, "members": 2}}
     settings = Settings(model="mlp", folds=2, fixed=deep)
     monkeypatch.setattr(model_inputs, "REACH", 1e30)
-    found, finished = hyperparameter_search.search(
-        _bench(odd_row("test", 1e30), tmp_path, settings), Clock(None)
+    found, finished = hyperparameter_search.search_hyperparameters(
+        _bench(odd_row("test", 1e30), tmp_path, settings), TimeBudget(None)
     )
     assert finished
     (trial,) = found[0].trials
@@ -138,13 +142,13 @@ def test_the_unit_of_the_target_chooses_nothing(tmp_path):
 def test_the_unit_of_the_target_chooses_no_trial(unit):
     trials = [SimpleNamespace(value=unit * value) for value in (0.5, 0.2, 0.2 + 1e-16, 0.3)]
     bench = SimpleNamespace(settings=Settings(model="svr", trials=4))
-    found = hyperparameter_search._explored(bench, "svr", SimpleNamespace(trials=trials))
+    found = hyperparameter_search._collect_trials(bench, "svr", SimpleNamespace(trials=trials))
     assert found.best is trials[1]
 
 
 def test_a_target_that_is_constant_where_it_is_learned_is_named(tmp_path):
     x, y = columns()
-    split = random(smooth(), 0)
+    split = split_randomly(smooth(), 0)
     settings = Settings(model="poly_ridge", trials=1, folds=3)
     y[split.train] = 5.0
     table = make_table(x, y, names=["a", "b", "c"], target_name="y")
@@ -158,16 +162,16 @@ def test_a_target_that_is_constant_where_it_is_learned_is_named(tmp_path):
 
 def test_workers_never_have_the_targets_of_rows_that_teach_nothing(tmp_path, monkeypatch):
     seen = []
-    kept = tuning.Workers.keep
+    kept = tuning.WorkerPool.keep
 
     def spied(self, name, value):
         seen.append(value.targets.copy())
         kept(self, name, value)
 
-    monkeypatch.setattr(tuning.Workers, "keep", spied)
+    monkeypatch.setattr(tuning.WorkerPool, "keep", spied)
     table = smooth(600)
     tune(table, tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
-    split = random(table, 0)
+    split = split_randomly(table, 0)
     rows = [*split.test, *split.validation]
     assert seen
     assert all(np.isnan(targets[rows]).all() for targets in seen)
@@ -193,7 +197,7 @@ def test_the_same_again_makes_no_fit_and_changes_no_file(found, monkeypatch):
     def refused(*_):
         raise AssertionError("a fit was made")
 
-    monkeypatch.setattr(hyperparameter_search, "fit", refused)
+    monkeypatch.setattr(hyperparameter_search, "fit_model", refused)
     after = tune(smooth(), root, Settings(**QUICK), unit="kg")
     assert after.to_dict() == before.to_dict()
     assert left_by(root) == files
@@ -221,7 +225,7 @@ def test_another_seed_is_another_search(found, tmp_path):
 
 def test_without_folds_the_validation_rows_decide(tmp_path):
     result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=2, folds=0))
-    assert result.winner.judged.table.n == result.source.sizes["validation"]
+    assert result.winner.evaluation.table.n == result.source.sizes["validation"]
     assert "calibrated on validation rows" in " ".join(str(result).split())
 
 
@@ -238,8 +242,8 @@ def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
     y = columns(600)[1]
     table, first = apart(y, tmp_path / "a")
     assert first.source.apart
-    assert first.winner.judged.table.n == first.source.sizes["training"]
-    rows = random(table, 0).validation
+    assert first.winner.evaluation.table.n == first.source.sizes["training"]
+    rows = split_randomly(table, 0).validation
     other = y.copy()
     other[rows] += np.random.default_rng(0).normal(0.0, 50.0, len(rows))
     _, second = apart(other, tmp_path / "b")
@@ -253,7 +257,7 @@ def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
     from ordinate.regress.trained_model import load_surrogate
 
     table, result = apart(columns(600)[1], tmp_path)
-    rows = random(table, 0).validation
+    rows = split_randomly(table, 0).validation
     for one in result.finalists:
         surrogate = load_surrogate(tmp_path, one.name)
         answers = surrogate.predict(table.features[rows])
@@ -268,7 +272,7 @@ def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
     bench = _bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
     for part in bench.parts:
         assert not set(table.groups[part.train]) & set(table.groups[part.validation])
-        rows, stop = bench._stopping(part.train, 0)
+        rows, stop = bench._split_early_stopping(part.train, 0)
         assert len(stop)
         assert not set(table.groups[rows]) & set(table.groups[stop])
 
@@ -279,7 +283,7 @@ def test_a_large_group_is_learned_from_and_stops_no_fit(tmp_path, sizes):
     table = make_table(*columns(600), groups=groups)
     bench = _bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
     for number in range(20):
-        rows, stop = bench._stopping(np.arange(600), number)
+        rows, stop = bench._split_early_stopping(np.arange(600), number)
         assert len(rows) + len(stop) == 600
         assert 15 <= len(stop) <= max(105, min(sizes))
 
@@ -288,13 +292,13 @@ def test_rows_that_all_differ_stop_fits_as_ever(tmp_path):
     bench = _bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=3, seed=4))
     rows = bench.parts[0].train
     chosen = np.random.default_rng([4, 7]).permutation(len(rows))[: round(0.1 * len(rows))]
-    assert set(bench._stopping(rows, 7)[1]) == set(rows[chosen])
+    assert set(bench._split_early_stopping(rows, 7)[1]) == set(rows[chosen])
 
 
 def test_groups_are_the_units_of_folds_and_of_intervals(tmp_path):
     result = tune(smooth(groups=12), tmp_path, Settings(model="poly_ridge", trials=1, folds=3))
     assert result.source.groups == 12
-    assert result.winner.judged.groups == 12 - result.tests[0].values.groups
+    assert result.winner.evaluation.groups == 12 - result.tests[0].values.groups
     assert result.winner.rmse.method == "t"
 
 
@@ -330,7 +334,7 @@ def test_a_region_beyond_a_shift_is_tested_apart_and_learned_by_nobody(tmp_path)
     beyond = table.column("a")[np.array(outside.rows) - 1]
     assert beyond.min() > table.column("a")[np.array(inside.rows) - 1].max()
     assert sum(result.source.sizes.values()) == len(table)
-    assert set(outside.values.predictive) == set(inside.values.predictive)
+    assert set(outside.values.prediction_intervals) == set(inside.values.prediction_intervals)
 
 
 @pytest.mark.parametrize("names", [["a", "b", "c"], ["a", "b", "target"]], ids=str)
@@ -355,7 +359,7 @@ def test_of_a_shift_only_the_parts_that_are_used_are_told(tmp_path):
 
 def test_a_planted_leak_is_named(tmp_path):
     x, y = columns()
-    split = random(smooth(), 0)
+    split = split_randomly(smooth(), 0)
     x[split.test[0]], y[split.test[0]] = x[split.train[0]], y[split.train[0]]
     table = make_table(x, y, names=["a", "b", "c"], target_name="y")
     result = tune(table, tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
@@ -398,13 +402,13 @@ def test_all_trials_failed_says_why(tmp_path, monkeypatch):
     def failed(*_):
         raise BadInput("the moon is full")
 
-    monkeypatch.setattr(hyperparameter_search, "fit", failed)
+    monkeypatch.setattr(hyperparameter_search, "fit_model", failed)
     with pytest.raises(BadInput, match=r"no surrogate\. poly_ridge: the moon is full"):
         tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1, folds=2))
 
 
 def test_a_second_run_is_told_who_holds_the_folder(tmp_path):
-    with locked(tmp_path, "the first"), pytest.raises(Busy, match="the first"):
+    with hold_lock(tmp_path, "the first"), pytest.raises(FolderLocked, match="the first"):
         tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=1))
 
 
@@ -441,11 +445,13 @@ def test_models_are_told_of_a_lattice_on_which_targets_differ(tmp_path):
 
 def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypatch):
     from ordinate.regress import lattice
-    from ordinate.regress.lattice import _gains
+    from ordinate.regress.lattice import _improves_significantly
 
     def gains(signs, groups=None):
         """Judge errors of 4 that are 4 + 1 or 4 - 1 for a model that is not told."""
-        return _gains(SimpleNamespace(groups=groups), 4.0 + signs, np.full(len(signs), 4.0))
+        return _improves_significantly(
+            SimpleNamespace(groups=groups), 4.0 + signs, np.full(len(signs), 4.0)
+        )
 
     signs = np.where(np.arange(400) % 2 == 0, 1.0, -1.0)
     signs[1] = 1.0  # told is better, by 2 in all, and the standard error of that is 20
@@ -455,9 +461,9 @@ def test_what_chance_gains_is_no_reason_to_tell_of_a_lattice(tmp_path, monkeypat
     # in two groups, one of which gains what the other loses, that is chance again
     assert not gains(np.sort(signs), np.repeat(["a", "b"], 200))
     settings = Settings(model="svr", folds=2)
-    assert lattice.look(_bench(two_sources(1.0), tmp_path / "a", settings)).used
-    monkeypatch.setattr(lattice, "_gains", lambda *_: False)
-    found = lattice.look(_bench(two_sources(1.0), tmp_path / "b", settings))
+    assert lattice.detect_lattice(_bench(two_sources(1.0), tmp_path / "a", settings)).used
+    monkeypatch.setattr(lattice, "_improves_significantly", lambda *_: False)
+    found = lattice.detect_lattice(_bench(two_sources(1.0), tmp_path / "b", settings))
     assert found.told < found.untold
     assert not found.used
     assert "not told: the gain is no more than its standard error" in found.note("kg")
@@ -480,15 +486,15 @@ def test_a_lattice_that_there_was_no_time_to_judge_is_judged_by_the_next_run(tmp
 
 
 def test_a_kept_judgement_that_is_damaged_is_made_again(tmp_path):
-    from ordinate.regress.lattice import look
+    from ordinate.regress.lattice import detect_lattice
 
     bench = _bench(two_sources(1.0), tmp_path, Settings(model="svr", folds=2))
-    found = look(bench)
+    found = detect_lattice(bench)
     (path,) = (tmp_path / "lattices").iterdir()
     whole = path.read_bytes()
     for damaged in (b"{", b"[]", b"{}", whole.replace(b"true", b'"yes"')):
         path.write_bytes(damaged)
-        assert look(bench) == found
+        assert detect_lattice(bench) == found
         assert path.read_bytes() == whole
 
 
@@ -531,13 +537,13 @@ class _Time:
 
 def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     order = []
-    make = hyperparameter_search._make
+    make = hyperparameter_search._run_batch
 
     def logged(bench, kind, batch, progress, end):
         order.append((kind, [one.number for one in batch.asked]))
         make(bench, kind, batch, progress, end)
 
-    monkeypatch.setattr(hyperparameter_search, "_make", logged)
+    monkeypatch.setattr(hyperparameter_search, "_run_batch", logged)
     tune(smooth(), tmp_path, Settings(**QUICK | {"trials": 6}))
     assert order[:2] == [("poly_ridge", [0]), ("kernel_ridge", [0])]
     assert order[2:] == [
@@ -558,21 +564,23 @@ def test_no_time_at_all_leaves_one_model_and_says_so(tmp_path):
 def test_a_clock_affords_what_there_is_time_for(monkeypatch):
     time = _Time()
     monkeypatch.setattr(hyperparameter_search, "time", time)
-    clock = Clock(100.0, parts=5, jobs=1)
-    assert clock.affords("slow", 4) == 1  # nobody knows how long it takes
+    clock = TimeBudget(100.0, parts=5, jobs=1)
+    assert clock.count_affordable_trials("slow", 4) == 1  # nobody knows how long it takes
     clock.note("slow", 20.0)
     time.now = 20.0
-    assert clock.affords("slow", 4) == 2  # 80 seconds less 8 for the last fit, with caution
+    assert (
+        clock.count_affordable_trials("slow", 4) == 2
+    )  # 80 seconds less 8 for the last fit, with caution
     time.now = 90.0
-    assert clock.affords("slow", 4) == 0
-    assert Clock(None, parts=5, jobs=1).affords("slow", 4) == 4
+    assert clock.count_affordable_trials("slow", 4) == 0
+    assert TimeBudget(None, parts=5, jobs=1).count_affordable_trials("slow", 4) == 4
 
 
 @pytest.mark.parametrize(("parts", "last"), [(1, 30.0), (2, 120.0), (5, 11.71875)])
 def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch, parts, last):
     """Without folds it is the fit that was judged; with 5, on five rows instead of four."""
     monkeypatch.setattr(hyperparameter_search, "time", _Time())
-    clock = Clock(1000.0, parts=parts)
+    clock = TimeBudget(1000.0, parts=parts)
     clock.note("gp", 30.0)
     assert clock.end == pytest.approx(1000.0 - last)
 
@@ -611,7 +619,7 @@ def test_presets_can_be_said_otherwise():
 def test_auto_does_without_networks_where_torch_is_missing(monkeypatch, tmp_path):
     from ordinate.models import regressors
 
-    monkeypatch.setattr(regressors, "available", lambda: ("poly_ridge", "svr"))
+    monkeypatch.setattr(regressors, "list_available_types", lambda: ("poly_ridge", "svr"))
     asked = Settings(preset="minimal", folds=2)
     assert asked.kinds == ("poly_ridge", "svr")
     result = tune(smooth(40), tmp_path, asked)
@@ -642,7 +650,7 @@ def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatc
     from ordinate.regress import fitting
 
     pytest.importorskip("torch")
-    monkeypatch.setattr(fitting, "OFTEN", 0.0)
+    monkeypatch.setattr(fitting, "PROGRESS_SECONDS", 0.0)
     told = []
     settings = Settings(model="mlp,poly_ridge", trials=1, folds=2, epochs=3)
     tune(smooth(), tmp_path, settings, unit="kg", tell=lambda *word: told.append(word))
@@ -663,7 +671,7 @@ def test_without_folds_the_model_that_was_judged_is_the_one_that_is_saved(tmp_pa
     table = smooth(120)
     result = tune(table, tmp_path, Settings(model=kind, trials=1, folds=0))
     saved = load_surrogate(tmp_path, result.winner.name)
-    rows = random(table, 0).validation
+    rows = split_randomly(table, 0).validation
     judged = np.sort(saved.calibration.predictions)
     assert judged == pytest.approx(np.sort(saved.predict(table.features[rows]).values), abs=1e-12)
 
@@ -681,7 +689,7 @@ def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monke
     def broken(*_):
         raise OSError("libgomp.so.1: cannot open shared object file")
 
-    monkeypatch.setattr(LightGBM, "_trained", broken)
+    monkeypatch.setattr(LightGBM, "_train_booster", broken)
     result = tune(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", trials=1, folds=2))
     assert result.winner.kind == "poly_ridge"
     (note,) = result.notes
@@ -695,8 +703,8 @@ def test_no_fit_begins_when_its_time_is_over(tmp_path, monkeypatch):
 
     bench = _bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
     over = [replace(bench.tasks(Candidate(kind, {}))[0], end=-1.0) for kind in bench.settings.kinds]
-    monkeypatch.setattr(fitting, "_learn", None)  # nobody comes so far
-    found = bench.workers.attempt(fitting.fit, over)
+    monkeypatch.setattr(fitting, "_train_model", None)  # nobody comes so far
+    found = bench.workers.attempt(fitting.fit_model, over)
     assert [type(one) for one in found] == [fitting.OutOfTime] * 2
 
 
@@ -707,18 +715,18 @@ def test_a_fit_that_runs_ends_with_its_time_unless_it_is_one_step(tmp_path, monk
 
     bench = _bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
     tasks = [replace(bench.tasks(Candidate(kind, {}))[0], end=1.0) for kind in bench.settings.kinds]
-    learn, time = fitting._learn, _Time()
+    learn, time = fitting._train_model, _Time()
     monkeypatch.setattr(fitting, "time", time)
 
     def late(*given):
         time.now = 2.0
         learn(*given)
 
-    monkeypatch.setattr(fitting, "_learn", late)
+    monkeypatch.setattr(fitting, "_train_model", late)
     found = []
     for task in tasks:
         time.now = 0.0
-        found += bench.workers.attempt(fitting.fit, [task])
+        found += bench.workers.attempt(fitting.fit_model, [task])
     assert isinstance(found[0], fitting.OutOfTime)
     assert len(found[1].predictions[0])
 
@@ -727,10 +735,10 @@ def test_a_trial_without_time_is_left_for_the_next_run(tmp_path, monkeypatch):
     settings = {"model": "poly_ridge,lightgbm", "trials": 2, "folds": 2}
     whole = tune(smooth(), tmp_path / "whole", Settings(**settings))
     with monkeypatch.context() as patch:
-        patch.setattr(Clock, "end", -1.0)
+        patch.setattr(TimeBudget, "end", -1.0)
         cut = tune(smooth(), tmp_path / "cut", Settings(**settings, timeout=1e6))
     assert [len(one.trials) for one in cut.searched] == [1, 0]
-    assert cut.notes == (tuning.UNFINISHED, "There was no time for lightgbm.")
+    assert cut.notes == (tuning.UNFINISHED_NOTE, "There was no time for lightgbm.")
     again = tune(smooth(), tmp_path / "cut", Settings(**settings))
     assert again.to_dict() == whole.to_dict()
 
@@ -795,8 +803,8 @@ def _candidate():
 
 
 def _bench(table, root, settings):
-    from ordinate.experiment.workers import Workers
+    from ordinate.experiment.workers import WorkerPool
     from ordinate.regress.bench import Bench
-    from ordinate.regress.splits import usual
+    from ordinate.regress.splits import split_table
 
-    return Bench(root, table, usual(table, 0), settings, Workers(1))
+    return Bench(root, table, split_table(table, 0), settings, WorkerPool(1))

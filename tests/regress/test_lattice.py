@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from ordinate.errors import BadValues
-from ordinate.experiment.workers import Workers
-from ordinate.models.regressors import create_model
+from ordinate.experiment.workers import WorkerPool
+from ordinate.models.regressors import create_regressor
 from ordinate.regress import lattice
 from ordinate.regress.bench import Bench
-from ordinate.regress.fitting import check_varied
-from ordinate.regress.lattice import look
+from ordinate.regress.fitting import check_targets_vary
+from ordinate.regress.lattice import detect_lattice
 from ordinate.regress.settings import Settings
-from ordinate.regress.splits import Split, k_fold
+from ordinate.regress.splits import Split, split_k_fold
 from ordinate.regress.table import make_table
 
 N = 240
@@ -36,13 +36,13 @@ def test_a_judgement_on_fewer_rows_takes_the_folds_that_are_left(
     tmp_path, monkeypatch, most, judged
 ):
     """The small groups stand last, where a judgement on fewer rows does not see them."""
-    monkeypatch.setattr(lattice, "MOST", most)
+    monkeypatch.setattr(lattice, "MOST_ROWS", most)
     groups = ["a"] * 40 + ["b"] * 176 + list("cdef") + ["a"] * 10 + ["g"] * 10
     table = make_table(*half_on_a_lattice(), groups=groups)
-    with Workers(1) as workers:
+    with WorkerPool(1) as workers:
         bench = bench_of(table, tmp_path, workers, folds=6)
-        assert len(k_fold(table, 6, 0, of=bench.split)) == 6
-        found = look(bench)
+        assert len(split_k_fold(table, 6, 0, of=bench.split)) == 6
+        found = detect_lattice(bench)
     assert (found is not None) == judged
     if found is not None:
         assert found.told > 0.0
@@ -52,13 +52,13 @@ def test_a_judgement_on_fewer_rows_takes_the_folds_that_are_left(
 def test_targets_that_differ_are_not_called_equal(scale, told):
     targets = np.arange(5.0) * scale
     with pytest.raises(BadValues, match=f"targets are {told} to be squared twice. Give them in"):
-        check_varied(targets, "the training rows")
+        check_targets_vary(targets, "the training rows")
     with pytest.raises(BadValues, match=r"in all 5 of the training rows"):
-        check_varied(targets * 0.0 + scale, "the training rows")
+        check_targets_vary(targets * 0.0 + scale, "the training rows")
 
 
 def test_a_seed_of_more_than_32_bits_is_taken():
     x, y = half_on_a_lattice()
     params = {"rounds": 3}
-    large, small = (create_model("hist_boosting", params, seed=seed) for seed in (2**32 + 5, 5))
+    large, small = (create_regressor("hist_boosting", params, seed=seed) for seed in (2**32 + 5, 5))
     assert (large.fit(x, y).predict(x) == small.fit(x, y).predict(x)).all()

@@ -5,7 +5,15 @@ import pytest
 
 from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.regress.settings import Settings
-from ordinate.regress.splits import Split, grouped, k_fold, random, shifted, units, usual
+from ordinate.regress.splits import (
+    Split,
+    assign_unit_ids,
+    split_by_group,
+    split_by_shift,
+    split_k_fold,
+    split_randomly,
+    split_table,
+)
 from ordinate.regress.table import make_table
 
 
@@ -28,27 +36,27 @@ def complete(split, n):
 
 @pytest.mark.parametrize("n", [10, 20, 99, 100, 5625])
 def test_every_row_is_in_one_part(n):
-    split = random(table(n), seed=3)
+    split = split_randomly(table(n), seed=3)
     assert complete(split, n)
     assert min(split.sizes.values()) >= 1
     assert abs(split.sizes["test"] - n / 10) <= 0.5
 
 
 def test_the_same_seed_gives_the_same_split_and_another_one_another():
-    one, same, other = (random(table(), seed) for seed in (0, 0, 1))
+    one, same, other = (split_randomly(table(), seed) for seed in (0, 0, 1))
     assert all((a == b).all() for a, b in zip(one.parts.values(), same.parts.values(), strict=True))
     assert set(one.test) != set(other.test)
     assert one.name == "random (seed 0)"
 
 
 def test_rows_are_shuffled_for_files_are_often_sorted():
-    split = random(table(1000), seed=0)
+    split = split_randomly(table(1000), seed=0)
     assert abs(np.corrcoef(split.train, np.arange(len(split.train)))[0, 1]) < 0.1
     assert abs(split.test.mean() - 499.5) < 100
 
 
 def test_other_shares_may_leave_out_the_test():
-    split = random(table(), seed=0, shares=(3, 1, 0))
+    split = split_randomly(table(), seed=0, shares=(3, 1, 0))
     assert split.sizes == {"training": 75, "validation": 25, "test": 0}
     assert len(split.known) == 100
 
@@ -56,12 +64,12 @@ def test_other_shares_may_leave_out_the_test():
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0, 0.5, 0.5), (1, -1, 1), (1, np.nan, 0)], ids=str)
 def test_shares_that_make_no_sense_are_refused(shares):
     with pytest.raises(BadOption, match="Shares are three numbers"):
-        random(table(), 0, shares)
+        split_randomly(table(), 0, shares)
 
 
 def test_shares_that_leave_nothing_for_training_are_refused():
     with pytest.raises(NoItems, match="none is left for training"):
-        random(table(10), 0, (0.01, 0.5, 0.5))
+        split_randomly(table(10), 0, (0.01, 0.5, 0.5))
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -70,7 +78,7 @@ def test_shares_that_leave_nothing_for_training_are_refused():
 @pytest.mark.parametrize("seed", range(5))
 def test_a_group_is_in_one_part_as_a_whole(seed):
     data = table(200, uneven(200))
-    split = grouped(data, seed)
+    split = split_by_group(data, seed)
     assert complete(split, 200)
     members = [set(data.groups[rows]) for rows in split.parts.values()]
     assert all(members)
@@ -81,7 +89,7 @@ def test_a_group_is_in_one_part_as_a_whole(seed):
 def test_which_groups_are_for_the_test_depends_on_the_seed_and_not_on_their_size():
     groups = [f"g{size}" for size in range(5, 25) for _ in range(size)]  # each of another size
     data = table(len(groups), groups)
-    tests = {group for seed in range(10) for group in data.groups[grouped(data, seed).test]}
+    tests = {group for seed in range(10) for group in data.groups[split_by_group(data, seed).test]}
     assert len(tests) > 8
     assert tests & {"g22", "g23", "g24"}
     assert tests & {"g5", "g6", "g7"}
@@ -89,47 +97,50 @@ def test_which_groups_are_for_the_test_depends_on_the_seed_and_not_on_their_size
 
 def test_groups_are_kept_together_where_there_are_any():
     data = table(60, [str(k // 3) for k in range(60)])
-    assert usual(data, 0).name == "grouped (seed 0)"
-    assert usual(table(60), 0).name == "random (seed 0)"
-    assert "both sides" in random(data, 0).notes[0]
+    assert split_table(data, 0).name == "grouped (seed 0)"
+    assert split_table(table(60), 0).name == "random (seed 0)"
+    assert "both sides" in split_randomly(data, 0).notes[0]
 
 
 @pytest.mark.parametrize("sizes", [[420, *[22] * 8], [300, *[60] * 5], [30, 30, 30, 10]], ids=str)
 def test_a_group_that_is_most_of_the_rows_is_trained_on(sizes):
     data = table(sum(sizes), [str(k) for k, size in enumerate(sizes) for _ in range(size)])
     for seed in range(30):
-        found = grouped(data, seed).sizes
+        found = split_by_group(data, seed).sizes
         assert min(found.values()) > 0
         assert found["training"] >= 0.6 * len(data)
 
 
 def test_which_of_few_large_groups_is_trained_on_depends_on_the_seed():
     data = table(100, [str(k) for k, size in enumerate((24, 25, 25, 26)) for _ in range(size)])
-    assert len({group for seed in range(20) for group in data.groups[grouped(data, seed).test]}) > 2
+    assert (
+        len({group for seed in range(20) for group in data.groups[split_by_group(data, seed).test]})
+        > 2
+    )
 
 
 def test_unequal_groups_are_told():
-    split = grouped(table(100, ["big"] * 80 + ["mid"] * 15 + ["small"] * 5), 0)
+    split = split_by_group(table(100, ["big"] * 80 + ["mid"] * 15 + ["small"] * 5), 0)
     assert min(split.sizes.values()) >= 5
-    uneven_one = grouped(table(100, ["big"] * 50 + ["mid"] * 40 + ["small"] * 10), 0)
+    uneven_one = split_by_group(table(100, ["big"] * 50 + ["mid"] * 40 + ["small"] * 10), 0)
     assert "Groups are of unequal size" in uneven_one.notes[0]
 
 
 def test_two_groups_are_too_few_for_three_parts():
     with pytest.raises(NoItems, match="There are 2 groups, and 3 parts"):
-        grouped(table(20, ["a", "b"] * 10), 0)
+        split_by_group(table(20, ["a", "b"] * 10), 0)
 
 
 def test_groups_that_the_table_does_not_have_are_refused():
     with pytest.raises(BadOption, match="has no groups"):
-        grouped(table(), 0)
+        split_by_group(table(), 0)
 
 
 # --- folds ---------------------------------------------------------------------------------------
 
 
 def test_each_row_is_once_for_validation():
-    folds = k_fold(table(53), 5, seed=0)
+    folds = split_k_fold(table(53), 5, seed=0)
     assert sorted(np.concatenate([fold.validation for fold in folds])) == list(range(53))
     assert {len(fold.validation) for fold in folds} == {10, 11}
     assert all(complete(fold, 53) for fold in folds)
@@ -138,8 +149,8 @@ def test_each_row_is_once_for_validation():
 
 def test_folds_of_a_split_leave_its_test_rows_alone():
     data = table(100)
-    split = random(data, 0)
-    folds = k_fold(data, 4, seed=0, of=split)
+    split = split_randomly(data, 0)
+    folds = split_k_fold(data, 4, seed=0, of=split)
     for fold in folds:
         assert (fold.test == split.test).all()
         assert not set(fold.known) & set(split.test)
@@ -148,14 +159,14 @@ def test_folds_of_a_split_leave_its_test_rows_alone():
 
 def test_folds_keep_groups_whole():
     data = table(100, uneven())
-    folds = k_fold(data, 4, seed=1)
+    folds = split_k_fold(data, 4, seed=1)
     for fold in folds:
         assert not set(data.groups[fold.train]) & set(data.groups[fold.validation])
     assert max(len(fold.validation) for fold in folds) < 40
 
 
 def test_folds_are_the_same_for_the_same_seed():
-    one, same, other = (k_fold(table(), 3, seed=seed) for seed in (0, 0, 1))
+    one, same, other = (split_k_fold(table(), 3, seed=seed) for seed in (0, 0, 1))
     assert (one[2].validation == same[2].validation).all()
     assert set(one[2].validation) != set(other[2].validation)
 
@@ -163,7 +174,7 @@ def test_folds_are_the_same_for_the_same_seed():
 @pytest.mark.parametrize("k", [0, 1, 21])
 def test_a_number_of_folds_that_cannot_be_is_refused(k):
     with pytest.raises(BadOption, match=f"from 2 to 20, as many as there are rows: not {k}"):
-        k_fold(table(20), k, seed=0)
+        split_k_fold(table(20), k, seed=0)
 
 
 def repeated(n=60, copies=20, change=0.0):
@@ -177,7 +188,7 @@ def repeated(n=60, copies=20, change=0.0):
 @pytest.mark.parametrize("change", [0.0, 2e-16])
 def test_copies_of_a_row_stay_in_one_fold(change):
     data = make_table(*repeated(change=change))
-    folds = k_fold(data, 5, seed=0)
+    folds = split_k_fold(data, 5, seed=0)
     for fold in folds:
         assert {row % 40 for row in fold.train}.isdisjoint(row % 40 for row in fold.validation)
     assert sorted(np.concatenate([fold.validation for fold in folds])) == list(range(60))
@@ -187,10 +198,10 @@ def test_copies_of_a_row_stay_in_one_fold(change):
 @pytest.mark.parametrize("of", [None, "split"])
 def test_rows_that_all_differ_are_folded_as_ever(of):
     data = table(53)
-    known = np.sort(random(data, 4).known) if of else np.arange(53)
+    known = np.sort(split_randomly(data, 4).known) if of else np.arange(53)
     rng = np.random.default_rng(7)
     fold, mixed = rng.permutation(np.arange(len(known)) % 5), rng.permutation(len(known))
-    found = k_fold(data, 5, seed=7, of=random(data, 4) if of else None)
+    found = split_k_fold(data, 5, seed=7, of=split_randomly(data, 4) if of else None)
     for j in range(5):
         assert found[j].validation.tolist() == known[mixed][fold[mixed] == j].tolist()
         assert found[j].train.tolist() == known[mixed][fold[mixed] != j].tolist()
@@ -200,28 +211,28 @@ def test_a_dense_column_does_not_make_neighbours_repeats():
     x = np.linspace(0.0, 1.0, 200_000)  # a step is 5e-6 of it, and the bulk denser
     x[1000:9000] = 0.2 + np.linspace(0.0, 1e-4, 8000)
     data = make_table(x[:, None], np.random.default_rng(0).normal(size=200_000))
-    assert (units(data, np.arange(200_000)) == np.arange(200_000)).all()
+    assert (assign_unit_ids(data, np.arange(200_000)) == np.arange(200_000)).all()
 
 
 def test_rows_that_are_close_by_chance_are_no_repeats():
     x = np.random.default_rng(0).uniform(size=20_000)
     assert (np.diff(np.sort(x)) < 5e-7).sum() > 100
     data = make_table(x[:, None], np.sin(x))
-    assert (units(data, np.arange(20_000)) == np.arange(20_000)).all()
+    assert (assign_unit_ids(data, np.arange(20_000)) == np.arange(20_000)).all()
 
 
 def test_values_of_many_sizes_are_no_repeats():
     x = np.geomspace(1e-12, 1e3, 300)
     data = make_table(x[:, None], x / (1 + x))
-    assert (units(data, np.arange(300)) == np.arange(300)).all()
+    assert (assign_unit_ids(data, np.arange(300)) == np.arange(300)).all()
 
 
 def test_too_few_different_rows_for_the_folds_are_told():
     data = make_table((np.arange(30) % 3)[:, None], np.arange(30.0))
-    assert len(k_fold(data, 3, seed=0)) == 3
+    assert len(split_k_fold(data, 3, seed=0)) == 3
     told = "Only 3 of 30 rows differ in their features, too few for 5 folds.*fewer folds, or 0"
     with pytest.raises(BadOption, match=told):
-        k_fold(data, 5, seed=0)
+        split_k_fold(data, 5, seed=0)
 
 
 # --- shifted -------------------------------------------------------------------------------------
@@ -230,7 +241,7 @@ def test_too_few_different_rows_for_the_folds_are_told():
 @pytest.mark.parametrize(("by", "end"), [("a", "high"), ("y", "low"), ("b", "high")])
 def test_the_extreme_region_of_a_column_is_the_test(by, end):
     data = table(100)
-    split = shifted(data, by, end=end)
+    split = split_by_shift(data, by, end=end)
     inside, outside = data.column(by)[split.known], data.column(by)[split.test]
     assert len(outside) == 10
     assert inside.max() < outside.min() if end == "high" else outside.max() < inside.min()
@@ -239,14 +250,14 @@ def test_the_extreme_region_of_a_column_is_the_test(by, end):
 
 
 def test_a_shift_says_where_it_lies():
-    assert shifted(table(), "a").name == "shifted (a ≥ 90, seed 0)"
-    assert shifted(table(), "a", end="low", share=0.2).name == "shifted (a ≤ 19, seed 0)"
+    assert split_by_shift(table(), "a").name == "shifted (a ≥ 90, seed 0)"
+    assert split_by_shift(table(), "a", end="low", share=0.2).name == "shifted (a ≤ 19, seed 0)"
 
 
 def test_equal_values_are_on_one_side_of_the_border():
     x = np.repeat(np.arange(10.0), 7)[:, None]
     data = make_table(x, np.arange(70.0), names=["a"])
-    split = shifted(data, "a", share=0.15)
+    split = split_by_shift(data, "a", share=0.15)
     assert len(split.test) == 14
     assert set(x[split.test, 0]) == {8.0, 9.0}
 
@@ -254,12 +265,12 @@ def test_equal_values_are_on_one_side_of_the_border():
 def test_a_column_with_one_extreme_value_in_most_rows_is_refused():
     x = np.array([0.0] * 10 + [1.0] * 50)[:, None]
     with pytest.raises(BadInput, match=r"83% of the rows have the same extreme value of 'a'"):
-        shifted(make_table(x, np.arange(60.0), names=["a"]), "a")
+        split_by_shift(make_table(x, np.arange(60.0), names=["a"]), "a")
 
 
 def test_groups_on_both_sides_of_a_shift_are_told():
     data = table(100, [str(k % 10) for k in range(100)])
-    split = shifted(data, "a")
+    split = split_by_shift(data, "a")
     assert split.notes == ("10 groups stand on both sides of the shift.",)
 
 
@@ -275,7 +286,7 @@ def test_groups_on_both_sides_of_a_shift_are_told():
 )
 def test_a_shift_that_cannot_be_is_refused(options, error, told):
     with pytest.raises(error, match=told):
-        shifted(table(), **({"by": "a"} | options))
+        split_by_shift(table(), **({"by": "a"} | options))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.6, np.nan, np.inf, True, None, "0.2"])

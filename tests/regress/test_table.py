@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadStore, BadValues, NoItems, UnequalLengths
-from ordinate.models.target_scaling import Scaled
+from ordinate.models.target_scaling import FeatureTargetScaler
 from ordinate.regress.table import make_table, read_features, read_table
 
 
@@ -270,7 +270,7 @@ def test_a_feature_that_is_constant_up_to_rounding_is_constant():
     x[::2, 0] = 0.1 + 0.2
     table = make_table(x, np.arange(60.0), names=["still", "b"])
     assert table.notes == ("Constant in every row, so nothing is learned of it: 'still'.",)
-    scaled = Scaled.fit(table.features, table.target)
+    scaled = FeatureTargetScaler.fit(table.features, table.target)
     assert scaled.features([[0.4, 4.0]])[0, 0] == 0.0
     assert np.isclose(scaled.stds[1], x[:, 1].std())
 
@@ -318,18 +318,21 @@ def test_normalisation_is_that_of_the_training_rows_alone():
     rng = np.random.default_rng(0)
     table = make_table(rng.normal(5, 3, (60, 2)), rng.normal(100, 7, 60))
     rows = np.arange(40)
-    scaled = Scaled.fit(table.features[rows], table.target[rows])
+    scaled = FeatureTargetScaler.fit(table.features[rows], table.target[rows])
     x, y = scaled.features(table.features[rows]), scaled.target.normalize(table.target[rows])
     assert np.allclose(x.mean(axis=0), 0)
     assert np.allclose(x.std(axis=0), 1)
     assert np.allclose([y.mean(), y.std()], [0, 1])
     table.features[40:] = 1e9  # rows for the test change nothing
     table.target[40:] = -1e9
-    assert Scaled.fit(table.features[rows], table.target[rows]).to_dict() == scaled.to_dict()
+    assert (
+        FeatureTargetScaler.fit(table.features[rows], table.target[rows]).to_dict()
+        == scaled.to_dict()
+    )
 
 
 def test_a_feature_that_is_constant_in_training_is_0_whatever_it_is_later():
-    scaled = Scaled.fit(np.full((10, 1), 0.1), np.arange(10.0))
+    scaled = FeatureTargetScaler.fit(np.full((10, 1), 0.1), np.arange(10.0))
     rows = [[0.1], [np.float32(0.1)], [0.11], [1e300]]
     assert scaled.features(rows).tolist() == [[0.0]] * 4
     assert scaled.changed(rows).tolist() == [[False], [False], [True], [True]]
@@ -337,8 +340,8 @@ def test_a_feature_that_is_constant_in_training_is_0_whatever_it_is_later():
 
 def test_a_normalisation_survives_json_to_the_last_digit():
     rng = np.random.default_rng(3)
-    scaled = Scaled.fit(rng.normal(size=(30, 3)), rng.normal(size=30))
-    again = Scaled.from_dict(json.loads(json.dumps(scaled.to_dict())))
+    scaled = FeatureTargetScaler.fit(rng.normal(size=(30, 3)), rng.normal(size=30))
+    again = FeatureTargetScaler.from_dict(json.loads(json.dumps(scaled.to_dict())))
     x = rng.normal(size=(5, 3))
     assert (again.features(x) == scaled.features(x)).all()
     assert again.target == scaled.target
@@ -350,11 +353,11 @@ def test_a_normalisation_survives_json_to_the_last_digit():
     ids=str,
 )
 def test_what_is_no_normalisation_is_refused(change):
-    stored = Scaled.fit([[1.0, 2.0], [3.0, 5.0]], [1.0, 2.0]).to_dict()
+    stored = FeatureTargetScaler.fit([[1.0, 2.0], [3.0, 5.0]], [1.0, 2.0]).to_dict()
     with pytest.raises(BadStore, match="no normalisation"):
-        Scaled.from_dict(stored | change)
+        FeatureTargetScaler.from_dict(stored | change)
 
 
 def test_numbers_too_large_to_normalise_are_refused():
     with pytest.raises(BadValues, match="Feature 2 is too large"):
-        Scaled.fit([[1.0, 1e308], [2.0, -1e308]], [1.0, 2.0])
+        FeatureTargetScaler.fit([[1.0, 1e308], [2.0, -1e308]], [1.0, 2.0])

@@ -7,7 +7,7 @@ import pytest
 from surrogates import columns, smooth
 
 from ordinate.errors import BadValues
-from ordinate.models.regressors import KINDS
+from ordinate.models.regressors import MODEL_TYPES
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import make_table
 from ordinate.regress.trained_model import load_surrogate
@@ -19,12 +19,12 @@ def found(tmp_path_factory):
     """One surrogate of each kind, and the blend of them."""
     root = tmp_path_factory.mktemp("asked")
     small = {"mlp": {"members": 2, "width": 8, "depth": 1, "epochs": 2}}
-    fixed = {kind: small.get(kind, {}) for kind in KINDS}
-    tuned = tune(smooth(), root, Settings(model=list(KINDS), folds=2, fixed=fixed))
+    fixed = {kind: small.get(kind, {}) for kind in MODEL_TYPES}
+    tuned = tune(smooth(), root, Settings(model=list(MODEL_TYPES), folds=2, fixed=fixed))
     return {one.kind: load_surrogate(root, one.name) for one in tuned.finalists}
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "blend"])
+@pytest.mark.parametrize("kind", [*MODEL_TYPES, "blend"])
 @pytest.mark.parametrize("value", [1e120, -1e300, 1.7e308])
 def test_a_row_beyond_all_measure_is_named_by_every_kind(found, kind, value):
     rows = np.zeros((3, 3))
@@ -56,7 +56,7 @@ def test_numbers_that_run_over_inside_a_model_are_told_by_the_row(found, monkeyp
     assert np.isfinite(found["lightgbm"].predict(rows).values).all()
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "blend"])
+@pytest.mark.parametrize("kind", [*MODEL_TYPES, "blend"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_what_is_no_finite_number_is_named_by_row_and_feature(found, kind, value):
     rows = np.zeros((3, 3))
@@ -65,7 +65,7 @@ def test_what_is_no_finite_number_is_named_by_row_and_feature(found, kind, value
         found[kind].predict(rows)
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "blend"])
+@pytest.mark.parametrize("kind", [*MODEL_TYPES, "blend"])
 def test_rows_far_from_training_are_counted_with_their_features(found, kind):
     rows = np.zeros((5, 3))
     rows[1, 0], rows[3] = 50.0, (-50.0, 0.0, 50.0)
@@ -75,7 +75,7 @@ def test_rows_far_from_training_are_counted_with_their_features(found, kind):
     assert not [note for note in found[kind].predict(rows[:1]).notes if "deviations" in note]
 
 
-@pytest.mark.parametrize("kind", [*KINDS, "blend"])
+@pytest.mark.parametrize("kind", [*MODEL_TYPES, "blend"])
 def test_no_rows_have_no_predictions_but_the_same_columns(found, kind, tmp_path):
     none, some = (found[kind].predict(np.zeros((n, 3))) for n in (0, 2))
     assert len(none) == 0

@@ -22,9 +22,9 @@ import ordinate
 from ordinate.cli.main import main
 from ordinate.errors import NotApplicable
 from ordinate.render import RENDERERS, csv_records, latex, render
-from ordinate.render.document import shown
+from ordinate.render.document import format_cell
 from ordinate.results import Evaluation, Origin
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 FORMS = ("text", "json", "csv", "markdown", "latex", "html")
 
@@ -81,9 +81,9 @@ def _from_groups(text: str) -> Evaluation:
 
 
 def _from_columns(text: str) -> Evaluation:
-    table = Confusion.of("cefr", ["A1", "B1"], ["A1", "B2"])
+    table = ConfusionMatrix.of("cefr", ["A1", "B1"], ["A1", "B2"])
     origin = Origin(text, text, (text,), None, (text,))
-    return Evaluation.from_table(table, origin=origin)
+    return Evaluation.from_summary(table, origin=origin)
 
 
 PLACES = {"labels": _from_labels, "groups": _from_groups, "columns": _from_columns}
@@ -329,7 +329,7 @@ def test_plain_values_are_strict_json_for_every_table(table, data):
 @given(table=tables())
 @settings(max_examples=40)
 def test_undefined_has_its_reason_in_every_form(table):
-    result = Evaluation.from_table(table, "all")
+    result = Evaluation.from_summary(table, "all")
     text, found, rows = words(result), result.to_dict(), result.rows()
     for row in rows:
         score, plain = result.metrics[row["metric"]], found["metrics"][row["metric"]]
@@ -347,13 +347,13 @@ def test_undefined_has_its_reason_in_every_form(table):
 
 @pytest.mark.parametrize("cell", [-0.0, -1e-17, -0.0004999])
 def test_no_zero_has_a_sign(cell):
-    assert shown(cell) == "0.000"
+    assert format_cell(cell) == "0.000"
 
 
 @given(table=tables())
 @settings(max_examples=40)
 def test_no_report_shows_a_negative_zero(table):
-    result = Evaluation.from_table(table, "all")
+    result = Evaluation.from_summary(table, "all")
     for form in ("text", "markdown", "latex", "html"):
         assert not re.search(r"-0\.0+(?!\d)", rendered(result, form))
 
@@ -387,14 +387,14 @@ def test_weights_are_said_where_they_differ_from_the_number_of_items():
 every_metric = pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 
 
-def _constant(table: Confusion, level: int) -> Confusion:
+def _constant(table: ConfusionMatrix, level: int) -> ConfusionMatrix:
     """Return the table of predicting one level for everything."""
     cells = np.zeros((len(table.scale),) * 2)
     cells[:, level] = table.gold
-    return Confusion.from_counts(table.scale, cells)
+    return ConfusionMatrix.from_counts(table.scale, cells)
 
 
-def _value(metric, table: Confusion) -> float:
+def _value(metric, table: ConfusionMatrix) -> float:
     try:
         return float(metric(table))
     except NotApplicable:
@@ -412,7 +412,7 @@ def _best(metric, values: list[float]) -> float:
 @settings(max_examples=12)
 def test_the_best_constant_is_the_best_of_all_constants(metric, table):
     point = (
-        Evaluation.from_table(table, [metric]).metrics[metric.expression].baselines.best_constant
+        Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.best_constant
     )
     values = [_value(metric, _constant(table, k)) for k in range(len(table.scale))]
     best = _best(metric, values)
@@ -429,7 +429,7 @@ def test_the_best_constant_is_the_best_of_all_constants(metric, table):
 @given(table=tables())
 @settings(max_examples=12)
 def test_the_majority_is_the_constant_of_the_commonest_gold_level(metric, table):
-    point = Evaluation.from_table(table, [metric]).metrics[metric.expression].baselines.majority
+    point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.majority
     level = table.scale.labels.index(point.level)
     assert table.gold[level] == table.gold.max()
     assert same(point.value, _value(metric, _constant(table, level)))
@@ -439,9 +439,11 @@ def test_the_majority_is_the_constant_of_the_commonest_gold_level(metric, table)
 @given(table=tables())
 @settings(max_examples=12)
 def test_chance_is_the_metric_of_independent_labels(metric, table):
-    point = Evaluation.from_table(table, [metric]).metrics[metric.expression].baselines.chance
+    point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.chance
     cells = np.outer(table.gold, table.predicted) / table.total
-    expected = float(metric.of_expected(Confusion.from_counts(table.scale, cells), table))
+    expected = float(
+        metric.compute_from_expected(ConfusionMatrix.from_counts(table.scale, cells), table)
+    )
     assert same(point.value, expected)
     assert math.isnan(expected) == bool(point.undefined)
 
@@ -458,8 +460,8 @@ def test_the_attainable_range_is_that_of_all_predictions(metric, positions, gold
     cells = np.zeros((3 ** len(gold), 3, 3))
     for table, answers in zip(cells, itertools.product(range(3), repeat=len(gold)), strict=True):
         np.add.at(table, (gold, answers), 1)
-    values = metric(Confusion.from_counts(scale, cells))
-    result = Evaluation.from_table(Confusion.from_counts(scale, cells[-1]), [metric])
+    values = metric(ConfusionMatrix.from_counts(scale, cells))
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale, cells[-1]), [metric])
     score = result.metrics[metric.expression]
     if np.isnan(values).all():
         assert score.baselines.attainable is None
@@ -472,7 +474,7 @@ def test_the_attainable_range_is_that_of_all_predictions(metric, positions, gold
 @given(table=tables())
 @settings(max_examples=20)
 def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(metric, table):
-    score = Evaluation.from_table(table, [metric]).metrics[metric.expression]
+    score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
     if score.baselines.attainable is None:
         assert math.isnan(score.value)
         return
@@ -483,15 +485,15 @@ def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(metric
 
 @every_metric
 def test_only_linear_metrics_have_an_attainable_range(metric):
-    table = Confusion.from_counts(scale_of(3), [[3, 1, 0], [1, 2, 1], [0, 1, 3]])
-    score = Evaluation.from_table(table, [metric]).metrics[metric.expression]
+    table = ConfusionMatrix.from_counts(scale_of(3), [[3, 1, 0], [1, 2, 1], [0, 1, 3]])
+    score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
     assert (score.baselines.attainable is not None) == metric.linear
 
 
 @given(table=tables())
 @settings(max_examples=60)
 def test_that_a_constant_is_not_beaten_is_said_exactly_where_it_is_so(table):
-    result = Evaluation.from_table(table, METRICS)
+    result = Evaluation.from_summary(table, METRICS)
     text = words(result)
     beaten = []
     for metric in METRICS:
@@ -499,7 +501,7 @@ def test_that_a_constant_is_not_beaten_is_said_exactly_where_it_is_so(table):
         constants = [_value(metric, _constant(table, k)) for k in range(len(table.scale))]
         best = _best(metric, constants)
         comparable = not (math.isnan(value) or math.isnan(best))
-        no_better = comparable and (same(value, best, 1e-12) or not metric.better(value, best))
+        no_better = comparable and (same(value, best, 1e-12) or not metric.is_better(value, best))
         judged = metric.direction != "zero"
         assert (f" {metric.expression} (always " in text) == (no_better and judged)
         assert result.metrics[metric.expression].beats_constant == (
@@ -605,7 +607,7 @@ HARD = {
 def test_all_metrics_are_evaluated_and_those_that_refuse_say_why(case):
     predicted = PREDICTED if case == "fractional weights" else [*PREDICTED[:-1], None]
     result = ordinate.evaluate(GOLD, predicted, "cefr", "all", **HARD[case])
-    expected = Confusion.of("cefr", GOLD, predicted, HARD[case].get("weights"), "worst")
+    expected = ConfusionMatrix.of("cefr", GOLD, predicted, HARD[case].get("weights"), "worst")
     for name, score in result.metrics.items():
         refuses = (score.metric.needs_whole_counts and not expected.whole) or (
             expected.has_unanswered and not score.metric.takes_unanswered
@@ -626,8 +628,8 @@ def test_all_metrics_of_any_weighted_table_with_missing_answers_have_value_or_re
     full = np.reshape(cells, (size, size + 1))
     if not full.any():
         return
-    table = Confusion.from_counts(scale, full[:, :-1], full[:, -1])
-    result = Evaluation.from_table(table, METRICS)
+    table = ConfusionMatrix.from_counts(scale, full[:, :-1], full[:, -1])
+    result = Evaluation.from_summary(table, METRICS)
     for name, score in result.metrics.items():
         assert math.isnan(score.value) == bool(score.undefined), name
     json.dumps(result.to_dict(), allow_nan=False)

@@ -14,14 +14,14 @@ import pytest
 from naive_probabilities import sample
 
 from ordinate.errors import BadOption, BadProbabilities, MissingLabels, OrdinateError, UnknownMetric
-from ordinate.inference import Intervals
+from ordinate.inference import ConfidenceIntervals
 from ordinate.metrics import list_metrics
 from ordinate.render import RENDERERS, render
-from ordinate.results.calibration import DEFAULT_METRICS, NOT_GROUPED, Calibration
+from ordinate.results.calibration import DEFAULT_METRICS, NOT_CLUSTERED_NOTE, Calibration
 from ordinate.results.calibration_report import calibration_report, cefr_calibration_report
 from ordinate.results.evaluation import evaluate
 from ordinate.scale import Scale
-from ordinate.summaries.reliability import Counter, Parts, Reliability
+from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, ReliabilityParts
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 GOLD, ROWS = sample(400, seed=1, sharpness=1.4)
@@ -56,7 +56,7 @@ def test_the_usual_metrics_and_all():
 
 def test_the_bins_of_the_report_are_those_of_its_metrics():
     found = judged(bins=7)
-    assert len(found.bin_rows()) == 7
+    assert len(found.list_bins()) == 7
     assert found.metrics["ece(bins=7)"].value == pytest.approx(
         naive.ece(GOLD.tolist(), ROWS.tolist(), bins=7)
     )
@@ -73,7 +73,7 @@ def test_so_many_bins_are_refused(bins):
 def test_bins_hold_count_accuracy_confidence_and_gap():
     weights = np.random.default_rng(3).integers(0, 3, 400) / 2
     sums = naive.binned(naive.top(GOLD.tolist(), ROWS.tolist()), weights.tolist(), 10)
-    for k, row in enumerate(judged(weights=weights).bin_rows()):
+    for k, row in enumerate(judged(weights=weights).list_bins()):
         assert (row["low"], row["high"]) == pytest.approx((k / 10, (k + 1) / 10))
         if k not in sums:
             assert row["count"] == 0
@@ -87,12 +87,12 @@ def test_bins_hold_count_accuracy_confidence_and_gap():
 
 
 def test_too_sure_is_a_positive_gap():
-    rows = judged(["A1", "A2"], [[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]] * 2).bin_rows()
+    rows = judged(["A1", "A2"], [[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]] * 2).list_bins()
     assert rows[8]["gap"] == pytest.approx(0.4)
 
 
 def test_levels_when_predicted_and_over_all_items():
-    for k, row in enumerate(judged().level_rows()):
+    for k, row in enumerate(judged().list_levels()):
         answers = [naive.best(r) for r in ROWS.tolist()]
         mine = [(p, g == k) for (a, p), g in zip(answers, GOLD, strict=True) if a == k]
         assert [row[key] for key in ("level", "name", "count")] == [CEFR[k], CEFR[k], len(mine)]
@@ -104,15 +104,15 @@ def test_levels_when_predicted_and_over_all_items():
 
 def test_a_level_that_nobody_predicted_has_no_average():
     found = judged(["A1", "A2"], [[0.9, 0.1, 0, 0, 0, 0]] * 2)
-    assert found.level_rows()[1]["count"] == 0
-    assert math.isnan(found.level_rows()[1]["accuracy"])
+    assert found.list_levels()[1]["count"] == 0
+    assert math.isnan(found.list_levels()[1]["accuracy"])
     assert found.to_dict()["per_level"][1]["accuracy"] is None
 
 
 def test_five_terms_sum_to_the_scores():
     for bins in (1, 4, 10, 33):
         found = judged(bins=bins)
-        terms = found.decompositions()
+        terms = found.decompose_scores()
         for name in ("brier", "rps"):
             parts = terms[name]
             total = parts["reliability"] - parts["resolution"] + parts["uncertainty"]
@@ -137,14 +137,18 @@ def test_calibration_errors_stand_beside_chance_and_scores_have_intervals():
     for name, worth in found.metrics.items():
         if name in {"brier", "log_loss", "rps", "c_index"}:
             assert worth.estimate.low < worth.value < worth.estimate.high
-            assert worth.perfect is None
+            assert worth.perfect_calibration is None
         else:
             assert math.isnan(worth.estimate.low)
             assert "no valid interval" in worth.estimate.note
             several = name in {"classwise_ece", "cumulative_ece"}
-            assert math.isnan(worth.perfect.p) if several else 0 < worth.perfect.p <= 1
+            assert (
+                math.isnan(worth.perfect_calibration.p)
+                if several
+                else 0 < worth.perfect_calibration.p <= 1
+            )
     plain = judged(interval=None)
-    assert all(worth.perfect is None for worth in plain.metrics.values())
+    assert all(worth.perfect_calibration is None for worth in plain.metrics.values())
     assert "interval" not in str(plain).split("'Gold shares'")[0]
 
 
@@ -168,7 +172,7 @@ def test_what_is_approximate_says_so():
 
 def test_parts_that_nobody_asked_for_take_no_memory():
     tracemalloc.start()
-    counter = Counter(Scale.of("0..199"), Parts(scores=True), blocks=64)
+    counter = ReliabilityAccumulator(Scale.of("0..199"), ReliabilityParts(scores=True), blocks=64)
     size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert counter.table is counter.ranking is None
@@ -176,7 +180,9 @@ def test_parts_that_nobody_asked_for_take_no_memory():
 
 
 def test_the_seed_decides():
-    one, two, other = (judged(interval=Intervals(0.95, seed=seed)).to_dict() for seed in (1, 1, 2))
+    one, two, other = (
+        judged(interval=ConfidenceIntervals(0.95, seed=seed)).to_dict() for seed in (1, 1, 2)
+    )
     assert one == two != other
 
 
@@ -290,8 +296,8 @@ def test_items_are_dropped_also_where_columns_are_named_and_rows_renormalized(go
 def test_groups_are_no_units_of_probabilities_and_the_report_says_so():
     groups = np.arange(400) // 4
     found = evaluate(LABELS, scale="cefr", probabilities=ROWS, groups=groups)
-    assert found.probabilities.notes == (NOT_GROUPED,)
-    assert NOT_GROUPED in " ".join(str(found).split())
+    assert found.probabilities.notes == (NOT_CLUSTERED_NOTE,)
+    assert NOT_CLUSTERED_NOTE in " ".join(str(found).split())
     for options in ({"groups": None}, {"groups": groups, "interval": None}):
         plain = evaluate(LABELS, scale="cefr", probabilities=ROWS, **options)
         assert plain.probabilities.notes == ()
@@ -302,8 +308,8 @@ def test_records_of_both_kinds_have_all_columns():
     rows = {row["metric"]: row for row in csv.DictReader(io.StringIO(render(found, "csv")))}
     worth = found.probabilities.metrics
     assert float(rows["brier"]["base_rate"]) == worth["brier"].base_rate
-    assert float(rows["ece"]["if_calibrated"]) == worth["ece"].perfect.mean
-    assert float(rows["ece"]["p"]) == worth["ece"].perfect.p
+    assert float(rows["ece"]["if_calibrated"]) == worth["ece"].perfect_calibration.mean
+    assert float(rows["ece"]["p"]) == worth["ece"].perfect_calibration.p
     assert rows["cumulative_ece"]["p"] == rows["mae"]["p"] == rows["ece"]["chance"] == ""
 
 
@@ -345,7 +351,7 @@ def test_the_example_of_the_document_has_the_error_of_its_own_bins():
     gold, rows = of_document()
     found = judged(gold, rows)
     assert found.metrics["ece"].value == pytest.approx(0.229, abs=5e-4)
-    for row, (count, accuracy, confidence, gap) in zip(found.bin_rows()[1:], BINS, strict=True):
+    for row, (count, accuracy, confidence, gap) in zip(found.list_bins()[1:], BINS, strict=True):
         assert row["count"] == 100 * count
         shown = [round(row[key], 2) for key in ("accuracy", "confidence", "gap")]
         assert shown == [accuracy, confidence, gap]

@@ -23,14 +23,14 @@ from ordinate.errors import (
     OrdinateError,
     UnequalLengths,
 )
-from ordinate.inference import Intervals, system_differences
+from ordinate.inference import ConfidenceIntervals, system_differences
 from ordinate.inference.multiple_testing import benjamini_hochberg, benjamini_yekutieli, holm
-from ordinate.inference.paired_tests import permutation
-from ordinate.metrics import find
+from ordinate.inference.paired_tests import permutation_test
+from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.comparison import Comparison, compare
 from ordinate.results.evaluation import DEFAULT_METRICS, evaluate
-from ordinate.results.leaderboard import Comparing, _within
+from ordinate.results.leaderboard import ComparisonSettings, _decide_margin
 
 SIZE = 4
 SCALE = scale_of(SIZE)
@@ -44,7 +44,7 @@ def compared(gold, systems, metrics="mae", **options):
 
 
 def board_of(gold, systems, metric="mae", **options):
-    return compared(gold, systems, metric, **options).boards[metric]
+    return compared(gold, systems, metric, **options).leaderboards[metric]
 
 
 def rendered(result, form):
@@ -81,11 +81,11 @@ def check_estimates(found, expected):
 @pytest.mark.parametrize("seed", [0, 5])
 def test_each_system_has_the_values_and_limits_that_it_has_alone(way, seed):
     result = compared(GOLD, SYSTEMS, None, seed=seed, interval=0.9, **WAYS[way])
-    how = Intervals(0.9, draws=DRAWS, seed=seed)
+    how = ConfidenceIntervals(0.9, draws=DRAWS, seed=seed)
     for name, answers in SYSTEMS.items():
         alone = evaluate(labels(GOLD), labels(answers), SCALE, interval=how, **WAYS[way])
         for metric in DEFAULT_METRICS:
-            found = result.boards[metric].standing(name).estimate
+            found = result.leaderboards[metric].get_standing(name).estimate
             check_estimates(found, alone.metrics[metric].estimate)
 
 
@@ -93,8 +93,8 @@ def test_each_system_has_the_usual_values_and_limits_without_further_options():
     result = compare(labels(GOLD), by_label(SYSTEMS), SCALE, "mae,cem_ord,min_sensitivity")
     for name, answers in SYSTEMS.items():
         alone = evaluate(labels(GOLD), labels(answers), SCALE).metrics
-        for metric, board in result.boards.items():
-            assert board.standing(name).estimate == alone[metric].estimate
+        for metric, board in result.leaderboards.items():
+            assert board.get_standing(name).estimate == alone[metric].estimate
 
 
 @pytest.mark.parametrize("metric", ["mae", "accuracy", "quadratic_kappa", "bias", "cem_ord"])
@@ -102,7 +102,7 @@ def test_values_are_those_of_the_items(metric):
     board = board_of(GOLD, SYSTEMS, metric)
     for name, answers in SYSTEMS.items():
         expected = value(metric, GOLD, answers, SCALE)
-        assert board.standing(name).estimate.value == pytest.approx(expected, abs=1e-12)
+        assert board.get_standing(name).estimate.value == pytest.approx(expected, abs=1e-12)
 
 
 def test_missing_predictions_count_as_the_worst_answer_or_the_items_are_left_out():
@@ -111,13 +111,13 @@ def test_missing_predictions_count_as_the_worst_answer_or_the_items_are_left_out
     for name, answers in systems.items():
         alone = evaluate(labels(GOLD), labels(answers), SCALE, "mae", missing="worst")
         expected = alone.metrics["mae"].value
-        assert worst.standing(name).estimate.value == expected
+        assert worst.get_standing(name).estimate.value == expected
     result = compared(GOLD, systems, missing="drop")
     kept = [k for k in range(150) if k % 9]
     inner = {name: [answers[k] for k in kept] for name, answers in systems.items()}
     alone = compared([GOLD[k] for k in kept], inner)
     assert result.panel.dropped == 150 - len(kept)
-    assert result.boards["mae"].to_dict() == alone.boards["mae"].to_dict()
+    assert result.leaderboards["mae"].to_dict() == alone.leaderboards["mae"].to_dict()
     with pytest.raises(MissingLabels, match="17 of 150 predictions of s1 are missing"):
         compared(GOLD, systems)
 
@@ -264,7 +264,7 @@ def test_a_bias_below_0_and_one_above_it_are_compared_by_their_size():
     high = [min(SIZE - 1, g + 1) if k % 2 else g for k, g in enumerate(GOLD)]
     low = [max(0, g - 1) if k % 10 == 0 else g for k, g in enumerate(GOLD)]
     board = board_of(GOLD, {"low": low, "high": high}, "bias")
-    assert board.standing("low").estimate.value < 0 < board.standing("high").estimate.value
+    assert board.get_standing("low").estimate.value < 0 < board.get_standing("high").estimate.value
     (pair,) = board.pairs
     expected = abs(value("bias", GOLD, low, SCALE)) - abs(value("bias", GOLD, high, SCALE))
     assert pair.difference == pytest.approx(expected)
@@ -294,13 +294,13 @@ def test_rank_limits_and_letters_are_those_of_the_adjusted_p_values():
 
 def test_rank_frequencies_are_those_of_the_joint_draws():
     board = board_of(GOLD, SYSTEMS)
-    values = system_differences.joint_values(
-        panel_of(GOLD, SYSTEMS, SIZE), [find("mae")], system_differences.Draws(DRAWS, 0)
+    values = system_differences.resample_jointly(
+        panel_of(GOLD, SYSTEMS, SIZE), [find_metric("mae")], system_differences.Resampling(DRAWS, 0)
     )["mae"]
     for place, name in enumerate(SYSTEMS):
         seen = [1 + sum(x < row[place] - 1e-12 for x in row) for row in values]
         expected = [seen.count(rank) / DRAWS for rank in range(1, 5)]
-        assert board.standing(name).rank_shares == pytest.approx(expected)
+        assert board.get_standing(name).rank_shares == pytest.approx(expected)
 
 
 # --- equal systems -------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_systems_that_answer_the_same_are_identical(metric, way):
     pair = next(pair for pair in board.pairs if (pair.first, pair.second) == ("a", "c"))
     assert (pair.difference, pair.low, pair.high) == (0, 0, 0)
     assert (pair.p, pair.p_adjusted, pair.verdict) == (1, 1, "identical")
-    one, other = board.standing("a"), board.standing("c")
+    one, other = board.get_standing("a"), board.get_standing("c")
     assert one.rank == other.rank
     assert one.letters == other.letters
     assert one.rank_shares == other.rank_shares
@@ -324,7 +324,7 @@ def test_systems_that_answer_the_same_are_identical_wherever_they_stand():
     gold, systems = sampled(SIZE, 120, 5, [0.7] * 11)
     many = {f"x{k}": systems[f"s{k * 7 % 11}"] for k in range(40)}
     result = compared(gold, many, "mae,cem_ord,quadratic_kappa", draws=150)
-    for board in result.boards.values():
+    for board in result.leaderboards.values():
         for pair in board.pairs:
             same = many[pair.first] == many[pair.second]
             assert (pair.verdict == "identical") == same
@@ -335,7 +335,7 @@ def test_two_identical_systems_have_tests_that_say_so():
     (tests,) = result.tests
     assert tests.permutation["mae"].p == 1
     assert {test.p for test in tests.others.values()} == {1.0}
-    assert "no difference from b" in result.boards["mae"].conclusion
+    assert "no difference from b" in result.leaderboards["mae"].conclusion
 
 
 def test_equal_values_of_different_answers_share_a_rank_and_are_not_identical():
@@ -356,8 +356,8 @@ def test_a_system_that_is_always_right_is_better_than_one_that_never_is(against)
     pair = next(p for p in board.pairs if {p.first, p.second} == {"right", "wrong"})
     assert (abs(pair.difference), pair.verdict) == (1, "better")
     assert pair.p < 0.01
-    assert not set(board.standing("right").letters) & set(board.standing("wrong").letters)
-    assert board.standing("wrong").rank_low > 1
+    assert not set(board.get_standing("right").letters) & set(board.get_standing("wrong").letters)
+    assert board.get_standing("wrong").rank_low > 1
 
 
 # --- the family ----------------------------------------------------------------------------------
@@ -386,7 +386,7 @@ def test_systems_without_names_are_refused():
 def test_50_systems_are_compared_with_each_other():
     gold, systems = crowd(50)
     result = compared(gold, systems, draws=100)
-    board = result.boards["mae"]
+    board = result.leaderboards["mae"]
     assert result.how.against == "all"
     assert len(board.pairs) == 50 * 49 // 2
     assert all(one.letters for one in board.standings)
@@ -395,7 +395,7 @@ def test_50_systems_are_compared_with_each_other():
 def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
     gold, systems = crowd(51)
     result = compared(gold, systems, draws=200)
-    board = result.boards["mae"]
+    board = result.leaderboards["mae"]
     leader = board.standings[0].system
     assert result.how.against == "leader"
     assert {pair.first for pair in board.pairs} == {leader}
@@ -407,7 +407,7 @@ def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
         assert sum(one.rank_shares) == pytest.approx(1)
     assert sum(one.rank_high < 51 for one in board.standings)
     assert "share a letter" not in str(result)
-    everyone = compared(gold, systems, draws=200, against="all").boards["mae"]
+    everyone = compared(gold, systems, draws=200, against="all").leaderboards["mae"]
     assert len(everyone.pairs) == 51 * 50 // 2
 
 
@@ -416,7 +416,7 @@ def test_500_systems_can_be_compared():
     rng = np.random.default_rng(0)
     systems = {f"s{k}": rng.integers(0, 4, 20).tolist() for k in range(500)}
     result = compared(gold, systems, draws=100)
-    assert len(result.boards["mae"].pairs) == 499
+    assert len(result.leaderboards["mae"].pairs) == 499
     assert "469 more pairs" in words(result)
 
 
@@ -459,8 +459,8 @@ def test_a_system_may_be_called_leader_or_all():
 def test_a_named_system_without_a_value_is_not_said_to_be_compared_with():
     systems = SYSTEMS | {"flat": [1] * 150}
     result = compared(GOLD, systems, "kendall_tau_b", against="flat")
-    board = result.boards["kendall_tau_b"]
-    assert board.standing("flat").rank is None
+    board = result.leaderboards["kendall_tau_b"]
+    assert board.get_standing("flat").rank is None
     compared_with = {frozenset((pair.first, pair.second)) for pair in board.pairs}
     assert compared_with <= {frozenset(("s0", name)) for name in SYSTEMS}
     assert not board.pairs or "each against flat" not in words(result)
@@ -583,7 +583,7 @@ def test_of_sixty_equal_systems_the_leader_beats_any_in_one_of_twenty_samples():
     """
     alarms = 0
     for seed in range(200):
-        board = crowd_of_equals(seed).boards["mae"]
+        board = crowd_of_equals(seed).leaderboards["mae"]
         verdicts = {pair.second: pair.verdict for pair in board.pairs}
         alarms += "better" in verdicts.values()
         for one in board.standings[1:]:
@@ -643,15 +643,15 @@ def test_with_enough_draws_holm_can_reject():
     ],
 )
 def test_the_margin_verdict_says_where_the_whole_interval_lies(worst, best, said):
-    assert _within(worst, best, 0.1) == said
+    assert _decide_margin(worst, best, 0.1) == said
 
 
 @given(ends=st.tuples(st.floats(-1, 1), st.floats(-1, 1)), margin=st.floats(0.01, 0.5))
 def test_the_margin_verdict_turns_with_the_pair(ends, margin):
     turned = {"first": "second", "second": "first"}
     worst, best = min(ends), max(ends)
-    side, *rest = _within(worst, best, margin).split(" ")
-    assert _within(-best, -worst, margin).split(" ") == [turned.get(side, side), *rest]
+    side, *rest = _decide_margin(worst, best, margin).split(" ")
+    assert _decide_margin(-best, -worst, margin).split(" ") == [turned.get(side, side), *rest]
 
 
 @pytest.mark.parametrize(
@@ -688,8 +688,8 @@ def test_identical_systems_are_equivalent_and_close_ones_undecided_within_a_smal
 
 def test_without_a_margin_there_is_no_verdict_on_it():
     result = compared(GOLD, SYSTEMS, "mae,accuracy", margins={"mae": 0.1})
-    assert {pair.margin_verdict for pair in result.boards["accuracy"].pairs} == {None}
-    assert None not in {pair.margin_verdict for pair in result.boards["mae"].pairs}
+    assert {pair.margin_verdict for pair in result.leaderboards["accuracy"].pairs} == {None}
+    assert None not in {pair.margin_verdict for pair in result.leaderboards["mae"].pairs}
     assert "margin" in str(result)
     assert "margin" not in str(compared(GOLD, SYSTEMS))
 
@@ -715,8 +715,8 @@ def test_the_conclusion_says_who_is_as_good_but_for_the_margin():
     ],
 )
 def test_the_metric_of_a_margin_may_be_spelled_as_any_metric(key, metrics):
-    name = find(metrics).expression
-    board = compared(GOLD, SYSTEMS, metrics, margins={key: 0.1}).boards[name]
+    name = find_metric(metrics).expression
+    board = compared(GOLD, SYSTEMS, metrics, margins={key: 0.1}).leaderboards[name]
     assert None not in {pair.margin_verdict for pair in board.pairs}
 
 
@@ -731,33 +731,33 @@ def test_a_margin_of_no_metric_is_refused():
 def test_a_system_without_a_value_has_no_rank_and_a_reason_and_the_others_are_compared():
     systems = SYSTEMS | {"flat": [1] * 150}
     result = compared(GOLD, systems, "kendall_tau_b,mae")
-    board = result.boards["kendall_tau_b"]
-    flat = board.standing("flat")
+    board = result.leaderboards["kendall_tau_b"]
+    flat = board.get_standing("flat")
     assert board.standings[-1] == flat
     assert (flat.rank, flat.rank_low, flat.rank_high, flat.letters) == (None,) * 4
     assert math.isnan(flat.estimate.value)
-    assert flat.estimate.note == find("kendall_tau_b").undefined_when
+    assert flat.estimate.note == find_metric("kendall_tau_b").undefined_when
     assert len(board.pairs) == 6
     assert all("flat" not in (pair.first, pair.second) for pair in board.pairs)
     alone = board_of(GOLD, SYSTEMS, "kendall_tau_b")
     for one in alone.standings:
-        assert board.standing(one.system).estimate == one.estimate
-        assert board.standing(one.system).rank == one.rank
+        assert board.get_standing(one.system).estimate == one.estimate
+        assert board.get_standing(one.system).rank == one.rank
     plain = result.to_dict()["metrics"]["kendall_tau_b"]["systems"]["flat"]
     assert plain["value"] is None
     assert plain["undefined"] == flat.estimate.note
     assert plain["rank"] is None
-    assert result.boards["mae"].standing("flat").rank is not None
+    assert result.leaderboards["mae"].get_standing("flat").rank is not None
     assert "flat" not in board.conclusion
 
 
 def test_where_one_system_has_a_value_there_is_nothing_to_compare():
     board = board_of(GOLD, {"a": SYSTEMS["s0"], "flat": [1] * 150}, "kendall_tau_b")
     assert board.pairs == ()
-    assert board.standing("a").rank == 1
+    assert board.get_standing("a").rank == 1
     assert "nothing to compare" in board.conclusion
     result = compared(GOLD, {"a": [2] * 150, "flat": [1] * 150}, "kendall_tau_b")
-    assert [one.rank for one in result.boards["kendall_tau_b"].standings] == [None, None]
+    assert [one.rank for one in result.leaderboards["kendall_tau_b"].standings] == [None, None]
     assert "nothing to compare" in str(result)
     assert math.isnan(result.tests[0].permutation["kendall_tau_b"].p)
 
@@ -766,17 +766,17 @@ def test_a_metric_without_a_meaning_for_silence_leaves_out_only_the_silent_syste
     systems = SYSTEMS | {"silent": [None, *SYSTEMS["s0"][1:]]}
     result = compared(GOLD, systems, "quadratic_kappa,linear_kappa,mae", missing="worst")
     for name in ("quadratic_kappa", "linear_kappa"):
-        board = result.boards[name]
-        silent = board.standing("silent")
+        board = result.leaderboards[name]
+        silent = board.get_standing("silent")
         assert silent.rank is None
         assert silent.estimate.note == "it has no meaning for items without a prediction"
         assert board.standings[-1].system == "silent"
         alone = board_of(GOLD, SYSTEMS, name)
         for one in alone.standings:
-            assert board.standing(one.system).estimate == one.estimate
-            assert board.standing(one.system).rank == one.rank
+            assert board.get_standing(one.system).estimate == one.estimate
+            assert board.get_standing(one.system).rank == one.rank
         assert len(board.pairs) == 6
-    assert result.boards["mae"].standing("silent").rank == 2
+    assert result.leaderboards["mae"].get_standing("silent").rank == 2
     assert "Missing predictions count as the worst answer." in words(result)
 
 
@@ -789,7 +789,7 @@ def test_too_many_rows_to_draw_change_nothing_for_a_system_without_a_value(
 ):
     monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
     board = board_of(GOLD, SYSTEMS | {"odd": odd}, metric, missing="worst")
-    assert board.standing("odd").rank is None
+    assert board.get_standing("odd").rank is None
     assert [one.rank for one in board.standings[:4]] == [1, 2, 3, 4]
     assert len(board.pairs) == 6
 
@@ -816,7 +816,7 @@ def test_draws_without_a_value_are_left_out_and_counted():
     defined = 1 - 0.9**10 - 0.2**10 + 0.1**10
     error = math.sqrt(defined * (1 - defined) / 2000)
     assert abs(share - (1 - defined)) < 4 * error + 0.001
-    assert board.standing("a").rank is not None
+    assert board.get_standing("a").rank is not None
 
 
 def test_where_too_few_draws_have_a_value_nothing_is_compared():
@@ -876,9 +876,9 @@ def test_with_groups_the_tests_of_a_pair_swap_groups():
     systems = {"a": SYSTEMS["s0"], "b": SYSTEMS["s1"]}
     (tests,) = compared(GOLD, systems, groups=groups).tests
     panel = panel_of(GOLD, systems, SIZE, groups=groups)
-    expected = permutation(find("mae"), panel.paired("a", "b", grouped=True))
+    expected = permutation_test(find_metric("mae"), panel.pair_systems("a", "b", grouped=True))
     assert tests.permutation["mae"] == expected
-    assert expected != permutation(find("mae"), panel.paired("a", "b"))
+    assert expected != permutation_test(find_metric("mae"), panel.pair_systems("a", "b"))
 
 
 def test_with_groups_tests_that_take_items_for_independent_have_no_p_or_a_note():
@@ -903,7 +903,7 @@ def test_the_report_says_how_many_groups_there_are_and_that_few_are_few():
 @pytest.mark.parametrize("metric", ["mae", "purity"])
 def test_one_group_is_nothing_to_compare_with_and_the_report_says_so(metric):
     result = compared(GOLD, SYSTEMS, metric, groups=["one"] * 150)
-    board = result.boards[metric]
+    board = result.leaderboards[metric]
     assert board.pairs == ()
     assert board.notes == ("All items are of one group: nothing can be compared.",)
     assert {one.rank for one in board.standings} == {None}
@@ -938,7 +938,7 @@ def test_a_difference_that_no_draw_changes_has_no_limits_and_the_least_p():
     gold = [0, 1] * 3
     systems = {"right": gold, "wrong": [1 - g for g in gold]}
     result = compared(gold, systems, "accuracy", margins={"accuracy": 0.1})
-    (pair,) = result.boards["accuracy"].pairs
+    (pair,) = result.leaderboards["accuracy"].pairs
     assert (pair.difference, pair.p, pair.p_adjusted) == (1, 2.0**-5, 2.0**-5)
     assert math.isnan(pair.low)
     assert math.isnan(pair.high)
@@ -948,7 +948,7 @@ def test_a_difference_that_no_draw_changes_has_no_limits_and_the_least_p():
     for form in FORMS:
         assert "nan" not in rendered(result, form).replace("nano", "")
     few = compared(gold[:4], {n: x[:4] for n, x in systems.items()}, "accuracy")
-    (pair,) = few.boards["accuracy"].pairs
+    (pair,) = few.leaderboards["accuracy"].pairs
     assert (pair.p, pair.verdict) == (0.125, "undecided")
 
 
@@ -964,7 +964,7 @@ def test_items_without_a_group_are_refused_or_dropped_as_in_an_evaluation(nothin
     alone = compared(GOLD[5:], inner, groups=groups[5:])
     assert result.panel.n == 145
     assert result.panel.dropped == 5
-    assert result.boards["mae"].to_dict() == alone.boards["mae"].to_dict()
+    assert result.leaderboards["mae"].to_dict() == alone.leaderboards["mae"].to_dict()
 
 
 def test_groups_whose_items_are_all_dropped_are_no_groups():
@@ -975,7 +975,7 @@ def test_groups_whose_items_are_all_dropped_are_no_groups():
     inner = {name: column[100:] for name, column in systems.items()}
     alone = compared(GOLD[100:], inner, groups=groups[100:])
     assert result.to_dict()["groups"] == 5
-    assert result.boards["mae"].to_dict() == alone.boards["mae"].to_dict()
+    assert result.leaderboards["mae"].to_dict() == alone.leaderboards["mae"].to_dict()
 
 
 # --- pairs ---------------------------------------------------------------------------------------
@@ -996,7 +996,7 @@ def test_names_of_systems_may_be_no_text():
     systems = {1: labels(SYSTEMS["s0"]), 2.5: labels(SYSTEMS["s1"]), "x": labels(SYSTEMS["s2"])}
     result = compare(labels(GOLD), systems, SCALE, "mae", draws=DRAWS, pairs=[(1, 2.5), ("x", 1)])
     assert [(test.first, test.second) for test in result.tests] == [("1", "2.5"), ("x", "1")]
-    assert {one.system for one in result.boards["mae"].standings} == {"1", "2.5", "x"}
+    assert {one.system for one in result.leaderboards["mae"].standings} == {"1", "2.5", "x"}
 
 
 def test_the_tests_of_a_pair_are_those_of_its_items():
@@ -1029,7 +1029,7 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
         "poorer": SYSTEMS["s3"],
     }
     board = board_of(GOLD, systems)
-    leader = board.standing("best")
+    leader = board.get_standing("best")
     found = board.conclusion
     limits = f"{leader.estimate.low:.3f} to {leader.estimate.high:.3f}"
     assert found.startswith(f"best leads on mae with {leader.estimate.value:.3f} ({limits}).")
@@ -1057,7 +1057,7 @@ def test_the_conclusion_counts_systems_that_are_too_many_to_name():
 
 def test_every_metric_has_its_conclusion_in_the_report():
     result = compared(GOLD, SYSTEMS, "mae,accuracy,bias")
-    for board in result.boards.values():
+    for board in result.leaderboards.values():
         assert board.conclusion in words(result)
 
 
@@ -1103,7 +1103,7 @@ def test_all_metrics_can_be_compared():
     systems = SYSTEMS | {"flat": [1] * 150, "silent": [None] * 150}
     result = compared(GOLD, systems, "all", draws=100, missing="worst")
     json.dumps(result.to_dict(), allow_nan=False)
-    for board in result.boards.values():
+    for board in result.leaderboards.values():
         for one in board.standings:
             assert not math.isnan(one.estimate.value) or one.estimate.note
 
@@ -1136,7 +1136,7 @@ def test_the_csv_has_a_record_for_each_metric_and_system():
     records = list(csv.DictReader(io.StringIO(render(result, "csv"))))
     assert len(records) == 8
     for record in records:
-        one = result.boards[record["metric"]].standing(record["system"])
+        one = result.leaderboards[record["metric"]].get_standing(record["system"])
         assert float(record["value"]) == one.estimate.value
         assert int(record["rank"]) == one.rank
         assert record["letters"] == one.letters
@@ -1145,7 +1145,7 @@ def test_the_csv_has_a_record_for_each_metric_and_system():
 def test_the_text_report_shows_what_the_board_knows():
     result = compared(GOLD, SYSTEMS)
     shown = words(result)
-    board = result.boards["mae"]
+    board = result.leaderboards["mae"]
     for one in board.standings:
         found = one.estimate
         row = (
@@ -1165,8 +1165,8 @@ def test_values_of_all_metrics_have_their_limits_and_letters_in_one_cell():
     assert shown.count("Values and letters") == 2
     for system in SYSTEMS:
         cells = []
-        for board in list(result.boards.values())[:3]:
-            one = board.standing(system)
+        for board in list(result.leaderboards.values())[:3]:
+            one = board.get_standing(system)
             found = one.estimate
             limits = f"({found.low:z.2f} to {found.high:z.2f})"
             cells.append(f"{found.value:z.3f} {limits} {one.letters}")
@@ -1176,7 +1176,7 @@ def test_values_of_all_metrics_have_their_limits_and_letters_in_one_cell():
 def test_very_small_p_values_are_not_shown_as_0():
     gold = [0, 1] * 40
     result = compared(gold, {"a": gold, "b": [1 - g for g in gold]}, "accuracy", draws=20_000)
-    (pair,) = result.boards["accuracy"].pairs
+    (pair,) = result.leaderboards["accuracy"].pairs
     assert 0 < pair.p < 0.0001
     shown = words(result)
     assert "<0.0001 <0.0001 better" in shown
@@ -1219,7 +1219,7 @@ def test_csv_has_no_formula_of_a_system(name):
 def test_progress_goes_from_nothing_to_the_end():
     said = []
     panel = panel_of(GOLD, SYSTEMS, SIZE)
-    Comparison.from_panel(panel, "mae", Comparing(draws=DRAWS), tick=said.append)
+    Comparison.from_panel(panel, "mae", ComparisonSettings(draws=DRAWS), tick=said.append)
     assert said == sorted(said)
     assert 0 < said[0] < said[-1] <= 1
 
@@ -1254,7 +1254,7 @@ def test_any_panel_has_ranks_or_reasons_and_strict_json(case, data):
     json.dumps(result.to_dict(), allow_nan=False)
     for form in FORMS:
         rendered(result, form)
-    for board in result.boards.values():
+    for board in result.leaderboards.values():
         ranked = [one for one in board.standings if one.rank is not None]
         for one in board.standings:
             assert not math.isnan(one.estimate.value) or one.estimate.note
@@ -1275,4 +1275,7 @@ def test_any_panel_has_ranks_or_reasons_and_strict_json(case, data):
             assert pair.p >= min(1.0, 2.0 ** (1 - len(places)))
             same = systems[pair.first] == systems[pair.second]
             assert not same or pair.verdict == "identical"
-            assert not same or board.standing(pair.first).rank == board.standing(pair.second).rank
+            assert (
+                not same
+                or board.get_standing(pair.first).rank == board.get_standing(pair.second).rank
+            )

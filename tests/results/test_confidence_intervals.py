@@ -15,17 +15,17 @@ from statsmodels.stats.proportion import proportion_confint
 from strategies import counts, scale_of
 
 from ordinate.errors import BadOption, MissingLabels, UnequalLengths
-from ordinate.inference import Intervals, estimate
-from ordinate.metrics import find
+from ordinate.inference import ConfidenceIntervals, estimate_metrics
+from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.evaluation import DEFAULT_METRICS, Evaluation, evaluate
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 SIZE, N = 4, 300
 SCALE = scale_of(SIZE)
 GOLD, SYSTEMS = sampled(SIZE, N, 3, [0.7, 0.4])
 ANSWERS, SECOND = SYSTEMS.values()
-QUICK = Intervals(draws=200, seed=4)
+QUICK = ConfidenceIntervals(draws=200, seed=4)
 SOME = "mae,quadratic_kappa,macro_mae,purity,min_sensitivity,accuracy"
 
 
@@ -63,13 +63,15 @@ def check(found, expected):
 def test_intervals_are_there_without_being_asked_for():
     result = evaluate(labels(GOLD), labels(ANSWERS), SCALE)
     assert list(result.metrics) == list(DEFAULT_METRICS)
-    table = Confusion.of(SCALE, labels(GOLD), labels(ANSWERS))
-    expected = estimate([find(name) for name in DEFAULT_METRICS], table, Intervals())
+    table = ConfusionMatrix.of(SCALE, labels(GOLD), labels(ANSWERS))
+    expected = estimate_metrics(
+        [find_metric(name) for name in DEFAULT_METRICS], table, ConfidenceIntervals()
+    )
     assert estimates(result) == expected
     for score in result.metrics.values():
         assert score.estimate.low <= score.value <= score.estimate.high
         assert score.value == score.estimate.value
-    assert result.interval == Intervals(0.95)
+    assert result.interval == ConfidenceIntervals(0.95)
 
 
 def test_a_level_is_enough_to_choose_an_interval():
@@ -84,7 +86,7 @@ def test_without_an_interval_there_is_none_anywhere():
     result = evaluated(interval=None, by=by, second_gold=labels(SECOND), losses="mae")
     for part in (result, *result.by.values()):
         assert part.interval is None
-        assert part.against_rest == {}
+        assert part.difference_from_rest == {}
         for score in part.metrics.values():
             assert score.estimate is None
             plain = score.to_dict()
@@ -115,7 +117,7 @@ def test_the_seed_decides_the_draws():
 
 
 def test_intervals_with_all_choices_keep_their_own_seed():
-    how = Intervals(0.9, "percentile", 300, seed=7)
+    how = ConfidenceIntervals(0.9, "percentile", 300, seed=7)
     result = evaluated(interval=how, seed=99)
     assert result.interval == how
     assert {one.method for one in estimates(result).values()} == {"percentile"}
@@ -131,7 +133,7 @@ def test_what_is_no_level_is_refused(level):
 
 def test_a_method_that_does_not_fit_is_refused():
     with pytest.raises(BadOption, match="'delta' does not fit purity"):
-        evaluated(metrics="purity", interval=Intervals(method="delta"))
+        evaluated(metrics="purity", interval=ConfidenceIntervals(method="delta"))
 
 
 def test_the_json_has_limits_and_methods():
@@ -170,8 +172,8 @@ def test_an_undefined_metric_has_a_reason_and_no_interval():
 
 
 def test_counts_that_nobody_can_number_have_values_and_no_intervals():
-    table = Confusion.from_counts(SCALE, np.array(np.eye(SIZE) * 5.5 + 0.25))
-    result = Evaluation.from_table(table, "mae,accuracy")
+    table = ConfusionMatrix.from_counts(SCALE, np.array(np.eye(SIZE) * 5.5 + 0.25))
+    result = Evaluation.from_summary(table, "mae,accuracy")
     assert result.metrics["mae"].value > 0
     assert result.metrics["mae"].estimate.method is None
     assert "No interval for mae: nobody knows how many items" in words(result)
@@ -179,10 +181,10 @@ def test_counts_that_nobody_can_number_have_values_and_no_intervals():
 
 
 def test_one_table_is_evaluated_at_a_time():
-    table = Confusion.of(SCALE, labels(GOLD), labels(ANSWERS))
+    table = ConfusionMatrix.of(SCALE, labels(GOLD), labels(ANSWERS))
     batch = table.with_cells(np.stack([table.weights, table.weights]))
     with pytest.raises(BadOption, match="Evaluate one table"):
-        Evaluation.from_table(batch)
+        Evaluation.from_summary(batch)
 
 
 # --- the report ----------------------------------------------------------------------------------
@@ -256,8 +258,8 @@ def test_every_form_can_be_rendered(form):
 @settings(max_examples=80)
 def test_precision_and_recall_of_levels_have_the_limits_of_wilson(cells, level):
     size = len(cells)
-    result = Evaluation.from_table(
-        Confusion.from_counts(scale_of(size), cells), "accuracy", interval=level
+    result = Evaluation.from_summary(
+        ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy", interval=level
     )
     for k, row in enumerate(result.per_level):
         right = cells[k, k]
@@ -277,8 +279,8 @@ def test_precision_and_recall_of_levels_have_the_limits_of_wilson(cells, level):
 def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, level):
     """F1 = 2J / (1 + J), where J is the share of right items among those of either side."""
     size = len(cells)
-    result = Evaluation.from_table(
-        Confusion.from_counts(scale_of(size), cells), "accuracy", interval=level
+    result = Evaluation.from_summary(
+        ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy", interval=level
     )
     for k, row in enumerate(result.per_level):
         right, either = cells[k, k], cells[k].sum() + cells[:, k].sum() - cells[k, k]
@@ -295,7 +297,7 @@ def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, leve
 @settings(max_examples=80)
 def test_limits_of_levels_hold_their_values_and_stay_within_the_scale(cells):
     size = len(cells)
-    result = Evaluation.from_table(Confusion.from_counts(scale_of(size), cells), "accuracy")
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy")
     for k, row in enumerate(result.per_level):
         for name in ("precision", "recall", "f1", "mae"):
             if math.isnan(row[name]):
@@ -309,7 +311,7 @@ def test_limits_of_levels_hold_their_values_and_stay_within_the_scale(cells):
 
 def test_a_level_of_many_items_has_the_usual_limits_of_its_mean_error():
     cells = np.array([[4000, 2500, 1500], [0, 10, 0], [0, 0, 10]])
-    result = Evaluation.from_table(Confusion.from_counts(scale_of(3), cells), "accuracy")
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale_of(3), cells), "accuracy")
     errors = np.repeat([0, 1, 2], cells[0])
     half = stats.norm.ppf(0.975) * errors.std() / math.sqrt(len(errors))
     row = result.per_level[0]
@@ -376,7 +378,7 @@ def test_a_subgroup_differs_from_the_rest_by_mover_of_both():
         inside = [x == name for x in PARTS]
         alone = estimates(of_part(inside))
         rest = estimates(of_part([not x for x in inside]))
-        for metric, found in part.against_rest.items():
+        for metric, found in part.difference_from_rest.items():
             expected = mover(alone[metric], rest[metric])
             assert (found.value, found.low, found.high) == pytest.approx(expected, abs=1e-12)
             assert found.method == "mover"
@@ -385,7 +387,7 @@ def test_a_subgroup_differs_from_the_rest_by_mover_of_both():
 
 def test_two_subgroups_are_each_the_rest_of_the_other():
     result = evaluated(by=["one" if k % 3 else "two" for k in range(N)])
-    one, two = (result.by[name].against_rest for name in ("one", "two"))
+    one, two = (result.by[name].difference_from_rest for name in ("one", "two"))
     for metric, there in one.items():
         back = two[metric]
         assert there.value == pytest.approx(-back.value)
@@ -393,7 +395,7 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
         assert there.high == pytest.approx(-back.low)
     shown = words(result)
     assert shown.count("difference from all other items") == 1
-    found = next(iter(result.by.values())).against_rest["mae"]
+    found = next(iter(result.by.values())).difference_from_rest["mae"]
     assert f"{found.value:z.3f} ({found.low:z.2f} to {found.high:z.2f})" in shown
     for name, score in result.metrics.items():
         parts = (score, *(part.metrics[name] for part in result.by.values()))
@@ -404,7 +406,7 @@ def test_two_subgroups_are_each_the_rest_of_the_other():
 
 def test_a_single_subgroup_has_no_rest():
     (part,) = evaluated(by=["all"] * N).by.values()
-    assert part.against_rest == {}
+    assert part.difference_from_rest == {}
     assert "difference from all other items" not in words(evaluated(by=["all"] * N))
 
 
@@ -414,17 +416,17 @@ def test_many_subgroups_differ_each_from_all_others():
     for name, part in result.by.items():
         rest = estimates(of_part([x != name for x in parts], metrics="mae"))["mae"]
         expected = part.metrics["mae"].value - rest.value
-        assert part.against_rest["mae"].value == pytest.approx(expected)
+        assert part.difference_from_rest["mae"].value == pytest.approx(expected)
 
 
 def test_a_difference_without_a_value_on_one_side_has_none():
     answers = [1 if part == "north" else p for part, p in zip(PARTS, ANSWERS, strict=True)]
     result = evaluated(answers=answers, by=PARTS, metrics="kendall_tau_b,mae")
-    found = result.by["north"].against_rest["kendall_tau_b"]
+    found = result.by["north"].difference_from_rest["kendall_tau_b"]
     assert math.isnan(found.value)
     assert math.isnan(found.low)
     assert found.note
-    assert not math.isnan(result.by["north"].against_rest["mae"].low)
+    assert not math.isnan(result.by["north"].difference_from_rest["mae"].low)
     json.dumps(result.to_dict(), allow_nan=False)
 
 
@@ -436,7 +438,7 @@ def test_limits_of_a_difference_cover_it():
         result = evaluate(
             labels(gold), labels(systems["s0"]), scale_of(3), "mae", by=[k % 2 for k in range(200)]
         )
-        found = result.by[0].against_rest["mae"]
+        found = result.by[0].difference_from_rest["mae"]
         missed += not found.low <= 0 <= found.high
     assert abs(missed / 300 - 0.05) <= 3 * math.sqrt(0.05 * 0.95 / 300)
 
@@ -455,20 +457,24 @@ def test_groups_are_units():
     for unit in dict.fromkeys(UNITS):
         inside = [other == unit for other in UNITS]
         columns = (labels(chosen(column, inside)) for column in (GOLD, ANSWERS))
-        tables.append(Confusion.of(SCALE, *columns).weights)
+        tables.append(ConfusionMatrix.of(SCALE, *columns).weights)
     batch = result.table.with_cells(np.stack(tables))
-    metrics = [find(name) for name in result.metrics]
-    check(estimates(result), estimate(metrics, batch, QUICK))
+    metrics = [find_metric(name) for name in result.metrics]
+    check(estimates(result), estimate_metrics(metrics, batch, QUICK))
     assert f"Items come in {count} groups, taken as units; levels have no limits" in words(result)
     assert all(math.isnan(row["recall_low"]) for row in result.per_level)
 
 
 def test_groups_of_copies_are_as_unsure_as_one_of_each():
     gold, answers = GOLD[:60], ANSWERS[:60]
-    alone = evaluated(gold, answers, "mae", interval=Intervals(draws=2000)).metrics["mae"].estimate
+    alone = (
+        evaluated(gold, answers, "mae", interval=ConfidenceIntervals(draws=2000))
+        .metrics["mae"]
+        .estimate
+    )
     units = list(range(60)) * 10
     copies = evaluated(
-        gold * 10, answers * 10, "mae", groups=units, interval=Intervals(draws=2000)
+        gold * 10, answers * 10, "mae", groups=units, interval=ConfidenceIntervals(draws=2000)
     ).metrics["mae"]
     assert copies.estimate.width == pytest.approx(alone.width, rel=0.12)
 
@@ -502,8 +508,8 @@ def check_rest(result, gold, answers, units):
             )
             for side in (inside, [not x for x in inside])
         )
-        assert part.against_rest.keys() == alone.keys()
-        for metric, found in part.against_rest.items():
+        assert part.difference_from_rest.keys() == alone.keys()
+        for metric, found in part.difference_from_rest.items():
             expected = mover(alone[metric], rest[metric])
             assert (found.value, found.low, found.high) == pytest.approx(expected, abs=1e-9)
 

@@ -11,11 +11,11 @@ from panels import labels, value
 from strategies import METRICS, NAMES, items_of, scale_of, tables
 
 from ordinate.errors import NotApplicable
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
-from ordinate.results.error_attribution import Loss, losses
+from ordinate.results.error_attribution import ErrorCost, attribute_errors
 from ordinate.results.evaluation import evaluate
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 UNANSWERED = ("cem_ord", "mae", "accuracy", "macro_mae", "bias", "macro_accuracy", "f1_macro")
 ANSWERED = ("quadratic_kappa", "kendall_tau_b", "pearson", "mutual_information", "linear_kappa")
@@ -59,7 +59,7 @@ def check(found, expected, scale):
 def test_a_gain_is_what_the_metric_gains_where_the_items_of_a_cell_are_right(name, table):
     gold, answers = items_of(table)
     expected = written_out(name, gold, answers, table.scale)
-    check(losses(find(name), table), expected, table.scale)
+    check(attribute_errors(find_metric(name), table), expected, table.scale)
 
 
 @pytest.mark.parametrize("name", UNANSWERED)
@@ -68,17 +68,17 @@ def test_a_gain_is_what_the_metric_gains_where_the_items_of_a_cell_are_right(nam
 def test_items_without_an_answer_are_a_cell_like_others(name, table, data):
     size = len(table.scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = Confusion.from_counts(table.scale, table.counts, silent)
+    table = ConfusionMatrix.from_counts(table.scale, table.counts, silent)
     gold, answers = items_of(table)
     expected = written_out(name, gold, answers, table.scale)
-    check(losses(find(name), table), expected, table.scale)
+    check(attribute_errors(find_metric(name), table), expected, table.scale)
 
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 @given(table=tables())
 @settings(max_examples=10)
 def test_losses_of_every_metric_are_sorted_and_per_item(metric, table):
-    found = losses(metric, table)
+    found = attribute_errors(metric, table)
     gains = [x.gain for x in found if not math.isnan(x.gain)]
     assert gains == sorted(gains, reverse=True)
     assert {(x.gold, x.predicted) for x in found} == {
@@ -97,28 +97,30 @@ def test_losses_of_every_metric_are_sorted_and_per_item(metric, table):
 @pytest.mark.parametrize("name", ["accuracy", "mae", "cem_ord", "macro_mae"])
 def test_of_linear_metrics_the_gains_add_up_to_what_is_missing(name):
     cells = [[5, 2, 1], [1, 4, 2], [0, 3, 6]]
-    table = Confusion.from_counts(scale_of(3), cells, [2, 0, 1])
-    perfect = Confusion.from_counts(scale_of(3), np.diag(table.gold))
-    metric = find(name)
+    table = ConfusionMatrix.from_counts(scale_of(3), cells, [2, 0, 1])
+    perfect = ConfusionMatrix.from_counts(scale_of(3), np.diag(table.gold))
+    metric = find_metric(name)
     missing = merit(name, float(metric(perfect))) - merit(name, float(metric(table)))
-    assert sum(x.gain for x in losses(metric, table)) == pytest.approx(missing)
+    assert sum(x.gain for x in attribute_errors(metric, table)) == pytest.approx(missing)
 
 
 def test_a_gain_is_positive_whichever_direction_is_good():
-    table = Confusion.from_counts(scale_of(3), [[5, 2, 1], [0, 4, 2], [0, 0, 6]])
+    table = ConfusionMatrix.from_counts(scale_of(3), [[5, 2, 1], [0, 4, 2], [0, 0, 6]])
     for name in ("accuracy", "mae", "bias", "quadratic_kappa"):
-        assert all(x.gain > 0 for x in losses(find(name), table))
+        assert all(x.gain > 0 for x in attribute_errors(find_metric(name), table))
 
 
 def test_a_mistake_that_makes_up_for_another_is_no_loss_of_the_bias():
-    table = Confusion.from_counts(scale_of(2), [[5, 3], [3, 5]])
-    found = losses(find("bias"), table)
+    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 3], [3, 5]])
+    found = attribute_errors(find_metric("bias"), table)
     assert [x.gain for x in found] == pytest.approx([-3 / 16, -3 / 16])
 
 
 def test_the_dearest_cell_comes_first_and_the_dearest_item_may_be_elsewhere():
-    table = Confusion.from_counts(scale_of(4), [[10, 8, 0, 1], [0, 9, 0, 0], [0, 0, 9, 0], [0] * 4])
-    first, second = losses(find("mae"), table)
+    table = ConfusionMatrix.from_counts(
+        scale_of(4), [[10, 8, 0, 1], [0, 9, 0, 0], [0, 0, 9, 0], [0] * 4]
+    )
+    first, second = attribute_errors(find_metric("mae"), table)
     assert (first.gold, first.predicted, first.weight) == ("L0", "L1", 8)
     assert (second.gold, second.predicted, second.weight) == ("L0", "L3", 1)
     assert second.per_item == pytest.approx(3 * first.per_item)
@@ -126,34 +128,43 @@ def test_the_dearest_cell_comes_first_and_the_dearest_item_may_be_elsewhere():
 
 @pytest.mark.parametrize("name", ["accuracy", "mae", "bias", "cem_ord"])
 def test_perfect_predictions_lose_nothing(name):
-    assert losses(find(name), Confusion.from_counts(scale_of(3), np.diag([4, 0, 7]))) == ()
+    assert (
+        attribute_errors(
+            find_metric(name), ConfusionMatrix.from_counts(scale_of(3), np.diag([4, 0, 7]))
+        )
+        == ()
+    )
 
 
 def test_only_silence_can_be_lost():
-    (one,) = losses(find("accuracy"), Confusion.from_counts(scale_of(2), np.diag([4, 6]), [0, 5]))
-    assert one == Loss("L1", None, 5.0, pytest.approx(5 / 15))
+    (one,) = attribute_errors(
+        find_metric("accuracy"), ConfusionMatrix.from_counts(scale_of(2), np.diag([4, 6]), [0, 5])
+    )
+    assert one == ErrorCost("L1", None, 5.0, pytest.approx(5 / 15))
     assert one.to_dict()["predicted"] is None
 
 
 def test_whole_weights_are_repetitions():
     gold, answers, times = [0, 1, 2, 2, 0], [0, 2, 1, 2, 2], [3, 1, 2, 5, 4]
-    one = Confusion.of(scale_of(3), labels(gold), labels(answers), times)
+    one = ConfusionMatrix.of(scale_of(3), labels(gold), labels(answers), times)
     many = (labels(np.repeat(column, times)) for column in (gold, answers))
-    other = Confusion.of(scale_of(3), *many)
+    other = ConfusionMatrix.of(scale_of(3), *many)
     for name in ("mae", "quadratic_kappa"):
-        assert losses(find(name), one) == losses(find(name), other)
+        assert attribute_errors(find_metric(name), one) == attribute_errors(
+            find_metric(name), other
+        )
 
 
 def test_real_weights_weigh():
-    table = Confusion.of(scale_of(2), ["L0", "L0", "L1"], ["L1", "L0", "L1"], [0.5, 1.0, 2.5])
-    (one,) = losses(find("accuracy"), table)
+    table = ConfusionMatrix.of(scale_of(2), ["L0", "L0", "L1"], ["L1", "L0", "L1"], [0.5, 1.0, 2.5])
+    (one,) = attribute_errors(find_metric("accuracy"), table)
     assert (one.weight, one.gain, one.per_item) == (0.5, pytest.approx(1 / 8), pytest.approx(1 / 4))
 
 
 def test_many_levels_are_put_right_in_blocks_that_change_nothing():
     rng = np.random.default_rng(3)
-    table = Confusion.from_counts(scale_of(40), rng.integers(0, 3, (40, 40)))
-    found = losses(find("mae"), table)
+    table = ConfusionMatrix.from_counts(scale_of(40), rng.integers(0, 3, (40, 40)))
+    found = attribute_errors(find_metric("mae"), table)
     assert len(found) == int((table.counts > 0).sum() - (np.diag(table.counts) > 0).sum())
     error = np.abs(np.subtract.outer(np.arange(40), np.arange(40)))
     for one in found:
@@ -170,7 +181,7 @@ def test_an_evaluation_has_the_losses_that_were_asked_for():
     result = evaluate(GOLD, ANSWERS, scale_of(3), "mae", losses="cem_ord,accuracy")
     assert list(result.losses) == ["cem_ord", "accuracy"]
     for name, found in result.losses.items():
-        assert found == losses(find(name), result.table)
+        assert found == attribute_errors(find_metric(name), result.table)
     assert evaluate(GOLD, ANSWERS, scale_of(3), "mae").losses == {}
     plain = json.loads(render(result, "json"))["losses"]
     assert plain["accuracy"] == [x.to_dict() for x in result.losses["accuracy"]]

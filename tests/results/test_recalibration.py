@@ -10,7 +10,7 @@ from ordinate.errors import BadOption, BadProbabilities, UnequalLengths
 from ordinate.postprocess import TemperatureScaling
 from ordinate.render import RENDERERS, render
 from ordinate.results.calibration import Calibration
-from ordinate.results.recalibration import Recalibrated
+from ordinate.results.recalibration import RecalibrationEvaluation
 
 LEVELS = 4
 
@@ -29,7 +29,7 @@ def result():
     fit_gold, fit_rows = sampled(2_000, 1)
     gold, rows = sampled(1_500, 2)
     after = TemperatureScaling(scale="0..3").fit(fit_rows, fit_gold).predict_proba(rows)
-    return Recalibrated.of(gold, rows, after, scale="0..3"), gold, rows, after
+    return RecalibrationEvaluation.of(gold, rows, after, scale="0..3"), gold, rows, after
 
 
 def test_both_are_judged_as_alone(result):
@@ -56,17 +56,23 @@ def test_errors_stand_beside_what_they_are_if_calibrated_instead_of_an_interval(
     assert math.isnan(change.low)
     assert "no valid interval" in change.note
     row = next(row for row in found.rows() if row["metric"] == "ece")
-    assert row["if_calibrated_before"] == before.perfect.mean
-    assert row["if_calibrated_after"] == after.perfect.mean
+    assert row["if_calibrated_before"] == before.perfect_calibration.mean
+    assert row["if_calibrated_after"] == after.perfect_calibration.mean
     line = next(line for line in str(found).splitlines() if line.startswith("ece "))
-    wanted = [before.value, after.value, change.value, before.perfect.mean, after.perfect.mean]
+    wanted = [
+        before.value,
+        after.value,
+        change.value,
+        before.perfect_calibration.mean,
+        after.perfect_calibration.mean,
+    ]
     assert [float(cell) for cell in line.split()[2:]] == pytest.approx(wanted, abs=6e-4)
 
 
 def test_before_is_named_by_its_columns_and_may_be_renormalized(result):
     found, gold, rows, after = result
     order = [2, 0, 3, 1]
-    other = Recalibrated.of(
+    other = RecalibrationEvaluation.of(
         gold, 1.005 * rows[:, order], after, scale="0..3", columns=order, renormalize=True
     )
     assert other.changes["brier"].value == pytest.approx(found.changes["brier"].value)
@@ -77,14 +83,14 @@ def test_an_item_that_one_of_both_lacks_is_dropped_from_both(result):
     rows, after = rows.copy(), after.copy()
     rows[3], after[7] = np.nan, np.nan
     with pytest.raises(BadProbabilities, match="row 4"):
-        Recalibrated.of(gold, rows, after, scale="0..3")
-    found = Recalibrated.of(gold, rows, after, scale="0..3", missing="drop")
+        RecalibrationEvaluation.of(gold, rows, after, scale="0..3")
+    found = RecalibrationEvaluation.of(gold, rows, after, scale="0..3", missing="drop")
     kept = np.delete(np.arange(len(gold)), [3, 7])
-    alone = Recalibrated.of(gold[kept], rows[kept], after[kept], scale="0..3")
+    alone = RecalibrationEvaluation.of(gold[kept], rows[kept], after[kept], scale="0..3")
     assert found.before.summary.dropped == found.after.summary.dropped == 2
     assert found.changes["rps"].value == pytest.approx(alone.changes["rps"].value)
     with pytest.raises(UnequalLengths, match="1500 rows of probabilities before and 1499 after"):
-        Recalibrated.of(gold, rows, after[1:], scale="0..3")
+        RecalibrationEvaluation.of(gold, rows, after[1:], scale="0..3")
 
 
 def test_the_interval_of_a_change_is_that_of_the_same_items(result):
@@ -111,4 +117,6 @@ def test_every_form_is_written(result, form):
 
 def test_a_change_without_its_interval_is_refused():
     with pytest.raises(BadOption, match="with its interval"):
-        Recalibrated.of([0, 1], [[1, 0], [0, 1]], [[1, 0], [0, 1]], scale="0..1", interval=None)
+        RecalibrationEvaluation.of(
+            [0, 1], [[1, 0], [0, 1]], [[1, 0], [0, 1]], scale="0..1", interval=None
+        )

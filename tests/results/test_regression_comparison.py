@@ -14,11 +14,11 @@ import ordinate
 from ordinate.errors import BadOption, BadValues, BadWeights, MissingLabels, NoItems, UnequalLengths
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import standard_error
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, html, render
-from ordinate.results.distribution_shift import beside
-from ordinate.results.regression import evaluate_values
-from ordinate.results.regression_comparison import compare_values
+from ordinate.results.distribution_shift import evaluate_shift
+from ordinate.results.regression import evaluate_regression
+from ordinate.results.regression_comparison import compare_regression
 from ordinate.summaries.regression import Moments
 
 Z = stats.norm.ppf(0.975)
@@ -85,7 +85,7 @@ def oriented(found):
 
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_difference_is_that_of_a_loop_over_items(metric):
-    result = compare_values(Y, MODELS)
+    result = compare_regression(Y, MODELS)
     found = one(result, metric)
     gap = value(metric, Y, MODELS["a"]) - value(metric, Y, MODELS["b"])
     assert oriented(found) * found.estimate.value == pytest.approx(gap)
@@ -99,8 +99,8 @@ def test_a_difference_is_that_of_a_loop_over_items(metric):
 def test_the_error_of_a_difference_is_that_of_redrawn_items(metric):
     """Within 4 Monte-Carlo errors of 800 draws and 2 % for what is bent."""
     y, models = sampled(1500, 1, (10.0, 13.0))
-    found = one(compare_values(y, models, metric), metric)
-    rng, wanted = np.random.default_rng(2), find(metric, Moments)
+    found = one(compare_regression(y, models, metric), metric)
+    rng, wanted = np.random.default_rng(2), find_metric(metric, Moments)
     drawn = []
     for _ in range(800):
         rows = rng.integers(len(y), size=len(y))
@@ -113,7 +113,7 @@ def test_limits_cover_the_true_difference_on_heavy_tails():
     """Models alike but for a part of their own: the truth is 0; at least 95 % less 4 errors."""
     covered = dict.fromkeys(METRICS, 0)
     for seed in range(200):
-        result = compare_values(*sampled(120, seed, (10.0, 10.0)))
+        result = compare_regression(*sampled(120, seed, (10.0, 10.0)))
         for found in result.differences:
             covered[found.metric] += found.estimate.low <= 0 <= found.estimate.high
     for metric in METRICS:
@@ -122,20 +122,22 @@ def test_limits_cover_the_true_difference_on_heavy_tails():
 
 def test_a_pair_is_surer_than_two_models_apart():
     y, models = sampled(shared=30.0)
-    result = compare_values(y, models, "rmse")
+    result = compare_regression(y, models, "rmse")
     alone = [x["rmse"] for x in result.models.values()]
     assert one(result, "rmse").estimate.width < min(x.width for x in alone)
 
 
 def test_a_model_alone_has_the_interval_of_its_own_evaluation():
-    result = compare_values(Y, MODELS)
-    own = evaluate_values(Y, MODELS["a"], METRICS).metrics
+    result = compare_regression(Y, MODELS)
+    own = evaluate_regression(Y, MODELS["a"], METRICS).metrics
     for metric in METRICS:
         assert result.models["a"][metric] == own[metric]
 
 
 def test_identical_models_are_not_told_apart():
-    result = compare_values(Y, {"a": MODELS["a"], "b": MODELS["a"].copy()}, "rmse,mae,r2,pearson")
+    result = compare_regression(
+        Y, {"a": MODELS["a"], "b": MODELS["a"].copy()}, "rmse,mae,r2,pearson"
+    )
     for found in result.differences:
         assert (found.estimate.low, found.estimate.value, found.estimate.high) == (0, 0, 0)
         assert (found.p, found.p_adjusted, found.verdict) == (1.0, 1.0, "identical")
@@ -144,42 +146,44 @@ def test_identical_models_are_not_told_apart():
 
 @pytest.mark.parametrize("off", [0.7, 1.1, 1.3, 2.9])
 def test_rounding_is_no_difference(off):
-    result = compare_values(Y, {"above": Y + off, "below": Y - off}, "rmse,mae")
+    result = compare_regression(Y, {"above": Y + off, "below": Y - off}, "rmse,mae")
     assert {found.verdict for found in result.differences} == {"identical"}
 
 
 def test_a_difference_without_any_spread_is_not_tested():
-    found = one(compare_values(Y, {"a": Y + 1.1, "b": Y + 2.2}, "rmse"), "rmse")
+    found = one(compare_regression(Y, {"a": Y + 1.1, "b": Y + 2.2}, "rmse"), "rmse")
     assert (found.verdict, found.estimate.note) == ("untested", "it is the same for all items")
     assert found.estimate.value == pytest.approx(-1.1)
 
 
 def test_a_perfect_model_leaves_the_error_of_the_other():
-    result = compare_values(Y, {"perfect": Y, "a": MODELS["a"]})
+    result = compare_regression(Y, {"perfect": Y, "a": MODELS["a"]})
     table = Moments.of(Y, MODELS["a"])
     for found in result.differences:
         assert found.first == "perfect"
         assert found.verdict == "better"
-        own = standard_error(find(found.metric, Moments), table)
+        own = standard_error(find_metric(found.metric, Moments), table)
         assert error_of(found) == pytest.approx(own, rel=1e-6)
 
 
 def test_the_order_of_models_does_not_matter():
     y, models = sampled(scales=(10.0, 12.0, 10.5))
-    first = compare_values(y, models)
+    first = compare_regression(y, models)
     for names in permutations(models):
-        other = compare_values(y, {name: models[name] for name in names})
+        other = compare_regression(y, {name: models[name] for name in names})
         assert other.differences == first.differences
         assert other.conclusions == first.conclusions
         assert other.models == first.models
     same = {"x": models["a"], "y": models["a"], "b": models["b"]}
-    there, back = (compare_values(y, dict(sorted(same.items(), reverse=r))) for r in (True, False))
+    there, back = (
+        compare_regression(y, dict(sorted(same.items(), reverse=r))) for r in (True, False)
+    )
     assert there.differences == back.differences
 
 
 def test_holm_is_over_the_pairs_within_a_metric():
     y, models = sampled(scales=(10.0, 12.0, 10.5, 11.0))
-    result = compare_values(y, models)
+    result = compare_regression(y, models)
     assert len(result.differences) == 3 * 6
     for metric in METRICS:
         pairs = [found for found in result.differences if found.metric == metric]
@@ -193,21 +197,21 @@ def test_with_many_models_alike_few_are_told_apart():
     """Holm keeps the share of replicates with any claim at 5 %, and 4 Monte-Carlo errors."""
     claims = 0
     for seed in range(120):
-        result = compare_values(*sampled(100, seed, (10.0,) * 4), metrics="mae")
+        result = compare_regression(*sampled(100, seed, (10.0,) * 4), metrics="mae")
         claims += any(found.verdict == "better" for found in result.differences)
     assert claims / 120 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 120)
 
 
 def test_a_far_away_origin_changes_nothing():
-    near, far = (compare_values(Y + s, {k: p + s for k, p in MODELS.items()}) for s in (0, 1e9))
+    near, far = (compare_regression(Y + s, {k: p + s for k, p in MODELS.items()}) for s in (0, 1e9))
     for x, other in zip(near.differences, far.differences, strict=True):
         assert other.estimate.value == pytest.approx(x.estimate.value, rel=1e-5)
         assert other.p == pytest.approx(x.p, rel=1e-4)
 
 
 def test_another_unit_scales_the_limits():
-    result = compare_values(Y * 1e-3, {k: p * 1e-3 for k, p in MODELS.items()})
-    before = one(compare_values(Y, MODELS), "rmse")
+    result = compare_regression(Y * 1e-3, {k: p * 1e-3 for k, p in MODELS.items()})
+    before = one(compare_regression(Y, MODELS), "rmse")
     assert one(result, "rmse").estimate.low == pytest.approx(before.estimate.low * 1e-3)
     assert one(result, "rmse").p == pytest.approx(before.p)
 
@@ -219,7 +223,7 @@ def test_another_unit_scales_the_limits():
 @pytest.mark.parametrize("count", [8, 60])
 def test_groups_are_units_with_students_t(metric, count):
     groups = np.random.default_rng(4).integers(count, size=N)
-    found = one(compare_values(Y, MODELS, groups=groups), metric)
+    found = one(compare_regression(Y, MODELS, groups=groups), metric)
     apart = pulls(metric, Y, MODELS["a"]) - pulls(metric, Y, MODELS["b"])
     sums = np.array([apart[groups == g].sum() for g in np.unique(groups)])
     units = len(sums)
@@ -233,15 +237,15 @@ def test_groups_are_units_with_students_t(metric, count):
 def test_copies_of_items_in_a_group_add_no_surety():
     groups = np.arange(N)
     twice = {k: np.repeat(p, 2) for k, p in MODELS.items()}
-    once = compare_values(Y, MODELS, groups=groups)
-    both = compare_values(np.repeat(Y, 2), twice, groups=np.repeat(groups, 2))
+    once = compare_regression(Y, MODELS, groups=groups)
+    both = compare_regression(np.repeat(Y, 2), twice, groups=np.repeat(groups, 2))
     for x, other in zip(once.differences, both.differences, strict=True):
         assert other.estimate.low == pytest.approx(x.estimate.low)
         assert other.p == pytest.approx(x.p)
 
 
 def test_one_group_compares_nothing():
-    result = compare_values(Y, MODELS, groups=["same"] * N)
+    result = compare_regression(Y, MODELS, groups=["same"] * N)
     assert {found.estimate.note for found in result.differences} == {"there is one group only"}
     assert {found.verdict for found in result.differences} == {"untested"}
 
@@ -252,8 +256,8 @@ def test_whole_weights_are_repeated_rows(grouped):
     times, groups = rng.integers(0, 4, N), rng.integers(12, size=N)
     rows = np.repeat(np.arange(N), times)
     options = [{"groups": groups}, {"groups": groups[rows]}] if grouped else [{}, {}]
-    weighted = compare_values(Y, MODELS, weights=times, **options[0])
-    repeated = compare_values(Y[rows], {k: p[rows] for k, p in MODELS.items()}, **options[1])
+    weighted = compare_regression(Y, MODELS, weights=times, **options[0])
+    repeated = compare_regression(Y[rows], {k: p[rows] for k, p in MODELS.items()}, **options[1])
     for x, other in zip(weighted.differences, repeated.differences, strict=True):
         assert x.estimate.value == pytest.approx(other.estimate.value)
         assert x.estimate.low == pytest.approx(other.estimate.low)
@@ -268,13 +272,13 @@ def test_whole_weights_are_repeated_rows(grouped):
 @pytest.mark.parametrize("metric", METRICS)
 def test_of_real_weights_the_squares_count(metric):
     w = np.random.default_rng(6).exponential(size=N)
-    found = one(compare_values(Y, MODELS, weights=w), metric)
+    found = one(compare_regression(Y, MODELS, weights=w), metric)
     gap = value(metric, Y, MODELS["a"], w) - value(metric, Y, MODELS["b"], w)
     assert oriented(found) * found.estimate.value == pytest.approx(gap)
     apart = pulls(metric, Y, MODELS["a"], w) - pulls(metric, Y, MODELS["b"], w)
     error = math.sqrt((w**2 * apart**2).sum() * N / (N - 1)) / w.sum()
     assert error_of(found) == pytest.approx(error, rel=1e-6)
-    scaled = one(compare_values(Y, MODELS, weights=w * 7.3), metric)
+    scaled = one(compare_regression(Y, MODELS, weights=w * 7.3), metric)
     assert scaled.estimate.low == pytest.approx(found.estimate.low)
 
 
@@ -283,8 +287,10 @@ def test_an_item_of_weight_0_does_not_exist():
     w[3] = 0
     broken = {k: np.where(np.arange(N) == 3, np.nan, p) for k, p in MODELS.items()}
     there = np.arange(N) != 3
-    result = compare_values(Y, broken, weights=w, groups=[None if k == 3 else k for k in range(N)])
-    other = compare_values(
+    result = compare_regression(
+        Y, broken, weights=w, groups=[None if k == 3 else k for k in range(N)]
+    )
+    other = compare_regression(
         Y[there], {k: p[there] for k, p in MODELS.items()}, groups=np.flatnonzero(there)
     )
     assert result.n == N - 1
@@ -297,7 +303,7 @@ def test_an_item_of_weight_0_does_not_exist():
 
 def test_the_better_model_is_named_with_the_amount():
     y, models = sampled(scales=(10.0, 20.0))
-    result = compare_values(y, models, unit="kg/m³")
+    result = compare_regression(y, models, unit="kg/m³")
     gap = one(result, "rmse").estimate
     assert gap.value < 0
     assert result.conclusions["rmse"] == (
@@ -308,33 +314,33 @@ def test_the_better_model_is_named_with_the_amount():
 
 def test_models_that_cannot_be_told_apart_are_called_so():
     y, models = sampled(60, 2, (10.0, 10.1))
-    text = compare_values(y, models, unit="m").conclusions["mae"]
+    text = compare_regression(y, models, unit="m").conclusions["mae"]
     assert "cannot be told apart by mae: they differ by" in text
 
 
 def test_of_several_models_the_leader_is_told_from_some():
     y, models = sampled(scales=(10.0, 10.2, 25.0))
-    text = compare_values(y, models).conclusions["rmse"]
+    text = compare_regression(y, models).conclusions["rmse"]
     leader = text[0]
     other = {"a": "b", "b": "a"}[leader]
     assert text == (
         f"{leader} has the smallest rmse; it is ahead of c; it cannot be told apart from {other}."
     )
     y, models = sampled(scales=(10.0, 20.0, 40.0))
-    text = compare_values(y, models).conclusions["rmse"]
+    text = compare_regression(y, models).conclusions["rmse"]
     assert text.startswith("a has the smallest rmse: ahead of b, the next, by ")
 
 
 def test_biases_differ_and_none_is_called_better():
     y, models = sampled()
     models = {"a": models["a"], "b": models["a"] + np.sin(np.arange(N)) + 5}
-    result = compare_values(y, models, "bias", unit="m")
+    result = compare_regression(y, models, "bias", unit="m")
     assert one(result, "bias").verdict == "different"
     assert result.conclusions["bias"].startswith("a and b differ in bias: by 5.")
 
 
 def test_metrics_without_a_derivative_are_not_tested():
-    result = compare_values(Y, MODELS, "max_error,median_absolute_error,baseline_rmse")
+    result = compare_regression(Y, MODELS, "max_error,median_absolute_error,baseline_rmse")
     assert {found.verdict for found in result.differences} == {"untested"}
     assert one(result, "max_error").estimate.note == "no method covers it"
     assert one(result, "baseline_rmse").estimate.note == "it is a baseline"
@@ -342,7 +348,7 @@ def test_metrics_without_a_derivative_are_not_tested():
 
 
 def test_constant_targets_leave_r2_undefined_with_its_reason():
-    result = compare_values(np.full(N, 5.0), {k: p - Y for k, p in MODELS.items()})
+    result = compare_regression(np.full(N, 5.0), {k: p - Y for k, p in MODELS.items()})
     assert result.conclusions["r2"] == "r2 compares nothing: all targets are equal."
     assert [found.metric for found in result.differences] == ["rmse", "mae"]
     assert json.dumps(result.to_dict(), allow_nan=False)
@@ -351,14 +357,16 @@ def test_constant_targets_leave_r2_undefined_with_its_reason():
 
 def test_so_few_items_are_called_unsure():
     assert "Fewer than 30 items" in str(
-        compare_values(Y[:5], {k: p[:5] for k, p in MODELS.items()})
+        compare_regression(Y[:5], {k: p[:5] for k, p in MODELS.items()})
     )
-    single = compare_values(Y[:1], {k: p[:1] for k, p in MODELS.items()}, "rmse")
+    single = compare_regression(Y[:1], {k: p[:1] for k, p in MODELS.items()}, "rmse")
     assert one(single, "rmse").estimate.note == "there is one item only"
 
 
 def test_json_has_models_and_differences():
-    plain = json.loads(json.dumps(compare_values(Y, MODELS, unit="m").to_dict(), allow_nan=False))
+    plain = json.loads(
+        json.dumps(compare_regression(Y, MODELS, unit="m").to_dict(), allow_nan=False)
+    )
     assert (plain["schema"], plain["task"]) == (1, "values")
     assert list(plain["models"]) == ["a", "b"]
     assert plain["models"]["a"]["rmse"]["unit"] == "m"
@@ -370,7 +378,7 @@ def test_json_has_models_and_differences():
 @pytest.mark.parametrize("form", [*RENDERERS, "html"])
 def test_names_and_units_cannot_drive_anything(form):
     nasty = "=1+1\x1b[31m<b>\u202e木&_"
-    result = compare_values(Y, {nasty: MODELS["a"], "b": MODELS["b"]}, unit="kg/m³ \x1b[0m")
+    result = compare_regression(Y, {nasty: MODELS["a"], "b": MODELS["b"]}, unit="kg/m³ \x1b[0m")
     text = html.render(result.document()) if form == "html" else render(result, form)
     if form not in {"csv", "json"}:
         assert "\x1b" not in text
@@ -400,7 +408,7 @@ def test_names_and_units_cannot_drive_anything(form):
 )
 def test_bad_input_is_refused_by_name(targets, models, options, error, message):
     with pytest.raises(error, match=message):
-        compare_values(targets, models, **options)
+        compare_regression(targets, models, **options)
 
 
 # --- a shifted set beside the one inside ---------------------------------------------------------
@@ -409,16 +417,16 @@ def test_bad_input_is_refused_by_name(targets, models, options, error, message):
 def two_sets(n=800, **options):
     y, models = sampled(n, 11)
     other, shifted = sampled(n // 2, 12, (30.0,))
-    inside = evaluate_values(y, models["a"], unit="kg", **options)
+    inside = evaluate_regression(y, models["a"], unit="kg", **options)
     return (y, models["a"]), (other + 90, shifted["a"] + 90), inside
 
 
 def test_a_difference_of_two_sets_has_the_root_of_the_sum_of_squared_errors():
     """To within what a logarithm bends at so many items."""
     first, second, inside = two_sets(4000)
-    result = beside(inside, evaluate_values(*second, unit="kg"))
+    result = evaluate_shift(inside, evaluate_regression(*second, unit="kg"))
     for metric in ("rmse", "mae", "bias", "r2"):
-        found, wanted = result.differences[metric], find(metric, Moments)
+        found, wanted = result.differences[metric], find_metric(metric, Moments)
         errors = [standard_error(wanted, Moments.of(*columns)) for columns in (first, second)]
         values = [float(wanted(Moments.of(*columns))) for columns in (first, second)]
         assert found.value == pytest.approx(values[1] - values[0])
@@ -428,7 +436,7 @@ def test_a_difference_of_two_sets_has_the_root_of_the_sum_of_squared_errors():
 def test_the_shift_is_in_sigmas_of_the_set_inside():
     (y, p), (other, shifted), inside = two_sets()
     columns = {"targets": (y, other), "depth": (y, other * 2)}
-    result = beside(inside, evaluate_values(other, shifted, unit="kg"), columns)
+    result = evaluate_shift(inside, evaluate_regression(other, shifted, unit="kg"), columns)
     targets, predictions, depth = result.shifts
     assert targets.by == pytest.approx((other.mean() - y.mean()) / y.std())
     assert predictions.by == pytest.approx((shifted.mean() - p.mean()) / p.std())
@@ -438,7 +446,7 @@ def test_the_shift_is_in_sigmas_of_the_set_inside():
     )
     low, high = np.quantile(y, [0.01, 0.99])
     assert targets.beyond_middle == pytest.approx(sum(not low <= x <= high for x in other) / 400)
-    down = beside(inside, inside, {"targets": (y, 2 * y.mean() - other)}).shifts[0]
+    down = evaluate_shift(inside, inside, {"targets": (y, 2 * y.mean() - other)}).shifts[0]
     assert down.beyond_middle == pytest.approx(
         sum(not low <= 2 * y.mean() - x <= high for x in other) / 400
     )
@@ -449,7 +457,7 @@ def test_the_shift_is_in_sigmas_of_the_set_inside():
 
 def test_the_same_set_beside_itself_is_not_told_apart():
     _, _, inside = two_sets()
-    result = beside(inside, inside)
+    result = evaluate_shift(inside, inside)
     assert all(found.value == 0 for found in result.differences.values())
     assert "On no metric can the two sets be told apart." in str(result)
     assert result.shifts[0].by == 0
@@ -459,17 +467,21 @@ def test_groups_of_a_set_widen_the_limits_of_its_difference():
     first, second, inside = two_sets()
     twice = [np.repeat(x, 4) for x in first]
     groups = np.repeat(np.arange(len(first[0])), 4)
-    plain = evaluate_values(*twice, unit="kg")
-    grouped = evaluate_values(*twice, unit="kg", groups=groups)
-    shifted = evaluate_values(*second, unit="kg")
-    wide, narrow = (beside(x, shifted).differences["bias"].width for x in (grouped, plain))
+    plain = evaluate_regression(*twice, unit="kg")
+    grouped = evaluate_regression(*twice, unit="kg", groups=groups)
+    shifted = evaluate_regression(*second, unit="kg")
+    wide, narrow = (evaluate_shift(x, shifted).differences["bias"].width for x in (grouped, plain))
     assert wide > narrow
-    assert wide == pytest.approx(beside(inside, shifted).differences["bias"].width, rel=1e-3)
+    assert wide == pytest.approx(
+        evaluate_shift(inside, shifted).differences["bias"].width, rel=1e-3
+    )
 
 
 def test_the_report_says_what_is_worse_and_how_far_it_lies():
     first, second, inside = two_sets()
-    result = beside(inside, evaluate_values(*second, unit="kg"), {"targets": (first[0], second[0])})
+    result = evaluate_shift(
+        inside, evaluate_regression(*second, unit="kg"), {"targets": (first[0], second[0])}
+    )
     text = " ".join(str(result).split())
     assert "The shifted targets lie 1." in text
     assert "σ above those inside on average;" in text
@@ -479,8 +491,8 @@ def test_the_report_says_what_is_worse_and_how_far_it_lies():
 
 
 def test_constant_targets_inside_have_no_sigma():
-    inside = evaluate_values([1.0] * 9, np.arange(9.0))
-    result = beside(inside, evaluate_values(np.arange(9.0), np.arange(9.0) + 1.5))
+    inside = evaluate_regression([1.0] * 9, np.arange(9.0))
+    result = evaluate_shift(inside, evaluate_regression(np.arange(9.0), np.arange(9.0) + 1.5))
     assert "How far the targets are shifted is undefined" in str(result)
     assert math.isnan(result.differences["r2"].value)
     assert json.dumps(result.to_dict(), allow_nan=False)
@@ -489,13 +501,13 @@ def test_constant_targets_inside_have_no_sigma():
 def test_sets_must_fit_together():
     _, second, inside = two_sets()
     with pytest.raises(BadOption, match="units differ: 'kg' and 'g'"):
-        beside(inside, evaluate_values(*second, unit="g"))
+        evaluate_shift(inside, evaluate_regression(*second, unit="g"))
     with pytest.raises(BadOption, match="levels of the intervals differ"):
-        beside(inside, evaluate_values(*second, unit="kg", interval=0.9))
+        evaluate_shift(inside, evaluate_regression(*second, unit="kg", interval=0.9))
     with pytest.raises(BadOption, match="no metric in common"):
-        beside(inside, replace(inside, metrics={}))
+        evaluate_shift(inside, replace(inside, metrics={}))
     with pytest.raises(BadValues, match="'depth' shifted needs finite numbers"):
-        beside(inside, inside, {"depth": ([1.0], [math.nan])})
+        evaluate_shift(inside, inside, {"depth": ([1.0], [math.nan])})
 
 
 def test_a_metric_that_no_method_covers_names_no_winner():
@@ -504,7 +516,7 @@ def test_a_metric_that_no_method_covers_names_no_winner():
         return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
 
     y, models = sampled()
-    (pair,) = compare_values(y, models, metrics=[share_of_sigma]).differences
+    (pair,) = compare_regression(y, models, metrics=[share_of_sigma]).differences
     assert pair.verdict == "untested"
     assert pair.estimate.note == "no method covers it"
 
@@ -513,7 +525,7 @@ def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
     rng = np.random.default_rng(0)
     y = rng.normal(100.0, 10.0, 12)
     models = {"first": y + rng.normal(0.0, 2.0, 12), "second": y + rng.normal(1.0, 3.0, 12)}
-    (found,) = compare_values(y, models, metrics=["mae"]).differences
+    (found,) = compare_regression(y, models, metrics=["mae"]).differences
     sizes = [np.abs(models[name] - y) for name in (found.first, found.second)]
     test = stats.ttest_rel(*sizes)
     limits = test.confidence_interval(0.95)
@@ -525,6 +537,6 @@ def test_a_difference_of_few_items_is_that_of_the_paired_t_test():
 def test_few_items_without_scipy_are_not_tested(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     y = np.arange(12.0)
-    (found,) = compare_values(y, {"a": y + 1.0, "b": y * 1.5}, metrics=["mae"]).differences
+    (found,) = compare_regression(y, {"a": y + 1.0, "b": y * 1.5}, metrics=["mae"]).differences
     assert math.isnan(found.p)
     assert "pip install 'ordinate[stats]'" in found.estimate.note

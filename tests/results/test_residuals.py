@@ -14,7 +14,7 @@ from scipy import stats
 
 from ordinate.errors import BadInput, BadOption, BadValues, NoItems, UnequalLengths
 from ordinate.render import RENDERERS, html, render
-from ordinate.results.residuals import MISSING, MOST_LEVELS, OTHERS, residuals
+from ordinate.results.residuals import MISSING, MOST_LEVELS, OTHERS, analyse_residuals
 
 Z = stats.norm.ppf(0.975)
 N = 600
@@ -35,7 +35,7 @@ Y, P = sampled()
 
 
 def test_buckets_are_what_a_loop_over_sorted_items_finds():
-    result = residuals(Y, P, bins=7)
+    result = analyse_residuals(Y, P, bins=7)
     order = sorted(range(N), key=lambda k: P[k])
     start = 0
     for bucket in result.buckets:
@@ -58,8 +58,8 @@ def test_buckets_are_what_a_loop_over_sorted_items_finds():
 
 
 def test_buckets_have_equal_counts_where_nothing_ties():
-    assert {bucket.n for bucket in residuals(Y, P, bins=7).buckets} <= {85, 86}
-    assert [bucket.n for bucket in residuals(Y, P).buckets] == [60] * 10
+    assert {bucket.n for bucket in analyse_residuals(Y, P, bins=7).buckets} <= {85, 86}
+    assert [bucket.n for bucket in analyse_residuals(Y, P).buckets] == [60] * 10
 
 
 @given(
@@ -68,7 +68,7 @@ def test_buckets_have_equal_counts_where_nothing_ties():
 )
 @settings(deadline=None, max_examples=60)
 def test_equal_predictions_are_in_one_bucket(predictions, bins):
-    result = residuals(np.zeros(len(predictions)), predictions, bins=bins)
+    result = analyse_residuals(np.zeros(len(predictions)), predictions, bins=bins)
     ends = [(bucket.low, bucket.high) for bucket in result.buckets]
     assert len(ends) <= bins
     assert all(high < low for (_, high), (low, _) in pairwise(ends))
@@ -79,34 +79,34 @@ def test_equal_predictions_are_in_one_bucket(predictions, bins):
 
 def test_a_value_that_most_items_share_leaves_the_others_their_buckets():
     p = np.r_[np.full(80, 5.0), np.arange(20) / 10]
-    result = residuals(np.zeros(100), p, bins=10)
+    result = analyse_residuals(np.zeros(100), p, bins=10)
     assert [bucket.n for bucket in result.buckets] == [10, 10, 80]
 
 
 def test_few_distinct_predictions_have_a_bucket_each():
     p = np.array([1.0] * 50 + [2.0] * 3 + [3.0] * 2)
-    assert [bucket.n for bucket in residuals(p * 0, p).buckets] == [50, 3, 2]
+    assert [bucket.n for bucket in analyse_residuals(p * 0, p).buckets] == [50, 3, 2]
 
 
 def test_fewer_items_than_buckets_are_alone_and_have_no_limits():
-    result = residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0], bins=10)
+    result = analyse_residuals([1.0, 2.0, 3.0], [1.5, 2.0, 2.0], bins=10)
     assert [bucket.n for bucket in result.buckets] == [1, 2]
     assert result.buckets[0].bias.note == "there is one item only"
     assert "fewer than 30 items" in render(result)
 
 
 def test_mean_square_is_bias_and_spread():
-    for bucket in residuals(Y, P).buckets:
+    for bucket in analyse_residuals(Y, P).buckets:
         assert bucket.rmse**2 == pytest.approx(bucket.bias.value**2 + bucket.spread**2)
-    assert sum(bucket.share for bucket in residuals(Y, P).buckets) == pytest.approx(1.0)
+    assert sum(bucket.share for bucket in analyse_residuals(Y, P).buckets) == pytest.approx(1.0)
 
 
 def test_the_report_counts_clear_biases_beside_chance():
     assert (
         "of 10 buckets the limits of the bias leave out 0; chance alone would do that in about"
-        in (" ".join(render(residuals(Y + 40, P)).split()))
+        in (" ".join(render(analyse_residuals(Y + 40, P)).split()))
     )
-    assert "In 10 of 10 buckets" in " ".join(render(residuals(Y + 40, P)).split())
+    assert "In 10 of 10 buckets" in " ".join(render(analyse_residuals(Y + 40, P)).split())
 
 
 # --- spread against prediction -------------------------------------------------------------------
@@ -114,7 +114,7 @@ def test_the_report_counts_clear_biases_beside_chance():
 
 def naive_trend(y, p, bins):
     """The rank correlation of SciPy, with errors about the mean of their bucket."""
-    e, result = p - y, residuals(y, p, bins=bins)
+    e, result = p - y, analyse_residuals(y, p, bins=bins)
     away = np.zeros(len(e))
     for bucket in result.buckets:
         inside = (p >= bucket.low) & (p <= bucket.high)
@@ -125,19 +125,19 @@ def naive_trend(y, p, bins):
 def test_the_trend_is_the_rank_correlation_of_distance_and_prediction():
     y, p = sampled(300, 3, 0.05)
     p = np.round(p)  # with ties
-    assert residuals(y, p).trend.value == pytest.approx(naive_trend(y, p, 10))
+    assert analyse_residuals(y, p).trend.value == pytest.approx(naive_trend(y, p, 10))
 
 
 @pytest.mark.parametrize(("sign", "verb"), [(1, "grows"), (-1, "falls")])
 def test_the_report_says_whether_the_spread_grows_or_falls(sign, verb):
     y, p = sampled(seed=1, slope=0.2)
-    text = " ".join(render(residuals(sign * y, sign * p)).split())
+    text = " ".join(render(analyse_residuals(sign * y, sign * p)).split())
     assert f"The spread {verb} with the prediction: rank correlation" in text
 
 
 def test_a_bias_that_grows_is_no_spread_that_grows():
     y, p = sampled(2000, 4)
-    result = residuals(y - (p - p.min()) * 2, p, bins=20)
+    result = analyse_residuals(y - (p - p.min()) * 2, p, bins=20)
     assert result.buckets[-1].bias.value > result.buckets[0].bias.value + 100
     assert abs(result.trend.value) < 0.1
 
@@ -148,20 +148,20 @@ def test_a_trend_is_rarely_claimed_where_there_is_none():
     claims = 0
     for _ in range(200):
         p = rng.normal(size=80)
-        trend = residuals(p - rng.standard_t(4, 80), p, bins=5).trend
+        trend = analyse_residuals(p - rng.standard_t(4, 80), p, bins=5).trend
         claims += not trend.low <= 0 <= trend.high
     assert claims / 200 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 200)
 
 
 def test_limits_of_a_trend_are_those_of_bonett_and_wright():
-    found = residuals(*sampled(200, 2, 0.1)).trend
+    found = analyse_residuals(*sampled(200, 2, 0.1)).trend
     half = Z * math.sqrt((1 + found.value**2 / 2) / 197)
     limits = np.tanh(np.arctanh(found.value) + np.array([-half, half]))
     assert [found.low, found.high] == pytest.approx(limits.tolist())
 
 
 def test_a_trend_needs_predictions_that_vary():
-    result = residuals(Y, np.full(N, 500.0))
+    result = analyse_residuals(Y, np.full(N, 500.0))
     assert math.isnan(result.trend.value)
     assert "is undefined: the predictions or the errors do not vary" in " ".join(
         str(result).split()
@@ -178,7 +178,7 @@ def shuffled(share_of, e, rng, times=2000):
 def test_a_feature_explains_the_squares_of_the_biases_of_its_buckets():
     x = np.random.default_rng(5).normal(size=N)
     y = Y - 6 * (x > 1)
-    found = residuals(y, P, {"x": x}).features[0]
+    found = analyse_residuals(y, P, {"x": x}).features[0]
     e = P - y
     total = 0.0
     for bucket in found.buckets:
@@ -194,7 +194,7 @@ def test_chance_is_what_shuffled_errors_explain():
     rng = np.random.default_rng(6)
     codes = rng.permutation(np.arange(N) % 7)
     y = Y - 3  # with a bias of all items, which no feature explains
-    found = residuals(y, P, {"x": codes.astype(str)}).features[0]
+    found = analyse_residuals(y, P, {"x": codes.astype(str)}).features[0]
     e, counts = P - y, np.bincount(codes)
 
     def share(errors):
@@ -214,15 +214,15 @@ def test_of_many_features_without_meaning_none_is_named():
     for seed in range(80):
         y, p = sampled(150, seed)
         noise = {str(k): rng.normal(size=150) for k in range(3)}
-        named += any(x.beyond_chance for x in residuals(y, p, noise, bins=5).features)
+        named += any(x.beyond_chance for x in analyse_residuals(y, p, noise, bins=5).features)
     assert named / 80 < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 80)
 
 
 def test_more_features_take_more_to_stand_out():
     rng = np.random.default_rng(10)
     x = {str(k): rng.normal(size=N) for k in range(4)}
-    alone = residuals(Y, P, {"0": x["0"]}).features[0]
-    (among,) = [feature for feature in residuals(Y, P, x).features if feature.name == "0"]
+    alone = analyse_residuals(Y, P, {"0": x["0"]}).features[0]
+    (among,) = [feature for feature in analyse_residuals(Y, P, x).features if feature.name == "0"]
     assert among.limit > alone.limit
     assert among.by_chance == alone.by_chance
     e = P - Y
@@ -236,18 +236,20 @@ def test_features_are_in_the_order_of_what_they_explain():
     rng = np.random.default_rng(9)
     strong, weak = rng.normal(size=N), rng.choice(["a", "b"], N)
     y = Y - 10 * strong - 2 * (weak == "a")
-    result = residuals(y, P, {"noise": rng.normal(size=N), "weak": weak, "strong": strong})
+    result = analyse_residuals(y, P, {"noise": rng.normal(size=N), "weak": weak, "strong": strong})
     assert result.features[0].name == "strong"
     assert [f.explained for f in result.features] == sorted(
         (f.explained for f in result.features), reverse=True
     )
     assert "The bias depends most on strong" in str(result)
-    assert "No feature explains more" in " ".join(str(residuals(Y, P, {"x": strong})).split())
+    assert "No feature explains more" in " ".join(
+        str(analyse_residuals(Y, P, {"x": strong})).split()
+    )
 
 
 def test_levels_are_buckets():
     wood = np.array(["oak", "elm", "oak", "pine", "oak"])
-    found = residuals(np.zeros(5), np.arange(5.0), {"wood": wood}).features[0]
+    found = analyse_residuals(np.zeros(5), np.arange(5.0), {"wood": wood}).features[0]
     assert {bucket.name: bucket.bias.value for bucket in found.buckets} == {
         "oak": 2.0,
         "elm": 1.0,
@@ -267,20 +269,20 @@ def test_levels_are_buckets():
     ],
 )
 def test_booleans_categories_and_texts_are_levels(column):
-    found = residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
+    found = analyse_residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
     assert [bucket.n for bucket in found.buckets] == [3, 1]
     assert found.buckets[0].low is None
 
 
 def test_levels_that_have_an_order_keep_it():
     size = pd.Categorical(["big", "small", "big"], ["small", "big"], ordered=True)
-    found = residuals(np.zeros(3), np.arange(3.0), {"size": pd.Series(size)}).features[0]
+    found = analyse_residuals(np.zeros(3), np.arange(3.0), {"size": pd.Series(size)}).features[0]
     assert [bucket.name for bucket in found.buckets] == ["small", "big"]
 
 
 def test_rare_levels_of_a_column_with_very_many_are_taken_together():
     many = [f"id{k}" for k in range(N - 40)] + ["often"] * 40
-    found = residuals(Y, P, {"id": many}).features[0]
+    found = analyse_residuals(Y, P, {"id": many}).features[0]
     assert len(found.buckets) == MOST_LEVELS
     assert found.buckets[-1].name == OTHERS
     assert sum(bucket.n for bucket in found.buckets) == N
@@ -298,21 +300,21 @@ def test_rare_levels_of_a_column_with_very_many_are_taken_together():
     ],
 )
 def test_missing_values_of_a_feature_are_a_bucket(column):
-    found = residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
+    found = analyse_residuals(np.zeros(4), np.arange(4.0), {"x": column}).features[0]
     (missing,) = [bucket for bucket in found.buckets if bucket.name == MISSING]
     assert (missing.n, missing.bias.value) == (2, 2.0)
 
 
 def test_a_frame_is_a_mapping_of_features():
     frame = pd.DataFrame({"x": P, "wood": ["oak", "elm"] * (N // 2)})
-    assert {feature.name for feature in residuals(Y, P, frame).features} == {"x", "wood"}
+    assert {feature.name for feature in analyse_residuals(Y, P, frame).features} == {"x", "wood"}
 
 
 # --- the largest errors --------------------------------------------------------------------------
 
 
 def test_the_largest_errors_are_those_of_a_loop():
-    result = residuals(Y, P, largest=5, names=[f"item {k}" for k in range(N)])
+    result = analyse_residuals(Y, P, largest=5, names=[f"item {k}" for k in range(N)])
     squares = (P - Y) ** 2
     rows = sorted(range(N), key=lambda k: -squares[k])[:5]
     together = 0.0
@@ -326,39 +328,41 @@ def test_the_largest_errors_are_those_of_a_loop():
 
 def test_the_report_says_what_the_largest_errors_make():
     e = np.array([10.0] + [1.0] * 2999)
-    text = str(residuals(np.zeros(3000), e, largest=10))
+    text = str(analyse_residuals(np.zeros(3000), e, largest=10))
     assert f"The 10 largest of 3,000 errors make {100 * 109 / 3099:.2f} % of the squared" in text
-    assert "The largest of 3,000 errors makes" in str(residuals(np.zeros(3000), e, largest=1))
-    assert "errors make" not in str(residuals(np.zeros(3000), e, largest=0))
+    assert "The largest of 3,000 errors makes" in str(
+        analyse_residuals(np.zeros(3000), e, largest=1)
+    )
+    assert "errors make" not in str(analyse_residuals(np.zeros(3000), e, largest=0))
 
 
 def test_equal_errors_come_in_the_order_of_rows():
-    assert [m.row for m in residuals([0, 0, 0], [-1, 2, 1]).largest] == [2, 1, 3]
+    assert [m.row for m in analyse_residuals([0, 0, 0], [-1, 2, 1]).largest] == [2, 1, 3]
 
 
 # --- edges ---------------------------------------------------------------------------------------
 
 
 def test_perfect_predictions_have_nothing_to_show():
-    result = residuals(Y, Y, {"x": P})
+    result = analyse_residuals(Y, Y, {"x": P})
     assert "There are no errors" in str(result)
     assert not result.features[0].beyond_chance
     assert result.to_dict()["features"][0]["explained"] is None
 
 
 def test_constant_targets_are_no_trouble():
-    assert residuals(np.full(N, 3.0), P).buckets[0].n == 60
+    assert analyse_residuals(np.full(N, 3.0), P).buckets[0].n == 60
 
 
 def test_one_item_is_enough():
-    result = residuals([1.0], [2.0], {"x": [5.0]})
+    result = analyse_residuals([1.0], [2.0], {"x": [5.0]})
     assert result.largest[0].share == 1.0
     assert "Residuals of 1 value" in str(result)
 
 
 @pytest.mark.parametrize("interval", [None, 0.9])
 def test_intervals_are_as_asked(interval):
-    result = residuals(Y, P, {"x": P}, interval=interval)
+    result = analyse_residuals(Y, P, {"x": P}, interval=interval)
     assert ("90 % interval" in str(result)) == (interval is not None)
     assert math.isnan(result.buckets[0].bias.low) == (interval is None)
     assert math.isnan(result.trend.low) == (interval is None)
@@ -383,7 +387,7 @@ def test_intervals_are_as_asked(interval):
 )
 def test_bad_input_is_refused_by_name(arguments, options, error, message):
     with pytest.raises(error, match=message):
-        residuals(*arguments, **options)
+        analyse_residuals(*arguments, **options)
 
 
 @pytest.mark.parametrize("form", [*RENDERERS, "html"])
@@ -391,7 +395,7 @@ def test_names_and_units_cannot_drive_anything(form):
     nasty = "=1+1\x1b[31m<b>\u202e木&_"
     wood = [nasty, "oak"] * (N // 2)
     y = Y - 30 * (np.arange(N) % 2)
-    result = residuals(y, P, {nasty: wood}, unit="kg/m³ \x1b[0m", names=[nasty] * N)
+    result = analyse_residuals(y, P, {nasty: wood}, unit="kg/m³ \x1b[0m", names=[nasty] * N)
     text = html.render(result.document()) if form == "html" else render(result, form)
     if form not in {"csv", "json"}:
         assert "\x1b" not in text
@@ -402,7 +406,7 @@ def test_names_and_units_cannot_drive_anything(form):
 
 
 def test_json_has_no_nan_and_rows_have_the_same_columns():
-    result = residuals(Y[:5], P[:5], {"x": P[:5]}, names="abcde")
+    result = analyse_residuals(Y[:5], P[:5], {"x": P[:5]}, names="abcde")
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain["task"] == "residuals"
     assert len(plain["by_prediction"]) == 5
@@ -411,7 +415,7 @@ def test_json_has_no_nan_and_rows_have_the_same_columns():
 
 
 def test_shifting_everything_changes_nothing_but_the_ranges():
-    near, far = residuals(Y, P), residuals(Y + 1e9, P + 1e9)
+    near, far = analyse_residuals(Y, P), analyse_residuals(Y + 1e9, P + 1e9)
     for one, other in zip(near.buckets, far.buckets, strict=True):
         assert other.bias.value == pytest.approx(one.bias.value, abs=1e-5)
         assert other.spread == pytest.approx(one.spread, rel=1e-6)

@@ -13,10 +13,16 @@ from statsmodels.stats.power import NormalIndPower
 from strategies import scale_of
 
 from ordinate.errors import BadOption, NotApplicable, OrdinateError, UnequalLengths
-from ordinate.metrics import find
+from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.evaluation import evaluate
-from ordinate.results.sample_size import Plan, Planning, needed_items, power, power_at
+from ordinate.results.sample_size import (
+    SampleSizePlan,
+    SampleSizeSettings,
+    compute_needed_items,
+    compute_power,
+    power,
+)
 
 SIZE = 4
 SCALE = scale_of(SIZE)
@@ -46,7 +52,7 @@ def simulated(metric, n, count, seed, gold=GOLD, systems=SYSTEMS):
         for place, answers in enumerate(systems.values()):
             np.add.at(cells[draw, place], (gold[who], np.array(answers)[who]), 1.0)
     table = panel_of(GOLD, SYSTEMS, SIZE).table("s0")
-    return np.asarray(find(metric)(table.with_cells(cells)))
+    return np.asarray(find_metric(metric)(table.with_cells(cells)))
 
 
 # --- standard errors -----------------------------------------------------------------------------
@@ -150,10 +156,10 @@ def test_real_weights_spread_like_weighted_items():
 )
 @settings(max_examples=100)
 def test_the_items_needed_are_the_fewest_that_have_the_power(spread, difference, chance, level):
-    asked = Planning(difference, chance, level)
-    needed = needed_items(spread, asked)
+    asked = SampleSizeSettings(difference, chance, level)
+    needed = compute_needed_items(spread, asked)
     reach = stats.norm.ppf((1 + level) / 2)
-    assert power_at(difference, spread / math.sqrt(needed), reach) >= chance - 1e-9
+    assert compute_power(difference, spread / math.sqrt(needed), reach) >= chance - 1e-9
     if needed > 1:
         fewer = spread / math.sqrt(needed - 1)
         beyond = stats.norm.cdf(difference / fewer - reach)  # in the right direction
@@ -165,7 +171,7 @@ def test_the_items_needed_are_the_fewest_that_have_the_power(spread, difference,
 def test_power_is_that_of_statsmodels(effect, n, level):
     """One sample of differences: a second sample of no weight, ratio 0, as statsmodels has it."""
     expected = NormalIndPower().power(effect, n, 1 - level, ratio=0)
-    found = power_at(effect, 1 / math.sqrt(n), stats.norm.ppf((1 + level) / 2))
+    found = compute_power(effect, 1 / math.sqrt(n), stats.norm.ppf((1 + level) / 2))
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -186,8 +192,8 @@ def test_with_the_items_needed_the_difference_is_seen_as_often_as_was_asked(chan
 
 
 def test_without_a_difference_power_is_the_level_of_the_test():
-    assert power_at(1e-12, 1.0, Z) == pytest.approx(0.05, abs=1e-9)
-    assert power_at(0.1, 0.0, Z) == 1
+    assert compute_power(1e-12, 1.0, Z) == pytest.approx(0.05, abs=1e-9)
+    assert compute_power(0.1, 0.0, Z) == 1
 
 
 NO_VARIATION = {
@@ -393,6 +399,6 @@ def test_the_smallest_difference_that_can_be_asked_is_answered():
 
 
 def test_a_plan_can_be_made_from_a_panel():
-    plan = Plan.from_panel(panel_of(GOLD, SYSTEMS, SIZE), "mae", Planning(0.1))
+    plan = SampleSizePlan.from_panel(panel_of(GOLD, SYSTEMS, SIZE), "mae", SampleSizeSettings(0.1))
     assert plan.needed == planned("mae", 0.1).needed
-    assert Plan.from_panel(panel_of(GOLD, SYSTEMS, SIZE)).metric.name == "cem_ord"
+    assert SampleSizePlan.from_panel(panel_of(GOLD, SYSTEMS, SIZE)).metric.name == "cem_ord"

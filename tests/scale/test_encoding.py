@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from ordinate.errors import BadInput, OffScale
 from ordinate.scale import Scale
-from ordinate.scale.encoding import CHUNK, OFF, encode
-from ordinate.summaries import Confusion
+from ordinate.scale.encoding import CHUNK, OFF_SCALE_CODE, encode_labels
+from ordinate.summaries import ConfusionMatrix
 
 WORDS = Scale(["low", "mid", "high"])
 # Longer than the twelve bytes that a string view holds itself, or of several bytes a letter.
@@ -67,7 +67,7 @@ def positions(scale, column):
 
 
 def positions_on(scale, column):
-    codes = encode(scale, column)
+    codes = encode_labels(scale, column)
     starts = range(0, len(codes), CHUNK)
     parts = [codes.levels[codes.chunk(a, min(a + CHUNK, len(codes)))] for a in starts]
     return np.concatenate(parts).tolist() if parts else []
@@ -413,7 +413,7 @@ def test_integers_that_a_float_cannot_hold_are_told_apart():
 @pytest.mark.parametrize("make", [list, np.array, pl.Series, pa.array])
 def test_an_integer_that_rounds_to_a_label_is_off_the_scale(make):
     with pytest.raises(OffScale, match=rf"Label {2**53 + 1} \(row 2 of gold\)"):
-        Confusion.of([2**53, 2**53 + 2], make([2**53, 2**53 + 1]), [2**53, 2**53])
+        ConfusionMatrix.of([2**53, 2**53 + 2], make([2**53, 2**53 + 1]), [2**53, 2**53])
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", ">f8"])
@@ -525,7 +525,7 @@ def test_a_text_is_never_missing(make, text):
     scale = Scale(["low", text, "high"])
     assert positions(scale, make(["low", text, "high", None])) == [0, 1, 2, 3]
     with pytest.raises(OffScale, match=rf"Label '{text}' \(row 2 of gold\)"):
-        Confusion.of(unused(WORDS), make(["low", text]), ["low", "low"], missing="drop")
+        ConfusionMatrix.of(unused(WORDS), make(["low", text]), ["low", "low"], missing="drop")
 
 
 # --- spellings -----------------------------------------------------------------------------------
@@ -548,14 +548,14 @@ def test_spellings_of_a_number_are_one_label_whatever_their_types():
 @pytest.mark.parametrize("text", ["3.5", "3.00000000000001", "33", "30", "x3"])
 def test_a_number_between_two_levels_is_off_the_scale(make, text):
     with pytest.raises(OffScale, match=rf"Label '{text}' \(row 3 of predicted\) is not on the"):
-        Confusion.of(unused(GRADES), [1, 2, 3, 4], make(["3", "3.0", text, "4"]))
+        ConfusionMatrix.of(unused(GRADES), [1, 2, 3, 4], make(["3", "3.0", text, "4"]))
 
 
 @every_text_column
 def test_a_text_that_begins_like_a_spelling_is_off_the_scale(make):
     number = "3." + "0" * 40
     with pytest.raises(OffScale, match=rf"Label '{number}x' \(row 2 of gold\)"):
-        Confusion.of(unused(GRADES), make([number, number + "x"]), [3, 3])
+        ConfusionMatrix.of(unused(GRADES), make([number, number + "x"]), [3, 3])
 
 
 @every_text_column
@@ -564,23 +564,23 @@ def test_the_beginning_or_the_continuation_of_a_label_is_off_the_scale(make, sca
     label = scale.labels[1]
     for text in (label[:-1], label + "n", label + " ", " " + label, label.upper(), label * 9):
         with pytest.raises(OffScale, match=rf"Label '{text}' \(row 2 of gold\)"):
-            Confusion.of(unused(scale), make([label, text]), [label, label])
+            ConfusionMatrix.of(unused(scale), make([label, text]), [label, label])
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 def test_a_text_that_ends_in_a_zero_byte_is_another_text(kind):
     with pytest.raises(OffScale, match="row 2 of gold"):
-        Confusion.of(unused(WORDS), pa.array(["low", "low\0"], kind), ["low", "low"])
+        ConfusionMatrix.of(unused(WORDS), pa.array(["low", "low\0"], kind), ["low", "low"])
 
 
 def test_words_are_not_read_as_numbers():
     scale = Scale(["one", "two"])
     with pytest.raises(OffScale, match="Label '1' "):
-        Confusion.of(unused(scale), ["1"], ["one"])
+        ConfusionMatrix.of(unused(scale), ["1"], ["one"])
     with pytest.raises(OffScale, match=r"Label 1\.0 "):
-        Confusion.of(unused(scale), np.array([1.0]), ["one"])
+        ConfusionMatrix.of(unused(scale), np.array([1.0]), ["one"])
     with pytest.raises(OffScale, match="Label 1 "):
-        Confusion.of(unused(scale), np.array([1]), ["one"])
+        ConfusionMatrix.of(unused(scale), np.array([1]), ["one"])
 
 
 def test_a_spelling_found_once_does_not_change_the_scale():
@@ -601,9 +601,9 @@ def test_a_text_off_the_scale_is_named_with_its_first_row(make):
     good = ["low"] * len(labels)
     way = r"is not on the scale low < mid < high\. Map it first"
     with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of gold\) {way}"):
-        Confusion.of(unused(WORDS), make(labels), good, missing="drop")
+        ConfusionMatrix.of(unused(WORDS), make(labels), good, missing="drop")
     with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of predicted\) {way}"):
-        Confusion.of(unused(WORDS), good, make(labels), missing="drop")
+        ConfusionMatrix.of(unused(WORDS), good, make(labels), missing="drop")
 
 
 @every_number_column
@@ -613,16 +613,16 @@ def test_a_number_off_the_scale_is_named_with_its_first_row(make, bad):
     good = [1] * len(labels)
     label = rf"(?:Decimal\()?'?{bad}(?:\.0)?'?\)?"
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 7 of gold\) is not on the scale 1"):
-        Confusion.of(unused(GRADES), make(labels), good)
+        ConfusionMatrix.of(unused(GRADES), make(labels), good)
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 7 of predicted\) is not"):
-        Confusion.of(unused(GRADES), good, make(labels))
+        ConfusionMatrix.of(unused(GRADES), good, make(labels))
 
 
 @every_number_column_with_missing
 def test_a_number_off_the_scale_among_missing_ones_is_named_with_its_first_row(make):
     labels = [3, None, 6, None, 4, 9, None, 8]
     with pytest.raises(OffScale, match=r"^Label 9(?:\.0)? \(row 6 of gold\) is not on the scale"):
-        Confusion.of(unused(GRADES), make(labels), [1] * len(labels), missing="drop")
+        ConfusionMatrix.of(unused(GRADES), make(labels), [1] * len(labels), missing="drop")
 
 
 @every_text_column
@@ -631,7 +631,7 @@ def test_a_bad_row_beyond_a_chunk_is_named(make):
     labels = ["low", "mid"] * 70_000
     labels[row - 1] = "zzz"
     with pytest.raises(OffScale, match=rf"Label 'zzz' \(row {row} of predicted\)"):
-        Confusion.of(unused(WORDS), np.array(["low", "mid"] * 70_000), make(labels))
+        ConfusionMatrix.of(unused(WORDS), np.array(["low", "mid"] * 70_000), make(labels))
 
 
 @pytest.mark.parametrize("make", SIGNED.values(), ids=SIGNED)
@@ -639,7 +639,7 @@ def test_a_bad_row_beyond_a_chunk_is_named(make):
 def test_a_negative_number_off_the_scale_is_named(make, scale, bad):
     label = rf"(?:Decimal\()?'?{bad}(?:\.0)?'?\)?"
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 3 of gold\)"):
-        Confusion.of(scale, make([1, 2, bad, 1]), [1, 1, 1, 1])
+        ConfusionMatrix.of(scale, make([1, 2, bad, 1]), [1, 1, 1, 1])
 
 
 @pytest.mark.parametrize("low", [-128, -100, -1])
@@ -647,45 +647,45 @@ def test_a_negative_number_off_the_scale_is_named(make, scale, bad):
 def test_a_small_negative_number_is_not_a_large_level(make, low):
     scale = Scale(range(256))
     with pytest.raises(OffScale, match=rf"Label {low} \(row 2 of gold\)"):
-        Confusion.of(unused(scale), make([3, low], dtype=np.int8), [3, 3])
+        ConfusionMatrix.of(unused(scale), make([3, low], dtype=np.int8), [3, 3])
 
 
 @pytest.mark.parametrize("make", [np.array, lambda x, dtype: pa.array(np.array(x, dtype))])
 def test_a_huge_number_is_not_a_negative_level(make):
     huge = 2**64 - 1
     with pytest.raises(OffScale, match=rf"Label {huge} \(row 2 of gold\)"):
-        Confusion.of("-2..2", make([1, huge], dtype=np.uint64), [1, 1])
+        ConfusionMatrix.of("-2..2", make([1, huge], dtype=np.uint64), [1, 1])
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 2.5, 1e300])
 @pytest.mark.parametrize("make", [np.array, pd.Series, pl.Series, pa.array, list])
 def test_a_float_that_is_no_level_is_named(make, bad):
     with pytest.raises(OffScale, match=r"\(row 2 of gold\) is not on the scale 1"):
-        Confusion.of(unused(GRADES), make([1.0, bad]), [1, 1])
+        ConfusionMatrix.of(unused(GRADES), make([1.0, bad]), [1, 1])
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 0.0, -1.0])
 @pytest.mark.parametrize("make", [np.array, pl.Series, pa.array, list])
 def test_no_number_is_a_word(make, bad):
     with pytest.raises(OffScale, match=r"\(row 1 of gold\) is not on the scale low"):
-        Confusion.of(unused(WORDS), make([bad, 1.0]), ["low", "low"])
+        ConfusionMatrix.of(unused(WORDS), make([bad, 1.0]), ["low", "low"])
 
 
 @pytest.mark.parametrize("make", BOOLS.values(), ids=BOOLS)
 def test_a_truth_value_off_the_scale_is_named(make):
     with pytest.raises(OffScale, match=r"Label True \(row 2 of gold\)"):
-        Confusion.of(Scale(["False", "maybe"]), make([False, True, False]), ["maybe"] * 3)
+        ConfusionMatrix.of(Scale(["False", "maybe"]), make([False, True, False]), ["maybe"] * 3)
 
 
 def test_a_label_that_cannot_be_looked_up_is_off_the_scale():
     with pytest.raises(OffScale, match=r"Label \['low'\] \(row 2 of gold\)"):
-        Confusion.of(unused(WORDS), ["low", ["low"]], ["low", "low"])
+        ConfusionMatrix.of(unused(WORDS), ["low", ["low"]], ["low", "low"])
 
 
 def test_a_category_off_the_scale_is_harmless_while_nobody_uses_it():
     column = pd.Series(pd.Categorical(["low", None], categories=["zzz", "low"]))
-    codes = encode(WORDS, column)
-    assert codes.levels.tolist() == [OFF, 0, 3]
+    codes = encode_labels(WORDS, column)
+    assert codes.levels.tolist() == [OFF_SCALE_CODE, 0, 3]
     assert positions(WORDS, column) == [0, 3]
 
 
@@ -702,7 +702,7 @@ def test_any_rows_of_a_chunked_column_are_the_rows_of_the_whole(sizes, ends, dif
     bounds = np.cumsum([0, *sizes])
     make = dictionary if different else string
     parts = [make(labels[a:b]) for a, b in pairwise(bounds)]
-    codes = encode(WORDS, pa.chunked_array(parts))
+    codes = encode_labels(WORDS, pa.chunked_array(parts))
     start, stop = sorted(min(end, len(labels)) for end in ends)
     assert len(codes) == len(labels)
     if start < stop:
@@ -737,7 +737,7 @@ FRESH = {
 def test_memory_that_a_stream_hands_over_lives_as_long_as_its_codes(make, labels):
     gc.collect()
     before = pa.total_allocated_bytes()
-    codes = encode(GRADES, OnlyStream(lambda: split(labels * 40_000, make)))
+    codes = encode_labels(GRADES, OnlyStream(lambda: split(labels * 40_000, make)))
     held = pa.total_allocated_bytes() - before
     size = len(codes)
     del codes
@@ -754,7 +754,7 @@ def test_a_stream_that_breaks_says_why():
 
     reader = pa.RecordBatchReader.from_batches(pa.schema({"x": pa.string()}), batches())
     with pytest.raises(BadInput, match=r"could not be read through Arrow: .*the disk is gone"):
-        encode(WORDS, OnlyStream(lambda: reader))
+        encode_labels(WORDS, OnlyStream(lambda: reader))
 
 
 @pytest.mark.parametrize(
@@ -771,7 +771,7 @@ def test_a_stream_that_breaks_says_why():
 )
 def test_what_holds_no_labels_is_refused_as_a_column(column):
     with pytest.raises(BadInput, match="gold"):
-        encode(WORDS, column, "gold")
+        encode_labels(WORDS, column, "gold")
 
 
 def test_decimals_are_numbers_or_refused():
@@ -789,13 +789,13 @@ def test_decimals_are_numbers_or_refused():
 )
 def test_what_is_not_a_column_is_refused(column):
     with pytest.raises(BadInput, match="gold must be a column of labels"):
-        encode(WORDS, column, "gold")
+        encode_labels(WORDS, column, "gold")
 
 
 @pytest.mark.parametrize("axes", [0, 2, 3])
 def test_an_array_of_other_than_one_axis_is_refused(axes):
     with pytest.raises(BadInput, match=f"gold must be one column.* {axes} axes"):
-        encode(WORDS, np.full((1,) * axes, "low"), "gold")
+        encode_labels(WORDS, np.full((1,) * axes, "low"), "gold")
 
 
 def test_any_sequence_is_a_column():

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ordinate.errors import BadInput, BadScale
-from ordinate.scale import PRESETS, Scale, resolve
+from ordinate.scale import PRESETS, Scale, resolve_scale
 
 SIZES = {"cefr": 6, "likert5": 5, "likert7": 7, "stars5": 5, "sentiment3": 3, "sentiment5": 5}
 
@@ -384,39 +384,39 @@ every_carrier = pytest.mark.parametrize("carrier", CARRIED.values(), ids=CARRIED
 
 def test_a_declared_scale_wins_over_the_columns():
     carried = CARRIED["polars enum"](LEVELS)
-    assert resolve("low,mid,high", carried, ["A1"]) == Scale.of("low,mid,high")
-    assert resolve("cefr", carried).preset == "cefr"
-    assert resolve([3, 1], carried).labels == (3, 1)
+    assert resolve_scale("low,mid,high", carried, ["A1"]) == Scale.of("low,mid,high")
+    assert resolve_scale("cefr", carried).preset == "cefr"
+    assert resolve_scale([3, 1], carried).labels == (3, 1)
     scale = Scale(["x", "y"])
-    assert resolve(scale, carried) is scale
+    assert resolve_scale(scale, carried) is scale
 
 
 @every_carrier
 def test_an_ordered_column_carries_its_scale(carrier):
-    assert resolve(None, carrier(LEVELS)).labels == tuple(LEVELS)
+    assert resolve_scale(None, carrier(LEVELS)).labels == tuple(LEVELS)
 
 
 @every_carrier
 def test_one_ordered_column_is_enough(carrier):
-    assert resolve(None, ["low", "mid"], carrier(LEVELS)).labels == tuple(LEVELS)
+    assert resolve_scale(None, ["low", "mid"], carrier(LEVELS)).labels == tuple(LEVELS)
 
 
 @every_carrier
 def test_an_order_that_a_column_carries_wins_over_presets(carrier):
     reverse = ["positive", "neutral", "negative"]
-    assert resolve(None, carrier(reverse), ["negative"]).labels == tuple(reverse)
+    assert resolve_scale(None, carrier(reverse), ["negative"]).labels == tuple(reverse)
 
 
 @every_carrier
 def test_two_differently_ordered_columns_are_refused(carrier):
     with pytest.raises(BadScale, match=r"ordered differently: .* < .* and .* < .*\. Pass the"):
-        resolve(None, carrier(LEVELS), carrier(LEVELS[::-1]))
-    assert resolve(None, carrier(LEVELS), carrier(LEVELS)).labels == tuple(LEVELS)
+        resolve_scale(None, carrier(LEVELS), carrier(LEVELS[::-1]))
+    assert resolve_scale(None, carrier(LEVELS), carrier(LEVELS)).labels == tuple(LEVELS)
 
 
 def test_a_subset_of_the_levels_is_another_order():
     with pytest.raises(BadScale, match="low < mid and low < mid < high"):
-        resolve(
+        resolve_scale(
             None,
             CARRIED["polars enum"](["low", "mid"]),
             CARRIED["polars enum"](["low", "mid", "high"]),
@@ -429,18 +429,18 @@ def test_a_subset_of_the_levels_is_another_order():
 def test_chunks_of_one_column_that_are_ordered_differently_are_refused(second):
     column = pa.chunked_array([ordered_arrow(["high", "low"]), ordered_arrow(second)])
     with pytest.raises(BadScale, match="ordered differently"):
-        resolve(None, column)
+        resolve_scale(None, column)
 
 
 def test_an_ordered_column_without_chunks_identifies_no_scale():
     kind = pa.dictionary(pa.int8(), pa.string(), ordered=True)
     with pytest.raises(BadScale, match="No scale was declared"):
-        resolve(None, pa.chunked_array([], type=kind))
+        resolve_scale(None, pa.chunked_array([], type=kind))
 
 
 def test_numbers_may_be_ordered_levels():
     column = pd.Series(pd.Categorical([1, 3], [3, 2, 1], ordered=True))
-    assert resolve(None, column).labels == (3, 2, 1)
+    assert resolve_scale(None, column).labels == (3, 2, 1)
 
 
 COLUMNS = {
@@ -464,20 +464,20 @@ every_column = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 
 @every_column
 def test_words_of_exactly_one_preset_identify_it(column):
-    assert resolve(None, column(["B1", "A2", "B1"])).preset == "cefr"
-    assert resolve(None, column(["B1", "A2"]), column(["C2", "A2"])).preset == "cefr"
+    assert resolve_scale(None, column(["B1", "A2", "B1"])).preset == "cefr"
+    assert resolve_scale(None, column(["B1", "A2"]), column(["C2", "A2"])).preset == "cefr"
 
 
 @every_column
 def test_words_of_no_preset_are_refused_with_the_words_and_the_way_out(column):
     with pytest.raises(BadScale, match=r"the labels high, low\. Pass one: scale='1\.\.6'.*--scale"):
-        resolve(None, column(["low", "high", "low"]))
+        resolve_scale(None, column(["low", "high", "low"]))
 
 
 @every_column
 def test_numbers_identify_no_scale(column):
     with pytest.raises(BadScale, match=r"No scale was declared for the labels 1, 2, 3, 5\."):
-        resolve(None, column(["1", "2", "5"]), column(["3", "2", "1"]))
+        resolve_scale(None, column(["1", "2", "5"]), column(["3", "2", "1"]))
 
 
 @pytest.mark.parametrize(
@@ -491,8 +491,8 @@ def test_numbers_identify_no_scale(column):
     ],
 )
 def test_a_subset_of_words_is_enough_and_missing_labels_say_nothing(labels, preset):
-    assert resolve(None, labels) == Scale.of(preset)
-    assert resolve(None, labels).preset == preset
+    assert resolve_scale(None, labels) == Scale.of(preset)
+    assert resolve_scale(None, labels).preset == preset
 
 
 @pytest.mark.parametrize(
@@ -505,31 +505,31 @@ def test_a_subset_of_words_is_enough_and_missing_labels_say_nothing(labels, pres
 )
 def test_words_of_several_presets_are_refused(labels, presets):
     with pytest.raises(BadScale, match=rf"They fit more than one preset: {presets}\."):
-        resolve(None, labels)
+        resolve_scale(None, labels)
 
 
 @pytest.mark.parametrize("labels", [[1, 2, 3, 4, 5], np.array([1, 5]), pl.Series([3]), [True]])
 def test_even_the_numbers_of_stars_identify_no_scale(labels):
     with pytest.raises(BadScale, match=r"No scale was declared for the labels [1-5T]"):
-        resolve(None, labels)
+        resolve_scale(None, labels)
 
 
 @pytest.mark.parametrize("labels", [[], [None, ""], pl.Series([], dtype=pl.String)])
 def test_no_labels_identify_no_scale(labels):
     with pytest.raises(BadScale, match="for the labels none"):
-        resolve(None, labels)
+        resolve_scale(None, labels)
 
 
 def test_one_strange_word_identifies_no_scale():
     with pytest.raises(BadScale, match=r"for the labels A1, B3\. Pass one"):
-        resolve(None, ["A1", "B3"])
+        resolve_scale(None, ["A1", "B3"])
 
 
 def test_labels_that_cannot_be_levels_identify_no_scale():
     with pytest.raises(BadInput, match="values that are not hashable"):
-        resolve(None, ["A1", ["B1"]])
+        resolve_scale(None, ["A1", ["B1"]])
 
 
 def test_at_most_twelve_labels_are_shown():
     with pytest.raises(BadScale, match=r"the labels a, b, c, d, e, f, g, h, i, j, k, l\. "):
-        resolve(None, list("abcdefghijklmnop"))
+        resolve_scale(None, list("abcdefghijklmnop"))

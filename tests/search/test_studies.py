@@ -13,7 +13,7 @@ import optuna
 import pytest
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
-from ordinate.experiment.safe_files import sweep
+from ordinate.experiment.safe_files import remove_leftovers
 from ordinate.search import trials as kept
 from ordinate.search.studies import Study
 
@@ -47,7 +47,7 @@ def make(batch, one):
 
 def search(path, total=TOTAL, made=None, name="set/model", seed=5):
     study = Study.open(path, name, direction="maximize", seed=seed)
-    for batch in study.batches(space, total, defaults=DEFAULTS):
+    for batch in study.iterate_batches(space, total, defaults=DEFAULTS):
         for one in batch.asked:
             make(batch, one)
             if made is not None:
@@ -59,7 +59,7 @@ def search(path, total=TOTAL, made=None, name="set/model", seed=5):
 def plain_search(path, total, answer, direction="maximize"):
     """Search a space of one number, with an answer to each trial."""
     study = Study.open(path, "plain", direction=direction, seed=0)
-    for batch in study.batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, total):
+    for batch in study.iterate_batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, total):
         for one in batch.asked:
             answer(batch, one)
         batch.close()
@@ -94,7 +94,7 @@ def killing_at(point):
         create = tables.BaseModel.metadata.create_all
         tables.BaseModel.metadata.create_all = lambda engine: (create(engine), die_at(1, None)())
     if point == "before the study is declared":
-        kept.TrialFile.declare = die_at(1, kept.TrialFile.declare)
+        kept.TrialFile.declare_settings = die_at(1, kept.TrialFile.declare_settings)
     if point == "in the first batch":
         globals()["make"] = die_at(3, make)
     if point == "in a later batch":
@@ -142,7 +142,7 @@ def states_in(path):
 def test_a_killed_search_goes_on_to_the_same_end(tmp_path, undisturbed, point, written):
     path = tmp_path / "results" / "studies.db"
     killed(path, point)
-    sweep(tmp_path)
+    remove_leftovers(tmp_path)
     if written is None:
         assert list(path.parent.iterdir()) == []
     else:
@@ -181,7 +181,7 @@ def test_trials_do_not_depend_on_how_texts_are_hashed(tmp_path, undisturbed):
 
 def test_the_order_in_which_a_batch_is_finished_changes_nothing(tmp_path, undisturbed):
     study = Study.open(tmp_path / "s.db", "set/model", direction="maximize", seed=5)
-    for batch in study.batches(space, TOTAL, defaults=DEFAULTS):
+    for batch in study.iterate_batches(space, TOTAL, defaults=DEFAULTS):
         for one in reversed(batch.asked):
             make(batch, one)
         batch.close()
@@ -219,7 +219,7 @@ def test_defaults_come_first(tmp_path):
     defaults = [{"x": 0.25 + k / 100} for k in range(6)]  # more than a batch
     study = Study.open(tmp_path / "s.db", "s", direction="minimize", seed=0)
     asked = []
-    for batch in study.batches(
+    for batch in study.iterate_batches(
         lambda trial: {"x": trial.suggest_float("x", 0, 1)}, 8, defaults=defaults
     ):
         for one in batch.asked:
@@ -308,7 +308,7 @@ def test_what_is_drawn_may_depend_on_another_name(tmp_path):
 
     def drawn(name, drawn_by):
         study = Study.open(tmp_path / "s.db", name, direction="minimize", seed=0, drawn_by=drawn_by)
-        return [one.params for one in next(iter(study.batches(space, 4))).asked]
+        return [one.params for one in next(iter(study.iterate_batches(space, 4))).asked]
 
     assert drawn("a", "same") == drawn("b", "same")
     assert drawn("a", None) != drawn("b", None)
@@ -341,7 +341,7 @@ def test_a_batch_that_is_left_unfinished_is_written_up_to_the_gap_and_asked_for_
     tmp_path, undisturbed
 ):
     study = Study.open(tmp_path / "s.db", "set/model", direction="maximize", seed=5)
-    for batch in study.batches(space, TOTAL, defaults=DEFAULTS):
+    for batch in study.iterate_batches(space, TOTAL, defaults=DEFAULTS):
         for one in batch.asked:
             if one.number != 6:  # out of time, say
                 make(batch, one)
@@ -352,7 +352,7 @@ def test_a_batch_that_is_left_unfinished_is_written_up_to_the_gap_and_asked_for_
 
 def test_trials_that_are_not_open_are_refused(tmp_path):
     study = Study.open(tmp_path / "s.db", "s", direction="maximize", seed=0)
-    batch = next(study.batches(space, 2))
+    batch = next(study.iterate_batches(space, 2))
     batch.finish(0, 1.0)
     with pytest.raises(BadOption, match=r"Trial 0 is not open in this batch; open are: 1\."):
         batch.finish(0, 1.0)
@@ -362,7 +362,7 @@ def test_trials_that_are_not_open_are_refused(tmp_path):
 
 def test_attributes_that_cannot_be_kept_are_refused(tmp_path):
     study = Study.open(tmp_path / "s.db", "s", direction="maximize", seed=0)
-    batch = next(study.batches(space, 2))
+    batch = next(study.iterate_batches(space, 2))
     with pytest.raises(BadOption, match="The attributes of trial 0 cannot be kept as JSON"):
         batch.finish(0, 1.0, attributes={"x": float("nan")})
     with pytest.raises(BadOption, match="'reason' is no name for an attribute"):
@@ -375,7 +375,7 @@ def test_attributes_that_cannot_be_kept_are_refused(tmp_path):
 def test_optuna_reads_the_file(tmp_path, undisturbed):
     path = tmp_path / "studies.db"
     search(path)
-    with kept.quiet():
+    with kept.silence_optuna():
         study = optuna.load_study(study_name="set/model", storage=f"sqlite:///{path}")
         assert len(study.trials) == TOTAL
         complete = [one.value for one in undisturbed if one.state == "complete"]
@@ -421,7 +421,7 @@ def test_a_space_that_changed_in_the_middle_of_a_batch_is_refused(tmp_path):
     path = tmp_path / "studies.db"
     search(path, 6)
     study = Study.open(path, "set/model", direction="maximize", seed=5)
-    changed = study.batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, 8)
+    changed = study.iterate_batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, 8)
     with pytest.raises(BadStore, match=r"Trial 4 .* was made with .*, and would now be") as told:
         next(changed)
     assert "another --seed" in str(told.value)
@@ -432,7 +432,7 @@ def test_a_default_off_the_space_is_refused(tmp_path):
     study = Study.open(tmp_path / "s.db", "s", direction="maximize", seed=0)
     for default in ({"kind": "tree", "depth": 30}, {"kind": "bush"}):
         with pytest.raises(BadOption, match="Trial 0 of the study s cannot be asked for"):
-            next(study.batches(space, 4, defaults=[default]))
+            next(study.iterate_batches(space, 4, defaults=[default]))
 
 
 def test_a_file_of_something_else_is_refused(tmp_path):
@@ -444,8 +444,8 @@ def test_a_file_of_something_else_is_refused(tmp_path):
 def test_a_study_of_another_program_is_refused(tmp_path):
     path = tmp_path / "s.db"
     Study.open(path, "s", direction="maximize", seed=0)
-    with kept.quiet():
-        storage = kept._storage(path)
+    with kept.silence_optuna():
+        storage = kept._open_storage(path)
         optuna.create_study(storage=storage, study_name="foreign").ask()
         optuna.load_study(storage=storage, study_name="s").ask()
     with pytest.raises(BadStore, match=r"foreign in .* was not begun by Ordinate"):

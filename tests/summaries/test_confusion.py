@@ -25,9 +25,9 @@ from ordinate.errors import (
     UnequalLengths,
 )
 from ordinate.scale import Scale
-from ordinate.scale.encoding import CHUNK, encode, factorise
-from ordinate.summaries import Confusion
-from ordinate.summaries.counting import BATCH, count
+from ordinate.scale.encoding import CHUNK, encode_labels, factorize_column
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.counting import ROWS_PER_BATCH, count_pairs
 
 LABELS = ["low", "mid", "high"]
 SCALE = Scale(LABELS)
@@ -73,7 +73,7 @@ def naive(gold, predicted, weights=None):
 @given(items())
 def test_a_table_is_how_often_each_pair_occurs(rows):
     gold, predicted, _ = rows
-    table = Confusion.of(SCALE, gold, predicted)
+    table = ConfusionMatrix.of(SCALE, gold, predicted)
     assert cells_of(table) == naive(gold, predicted)
     pairs = Counter(zip(gold, predicted, strict=True))
     assert table.counts.tolist() == [[pairs[g, p] for p in LABELS] for g in LABELS]
@@ -84,17 +84,17 @@ def test_a_table_is_how_often_each_pair_occurs(rows):
 @given(items())
 def test_rows_are_gold_and_columns_are_predicted(rows):
     gold, predicted, _ = rows
-    table = Confusion.of(SCALE, gold, predicted)
+    table = ConfusionMatrix.of(SCALE, gold, predicted)
     assert table.gold.tolist() == [gold.count(label) for label in LABELS]
     assert table.predicted.tolist() == [predicted.count(label) for label in LABELS]
-    swapped = Confusion.of(SCALE, predicted, gold)
+    swapped = ConfusionMatrix.of(SCALE, predicted, gold)
     assert swapped.counts.tolist() == table.counts.T.tolist()
 
 
 @given(items())
 def test_weights_and_their_squares_are_summed(rows):
     gold, predicted, weights = rows
-    table = Confusion.of(SCALE, gold, predicted, weights)
+    table = ConfusionMatrix.of(SCALE, gold, predicted, weights)
     assert cells_of(table) == naive(gold, predicted, weights)
     assert table.total == sum(weights)
     assert table.n == sum(weight > 0 for weight in weights)
@@ -104,8 +104,8 @@ def test_weights_and_their_squares_are_summed(rows):
 def test_whole_weights_are_repetitions(rows, data):
     gold, predicted, _ = rows
     times = data.draw(st.lists(st.integers(1, 5), min_size=len(gold), max_size=len(gold)))
-    weighted = Confusion.of(SCALE, gold, predicted, times)
-    repeated = Confusion.of(SCALE, np.repeat(gold, times), np.repeat(predicted, times))
+    weighted = ConfusionMatrix.of(SCALE, gold, predicted, times)
+    repeated = ConfusionMatrix.of(SCALE, np.repeat(gold, times), np.repeat(predicted, times))
     assert weighted.weights.tolist() == repeated.weights.tolist()
     assert weighted.n == len(gold)
     assert repeated.n == sum(times)
@@ -114,7 +114,7 @@ def test_whole_weights_are_repetitions(rows, data):
 @given(items())
 def test_weights_of_one_are_no_weights(rows):
     gold, predicted, _ = rows
-    assert Confusion.of(SCALE, gold, predicted, [1] * len(gold)) == Confusion.of(
+    assert ConfusionMatrix.of(SCALE, gold, predicted, [1] * len(gold)) == ConfusionMatrix.of(
         SCALE, gold, predicted
     )
 
@@ -126,15 +126,15 @@ def test_items_of_weight_zero_do_not_exist(rows):
     kept = [row for row in zip(gold, predicted, weights, strict=True) if row[2]]
     if not kept:
         with pytest.raises(NoItems, match="no items"):
-            Confusion.of(SCALE, gold, predicted, weights, missing="worst")
+            ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="worst")
         return
-    alone = Confusion.of(SCALE, *map(list, zip(*kept, strict=True)), missing="worst")
-    assert Confusion.of(SCALE, gold, predicted, weights, missing="worst") == alone
+    alone = ConfusionMatrix.of(SCALE, *map(list, zip(*kept, strict=True)), missing="worst")
+    assert ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="worst") == alone
 
 
 def test_a_missing_label_of_weight_zero_is_no_reason_to_stop():
-    table = Confusion.of(SCALE, ["low", None, "mid"], ["low", "mid", None], [1, 0, 0])
-    assert table == Confusion.of(SCALE, ["low"], ["low"])
+    table = ConfusionMatrix.of(SCALE, ["low", None, "mid"], ["low", "mid", None], [1, 0, 0])
+    assert table == ConfusionMatrix.of(SCALE, ["low"], ["low"])
 
 
 NUMBERED = Scale([1, 2, 5])
@@ -160,16 +160,18 @@ def test_a_label_off_the_scale_of_weight_zero_does_not_exist(make, bad):
     weights = [1, 0, 0.5, 0, 2]
     kept = [1, 5, 2], [1, 2, 5], [1, 0.5, 2]
     scale = Scale(NUMBERED.labels)
-    assert Confusion.of(scale, column, good, weights) == Confusion.of(NUMBERED, *kept)
+    assert ConfusionMatrix.of(scale, column, good, weights) == ConfusionMatrix.of(NUMBERED, *kept)
     swapped = kept[1], kept[0], kept[2]
-    assert Confusion.of(scale, good, column, weights) == Confusion.of(NUMBERED, *swapped)
+    assert ConfusionMatrix.of(scale, good, column, weights) == ConfusionMatrix.of(
+        NUMBERED, *swapped
+    )
     with pytest.raises(OffScale, match=r"\(row 4 of gold\)"):
-        Confusion.of(scale, column, good, [1, 0, 1, 1, 1])
+        ConfusionMatrix.of(scale, column, good, [1, 0, 1, 1, 1])
 
 
 def test_an_error_does_not_count_or_name_items_of_weight_zero():
     with pytest.raises(MissingLabels, match=r"^1 of 3 gold labels are missing \(row 4\)\."):
-        Confusion.of(SCALE, ["low", None, "mid", None], ["low"] * 4, [1, 0, 1, 1])
+        ConfusionMatrix.of(SCALE, ["low", None, "mid", None], ["low"] * 4, [1, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -178,15 +180,17 @@ def test_an_error_does_not_count_or_name_items_of_weight_zero():
      lambda x: pa.chunked_array([x[:1], x[1:]])],
 )  # fmt: skip
 def test_weights_may_be_any_column_of_numbers(make):
-    table = Confusion.of(SCALE, ["low", "mid", "low"], ["low", "low", "low"], make([0.5, 2.0, 1.0]))
+    table = ConfusionMatrix.of(
+        SCALE, ["low", "mid", "low"], ["low", "low", "low"], make([0.5, 2.0, 1.0])
+    )
     assert table.counts.tolist() == [[1.5, 0, 0], [2, 0, 0], [0, 0, 0]]
     assert table.squares[:, 0].tolist() == [1.25, 4, 0]
 
 
 @pytest.mark.parametrize("scale", [SCALE, "low,mid,high", LABELS, tuple(LABELS)])
 def test_a_table_takes_a_scale_as_it_is_declared(scale):
-    assert Confusion.of(scale, ["low"], ["mid"]).scale == SCALE
-    assert Confusion.from_counts(scale, np.eye(3)).scale == SCALE
+    assert ConfusionMatrix.of(scale, ["low"], ["mid"]).scale == SCALE
+    assert ConfusionMatrix.from_counts(scale, np.eye(3)).scale == SCALE
 
 
 @given(scale=scales(), data=st.data())
@@ -194,7 +198,7 @@ def test_shares_are_counts_over_the_total(scale, data):
     size = len(scale)
     cells = data.draw(counts(size))
     unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = Confusion.from_counts(scale, cells, unanswered)
+    table = ConfusionMatrix.from_counts(scale, cells, unanswered)
     total = cells.sum() + sum(unanswered)
     assert table.total == total
     np.testing.assert_allclose(table.share, cells / total)
@@ -213,9 +217,9 @@ def test_shares_are_counts_over_the_total(scale, data):
 def test_pooling_two_parts_equals_counting_them_together(rows, data):
     gold, predicted, _ = rows
     cut = data.draw(st.integers(1, len(gold) - 1))
-    first = Confusion.of(SCALE, gold[:cut], predicted[:cut])
-    second = Confusion.of(SCALE, gold[cut:], predicted[cut:])
-    assert first + second == Confusion.of(SCALE, gold, predicted)
+    first = ConfusionMatrix.of(SCALE, gold[:cut], predicted[:cut])
+    second = ConfusionMatrix.of(SCALE, gold[cut:], predicted[cut:])
+    assert first + second == ConfusionMatrix.of(SCALE, gold, predicted)
 
 
 @given(rows=items(missing=[None], min_size=2), data=st.data())
@@ -230,10 +234,10 @@ def test_pooling_weighted_parts_with_missing_labels_equals_counting_them_togethe
             for row, here in zip(zip(gold, predicted, weights, strict=True), chosen, strict=True)
             if here is side and None not in row[:2]
         ]
-        parts += [Confusion.of(SCALE, *map(list, zip(*kept, strict=True)))] if kept else []
+        parts += [ConfusionMatrix.of(SCALE, *map(list, zip(*kept, strict=True)))] if kept else []
     if not parts:
         return
-    whole = Confusion.of(SCALE, gold, predicted, weights, missing="drop")
+    whole = ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="drop")
     pooled = sum(parts[1:], parts[0])
     assert whole.dropped == sum(None in pair for pair in zip(gold, predicted, strict=True))
     assert pooled.weights.tolist() == whole.weights.tolist()
@@ -242,27 +246,27 @@ def test_pooling_weighted_parts_with_missing_labels_equals_counting_them_togethe
 
 
 def test_what_was_dropped_adds_up():
-    part = Confusion.of(SCALE, ["low", None], ["low", "low"], missing="drop")
+    part = ConfusionMatrix.of(SCALE, ["low", None], ["low", "low"], missing="drop")
     assert (part + part).dropped == 2
 
 
 @given(st.tuples(items(), items(), items()))
 def test_merging_is_associative_and_commutative(parts):
-    first, second, third = (Confusion.of(SCALE, *part) for part in parts)
+    first, second, third = (ConfusionMatrix.of(SCALE, *part) for part in parts)
     assert (first + second) + third == first + (second + third)
     assert first + second == second + first
 
 
 def test_merging_leaves_the_parts_as_they_were():
-    first, second = (Confusion.of(SCALE, ["low"], [label]) for label in ("low", "high"))
+    first, second = (ConfusionMatrix.of(SCALE, ["low"], [label]) for label in ("low", "high"))
     before = first.to_dict(), second.to_dict()
     _ = first + second
     assert (first.to_dict(), second.to_dict()) == before
 
 
 def test_a_number_of_items_that_nobody_knows_stays_unknown():
-    known = Confusion.from_counts(SCALE, np.eye(3))
-    unknown = Confusion.from_counts(SCALE, np.eye(3) / 2)
+    known = ConfusionMatrix.from_counts(SCALE, np.eye(3))
+    unknown = ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
     merged = known + unknown
     assert merged.total == 4.5
     assert merged.n == 4.5
@@ -273,13 +277,13 @@ def test_a_number_of_items_that_nobody_knows_stays_unknown():
     "other", [Scale(LABELS[::-1]), Scale(LABELS, positions=[0, 1, 5]), Scale(["low", "mid", "top"])]
 )
 def test_tables_on_different_scales_do_not_merge(other):
-    first, second = (Confusion.from_counts(scale, np.eye(3)) for scale in (SCALE, other))
+    first, second = (ConfusionMatrix.from_counts(scale, np.eye(3)) for scale in (SCALE, other))
     with pytest.raises(OrdinateError, match=r"different scales cannot be added: Scale.* and Scale"):
         first + second
 
 
 def test_a_table_merges_with_tables_only():
-    table = Confusion.from_counts(SCALE, np.eye(3))
+    table = ConfusionMatrix.from_counts(SCALE, np.eye(3))
     with pytest.raises(TypeError, match="unsupported operand"):
         table + 1
 
@@ -288,27 +292,29 @@ def test_a_table_merges_with_tables_only():
 
 
 def test_tables_are_equal_by_scale_items_weights_squares_and_dropped():
-    table = Confusion.of(SCALE, ["low", "mid"], ["low", "low"])
-    assert table == Confusion.from_counts(SCALE, [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
-    assert table != Confusion.of(SCALE, ["low", "mid"], ["low", "mid"])
-    assert table != Confusion.from_counts(Scale(LABELS, positions=[0, 1, 5]), table.counts)
-    assert table != Confusion.of(SCALE, ["low", "mid", None], ["low", "low", "low"], missing="drop")
-    one_of_two = Confusion.of(SCALE, ["low"], ["low"], [2])
-    two_of_one = Confusion.of(SCALE, ["low"] * 2, ["low"] * 2)
+    table = ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "low"])
+    assert table == ConfusionMatrix.from_counts(SCALE, [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
+    assert table != ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "mid"])
+    assert table != ConfusionMatrix.from_counts(Scale(LABELS, positions=[0, 1, 5]), table.counts)
+    assert table != ConfusionMatrix.of(
+        SCALE, ["low", "mid", None], ["low", "low", "low"], missing="drop"
+    )
+    one_of_two = ConfusionMatrix.of(SCALE, ["low"], ["low"], [2])
+    two_of_one = ConfusionMatrix.of(SCALE, ["low"] * 2, ["low"] * 2)
     assert one_of_two.weights.tolist() == two_of_one.weights.tolist()
     assert one_of_two != two_of_one
     assert table != "table"
-    half = Confusion.from_counts(SCALE, np.eye(3) / 2)
-    assert half == Confusion.from_counts(SCALE, np.eye(3) / 2)
+    half = ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
+    assert half == ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
 
 
 def test_tables_have_no_hash():
     with pytest.raises(TypeError, match="unhashable"):
-        hash(Confusion.from_counts(SCALE, np.eye(3)))
+        hash(ConfusionMatrix.from_counts(SCALE, np.eye(3)))
 
 
 def through_json(table):
-    return Confusion.from_dict(json.loads(json.dumps(table.to_dict())))
+    return ConfusionMatrix.from_dict(json.loads(json.dumps(table.to_dict())))
 
 
 any_weight = st.floats(0, 1e9, allow_subnormal=False)
@@ -321,8 +327,8 @@ def test_a_table_survives_json_exactly(rows, data):
     weights = data.draw(st.lists(any_weight, min_size=len(gold), max_size=len(gold)))
     weights[0] += 0.1
     for table in (
-        Confusion.of(SCALE, gold, predicted, weights, missing="worst"),
-        Confusion.of(SCALE, [*gold, "mid"], [*predicted, "low"], missing="drop"),
+        ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="worst"),
+        ConfusionMatrix.of(SCALE, [*gold, "mid"], [*predicted, "low"], missing="drop"),
     ):
         assert through_json(table) == table
         assert through_json(table).to_dict() == table.to_dict()
@@ -331,9 +337,9 @@ def test_a_table_survives_json_exactly(rows, data):
 @given(scale=scales(), data=st.data())
 def test_counts_survive_json_exactly(scale, data):
     cells = data.draw(counts(len(scale)))
-    whole = Confusion.from_counts(scale, cells, np.arange(len(scale)))
-    fractional = Confusion.from_counts(scale, cells / 3)
-    batch = Confusion.from_counts(scale, [cells, cells * 2])
+    whole = ConfusionMatrix.from_counts(scale, cells, np.arange(len(scale)))
+    fractional = ConfusionMatrix.from_counts(scale, cells / 3)
+    batch = ConfusionMatrix.from_counts(scale, [cells, cells * 2])
     for table in (whole, fractional, batch):
         again = through_json(table)
         assert again == table
@@ -342,13 +348,13 @@ def test_counts_survive_json_exactly(scale, data):
 
 
 def test_json_has_no_nan():
-    text = json.dumps(Confusion.from_counts(SCALE, np.eye(3) / 7).to_dict(), allow_nan=False)
+    text = json.dumps(ConfusionMatrix.from_counts(SCALE, np.eye(3) / 7).to_dict(), allow_nan=False)
     assert "NaN" not in text
 
 
 @pytest.mark.parametrize("labels", [[1, 2, 3], ["1", "2", "3"], [0.5, 1.5, 2.5], ["é", "ß", "最"]])
 def test_labels_keep_their_types_through_json(labels):
-    table = Confusion.from_counts(Scale(labels, positions=[0, 0.1, 7]), np.eye(3))
+    table = ConfusionMatrix.from_counts(Scale(labels, positions=[0, 0.1, 7]), np.eye(3))
     again = through_json(table)
     assert again.scale == table.scale
     assert [type(label) for label in again.scale.labels] == [type(label) for label in labels]
@@ -356,7 +362,7 @@ def test_labels_keep_their_types_through_json(labels):
 
 @pytest.mark.parametrize("name", ["scale", "items", "weights", "squares", "dropped"])
 def test_the_fields_of_a_table_cannot_be_assigned_to(name):
-    table = Confusion.from_counts(SCALE, np.eye(3))
+    table = ConfusionMatrix.from_counts(SCALE, np.eye(3))
     with pytest.raises(FrozenInstanceError, match=name):
         setattr(table, name, None)
 
@@ -369,12 +375,13 @@ ARRAYS = ["items", "weights", "squares", "counts", "unanswered", "gold", "predic
 @pytest.mark.parametrize(
     "table",
     [
-        Confusion.of(SCALE, ["low", "mid"], ["low", "high"], [1, 2]),
-        Confusion.from_counts(SCALE, np.eye(3)),
-        Confusion.from_counts(SCALE, [np.eye(3), np.eye(3)])[0],
-        Confusion.from_counts(SCALE, [np.eye(3), np.eye(3)]).pooled,
-        Confusion.from_counts(SCALE, np.eye(3)) + Confusion.from_counts(SCALE, np.eye(3)),
-        through_json(Confusion.from_counts(SCALE, np.eye(3))),
+        ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "high"], [1, 2]),
+        ConfusionMatrix.from_counts(SCALE, np.eye(3)),
+        ConfusionMatrix.from_counts(SCALE, [np.eye(3), np.eye(3)])[0],
+        ConfusionMatrix.from_counts(SCALE, [np.eye(3), np.eye(3)]).pooled,
+        ConfusionMatrix.from_counts(SCALE, np.eye(3))
+        + ConfusionMatrix.from_counts(SCALE, np.eye(3)),
+        through_json(ConfusionMatrix.from_counts(SCALE, np.eye(3))),
     ],
     ids=["counted", "from counts", "indexed", "pooled", "merged", "from a dictionary"],
 )
@@ -385,9 +392,9 @@ def test_the_arrays_of_a_table_cannot_be_written(table, name):
 
 def test_a_table_does_not_follow_the_array_that_it_came_from():
     cells, unanswered = np.eye(3), np.ones(3)
-    table = Confusion.from_counts(SCALE, cells, unanswered)
+    table = ConfusionMatrix.from_counts(SCALE, cells, unanswered)
     cells[0, 0], unanswered[0] = 100, 100
-    assert table == Confusion.from_counts(SCALE, np.eye(3), np.ones(3))
+    assert table == ConfusionMatrix.from_counts(SCALE, np.eye(3), np.ones(3))
     assert cells.flags.writeable
 
 
@@ -397,8 +404,8 @@ def test_a_table_does_not_follow_the_array_that_it_came_from():
 @given(scale=scales(), data=st.data())
 def test_a_batch_holds_its_tables_and_pools_them(scale, data):
     parts = [data.draw(counts(len(scale))) for _ in range(6)]
-    singles = [Confusion.from_counts(scale, part) for part in parts]
-    batch = Confusion.from_counts(scale, np.reshape(parts, (2, 3, len(scale), len(scale))))
+    singles = [ConfusionMatrix.from_counts(scale, part) for part in parts]
+    batch = ConfusionMatrix.from_counts(scale, np.reshape(parts, (2, 3, len(scale), len(scale))))
     assert batch.shape == (2, 3)
     assert batch[1].shape == (3,)
     assert batch[1, 2] == singles[5]
@@ -415,15 +422,15 @@ def test_a_batch_holds_its_tables_and_pools_them(scale, data):
 
 def test_unanswered_items_of_a_batch_are_one_vector_for_each_table():
     cells = np.ones((2, 3, 3))
-    each = Confusion.from_counts(SCALE, cells, [[1, 0, 0], [0, 0, 2]])
-    assert each[0] == Confusion.from_counts(SCALE, cells[0], [1, 0, 0])
-    assert each[1] == Confusion.from_counts(SCALE, cells[1], [0, 0, 2])
-    same = Confusion.from_counts(SCALE, cells, [1, 2, 3])
+    each = ConfusionMatrix.from_counts(SCALE, cells, [[1, 0, 0], [0, 0, 2]])
+    assert each[0] == ConfusionMatrix.from_counts(SCALE, cells[0], [1, 0, 0])
+    assert each[1] == ConfusionMatrix.from_counts(SCALE, cells[1], [0, 0, 2])
+    same = ConfusionMatrix.from_counts(SCALE, cells, [1, 2, 3])
     assert same.unanswered.tolist() == [[1, 2, 3], [1, 2, 3]]
 
 
 def test_one_table_is_no_batch():
-    table = Confusion.from_counts(SCALE, np.eye(3))
+    table = ConfusionMatrix.from_counts(SCALE, np.eye(3))
     assert table.shape == ()
     assert table.pooled == table
     with pytest.raises(IndexError, match="one table"):
@@ -432,15 +439,15 @@ def test_one_table_is_no_batch():
 
 @pytest.mark.parametrize("index", [5, (0, 1), (..., 0)], ids=str)
 def test_an_index_reaches_tables_never_their_cells(index):
-    batch = Confusion.from_counts(SCALE, np.ones((2, 3, 3)))
+    batch = ConfusionMatrix.from_counts(SCALE, np.ones((2, 3, 3)))
     with pytest.raises(IndexError, match=r"out of bounds|too many|axes|tables"):
         batch[index]
 
 
 def test_other_cells_on_the_same_scale_have_nothing_unanswered():
-    table = Confusion.from_counts(SCALE, np.eye(3), [1, 1, 1])
+    table = ConfusionMatrix.from_counts(SCALE, np.eye(3), [1, 1, 1])
     other = table.with_cells(np.ones((2, 3, 3)))
-    assert other == Confusion.from_counts(SCALE, np.ones((2, 3, 3)))
+    assert other == ConfusionMatrix.from_counts(SCALE, np.ones((2, 3, 3)))
 
 
 # --- groups --------------------------------------------------------------------------------------
@@ -458,8 +465,8 @@ def test_counting_by_group_equals_counting_each_group(weighted, missing, rows, d
     complete = [i for i, pair in enumerate(zip(gold, predicted, strict=True)) if None not in pair]
     if missing == "drop" and not complete:
         return
-    groups = factorise(names)
-    batch = Confusion.by_group(SCALE, gold, predicted, groups, weights, missing)
+    groups = factorize_column(names)
+    batch = ConfusionMatrix.count_by_group(SCALE, gold, predicted, groups, weights, missing)
     assert groups.values == list(dict.fromkeys(names))
     assert batch.shape == (len(groups.values),)
     for name, table in zip(groups.values, map(batch.__getitem__, range(len(names))), strict=False):
@@ -469,10 +476,10 @@ def test_counting_by_group_equals_counting_each_group(weighted, missing, rows, d
         if missing == "drop" and not set(rows_here) & set(complete):
             assert not table.weights.any()
             continue
-        alone = Confusion.of(SCALE, *columns, here, missing)
+        alone = ConfusionMatrix.of(SCALE, *columns, here, missing)
         for part in ("items", "weights", "squares"):
             assert getattr(table, part).tolist() == getattr(alone, part).tolist()
-    assert batch.pooled == Confusion.of(SCALE, gold, predicted, weights, missing)
+    assert batch.pooled == ConfusionMatrix.of(SCALE, gold, predicted, weights, missing)
 
 
 @pytest.mark.parametrize(
@@ -481,7 +488,7 @@ def test_counting_by_group_equals_counting_each_group(weighted, missing, rows, d
      lambda x: pl.Series(x, dtype=pl.Categorical), lambda x: pa.array(x).dictionary_encode()],
 )  # fmt: skip
 def test_groups_come_in_the_order_of_appearance_from_any_column(make):
-    groups = factorise(make(["b", "a", "b", "c"]))
+    groups = factorize_column(make(["b", "a", "b", "c"]))
     assert groups.values == ["b", "a", "c"]
     assert groups.codes.tolist() == [0, 1, 0, 2]
 
@@ -489,13 +496,13 @@ def test_groups_come_in_the_order_of_appearance_from_any_column(make):
 @pytest.mark.parametrize("make", [np.array, pd.Series, lambda x: pa.array(x).dictionary_encode()])
 def test_counting_by_group_takes_any_kind_of_labels(make):
     gold, predicted = make(["low", "mid", "low", "mid"]), make(["low", "low", "high", "high"])
-    batch = Confusion.by_group(SCALE, gold, predicted, factorise([1, 2, 1, 2]))
-    assert batch[0] == Confusion.of(SCALE, ["low", "low"], ["low", "high"])
-    assert batch[1] == Confusion.of(SCALE, ["mid", "mid"], ["low", "high"])
+    batch = ConfusionMatrix.count_by_group(SCALE, gold, predicted, factorize_column([1, 2, 1, 2]))
+    assert batch[0] == ConfusionMatrix.of(SCALE, ["low", "low"], ["low", "high"])
+    assert batch[1] == ConfusionMatrix.of(SCALE, ["mid", "mid"], ["low", "high"])
 
 
 def test_items_without_a_group_are_a_group():
-    groups = factorise(["x", None, float("nan"), "", "x"])
+    groups = factorize_column(["x", None, float("nan"), "", "x"])
     assert groups.values == ["x", None]
     assert groups.codes.tolist() == [0, 1, 1, 1, 0]
 
@@ -503,7 +510,9 @@ def test_items_without_a_group_are_a_group():
 def test_a_group_for_each_item_is_counted_beyond_a_chunk():
     size = 70_000
     gold = np.arange(size) % 3
-    batch = Confusion.by_group(Scale.of("0..2"), gold, gold[::-1], factorise(range(size)))
+    batch = ConfusionMatrix.count_by_group(
+        Scale.of("0..2"), gold, gold[::-1], factorize_column(range(size))
+    )
     assert batch.shape == (size,)
     assert batch.total.tolist() == [1] * size
     assert (batch.gold.argmax(axis=-1) == gold).all()
@@ -511,16 +520,16 @@ def test_a_group_for_each_item_is_counted_beyond_a_chunk():
 
 
 def test_errors_within_groups_name_the_row_of_the_column():
-    groups = factorise(["x", "y", "y"])
+    groups = factorize_column(["x", "y", "y"])
     with pytest.raises(OffScale, match=r"Label 'zzz' \(row 3 of gold\)"):
-        Confusion.by_group(SCALE, ["low", "low", "zzz"], ["low"] * 3, groups)
+        ConfusionMatrix.count_by_group(SCALE, ["low", "low", "zzz"], ["low"] * 3, groups)
     categories = pd.Series(["low", "low", "zzz"], dtype="category")
     with pytest.raises(OffScale, match=r"Label 'zzz' \(row 3 of predicted\)"):
-        Confusion.by_group(SCALE, ["low"] * 3, categories, groups)
+        ConfusionMatrix.count_by_group(SCALE, ["low"] * 3, categories, groups)
     with pytest.raises(MissingLabels, match=r"^1 of 3 predictions are missing \(row 2\)"):
-        Confusion.by_group(SCALE, ["low"] * 3, ["low", None, "low"], groups)
+        ConfusionMatrix.count_by_group(SCALE, ["low"] * 3, ["low", None, "low"], groups)
     with pytest.raises(UnequalLengths, match="2 labels and 3 groups"):
-        Confusion.by_group(SCALE, ["low"] * 2, ["low"] * 2, groups)
+        ConfusionMatrix.count_by_group(SCALE, ["low"] * 2, ["low"] * 2, groups)
 
 
 # --- missing labels ------------------------------------------------------------------------------
@@ -531,22 +540,22 @@ def test_missing_predictions_are_an_error_with_their_number_and_rows():
         MissingLabels,
         match=r"^2 of 5 predictions are missing \(row 2, row 4\)\. .*missing='drop'.*'worst'",
     ):
-        Confusion.of(SCALE, ["low"] * 5, ["low", None, "mid", "", "high"])
+        ConfusionMatrix.of(SCALE, ["low"] * 5, ["low", None, "mid", "", "high"])
 
 
 def test_missing_gold_labels_are_an_error_with_their_number_and_rows():
     with pytest.raises(
         MissingLabels, match=r"^2 of 3 gold labels are missing \(row 1, row 3\)\. .*missing='drop'"
     ):
-        Confusion.of(SCALE, [None, "low", float("nan")], ["low", None, "low"])
+        ConfusionMatrix.of(SCALE, [None, "low", float("nan")], ["low", None, "low"])
 
 
 def test_at_most_five_rows_are_named():
     rows = r"\(row 2, row 3, row 4, row 5, row 6, …\)"
     with pytest.raises(MissingLabels, match=rf"^70000 of 70001 predictions are missing {rows}"):
-        Confusion.of(SCALE, ["low"] * 70_001, ["low", *[None] * 70_000])
+        ConfusionMatrix.of(SCALE, ["low"] * 70_001, ["low", *[None] * 70_000])
     with pytest.raises(MissingLabels, match=r"row 4, row 5\)\. "):
-        Confusion.of(SCALE, ["low"] * 5, [None] * 5)
+        ConfusionMatrix.of(SCALE, ["low"] * 5, [None] * 5)
 
 
 @pytest.mark.parametrize(
@@ -558,7 +567,7 @@ def test_at_most_five_rows_are_named():
 def test_missing_rows_are_named_for_every_kind_of_column(make):
     predicted = make(["low", "mid", None, "high", None])
     with pytest.raises(MissingLabels, match=r"^2 of 5 predictions are missing \(row 3, row 5\)"):
-        Confusion.of(SCALE, ["low"] * 5, predicted)
+        ConfusionMatrix.of(SCALE, ["low"] * 5, predicted)
 
 
 @given(items(missing=[None]))
@@ -568,9 +577,9 @@ def test_dropping_leaves_out_every_item_with_a_missing_label(rows):
     complete = [row for row in zip(gold, predicted, weights, strict=True) if None not in row[:2]]
     if not complete:
         with pytest.raises(NoItems, match=f"all {len(gold)} have a missing label"):
-            Confusion.of(SCALE, gold, predicted, weights, missing="drop")
+            ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="drop")
         return
-    table = Confusion.of(SCALE, gold, predicted, weights, missing="drop")
+    table = ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="drop")
     assert cells_of(table) == naive(*map(list, zip(*complete, strict=True)))
     assert table.dropped == len(gold) - len(complete)
     assert not table.has_unanswered
@@ -580,7 +589,7 @@ def test_dropping_leaves_out_every_item_with_a_missing_label(rows):
 def test_counting_as_worst_keeps_unanswered_items_by_gold_level(rows):
     gold, predicted, _ = rows
     gold = [label or "mid" for label in gold]
-    table = Confusion.of(SCALE, gold, predicted, missing="worst")
+    table = ConfusionMatrix.of(SCALE, gold, predicted, missing="worst")
     assert cells_of(table) == naive(gold, predicted)
     nowhere = [g for g, p in zip(gold, predicted, strict=True) if p is None]
     assert table.unanswered.tolist() == [nowhere.count(label) for label in LABELS]
@@ -592,11 +601,11 @@ def test_counting_as_worst_keeps_unanswered_items_by_gold_level(rows):
 
 def test_gold_labels_cannot_be_counted_as_worst():
     with pytest.raises(MissingLabels, match=r"^1 of 2 gold labels are missing \(row 2\)"):
-        Confusion.of(SCALE, ["low", None], ["low", "low"], missing="worst")
+        ConfusionMatrix.of(SCALE, ["low", None], ["low", "low"], missing="worst")
 
 
 def test_nobody_needs_to_answer_to_be_counted_as_worst():
-    table = Confusion.of(SCALE, ["low", "high"], [None, None], missing="worst")
+    table = ConfusionMatrix.of(SCALE, ["low", "high"], [None, None], missing="worst")
     assert table.unanswered.tolist() == [1, 0, 1]
     assert not table.counts.any()
 
@@ -604,7 +613,7 @@ def test_nobody_needs_to_answer_to_be_counted_as_worst():
 @pytest.mark.parametrize("missing", ["skip", "", None, "Drop"])
 def test_an_unknown_policy_is_refused(missing):
     with pytest.raises(BadOption, match=r"missing=.* is not one of error, drop, worst"):
-        Confusion.of(SCALE, ["low"], ["low"], missing=missing)
+        ConfusionMatrix.of(SCALE, ["low"], ["low"], missing=missing)
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -615,13 +624,13 @@ def test_an_unknown_policy_is_refused(missing):
 )
 def test_columns_of_unequal_lengths_are_refused(gold, predicted):
     with pytest.raises(UnequalLengths, match=f"^{gold} gold labels and {predicted} predictions"):
-        Confusion.of(SCALE, ["low"] * gold, np.array(["low"] * predicted))
+        ConfusionMatrix.of(SCALE, ["low"] * gold, np.array(["low"] * predicted))
 
 
 @pytest.mark.parametrize("weights", [[], [1], [1, 1, 1], [[1, 1]], [[1], [1]], 1])
 def test_another_number_of_weights_than_items_is_refused(weights):
     with pytest.raises(UnequalLengths, match=r"^2 labels and .* weights"):
-        Confusion.of(SCALE, ["low", "mid"], ["low", "mid"], weights)
+        ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "mid"], weights)
 
 
 @pytest.mark.parametrize("bad", [-1, -1e-300, np.inf, -np.inf, np.nan, None])
@@ -630,25 +639,25 @@ def test_a_weight_that_is_no_amount_is_named_with_its_row(bad, row):
     weights = [1.0] * (CHUNK + 2)
     weights[row - 1] = bad
     with pytest.raises(BadWeights, match=rf"^Weight \S+ \(row {row}\) is not a finite number"):
-        Confusion.of(SCALE, np.array(["low"] * len(weights)), ["low"] * len(weights), weights)
+        ConfusionMatrix.of(SCALE, np.array(["low"] * len(weights)), ["low"] * len(weights), weights)
 
 
 @pytest.mark.parametrize("weights", [["x", "y"], [1, "heavy"], [[1], 2], [1, object()], [1, 1j]])
 def test_weights_that_are_no_numbers_are_refused(weights):
     with pytest.raises(BadWeights, match="Weights must be numbers of at least 0"):
-        Confusion.of(SCALE, ["low", "mid"], ["low", "mid"], weights)
+        ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "mid"], weights)
 
 
 def test_labels_off_the_scale_are_refused():
     with pytest.raises(OffScale, match=r"Label 'top' \(row 2 of gold\) is not on the scale low <"):
-        Confusion.of(SCALE, ["low", "top"], ["low", "zzz"])
+        ConfusionMatrix.of(SCALE, ["low", "top"], ["low", "zzz"])
 
 
 def test_columns_without_items_are_refused():
     with pytest.raises(NoItems, match="There are no items to evaluate: the columns are empty"):
-        Confusion.of(SCALE, [], [])
+        ConfusionMatrix.of(SCALE, [], [])
     with pytest.raises(NoItems, match="There are no items to evaluate"):
-        Confusion.of(SCALE, ["low"], ["low"], [0])
+        ConfusionMatrix.of(SCALE, ["low"], ["low"], [0])
 
 
 @pytest.mark.parametrize(
@@ -668,9 +677,9 @@ def test_columns_without_items_are_refused():
 )
 def test_empty_columns_of_every_kind_are_refused(column):
     with pytest.raises(NoItems, match="There are no items to evaluate: the columns are empty"):
-        Confusion.of(SCALE, column, column)
+        ConfusionMatrix.of(SCALE, column, column)
     with pytest.raises(NoItems, match="There are no items to evaluate: the columns are empty"):
-        Confusion.of(SCALE, column, [], weights=[])
+        ConfusionMatrix.of(SCALE, column, [], weights=[])
 
 
 @pytest.mark.parametrize(
@@ -678,13 +687,13 @@ def test_empty_columns_of_every_kind_are_refused(column):
 )
 def test_counts_of_another_shape_than_the_scale_are_refused(shape):
     with pytest.raises(BadInput, match=r"Counts for low < mid < high must be 3 x 3, not \("):
-        Confusion.from_counts(SCALE, np.ones(shape))
+        ConfusionMatrix.from_counts(SCALE, np.ones(shape))
 
 
 @pytest.mark.parametrize("unanswered", [[1, 2], [1, 2, 3, 4], [[1, 2, 3], [1, 2, 3]]], ids=str)
 def test_unanswered_counts_of_another_shape_than_the_scale_are_refused(unanswered):
     with pytest.raises(BadInput, match="low < mid < high"):
-        Confusion.from_counts(SCALE, np.eye(3), unanswered)
+        ConfusionMatrix.from_counts(SCALE, np.eye(3), unanswered)
 
 
 @pytest.mark.parametrize("bad", [-1, -0.5, np.nan, np.inf])
@@ -692,27 +701,27 @@ def test_counts_that_are_no_amounts_are_refused(bad):
     cells = np.eye(3)
     cells[1, 2] = bad
     with pytest.raises(BadWeights, match="counts must be finite numbers of at least 0"):
-        Confusion.from_counts(SCALE, cells)
+        ConfusionMatrix.from_counts(SCALE, cells)
     with pytest.raises(BadWeights, match="counts must be finite numbers of at least 0"):
-        Confusion.from_counts(SCALE, np.eye(3), cells[1])
+        ConfusionMatrix.from_counts(SCALE, np.eye(3), cells[1])
 
 
 @pytest.mark.parametrize("cells", [[["a"] * 3] * 3, [[1, 2, 3], [1]], "counts", None])
 def test_counts_that_are_no_numbers_are_refused(cells):
     with pytest.raises((BadWeights, BadInput), match=r"[Cc]ounts .*must be"):
-        Confusion.from_counts(SCALE, cells)
+        ConfusionMatrix.from_counts(SCALE, cells)
 
 
 def test_counts_of_nothing_are_refused():
     with pytest.raises(NoItems, match="All counts are 0"):
-        Confusion.from_counts(SCALE, np.zeros((3, 3)))
-    assert Confusion.from_counts(SCALE, np.zeros((3, 3)), [0, 1, 0]).total == 1
+        ConfusionMatrix.from_counts(SCALE, np.zeros((3, 3)))
+    assert ConfusionMatrix.from_counts(SCALE, np.zeros((3, 3)), [0, 1, 0]).total == 1
 
 
 # --- the fold: counting many items with one histogram --------------------------------------------
 
-MOST = 3 * BATCH + 5
-SIZES = [0, 1, 2, 3, CHUNK - 1, CHUNK + 1, BATCH - 1, BATCH + 1, MOST]
+MOST = 3 * ROWS_PER_BATCH + 5
+SIZES = [0, 1, 2, 3, CHUNK - 1, CHUNK + 1, ROWS_PER_BATCH - 1, ROWS_PER_BATCH + 1, MOST]
 
 
 def added_up(gold, predicted, size):
@@ -730,13 +739,15 @@ def test_counting_equals_adding_item_by_item(levels):
     gold, predicted = rng.integers(0, levels, (2, MOST), dtype=kind)
     for n in SIZES:
         expected = added_up(gold[:n], predicted[:n], levels)
-        found = count(encode(numbers, gold[:n]), encode(numbers, predicted[:n]))
+        found = count_pairs(encode_labels(numbers, gold[:n]), encode_labels(numbers, predicted[:n]))
         np.testing.assert_array_equal(found, expected, err_msg=f"{n} integers")
         first, second = (
-            encode(scale, pd.Categorical.from_codes(column[:n], list(scale.labels)))
+            encode_labels(scale, pd.Categorical.from_codes(column[:n], list(scale.labels)))
             for column in (gold, predicted)
         )
-        np.testing.assert_array_equal(count(first, second), expected, err_msg=f"{n} categories")
+        np.testing.assert_array_equal(
+            count_pairs(first, second), expected, err_msg=f"{n} categories"
+        )
 
 
 @given(
@@ -753,7 +764,7 @@ def test_counting_equals_adding_at_any_size(levels, n, seed, skewed):
         gold[n // 3 :] = levels - 1
         predicted[n // 2 :] = 0
     scale = Scale(range(levels))
-    found = count(encode(scale, gold), encode(scale, predicted))
+    found = count_pairs(encode_labels(scale, gold), encode_labels(scale, predicted))
     assert found.tolist() == added_up(gold, predicted, levels).tolist()
 
 
@@ -763,17 +774,21 @@ def test_one_code_against_many_is_counted(n, width):
     rng = np.random.default_rng(width)
     predicted = rng.integers(0, width, n)
     gold = pd.Categorical(["1"] * n, categories=["1"])
-    table = Confusion.of(Scale(range(width)), gold, predicted)
+    table = ConfusionMatrix.of(Scale(range(width)), gold, predicted)
     assert table.counts[1].tolist() == np.bincount(predicted, minlength=width).tolist()
     assert table.total == n
-    swapped = Confusion.of(Scale(range(width)), predicted, gold)
+    swapped = ConfusionMatrix.of(Scale(range(width)), predicted, gold)
     assert swapped.counts[:, 1].tolist() == table.counts[1].tolist()
 
 
 @pytest.mark.parametrize("n", [1, 16, 17, 5000])
 def test_one_code_against_one_is_counted(n):
     column = pd.Categorical(["mid"] * n)
-    assert Confusion.of(SCALE, column, column).counts.tolist() == [[0, 0, 0], [0, n, 0], [0, 0, 0]]
+    assert ConfusionMatrix.of(SCALE, column, column).counts.tolist() == [
+        [0, 0, 0],
+        [0, n, 0],
+        [0, 0, 0],
+    ]
 
 
 @pytest.mark.parametrize("n", [CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 3])
@@ -781,7 +796,7 @@ def test_weighted_counting_equals_adding_item_by_item(n):
     rng = np.random.default_rng(n)
     gold, predicted = rng.integers(0, 5, (2, n))
     weights = rng.integers(0, 9, n) / 8
-    table = Confusion.of(Scale(range(5)), gold, predicted, weights)
+    table = ConfusionMatrix.of(Scale(range(5)), gold, predicted, weights)
     for power, part in ((1, table.weights), (2, table.squares)):
         expected = np.zeros((5, 5))
         np.add.at(expected, (gold, predicted), weights**power)
@@ -797,10 +812,10 @@ MANY = 20_000_000
 
 def extra_memory(gold, predicted, scale):
     """Return the most bytes that counting holds at once, beside the columns."""
-    Confusion.of(scale, gold[:10], predicted[:10])
+    ConfusionMatrix.of(scale, gold[:10], predicted[:10])
     tracemalloc.start()
     try:
-        table = Confusion.of(scale, gold, predicted)
+        table = ConfusionMatrix.of(scale, gold, predicted)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -22,8 +22,8 @@ from ordinate.errors import (
     UnequalLengths,
 )
 from ordinate.scale import Scale
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Confusion, Panel
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import ConfusionMatrix, Panel
 
 LABELS = ["low", "mid", "high"]
 SCALE = Scale(LABELS)
@@ -71,7 +71,7 @@ def rows_of(panel):
 
 
 def grouping(groups):
-    return None if groups is None else factorise(groups)
+    return None if groups is None else factorize_column(groups)
 
 
 # --- counting ------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_weights_and_their_squares_are_summed_within_groups(rows):
 def test_one_system_is_a_panel_too(rows):
     gold, systems, _, _ = rows
     panel = Panel.of(SCALE, gold, {"one": systems["one"]})
-    assert panel.table("one") == Confusion.of(SCALE, gold, systems["one"])
+    assert panel.table("one") == ConfusionMatrix.of(SCALE, gold, systems["one"])
 
 
 @pytest.mark.parametrize(
@@ -141,24 +141,24 @@ def test_the_table_of_a_system_is_the_confusion_of_its_column(rows):
     for given_weights in (None, weights):
         panel = Panel.of(SCALE, gold, systems, given_weights, missing="worst")
         for name, answers in systems.items():
-            expected = Confusion.of(SCALE, gold, answers, given_weights, "worst")
+            expected = ConfusionMatrix.of(SCALE, gold, answers, given_weights, "worst")
             assert panel.table(name) == expected
 
 
 @given(items(missing=[None]))
 def test_the_tables_of_groups_are_the_confusions_of_their_items(rows):
     gold, systems, weights, groups = rows
-    units = factorise(groups)
+    units = factorize_column(groups)
     panel = Panel.of(SCALE, gold, systems, weights, units, "worst")
     for name, answers in systems.items():
-        batch = panel.by_group(name)
+        batch = panel.count_by_group(name)
         for k, value in enumerate(panel.group_values):
             inside = [group == value and w > 0 for group, w in zip(groups, weights, strict=True)]
             if not any(inside):
                 assert not batch.weights[k].any()
                 continue
             columns = [np.array(x, object)[inside].tolist() for x in (gold, answers, weights)]
-            alone = Confusion.of(SCALE, *columns, "worst")
+            alone = ConfusionMatrix.of(SCALE, *columns, "worst")
             assert np.array_equal(batch.weights[k], alone.weights)
             assert np.array_equal(batch.items[k], alone.items)
             assert np.array_equal(batch.squares[k], alone.squares)
@@ -170,7 +170,7 @@ def test_a_pair_is_how_often_each_two_answers_meet(rows, pair):
     gold, systems, weights, _ = rows
     panel = Panel.of(SCALE, gold, systems, weights, missing="worst")
     first, second, _ = pair
-    both = panel.paired(first, second)
+    both = panel.pair_systems(first, second)
     expected = np.zeros((2, 3, 4, 4))
     place = {**{label: k for k, label in enumerate(LABELS)}, None: 3}
     for g, a, b, w in zip(gold, systems[first], systems[second], weights, strict=True):
@@ -185,21 +185,21 @@ def test_a_pair_is_how_often_each_two_answers_meet(rows, pair):
 @given(items(missing=[None]))
 def test_pairs_within_groups_add_up_to_the_pair(rows):
     gold, systems, weights, groups = rows
-    panel = Panel.of(SCALE, gold, systems, weights, factorise(groups), "worst")
-    inside = panel.paired("one", "three", grouped=True)
-    whole = panel.paired("one", "three")
+    panel = Panel.of(SCALE, gold, systems, weights, factorize_column(groups), "worst")
+    inside = panel.pair_systems("one", "three", grouped=True)
+    whole = panel.pair_systems("one", "three")
     assert dense(inside)[0].shape == (len(panel.group_values), 3, 4, 4)
     assert np.array_equal(dense(inside.pooled), dense(whole))
     for k in range(len(panel.group_values)):
-        assert np.array_equal(inside.first.weights[k], panel.by_group("one").weights[k])
+        assert np.array_equal(inside.first.weights[k], panel.count_by_group("one").weights[k])
 
 
 def test_pairs_can_be_added():
     gold, answers = ["low", "mid", "high"], {"a": ["low", "low", "mid"], "b": ["mid"] * 3}
     panel = Panel.of(SCALE, gold, answers)
-    pair = panel.paired("a", "b")
-    assert np.array_equal(dense(pair + pair), dense((panel + panel).paired("a", "b")))
-    other = Panel.of("low,high", ["low"], {"a": ["low"], "b": ["low"]}).paired("a", "b")
+    pair = panel.pair_systems("a", "b")
+    assert np.array_equal(dense(pair + pair), dense((panel + panel).pair_systems("a", "b")))
+    other = Panel.of("low,high", ["low"], {"a": ["low"], "b": ["low"]}).pair_systems("a", "b")
     with pytest.raises(TypeError, match="unsupported operand"):
         _ = pair + other
 
@@ -207,9 +207,9 @@ def test_pairs_can_be_added():
 def test_groups_that_a_panel_does_not_have_are_refused():
     panel = Panel.of(SCALE, ["low"], {"a": ["low"], "b": ["mid"]})
     with pytest.raises(BadOption, match="no groups"):
-        panel.by_group("a")
+        panel.count_by_group("a")
     with pytest.raises(BadOption, match="no groups"):
-        panel.paired("a", "b", grouped=True)
+        panel.pair_systems("a", "b", grouped=True)
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -263,11 +263,11 @@ def test_batches_in_any_order_are_one_panel():
     parts = [
         Panel.of(
             SCALE, gold[k : k + 15], {"a": a[k : k + 15], "b": b[k : k + 15]}, None,
-            factorise(groups[k : k + 15]),
+            factorize_column(groups[k : k + 15]),
         )
         for k in range(0, 60, 15)
     ]  # fmt: skip
-    whole = Panel.of(SCALE, gold, {"a": a, "b": b}, None, factorise(groups))
+    whole = Panel.of(SCALE, gold, {"a": a, "b": b}, None, factorize_column(groups))
     for order in ([0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]):
         total = parts[order[0]]
         for k in order[1:]:
@@ -292,7 +292,7 @@ def test_panels_of_other_scales_systems_or_groups_cannot_be_added():
     ):
         with pytest.raises(OrdinateError, match="other scales or systems"):
             _ = panel + other
-    grouped = Panel.of(SCALE, ["low"], {"a": ["low"]}, None, factorise(["x"]))
+    grouped = Panel.of(SCALE, ["low"], {"a": ["low"]}, None, factorize_column(["x"]))
     with pytest.raises(OrdinateError, match="with groups and one without"):
         _ = panel + grouped
     with pytest.raises(TypeError, match="unsupported operand"):
@@ -358,9 +358,9 @@ def test_dropping_drops_the_item_for_all_systems(rows):
     kept = [row for row in there if None not in row[:-2]]
     if not kept:
         with pytest.raises(NoItems, match="no items to compare"):
-            Panel.of(SCALE, gold, systems, weights, factorise(groups), "drop")
+            Panel.of(SCALE, gold, systems, weights, factorize_column(groups), "drop")
         return
-    panel = Panel.of(SCALE, gold, systems, weights, factorise(groups), "drop")
+    panel = Panel.of(SCALE, gold, systems, weights, factorize_column(groups), "drop")
     inner = [list(column) for column in zip(*kept, strict=True)]
     expected = counted(inner[0], dict(zip(NAMES, inner[1:4], strict=True)), *inner[4:])
     assert rows_of(panel) == expected
@@ -381,7 +381,7 @@ def test_the_worst_answer_is_an_unanswered_item_and_nothing_is_dropped(rows):
 def test_what_counts_as_missing_is_missing_here_too(empty):
     answers = {"a": ["low", empty], "b": ["low", "mid"]}
     try:
-        expected = Confusion.of(SCALE, ["low", "mid"], ["low", empty], missing="worst")
+        expected = ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", empty], missing="worst")
     except OffScale:
         with pytest.raises(OffScale, match=r"row 2 of a\b"):
             Panel.of(SCALE, ["low", "mid"], answers, missing="worst")
@@ -411,13 +411,13 @@ def test_items_of_weight_0_do_not_exist(rows):
     gold, systems, weights, groups = rows
     kept = [k for k, w in enumerate(weights) if w]
     inside = {name: [answers[k] for k in kept] for name, answers in systems.items()}
-    panel = Panel.of(SCALE, gold, systems, weights, factorise(groups), "worst")
+    panel = Panel.of(SCALE, gold, systems, weights, factorize_column(groups), "worst")
     alone = Panel.of(
         SCALE,
         [gold[k] for k in kept],
         inside,
         [weights[k] for k in kept],
-        factorise([groups[k] for k in kept]),
+        factorize_column([groups[k] for k in kept]),
         "worst",
     )
     assert rows_of(panel) == rows_of(alone)
@@ -427,18 +427,23 @@ def test_items_of_weight_0_do_not_exist(rows):
 
 def test_a_group_whose_items_all_have_weight_0_does_not_exist():
     panel = Panel.of(
-        SCALE, ["low", "mid"], {"a": ["low", "mid"]}, [1, 0], factorise(["here", "nowhere"])
+        SCALE, ["low", "mid"], {"a": ["low", "mid"]}, [1, 0], factorize_column(["here", "nowhere"])
     )
     assert panel.group_values == ("here",)
-    assert panel.by_group("a").shape == (1,)
+    assert panel.count_by_group("a").shape == (1,)
 
 
 def test_a_group_whose_items_are_all_dropped_does_not_exist():
     panel = Panel.of(
-        SCALE, ["low", "mid"], {"a": ["low", None]}, None, factorise(["here", "nowhere"]), "drop"
+        SCALE,
+        ["low", "mid"],
+        {"a": ["low", None]},
+        None,
+        factorize_column(["here", "nowhere"]),
+        "drop",
     )
     assert panel.group_values == ("here",)
-    assert panel.by_group("a").shape == (1,)
+    assert panel.count_by_group("a").shape == (1,)
 
 
 @pytest.mark.parametrize("column", ["gold", "a"])
@@ -480,7 +485,7 @@ def test_columns_of_different_lengths_are_refused_with_the_name_of_the_system(we
 
 def test_groups_and_weights_of_another_length_are_refused():
     with pytest.raises(UnequalLengths, match="2 labels and 1 groups"):
-        Panel.of(SCALE, ["low", "mid"], {"a": ["low"] * 2}, None, factorise(["x"]))
+        Panel.of(SCALE, ["low", "mid"], {"a": ["low"] * 2}, None, factorize_column(["x"]))
     with pytest.raises(UnequalLengths, match="2 labels and 3 weights"):
         Panel.of(SCALE, ["low", "mid"], {"a": ["low"] * 2}, [1, 1, 1])
 

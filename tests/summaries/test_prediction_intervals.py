@@ -16,10 +16,10 @@ from ordinate.errors import (
     OrdinateError,
     UnequalLengths,
 )
-from ordinate.scale.encoding import factorise
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import ensemble, prediction_intervals
-from ordinate.summaries.ensemble import Ensemble
-from ordinate.summaries.prediction_intervals import Bounds
+from ordinate.summaries.ensemble import EnsemblePredictions
+from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 # --- oracles in plain Python ---------------------------------------------------------------------
 
@@ -72,11 +72,11 @@ ENSEMBLES = st.lists(
 
 
 def summed(items, weights=None, **options):
-    return Bounds.of(*np.array(items, float).reshape(-1, 3).T, weights, **options)
+    return PredictionIntervals.of(*np.array(items, float).reshape(-1, 3).T, weights, **options)
 
 
 def members_of(items, *rest, **options):
-    return Ensemble.of([y for y, _ in items], [x for _, x in items], *rest, **options)
+    return EnsemblePredictions.of([y for y, _ in items], [x for _, x in items], *rest, **options)
 
 
 def same(first, second):
@@ -127,28 +127,34 @@ def test_it_does_not_matter_in_which_order_parts_are_added(items):
 @given(st.lists(st.tuples(INTERVALS, st.sampled_from("xyz")), min_size=1, max_size=12))
 def test_a_batch_of_groups_is_each_group_alone_and_pools_to_the_whole(items):
     intervals, names = zip(*items, strict=True)
-    groups = factorise(names)
+    groups = factorize_column(names)
     batch = summed(intervals, groups=groups)
     for k, name in enumerate(groups.values):
         assert same(batch[k], summed([item for item, of in items if of == name]))
     assert same(batch.pooled, summed(intervals))
     assert same(summed(intervals, groups=list(names)), batch)
-    assert same(batch + batch, batch.mixed(2 * np.eye(len(groups.values))))
+    assert same(batch + batch, batch.sum_with_multiplicities(2 * np.eye(len(groups.values))))
 
 
 def test_weighted_groups_are_each_group_alone():
     rng = np.random.default_rng(4)
     y, ends = rng.normal(size=30), np.sort(rng.normal(size=(2, 30)), axis=0)
     x, weights, codes = rng.normal(size=(30, 3)), rng.uniform(0.1, 2, 30), np.arange(30) % 3
-    intervals, members = Bounds.of(y, *ends, weights, codes), Ensemble.of(y, x, weights, codes)
+    intervals, members = (
+        PredictionIntervals.of(y, *ends, weights, codes),
+        EnsemblePredictions.of(y, x, weights, codes),
+    )
     for k in range(3):
         mine = codes == k
-        assert same(intervals[k], Bounds.of(y[mine], *ends[:, mine], weights[mine]))
-        assert same(members[k], Ensemble.of(y[mine], x[mine], weights[mine]))
+        assert same(intervals[k], PredictionIntervals.of(y[mine], *ends[:, mine], weights[mine]))
+        assert same(members[k], EnsemblePredictions.of(y[mine], x[mine], weights[mine]))
 
 
 def test_one_weight_that_is_no_count_makes_all_of_them_none():
-    counts, weights = Bounds.of([1], [0], [2], [3]), Bounds.of([1], [0], [2], [0.5])
+    counts, weights = (
+        PredictionIntervals.of([1], [0], [2], [3]),
+        PredictionIntervals.of([1], [0], [2], [0.5]),
+    )
     assert counts.whole
     assert not weights.whole
     assert not (counts + weights).whole
@@ -156,7 +162,7 @@ def test_one_weight_that_is_no_count_makes_all_of_them_none():
 
 
 def test_ranks_have_the_sums_of_squared_weights():
-    table = Ensemble.of([1, 2, 5, 2], [[0, 3], [2, 3], [1, 2], [0, 1]], [0.5, 2, 3, 0])
+    table = EnsemblePredictions.of([1, 2, 5, 2], [[0, 3], [2, 3], [1, 2], [0, 1]], [0.5, 2, 3, 0])
     assert table.ranks.tolist() == [1.0, 1.5, 3.0]  # 2 is as likely below as above the member 2
     assert table.rank_squares.tolist() == [2.0, 2.25, 9.0]
 
@@ -169,20 +175,22 @@ def test_chunks_do_not_matter(monkeypatch):
 
     def both():
         return (
-            Bounds.of(y, *ends, weights),
-            Bounds.of(y, *ends, weights, codes),
-            Ensemble.of(y, x, weights, codes),
+            PredictionIntervals.of(y, *ends, weights),
+            PredictionIntervals.of(y, *ends, weights, codes),
+            EnsemblePredictions.of(y, x, weights, codes),
         )
 
     at_once = both()
-    monkeypatch.setattr(prediction_intervals, "ROWS", 7)
-    monkeypatch.setattr(ensemble, "CELLS", 30)
+    monkeypatch.setattr(prediction_intervals, "ROWS_PER_BLOCK", 7)
+    monkeypatch.setattr(ensemble, "CELLS_PER_BLOCK", 30)
     assert all(same(a, b) for a, b in zip(at_once, both(), strict=True))
 
 
 def test_a_summary_survives_json():
-    table = Bounds.of([1, 2, 9], [0, -np.inf, 3], [2, 3, 4], [1, 0.5, 2], predictions=[1, 1, 4])
-    batch = Ensemble.of([1, 2], [[1, 2], [2, 5]], groups=["a", "b"])
+    table = PredictionIntervals.of(
+        [1, 2, 9], [0, -np.inf, 3], [2, 3, 4], [1, 0.5, 2], predictions=[1, 1, 4]
+    )
+    batch = EnsemblePredictions.of([1, 2], [[1, 2], [2, 5]], groups=["a", "b"])
     for summary in (table, batch):
         again = type(summary).from_dict(json.loads(json.dumps(summary.to_dict())))
         assert same(again, summary)
@@ -196,7 +204,7 @@ def test_shifted_by_a_billion_the_sums_are_those_of_the_same_numbers_in_long_dou
     y = rng.normal(size=2000) + 1e9
     lower, upper = y + rng.normal(-1, 1, 2000), y + rng.normal(1, 1, 2000)
     lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-    table = Bounds.of(y, lower, upper)
+    table = PredictionIntervals.of(y, lower, upper)
     long = [np.asarray(column, np.longdouble) for column in (y, lower, upper)]
     widths = long[2] - long[1]
     assert table.mean("width") == pytest.approx(float(widths.mean()), rel=1e-12)
@@ -206,11 +214,13 @@ def test_shifted_by_a_billion_the_sums_are_those_of_the_same_numbers_in_long_dou
 
 
 def test_an_interval_without_an_end_counts_for_coverage_only():
-    table = Bounds.of([1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6])
+    table = PredictionIntervals.of([1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6])
     assert table.mean("covered") == pytest.approx(2 / 3)
     assert table.endless == 2
     assert table.plain[0, 2] == 1.0
-    grouped = Bounds.of([1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6], groups=["a", "b", "b"])
+    grouped = PredictionIntervals.of(
+        [1, 2, 3], [-np.inf, 0, 5], [2, np.inf, 6], groups=["a", "b", "b"]
+    )
     assert grouped.endless.tolist() == [1, 1]
 
 
@@ -233,47 +243,50 @@ def test_an_interval_without_an_end_counts_for_coverage_only():
 )
 def test_an_error_names_the_row(columns, message):
     with pytest.raises(BadValues, match=message):
-        Bounds.of(*columns)
+        PredictionIntervals.of(*columns)
 
 
 def test_an_error_names_the_row_in_a_later_chunk(monkeypatch):
-    monkeypatch.setattr(prediction_intervals, "ROWS", 2)
+    monkeypatch.setattr(prediction_intervals, "ROWS_PER_BLOCK", 2)
     with pytest.raises(BadValues, match="lower bound of row 5"):
-        Bounds.of([1] * 5, [0] * 4 + [3], [2] * 5, [1, 0, 1, 1, 1])
+        PredictionIntervals.of([1] * 5, [0] * 4 + [3], [2] * 5, [1, 0, 1, 1, 1])
 
 
 def test_an_item_of_weight_0_does_not_exist():
-    table = Bounds.of([1, np.nan], [0, 5], [2, 3], [1, 0])
+    table = PredictionIntervals.of([1, np.nan], [0, 5], [2, 3], [1, 0])
     assert table.n == 1
     with pytest.raises(NoItems, match="all weights are 0"):
-        Bounds.of([1], [0], [1], [0])
+        PredictionIntervals.of([1], [0], [1], [0])
     with pytest.raises(NoItems, match="columns are empty"):
-        Bounds.of([], [], [])
+        PredictionIntervals.of([], [], [])
     with pytest.raises(BadWeights, match=r"Weight -1.0 \(row 2\)"):
-        Bounds.of([1, 1], [0, 0], [1, 1], [1, -1])
+        PredictionIntervals.of([1, 1], [0, 0], [1, 1], [1, -1])
 
 
 def test_columns_of_other_lengths_are_refused():
     with pytest.raises(UnequalLengths, match="2 targets and 1 lower bounds"):
-        Bounds.of([1, 2], [0], [1, 2])
+        PredictionIntervals.of([1, 2], [0], [1, 2])
     with pytest.raises(UnequalLengths, match="1 targets and 2 predictions"):
-        Bounds.of([1], [0], [1], predictions=[1, 2])
+        PredictionIntervals.of([1], [0], [1], predictions=[1, 2])
     with pytest.raises(UnequalLengths, match="1 targets and 2 groups"):
-        Bounds.of([1], [0], [1], groups=["a", "b"])
+        PredictionIntervals.of([1], [0], [1], groups=["a", "b"])
     with pytest.raises(UnequalLengths, match="1 targets and 2 rows of members"):
-        Ensemble.of([1], [[0, 1], [1, 2]])
+        EnsemblePredictions.of([1], [[0, 1], [1, 2]])
 
 
 def test_summaries_that_do_not_fit_are_not_added():
-    plain, points = Bounds.of([1], [0], [1]), Bounds.of([1], [0], [1], predictions=[1])
+    plain, points = (
+        PredictionIntervals.of([1], [0], [1]),
+        PredictionIntervals.of([1], [0], [1], predictions=[1]),
+    )
     with pytest.raises(OrdinateError, match="other points cannot be added"):
         plain + points
     with pytest.raises(OrdinateError, match="other members cannot be added"):
-        Ensemble.of([1], [[0, 1]]) + Ensemble.of([1], [[0, 1, 2]])
+        EnsemblePredictions.of([1], [[0, 1]]) + EnsemblePredictions.of([1], [[0, 1, 2]])
     with pytest.raises(OrdinateError, match="pool them"):
-        plain + Bounds.of([1], [0], [1], groups=["a"])
+        plain + PredictionIntervals.of([1], [0], [1], groups=["a"])
     with pytest.raises(TypeError, match="unsupported"):
-        plain + Ensemble.of([1], [[0, 1]])
+        plain + EnsemblePredictions.of([1], [[0, 1]])
     with pytest.raises(IndexError, match="only a batch"):
         plain[0]
 
@@ -312,24 +325,26 @@ def test_whole_weights_of_ensembles_are_repeated_rows(items, data):
 def test_ensembles_a_billion_away_keep_their_digits():
     rng = np.random.default_rng(3)
     y, x = rng.normal(size=300) + 1e9, rng.normal(size=(300, 20)) + 1e9
-    table = Ensemble.of(y, x)
-    near = Ensemble.of(y - 1e9, x - 1e9)  # exact: the numbers are those that were rounded
+    table = EnsemblePredictions.of(y, x)
+    near = EnsemblePredictions.of(
+        y - 1e9, x - 1e9
+    )  # exact: the numbers are those that were rounded
     np.testing.assert_allclose(table.means, near.means, rtol=1e-9)
     assert table.ranks.tolist() == near.ranks.tolist()
 
 
 def test_the_gap_is_exact_where_the_members_are_far_from_the_target():
-    table = Ensemble.of([0.0], [[1e15, 1e15 + 1, 1e15 + 3]])
+    table = EnsemblePredictions.of([0.0], [[1e15, 1e15 + 1, 1e15 + 3]])
     assert table.mean("gap") == 2.0
 
 
 def test_members_of_any_kind_are_read():
-    whole = Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], np.int8))
-    small = Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], np.float32))
+    whole = EnsemblePredictions.of([1, 2], np.array([[1, 2], [3, 4]], np.int8))
+    small = EnsemblePredictions.of([1, 2], np.array([[1, 2], [3, 4]], np.float32))
     pandas = pytest.importorskip("pandas")
     assert same(whole, small)
-    assert same(whole, Ensemble.of([1, 2], pandas.DataFrame([[1, 2], [3, 4]])))
-    assert same(whole, Ensemble.of([1, 2], np.array([[1, 2], [3, 4]], object)))
+    assert same(whole, EnsemblePredictions.of([1, 2], pandas.DataFrame([[1, 2], [3, 4]])))
+    assert same(whole, EnsemblePredictions.of([1, 2], np.array([[1, 2], [3, 4]], object)))
 
 
 @pytest.mark.parametrize(
@@ -346,11 +361,11 @@ def test_members_of_any_kind_are_read():
 )
 def test_bad_members_are_named(members, kind, message):
     with pytest.raises(kind, match=message):
-        Ensemble.of([1, 2], members)
+        EnsemblePredictions.of([1, 2], members)
 
 
 def test_bad_targets_of_ensembles_are_named():
     with pytest.raises(BadValues, match="target of row 2 is nan"):
-        Ensemble.of([1, math.nan], [[1, 2], [3, 4]])
+        EnsemblePredictions.of([1, math.nan], [[1, 2], [3, 4]])
     with pytest.raises(NoItems, match="all weights are 0"):
-        Ensemble.of([1], [[1, 2]], [0])
+        EnsemblePredictions.of([1], [[1, 2]], [0])

@@ -18,10 +18,10 @@ from ordinate.errors import BadProbabilities, UnequalLengths
 from ordinate.scale import Scale
 from ordinate.summaries import probabilities as door
 from ordinate.summaries.probabilities import (
-    most_probable,
-    places,
-    probability_array,
-    same_rows,
+    build_probability_array,
+    check_same_rows,
+    find_most_probable_labels,
+    match_columns_to_levels,
     warn_of_order,
 )
 
@@ -32,7 +32,7 @@ BY_NAME = {"p_high": [0.5, 0.75], "p_low": [0.2, 0.1], "p_mid": [0.3, 0.15]}
 
 
 def read(probabilities, scale=SCALE, **options):
-    return probability_array(scale, probabilities, **options).tolist()
+    return build_probability_array(scale, probabilities, **options).tolist()
 
 
 # --- tables of any kind --------------------------------------------------------------------------
@@ -122,7 +122,7 @@ def test_an_empty_table_has_no_rows():
 def test_any_prefix_and_any_order_are_understood(order, prefix):
     scale = Scale.of("cefr")
     names = [prefix + str(scale.labels[k]) for k in order]
-    assert [order[k] for k in places(scale, names)] == [0, 1, 2, 3, 4, 5]
+    assert [order[k] for k in match_columns_to_levels(scale, names)] == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize("labels", ["0..10", "1,10,100", "a,aa,aaa", "L1,L2,L3"])
@@ -130,7 +130,7 @@ def test_labels_that_start_alike_are_told_apart(labels):
     scale = Scale.of(labels)
     for prefix in ("", "p", "p_", "p_1"):
         names = [f"{prefix}{label}" for label in scale.labels[::-1]]
-        assert places(scale, names) == list(range(len(scale)))[::-1]
+        assert match_columns_to_levels(scale, names) == list(range(len(scale)))[::-1]
 
 
 def test_numbers_name_levels_where_levels_are_numbers():
@@ -153,7 +153,7 @@ def test_numbers_name_levels_where_levels_are_numbers():
 )
 def test_names_that_do_not_name_each_level_once_are_refused(names):
     with pytest.raises(BadProbabilities, match="do not say which levels"):
-        places(SCALE, names)
+        match_columns_to_levels(SCALE, names)
 
 
 # --- what is no probability ----------------------------------------------------------------------
@@ -233,15 +233,15 @@ def test_what_is_no_table_of_numbers_is_refused(given, told):
 
 
 def test_the_row_is_that_of_the_table_and_not_of_the_chunk():
-    rows = np.full((2 * door.ROWS + 7, 3), 1 / 3)
-    rows[door.ROWS + 2] = 0.5
-    with pytest.raises(BadProbabilities, match=f"row {door.ROWS + 3},"):
+    rows = np.full((2 * door.ROWS_PER_BLOCK + 7, 3), 1 / 3)
+    rows[door.ROWS_PER_BLOCK + 2] = 0.5
+    with pytest.raises(BadProbabilities, match=f"row {door.ROWS_PER_BLOCK + 3},"):
         read(rows)
 
 
 def test_gold_and_rows_must_be_as_many():
     with pytest.raises(UnequalLengths, match="2 gold labels and 3 rows of probabilities"):
-        same_rows(["low", "mid"], np.zeros((3, 3)))
+        check_same_rows(["low", "mid"], np.zeros((3, 3)))
 
 
 # --- the most probable level ---------------------------------------------------------------------
@@ -250,10 +250,10 @@ def test_gold_and_rows_must_be_as_many():
 @given(st.integers(1, 20).flatmap(lambda n: probability_rows(3, n)))
 def test_the_most_probable_level_is_the_lowest_of_equals(rows):
     wanted = [SCALE.labels[row.index(max(row))] for row in rows]
-    assert most_probable(SCALE, rows).tolist() == wanted
+    assert find_most_probable_labels(SCALE, rows).tolist() == wanted
     named = {f"p_{label}": [row[k] for row in rows] for k, label in enumerate(SCALE.labels)}
     backwards = dict(reversed(named.items()))
-    assert most_probable(SCALE, pd.DataFrame(backwards)).tolist() == wanted
+    assert find_most_probable_labels(SCALE, pd.DataFrame(backwards)).tolist() == wanted
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,17 @@ from ordinate.errors import (
     OrdinateError,
     UnequalLengths,
 )
-from ordinate.metrics import find
-from ordinate.scale.encoding import Groups, factorise
+from ordinate.metrics import find_metric
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import regression
-from ordinate.summaries.numeric_columns import numbers
-from ordinate.summaries.regression import Central, Counter, Moments, size_of, sizes
+from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.summaries.regression import (
+    CentralSums,
+    Moments,
+    MomentsAccumulator,
+    bin_error_sizes,
+    compute_bin_size,
+)
 
 ORDERS = [(a, b) for a in range(5) for b in range(5 - a) if a + b >= 2]
 RNG = np.random.default_rng(4)
@@ -256,11 +262,11 @@ def test_how_many_rows_are_looked_at_together_does_not_matter(
 ):
     y, p = heavy(200)
     w = RNG.gamma(2.0, 1.0, 200) if weighted else None
-    groups = factorise(RNG.integers(0, 3, 200))
+    groups = factorize_column(RNG.integers(0, 3, 200))
     how = {"order": order, "histogram": True, "constants": {"c": 650.0}}
     usual = Moments.of(y, p, w, **how), Moments.of(y, p, w, groups=groups, **how)
-    monkeypatch.setattr(regression, "ROWS", rows)
-    monkeypatch.setattr(regression, "SPAN", span)
+    monkeypatch.setattr(regression, "ROWS_PER_BLOCK", rows)
+    monkeypatch.setattr(regression, "ROWS_PER_SUM", span)
     assert_same(Moments.of(y, p, w, **how), usual[0])
     assert_same(Moments.of(y, p, w, groups=groups, **how), usual[1])
 
@@ -339,12 +345,14 @@ def test_scaled_moves_the_bins_with_the_errors():
     y, p = heavy(500)
     p[:5] = y[:5]
     one = Moments.of(y, p, histogram=True).scaled(104.26, 673.27)
-    assert one.histogram[regression.ZERO] == 5
+    assert one.histogram[regression.ZERO_BIN] == 5
     other = Moments.of(y * 104.26, p * 104.26, histogram=True)
     assert sum(map(float, one.histogram.values())) == 500
     exact = 104.26 * np.median(np.abs(p - y))
     for table in (one, other):
-        assert find("median_absolute_error", Moments)(table) == pytest.approx(exact, rel=0.0051)
+        assert find_metric("median_absolute_error", Moments)(table) == pytest.approx(
+            exact, rel=0.0051
+        )
     with pytest.raises(OrdinateError, match="other parts"):
         _ = one + other
 
@@ -416,7 +424,7 @@ def test_no_weight_at_all_is_no_items():
 
 @pytest.mark.parametrize("grouped", [False, True])
 def test_a_bad_weight_is_named_with_its_row(grouped):
-    groups = factorise(["a", "b", "a", "b"]) if grouped else None
+    groups = factorize_column(["a", "b", "a", "b"]) if grouped else None
     for bad in (-1.0, np.nan, np.inf):
         with pytest.raises(BadWeights, match=r"row 4\)"):
             Moments.of([1.0, 2, 3, 4], [1.0, 2, 3, 4], [1, 1, 1, bad], groups=groups)
@@ -439,7 +447,7 @@ def test_groups_are_a_batch_of_single_summaries(weighted, histogram):
     names = RNG.choice(["x", "y", "z", None], 2_000, p=[0.5, 0.3, 0.199, 0.001])
     w = RNG.gamma(1.0, 1.0, 2_000) if weighted else None
     how = {"histogram": histogram, "constants": {"c": 600.0}}
-    groups = factorise(names)
+    groups = factorize_column(names)
     batch = Moments.of(y, p, w, groups=groups, **how)
     assert batch.shape == (len(groups.values),)
     for k in range(len(groups.values)):
@@ -475,7 +483,7 @@ def test_what_was_dropped_is_counted_once():
 
 
 def test_a_bad_value_in_a_group_is_named_with_its_row():
-    groups = factorise(["a", "b", "a", "b"])
+    groups = factorize_column(["a", "b", "a", "b"])
     with pytest.raises(BadValues, match="prediction of row 3 is nan"):
         Moments.of([1.0, 2, 3, 4], [1.0, 2, np.nan, 4], groups=groups)
     with pytest.raises(BadValues, match="target of row 4 is inf"):
@@ -545,8 +553,8 @@ def test_what_is_missing_is_named_with_its_row(kind):
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("row", [0, 8, 9, 24])
 def test_no_chunk_hides_a_bad_value(monkeypatch, bad, row):
-    monkeypatch.setattr(regression, "ROWS", 3)
-    monkeypatch.setattr(regression, "SPAN", 9)
+    monkeypatch.setattr(regression, "ROWS_PER_BLOCK", 3)
+    monkeypatch.setattr(regression, "ROWS_PER_SUM", 9)
     y, p = heavy(25)
     y[row] = bad
     with pytest.raises(BadValues, match=f"target of row {row + 1} is {bad}"):
@@ -585,7 +593,7 @@ def test_what_is_no_number_is_refused(column):
 
 def test_a_text_among_numbers_is_named():
     with pytest.raises(BadValues, match="row 2 is 'x'"):
-        numbers(np.array([1.0, "x"], object), "targets")
+        convert_to_numbers(np.array([1.0, "x"], object), "targets")
 
 
 @pytest.mark.parametrize("values", [np.ones((2, 2)), np.ones((2, 1, 1)), 3.0], ids=str)
@@ -625,7 +633,7 @@ def test_a_tiny_error_among_others_is_no_problem():
 @pytest.mark.parametrize("histogram", [False, True])
 def test_plain_values_make_the_same_summary(grouped, histogram):
     y, p = heavy(40)
-    groups = factorise(list("ab") * 20) if grouped else None
+    groups = factorize_column(list("ab") * 20) if grouped else None
     w = RNG.gamma(1.0, 1.0, 40)
     table = Moments.of(y, p, w, groups=groups, histogram=histogram, constants={"c": 1.0})
     again = Moments.from_dict(json.loads(json.dumps(table.to_dict())))
@@ -647,14 +655,14 @@ def test_a_summary_is_frozen():
 @given(st.lists(st.floats(1e-60, 1e60), min_size=1, max_size=50))
 def test_a_bin_stands_for_its_errors_to_half_a_per_cent(errors):
     for size in errors:
-        (place,) = sizes(np.array([size]))
-        assert size_of(place) == pytest.approx(size, rel=0.00501)
+        (place,) = bin_error_sizes(np.array([size]))
+        assert compute_bin_size(place) == pytest.approx(size, rel=0.00501)
 
 
 def test_errors_of_nothing_have_a_bin_of_their_own():
-    found = sizes(np.array([0.0, 1.0, 0.0]), np.array([0.5, 1.0, 0.25]))
-    assert float(found[regression.ZERO]) == 0.75
-    assert size_of(regression.ZERO) == 0.0
+    found = bin_error_sizes(np.array([0.0, 1.0, 0.0]), np.array([0.5, 1.0, 0.25]))
+    assert float(found[regression.ZERO_BIN]) == 0.75
+    assert compute_bin_size(regression.ZERO_BIN) == 0.0
 
 
 # --- rows that come in parts ---------------------------------------------------------------------
@@ -663,7 +671,7 @@ def test_errors_of_nothing_have_a_bin_of_their_own():
 def test_a_counter_adds_part_by_part_and_knows_the_rows():
     y, p = heavy(100)
     w = RNG.gamma(1.0, 1.0, 100)
-    counter = Counter({"c": 5.0}, histogram=True)
+    counter = MomentsAccumulator({"c": 5.0}, histogram=True)
     for where in (slice(0, 10), slice(10, 10), slice(10, 60), slice(60, 100)):
         counter.add(y[where], p[where], w[where])
     assert_same(counter.summary(), Moments.of(y, p, w, constants={"c": 5.0}, histogram=True))
@@ -674,11 +682,11 @@ def test_a_counter_adds_part_by_part_and_knows_the_rows():
 def test_sums_about_another_point_and_back_are_the_same():
     y, p = heavy(200)
     plain = Moments.of(y, p).plain
-    moved = plain.about(np.asarray(700.0), np.asarray(-20.0))
+    moved = plain.recenter_sums(np.asarray(700.0), np.asarray(-20.0))
     assert float(moved.sums[2, 0]) == pytest.approx(float(((y - 700) ** 2).sum()), rel=1e-12)
     assert float(moved.sums[1, 3]) == pytest.approx(
         float(((y - 700) * (p - y + 20) ** 3).sum()), rel=1e-11
     )
-    back = moved.about(plain.y, plain.e)
+    back = moved.recenter_sums(plain.y, plain.e)
     assert np.allclose(back.sums, plain.sums, rtol=1e-9, atol=1e-6 * float(plain.sums[4, 0]))
-    assert isinstance(back, Central)
+    assert isinstance(back, CentralSums)

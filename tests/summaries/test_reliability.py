@@ -24,15 +24,15 @@ from ordinate.errors import (
 )
 from ordinate.scale import Scale
 from ordinate.summaries import reliability
-from ordinate.summaries.probability_bins import bin_of
-from ordinate.summaries.reliability import Parts, Reliability
+from ordinate.summaries.probability_bins import assign_bins
+from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
 EVENTS = ("top", "levels", "cumulative")
 
 
 def parts(*bins):
     found = frozenset((e, b) for e in EVENTS for b in bins or (10,))
-    return Parts(found, scores=True, table=True, ranking=True)
+    return ReliabilityParts(found, scores=True, table=True, ranking=True)
 
 
 def summary(gold, rows, weights=None, wanted=None, **options):
@@ -74,17 +74,17 @@ def test_a_value_on_an_edge_or_one_step_beside_it_is_where_searchsorted_puts_it(
     edges = np.concatenate([np.linspace(0, 1, count + 1), fractions, steps, 1 - fractions])
     values = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 2), [1 + 1e-6]])
     values = np.abs(values)
-    assert bin_of(values, count).tolist() == expected_bin(values, count).tolist()
+    assert assign_bins(values, count).tolist() == expected_bin(values, count).tolist()
 
 
 @given(st.lists(st.floats(0, 1), min_size=1), st.integers(1, 1000))
 def test_any_value_is_where_searchsorted_puts_it(values, count):
     values = np.array(values)
-    assert bin_of(values, count).tolist() == expected_bin(values, count).tolist()
+    assert assign_bins(values, count).tolist() == expected_bin(values, count).tolist()
 
 
 def test_the_edges_that_people_write():
-    found = bin_of(np.array([0.0, 5e-324, 0.1, 0.3, 0.30000000000000004, 0.7, 1.0]), 10)
+    found = assign_bins(np.array([0.0, 5e-324, 0.1, 0.3, 0.30000000000000004, 0.7, 1.0]), 10)
     assert found.tolist() == [0, 0, 0, 2, 2, 6, 9]
     # linspace has 0.30000000000000004 at the place of 0.3, and 0.7000000000000001 at that of 0.7
 
@@ -254,7 +254,7 @@ def test_the_size_of_a_chunk_does_not_matter(items, size, blocks):
     gold, rows, weights = items
     whole = summary(gold, rows, weights, blocks=blocks)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reliability, "ROWS", size)
+        patch.setattr(reliability, "ROWS_PER_BLOCK", size)
         same(summary(gold, rows, weights, blocks=blocks), whole)
 
 
@@ -274,7 +274,7 @@ def test_a_mixture_is_a_sum_of_blocks(items, data):
     gold, rows, weights = items
     found = summary(gold, rows, weights, blocks=3)
     times = data.draw(st.lists(st.integers(0, 3), min_size=3, max_size=3))
-    mixed = found.mixed(np.array([times, [1, 1, 1]], float))
+    mixed = found.sum_with_multiplicities(np.array([times, [1, 1, 1]], float))
     assert mixed.shape == (2,)
     same(mixed.map(lambda array: array[1]), found.pooled)
     by_hand = found.map(lambda array: np.einsum("g,g...->...", np.array(times, float), array))
@@ -292,7 +292,7 @@ def test_plain_values_make_the_same_summary(items, blocks):
 
 
 def test_a_summary_without_parts_goes_to_plain_values_and_back():
-    found = summary([0, 1], [[0.7, 0.3], [0.2, 0.8]], wanted=Parts(scores=True))
+    found = summary([0, 1], [[0.7, 0.3], [0.2, 0.8]], wanted=ReliabilityParts(scores=True))
     again = Reliability.from_dict(json.loads(json.dumps(found.to_dict())))
     assert (again.table, again.ranking, again.bins) == (None, None, {})
     assert again.scores.weighted.tolist() == found.scores.weighted.tolist()
@@ -303,7 +303,7 @@ def test_a_summary_without_parts_goes_to_plain_values_and_back():
     [
         lambda: summary([0], [[1, 0, 0]]),
         lambda: summary([0], [[1, 0]], wanted=parts(5)),
-        lambda: summary([0], [[1, 0]], wanted=Parts(parts().bins)),
+        lambda: summary([0], [[1, 0]], wanted=ReliabilityParts(parts().bins)),
         lambda: summary([0], [[1, 0]], blocks=4),
     ],
     ids=["scale", "bins", "parts", "blocks"],
@@ -341,7 +341,11 @@ def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused
 
 
 def test_wishes_unite_and_only_they_are_kept():
-    wanted = Parts(frozenset({("top", 5)})) | Parts(table=True) | Parts(frozenset({("levels", 3)}))
+    wanted = (
+        ReliabilityParts(frozenset({("top", 5)}))
+        | ReliabilityParts(table=True)
+        | ReliabilityParts(frozenset({("levels", 3)}))
+    )
     found = summary([0], [[1, 0]], wanted=wanted)
     assert set(found.bins) == {("top", 5), ("levels", 3)}
     assert found.table is not None
@@ -351,7 +355,7 @@ def test_wishes_unite_and_only_they_are_kept():
 @pytest.mark.parametrize("count", [0, -1, 1001, 2.5])
 def test_so_many_bins_are_refused(count):
     with pytest.raises(BadOption, match="from 1 to 1,000"):
-        Parts(frozenset({("top", count)}))
+        ReliabilityParts(frozenset({("top", count)}))
 
 
 def test_doors_name_what_is_wrong():
@@ -378,7 +382,7 @@ def test_the_row_is_named_wherever_it_is(place):
     rows[place] = 0.4
     gold = np.zeros(40_000, int)
     with pytest.raises(BadProbabilities, match=f"row {place + 1}, '\\[0.4, 0.4\\]', sum to 0.8"):
-        Reliability.of("0..1", gold, rows, Parts(scores=True))
+        Reliability.of("0..1", gold, rows, ReliabilityParts(scores=True))
 
 
 def test_the_row_keeps_its_number_where_rows_before_it_are_dropped():

@@ -7,53 +7,57 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.classify.decision_rules import WAYS, Positions
-from ordinate.experiment.safe_files import digest, write_json
+from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.experiment.safe_files import compute_digest, write_json
 
-Record = dict[str, Any]  # plain values; "levels" are those of each way of answering
-DIGEST = "digest"  # of the other entries of a record, and of the name under which it is kept
+CachedRecord = dict[str, Any]  # plain values; "levels" are those of each way of answering
+DIGEST_KEY = "digest"  # of the other entries of a record, and of the name under which it is kept
 
 
-def levels_of(record: Record) -> dict[str, Positions]:
+def read_levels(record: CachedRecord) -> dict[str, Positions]:
     """Return the levels of a record, by way of answering."""
-    return {way: np.array(record["levels"][way], np.intp) for way in WAYS}
+    return {way: np.array(record["levels"][way], np.intp) for way in DECISION_RULES}
 
 
-def plain_levels(levels: Any) -> dict[str, list[int]]:
+def convert_levels_to_lists(levels: Any) -> dict[str, list[int]]:
     """Return levels by way of answering, as a record has them."""
-    return {way: levels[way].tolist() for way in WAYS}
+    return {way: levels[way].tolist() for way in DECISION_RULES}
 
 
-def kept(path: Path, n: int, size: int, make: Callable[[], Record]) -> Record:
+def load_or_compute(
+    path: Path, n: int, size: int, make: Callable[[], CachedRecord]
+) -> CachedRecord:
     """Return what is kept at a path for n items on a scale of so many levels, or make and keep it.
 
     What lies there and is no such record, or not as it was kept, is made again. A record that is
     not `final` is not kept.
     """
-    found = _read(path, n, size)
+    found = _load_record(path, n, size)
     if found is None:
         found = make()
         if found.pop("final", True):
-            write_json(path, found | {DIGEST: _digest(path, found)})
+            write_json(path, found | {DIGEST_KEY: _hash_record(path, found)})
     return found
 
 
-def _read(path: Path, n: int, size: int) -> Record | None:
+def _load_record(path: Path, n: int, size: int) -> CachedRecord | None:
     try:
-        found: Record = json.loads(path.read_bytes())
-        if found.pop(DIGEST) != _digest(path, found):
+        found: CachedRecord = json.loads(path.read_bytes())
+        if found.pop(DIGEST_KEY) != _hash_record(path, found):
             return None
         failed, levels = found.get("failed"), found["levels"]
-        whole = isinstance(failed, str) or all(_on_scale(levels[way], n, size) for way in WAYS)
+        whole = isinstance(failed, str) or all(
+            _is_on_scale(levels[way], n, size) for way in DECISION_RULES
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return found if whole else None
 
 
-def _on_scale(levels: Any, n: int, size: int) -> bool:
+def _is_on_scale(levels: Any, n: int, size: int) -> bool:
     whole = isinstance(levels, list) and len(levels) == n
     return whole and all(type(level) is int and 0 <= level < size for level in levels)
 
 
-def _digest(path: Path, record: Record) -> str:
-    return digest({"name": path.name, "record": record}, length=64)
+def _hash_record(path: Path, record: CachedRecord) -> str:
+    return compute_digest({"name": path.name, "record": record}, length=64)

@@ -8,30 +8,40 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.classify.class_weights import class_weights
-from ordinate.classify.decision_rules import WAYS, Bools, Decision, Floats, Plan, Positions, Way
+from ordinate.classify.class_weights import compute_class_weights
+from ordinate.classify.decision_rules import (
+    DECISION_RULES,
+    Bools,
+    CalibrationPlan,
+    DecisionRule,
+    Floats,
+    OutputCalibration,
+    Positions,
+)
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.experiment.workers import Workers
+from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import Metric
-from ordinate.postprocess.class_priors import undone
-from ordinate.postprocess.decoder import labels_of
-from ordinate.postprocess.scored_items import groups_of
+from ordinate.postprocess.class_priors import undo_class_weights
+from ordinate.postprocess.decoder import make_label_array
+from ordinate.postprocess.scored_items import encode_groups
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 # --- folds ---------------------------------------------------------------------------------------
 
 
-def folds(levels: Positions, groups: Any, k: int, seed: int) -> list[Positions]:
+def split_folds(levels: Positions, groups: Any, k: int, seed: int) -> list[Positions]:
     """Return the rows of k test parts, each with about the same share of each level.
 
     A level with fewer items than folds is in some of them only. Groups stay together.
 
-    >>> [part.tolist() for part in folds(np.array([0, 0, 1, 1, 2]), None, 2, seed=0)]
+    >>> [part.tolist() for part in split_folds(np.array([0, 0, 1, 1, 2]), None, 2, seed=0)]
     [[0, 2, 4], [1, 3]]
     """
     own = (
-        np.arange(len(levels)) if groups is None else groups_of(groups, len(levels), "items").codes
+        np.arange(len(levels))
+        if groups is None
+        else encode_groups(groups, len(levels), "items").codes
     )
     count, what = len(np.unique(own)), "items" if groups is None else "groups"
     if not 2 <= k <= count:
@@ -40,11 +50,15 @@ def folds(levels: Positions, groups: Any, k: int, seed: int) -> list[Positions]:
             f"more than there are {what}."
         )
     rng = np.random.default_rng(seed)
-    part = _dealt(levels, k, rng) if groups is None else _spread(levels, own, k, rng)
+    part = (
+        _assign_items_to_folds(levels, k, rng)
+        if groups is None
+        else _assign_groups_to_folds(levels, own, k, rng)
+    )
     return [np.flatnonzero(part == number) for number in range(k)]
 
 
-def _dealt(levels: Positions, k: int, rng: np.random.Generator) -> Positions:
+def _assign_items_to_folds(levels: Positions, k: int, rng: np.random.Generator) -> Positions:
     """Deal the items out like cards, one level after the other, each shuffled."""
     shuffled = rng.permutation(len(levels))
     order = shuffled[np.argsort(levels[shuffled], kind="stable")]
@@ -53,7 +67,9 @@ def _dealt(levels: Positions, k: int, rng: np.random.Generator) -> Positions:
     return part
 
 
-def _spread(levels: Positions, own: Positions, k: int, rng: np.random.Generator) -> Positions:
+def _assign_groups_to_folds(
+    levels: Positions, own: Positions, k: int, rng: np.random.Generator
+) -> Positions:
     """Give each group, large ones first, to the fold that is shortest of what it brings."""
     count, size = int(own.max()) + 1, int(levels.max()) + 1
     brings = np.bincount(own * size + levels, minlength=count * size).reshape(count, size)
@@ -74,7 +90,7 @@ def _spread(levels: Positions, own: Positions, k: int, rng: np.random.Generator)
 # --- fits ----------------------------------------------------------------------------------------
 
 
-class Data(NamedTuple):
+class LabelledFeatures(NamedTuple):
     """What workers keep under the name of a feature set."""
 
     matrix: Any  # [N, d], sparse or dense
@@ -107,41 +123,45 @@ class FoldTask(NamedTuple):
     test: Positions
 
 
-def fitted(
-    data: Data, candidate: Candidate, rows: Positions | None = None
+def fit_candidate(
+    data: LabelledFeatures, candidate: Candidate, rows: Positions | None = None
 ) -> tuple[Any, Floats | None]:
     """Return the model fitted on rows (all, without any), and its class weights or None.
 
     The weights come from these rows alone.
     """
-    from ordinate.models.classifiers import create  # noqa: PLC0415 - only those who fit pay for it
+    from ordinate.models.classifiers import create_classifier  # noqa: PLC0415 - only those who fit pay for it
 
     matrix, levels = data if rows is None else (data.matrix[rows], data.levels[rows])
     weights = None
     if candidate.weighted:
-        weights = class_weights(levels, candidate.size, candidate.strategy, candidate.alpha)
+        weights = compute_class_weights(levels, candidate.size, candidate.strategy, candidate.alpha)
     params, size = dict(candidate.params), candidate.size
-    model = create(candidate.kind, params, size=size, seed=candidate.seed)
+    model = create_classifier(candidate.kind, params, size=size, seed=candidate.seed)
     model.fit(matrix, levels, None if weights is None else weights[levels])
     return model, weights
 
 
-def to_undo(kind: str, weights: Floats | None) -> Floats | None:
+def select_reversible_weights(kind: str, weights: Floats | None) -> Floats | None:
     """Return the class weights that division undoes: those of likelihood fits, or None."""
-    from ordinate.models.classifiers import KINDS  # noqa: PLC0415 - only those who fit pay for it
+    from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - only those who fit pay for it
 
-    return weights if KINDS[kind].likelihood and KINDS[kind].gives == "probabilities" else None
+    return (
+        weights
+        if MODEL_TYPES[kind].likelihood and MODEL_TYPES[kind].output_type == "probabilities"
+        else None
+    )
 
 
-def fit_fold(kept: Mapping[str, Data], task: FoldTask) -> Floats:
+def fit_fold(kept: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
     """Return answers about the test rows, class weights undone where that is possible."""
     candidate, data = task.candidate, kept[task.candidate.data]
-    model, weights = fitted(data, candidate, task.train)
+    model, weights = fit_candidate(data, candidate, task.train)
     answers = np.asarray(model.answers(data.matrix[task.test]), float)
-    return undone(answers, to_undo(candidate.kind, weights))
+    return undo_class_weights(answers, select_reversible_weights(candidate.kind, weights))
 
 
-def fold_tasks(
+def make_fold_tasks(
     candidate: Candidate, parts: Sequence[Positions], rows: Positions | None = None
 ) -> list[FoldTask]:
     """Return the task of each fold; parts number the given rows of the data, or all of them."""
@@ -155,7 +175,7 @@ def fold_tasks(
     return tasks
 
 
-def assembled(answers: Sequence[NDArray[Any]], parts: Sequence[Positions]) -> NDArray[Any]:
+def join_folds(answers: Sequence[NDArray[Any]], parts: Sequence[Positions]) -> NDArray[Any]:
     """Return the answers of all folds as one array, in the order of the rows."""
     n = sum(map(len, parts))
     whole = np.empty((n, *answers[0].shape[1:]), answers[0].dtype)
@@ -164,71 +184,81 @@ def assembled(answers: Sequence[NDArray[Any]], parts: Sequence[Positions]) -> ND
     return whole
 
 
-def out_of_fold(
-    workers: Workers,
+def predict_out_of_fold(
+    workers: WorkerPool,
     candidate: Candidate,
     parts: Sequence[Positions],
     rows: Positions | None = None,
 ) -> Floats:
     """Return the answers of a candidate about each row, from a fit that lacked its fold."""
-    return assembled(workers.map(fit_fold, fold_tasks(candidate, parts, rows)), parts)
+    return join_folds(workers.map(fit_fold, make_fold_tasks(candidate, parts, rows)), parts)
 
 
 # --- decisions -----------------------------------------------------------------------------------
 
 
-Member = tuple[Plan, Floats]  # of a vote, with its answers
+VoteMember = tuple[CalibrationPlan, Floats]  # of a vote, with its answers
 
 
-class Crossed(NamedTuple):
+class OutOfFoldPredictions(NamedTuple):
     """What decisions fitted on the other folds say about each item."""
 
-    levels: dict[Way, Positions]
+    levels: dict[DecisionRule, Positions]
     probabilities: Floats
     notes: tuple[str, ...]
 
 
-Learned = Callable[[Positions], tuple[Decision, Floats]]  # from the rows to learn from
+CalibrationLearner = Callable[
+    [Positions], tuple[OutputCalibration, Floats]
+]  # from the rows to learn from
 
 
-def crossed(plan: Plan, answers: Floats, gold: Positions, parts: Sequence[Positions]) -> Crossed:
+def calibrate_out_of_fold(
+    plan: CalibrationPlan, answers: Floats, gold: Positions, parts: Sequence[Positions]
+) -> OutOfFoldPredictions:
     """Decide each fold by what was learned from the answers and the gold of the other folds."""
-    return _crossed(_alone(plan, answers, gold, parts), parts)
+    return _fit_by_fold(_make_single_learner(plan, answers, gold, parts), parts)
 
 
-def crossed_vote(
-    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
-) -> Crossed:
+def calibrate_vote_out_of_fold(
+    plan: CalibrationPlan,
+    members: Sequence[VoteMember],
+    gold: Positions,
+    parts: Sequence[Positions],
+) -> OutOfFoldPredictions:
     """Do the same with the average of the members' probabilities, each from its own decision."""
-    return _crossed(_together(plan, members, gold, parts), parts)
+    return _fit_by_fold(_make_vote_learner(plan, members, gold, parts), parts)
 
 
-def decision(
-    plan: Plan,
+def fit_calibration(
+    plan: CalibrationPlan,
     answers: Floats,
     gold: Positions,
     parts: Sequence[Positions],
     class_weights: Floats | None = None,
-) -> Decision:
+) -> OutputCalibration:
     """Learn from all answers what is kept with a model, whose class weights may be undone.
 
     Sets come from the crossed probabilities, in which no item has seen its own gold.
     """
-    found = _whole(_alone(plan, answers, gold, parts), gold, parts)
+    found = _fit_on_all_items(_make_single_learner(plan, answers, gold, parts), gold, parts)
     return replace(found, class_weights=class_weights)
 
 
-def decision_of_vote(
-    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
-) -> Decision:
+def fit_vote_calibration(
+    plan: CalibrationPlan,
+    members: Sequence[VoteMember],
+    gold: Positions,
+    parts: Sequence[Positions],
+) -> OutputCalibration:
     """Do the same with the average of the members' probabilities."""
-    return _whole(_together(plan, members, gold, parts), gold, parts)
+    return _fit_on_all_items(_make_vote_learner(plan, members, gold, parts), gold, parts)
 
 
-def taught(gold: Positions, parts: Sequence[Positions]) -> Bools:
+def mark_seen_levels(gold: Positions, parts: Sequence[Positions]) -> Bools:
     """Tell of which items the level is in other folds, too, so that their fit has seen it.
 
-    >>> taught(np.array([0, 0, 1, 1]), [np.array([0, 2, 3]), np.array([1])]).tolist()
+    >>> mark_seen_levels(np.array([0, 0, 1, 1]), [np.array([0, 2, 3]), np.array([1])]).tolist()
     [True, True, False, False]
     """
     of_levels, known = np.bincount(gold), np.empty(len(gold), bool)
@@ -238,21 +268,26 @@ def taught(gold: Positions, parts: Sequence[Positions]) -> Bools:
     return known
 
 
-def _alone(plan: Plan, answers: Floats, gold: Positions, parts: Sequence[Positions]) -> Learned:
-    known = taught(gold, parts)
+def _make_single_learner(
+    plan: CalibrationPlan, answers: Floats, gold: Positions, parts: Sequence[Positions]
+) -> CalibrationLearner:
+    known = mark_seen_levels(gold, parts)
 
-    def learned(rest: Positions) -> tuple[Decision, Floats]:
+    def learned(rest: Positions) -> tuple[OutputCalibration, Floats]:
         return plan.fit(answers[rest], gold[rest], taught=known[rest]), answers
 
     return learned
 
 
-def _together(
-    plan: Plan, members: Sequence[Member], gold: Positions, parts: Sequence[Positions]
-) -> Learned:
-    known = taught(gold, parts)
+def _make_vote_learner(
+    plan: CalibrationPlan,
+    members: Sequence[VoteMember],
+    gold: Positions,
+    parts: Sequence[Positions],
+) -> CalibrationLearner:
+    known = mark_seen_levels(gold, parts)
 
-    def learned(rest: Positions) -> tuple[Decision, Floats]:
+    def learned(rest: Positions) -> tuple[OutputCalibration, Floats]:
         each = [
             own.fit(x[rest], gold[rest], taught=known[rest]).probabilities(x) for own, x in members
         ]
@@ -262,26 +297,28 @@ def _together(
     return learned
 
 
-def _whole(learned: Learned, gold: Positions, parts: Sequence[Positions]) -> Decision:
+def _fit_on_all_items(
+    learned: CalibrationLearner, gold: Positions, parts: Sequence[Positions]
+) -> OutputCalibration:
     found, _ = learned(np.arange(len(gold)))
-    return found.with_sets(_crossed(learned, parts).probabilities, gold)
+    return found.calibrate_sets(_fit_by_fold(learned, parts).probabilities, gold)
 
 
-def _crossed(learned: Learned, parts: Sequence[Positions]) -> Crossed:
-    levels: dict[Way, list[Positions]] = {way: [] for way in WAYS}
+def _fit_by_fold(learned: CalibrationLearner, parts: Sequence[Positions]) -> OutOfFoldPredictions:
+    levels: dict[DecisionRule, list[Positions]] = {way: [] for way in DECISION_RULES}
     probabilities: list[Floats] = []
     notes: list[str] = []
     for part in parts:
         rest = np.concatenate([other for other in parts if other is not part])
         rest.sort()
         decision, answers = learned(rest)
-        for way in WAYS:
+        for way in DECISION_RULES:
             levels[way].append(decision.levels(answers[part], way))
         probabilities.append(decision.probabilities(answers[part]))
         notes += decision.notes
-    return Crossed(
-        {way: assembled(found, parts) for way, found in levels.items()},
-        assembled(probabilities, parts),
+    return OutOfFoldPredictions(
+        {way: join_folds(found, parts) for way, found in levels.items()},
+        join_folds(probabilities, parts),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -289,25 +326,28 @@ def _crossed(learned: Learned, parts: Sequence[Positions]) -> Crossed:
 # --- values --------------------------------------------------------------------------------------
 
 
-def table(
+def count_confusion(
     scale: Scale, gold: Positions, levels: Positions, groups: Any = None, weights: Any = None
-) -> Confusion:
+) -> ConfusionMatrix:
     """Count levels against gold: one table, or one for each group.
 
     `weights` are those of the items, for metrics that are to be weighted as well.
     """
-    labels = labels_of(scale)
+    labels = make_label_array(scale)
     columns = labels[gold], labels[levels]
     if groups is None:
-        return Confusion.of(scale, *columns, weights)
-    return Confusion.by_group(scale, *columns, groups_of(groups, len(gold), "items"), weights)
+        return ConfusionMatrix.of(scale, *columns, weights)
+    return ConfusionMatrix.count_by_group(
+        scale, *columns, encode_groups(groups, len(gold), "items"), weights
+    )
 
 
-def value(metric: Metric, counted: Confusion) -> tuple[float, str | None]:
+def compute_value(metric: Metric, counted: ConfusionMatrix) -> tuple[float, str | None]:
     """Return the value of all items together; where it is undefined, nan and the reason.
 
-    >>> from ordinate.metrics import find
-    >>> value(find("mae"), Confusion.of("low,mid,high", ["low", "high"], ["mid", "high"]))
+    >>> from ordinate.metrics import find_metric
+    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "high"], ["mid", "high"])
+    >>> compute_value(find_metric("mae"), table)
     (0.5, None)
     """
     whole = counted.pooled if counted.shape else counted
@@ -320,6 +360,6 @@ def value(metric: Metric, counted: Confusion) -> tuple[float, str | None]:
     return math.nan, metric.undefined_when or "the metric is undefined here"
 
 
-def objective(metric: Metric, found: float) -> float:
+def compute_objective(metric: Metric, found: float) -> float:
     """Return the number to optimise: the value, or its distance from 0 where 0 is best."""
     return float(metric.size(found))

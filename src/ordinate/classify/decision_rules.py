@@ -11,47 +11,47 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.classify.proportional_odds import Odds, needed, stored
+from ordinate.classify.proportional_odds import ProportionalOdds, parse_numbers, require_numbers
 from ordinate.errors import (
     BadOption,
     BadProbabilities,
     BadStore,
     NotApplicable,
-    brief,
+    shorten,
 )
 from ordinate.metrics import Metric
 from ordinate.postprocess import (
     CutPoints,
     Decoder,
-    LevelSets,
-    OrdinalSets,
+    OrdinalConformalSets,
+    PredictionSets,
     TemperatureScaling,
     VectorScaling,
 )
-from ordinate.postprocess.class_priors import undone
-from ordinate.postprocess.conformal_sets import joining_scores
-from ordinate.postprocess.decoder import labels_of
-from ordinate.postprocess.decoding_costs import answers as decoded
-from ordinate.postprocess.scored_items import score_column
+from ordinate.postprocess.class_priors import undo_class_weights
+from ordinate.postprocess.conformal_sets import compute_nonconformity_scores
+from ordinate.postprocess.decoder import make_label_array
+from ordinate.postprocess.decoding_costs import choose_levels as decoded
+from ordinate.postprocess.scored_items import read_score_column
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 Bools = NDArray[np.bool]
-Way = Literal["decoded", "argmax", "average"]
-Decode = Literal["metric", "argmax", "average"]
-Recalibrated = Literal["temperature", "vector"]
+DecisionRule = Literal["decoded", "argmax", "average"]
+DecodeOption = Literal["metric", "argmax", "average"]
+RecalibrationMethod = Literal["temperature", "vector"]
 
-WAYS: tuple[Way, ...] = get_args(Way)
+DECISION_RULES: tuple[DecisionRule, ...] = get_args(DecisionRule)
 ALPHA = 0.1  # the share of new items whose level a set may lack
-EQUAL = 12  # decimals to which two distances are compared
-INSTEAD = "The most probable level is taken instead."
+DISTANCE_DECIMALS = 12  # decimals to which two distances are compared
+ARGMAX_FALLBACK_NOTE = "The most probable level is taken instead."
 
 
 def check_metric(metric: Metric) -> None:
     """Refuse a metric that nothing can be tuned for."""
-    if metric.summary is not Confusion:
+    if metric.summary is not ConfusionMatrix:
         raise BadOption(f"{metric.name} is no metric of labels, for which models are tuned.")
     if metric.required:
         missing = ", ".join(metric.required)
@@ -59,7 +59,7 @@ def check_metric(metric: Metric) -> None:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CalibrationPlan:
     """What a decision is made of, before anything is learned.
 
     `decode` says what the way 'decoded' means: the levels that the metric rewards most, or simply
@@ -73,15 +73,15 @@ class Plan:
 
     scale: Scale
     metric: Metric
-    decode: Decode = "metric"
+    decode: DecodeOption = "metric"
     scores: bool = False  # whether answers are one number for each item
-    recalibrated: Recalibrated = "temperature"
+    recalibration: RecalibrationMethod = "temperature"
     cut: bool = False
     weights: tuple[float, ...] | None = None  # [K]
 
     def __post_init__(self) -> None:
-        if self.decode not in get_args(Decode):
-            known = ", ".join(get_args(Decode))
+        if self.decode not in get_args(DecodeOption):
+            known = ", ".join(get_args(DecodeOption))
             raise BadOption(f"decode={self.decode!r} is not one of {known}.")
         check_metric(self.metric)
 
@@ -93,16 +93,16 @@ class Plan:
         metric: Metric,
         *,
         weighted: bool,
-        decode: Decode = "metric",
+        decode: DecodeOption = "metric",
         weights: tuple[float, ...] | None = None,
-    ) -> "Plan":
+    ) -> "CalibrationPlan":
         """Return the plan for a kind of model, fitted with class weights or without."""
-        from ordinate.models.classifiers import KINDS  # noqa: PLC0415 - it may load much
+        from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - it may load much
 
-        known = KINDS[kind]
+        known = MODEL_TYPES[kind]
         changed = not known.calibrated or (weighted and not known.likelihood)
-        recalibrated: Recalibrated = "vector" if changed else "temperature"
-        scores = known.gives == "scores"
+        recalibrated: RecalibrationMethod = "vector" if changed else "temperature"
+        scores = known.output_type == "scores"
         return cls(scale, metric, decode, scores, recalibrated, known.cut, weights)
 
     def fit(
@@ -112,7 +112,7 @@ class Plan:
         class_weights: Floats | None = None,
         *,
         taught: Bools | None = None,
-    ) -> "Decision":
+    ) -> "OutputCalibration":
         """Learn from out-of-fold answers, in which class weights are undone already.
 
         `class_weights` are those of the model whose answers the decision will be asked about; they
@@ -122,40 +122,51 @@ class Plan:
         here, as these probabilities have seen their gold: `with_sets` does.
         """
         weights = None if class_weights is None else np.array(class_weights, float)
-        plain = Decision(self.scale, self.decode)
+        plain = OutputCalibration(self.scale, self.decode)
         if self.scores:
-            plain = replace(plain, odds=Odds.fit(score_column(answers), gold, len(self.scale)))
+            plain = replace(
+                plain, odds=ProportionalOdds.fit(read_score_column(answers), gold, len(self.scale))
+            )
         else:
-            rows, of = _rows(self.scale, answers), slice(None) if taught is None else taught
-            scaling = _scaling(self.scale, rows[of], gold[of], self.recalibrated)
+            rows, of = (
+                _normalize_rows(self.scale, answers),
+                slice(None) if taught is None else taught,
+            )
+            scaling = _fit_scaling(self.scale, rows[of], gold[of], self.recalibration)
             plain = replace(plain, scaling=scaling)
-        found = self._decoded(plain, answers, gold)
+        found = self._add_decoding(plain, answers, gold)
         return replace(found, class_weights=weights)
 
-    def _decoded(self, found: "Decision", answers: Any, gold: Positions) -> "Decision":
+    def _add_decoding(
+        self, found: "OutputCalibration", answers: Any, gold: Positions
+    ) -> "OutputCalibration":
         """Add what leads to the levels that the metric rewards, or say why nothing does."""
         if self.decode != "metric":
             return found
-        labels = labels_of(self.scale)[gold]
+        labels = make_label_array(self.scale)[gold]
         weights = None if self.weights is None else np.array(self.weights)
         items = None if weights is None else weights[gold]
         try:
             if self.cut:
-                scores = score_column(answers)
+                scores = read_score_column(answers)
                 cuts = CutPoints(self.metric, scale=self.scale).fit(scores, labels, items)
                 return replace(found, cuts=cuts.cuts_)
             # Among items that count w_k times, levels have the probabilities p_k w_k; and so what
             # an answer is worth there, times w_k, is what it is worth by p_k.
-            rows = undone(found.probabilities(answers), None if weights is None else 1.0 / weights)
+            rows = undo_class_weights(
+                found.probabilities(answers), None if weights is None else 1.0 / weights
+            )
             decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
             decoder.fit(rows, labels, items)
             gain = decoder.gain_ if weights is None else decoder.gain_ * weights[:, None]
             return replace(found, gain=gain, notes=(*found.notes, *decoder.notes_))
         except (BadOption, NotApplicable) as reason:
-            return replace(found, decode="argmax", notes=(*found.notes, f"{reason} {INSTEAD}"))
+            return replace(
+                found, decode="argmax", notes=(*found.notes, f"{reason} {ARGMAX_FALLBACK_NOTE}")
+            )
 
 
-class Scaling(NamedTuple):
+class ScalingParameters(NamedTuple):
     """What recalibration has learned: a slope and an offset for each level."""
 
     slopes: Floats
@@ -163,7 +174,7 @@ class Scaling(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Decision:
+class OutputCalibration:
     """From a model's answers to levels, probabilities and sets, as learned out of fold.
 
     Each part that is None is left out. `decode` is 'argmax' where the metric could not be decoded;
@@ -171,36 +182,40 @@ class Decision:
     """
 
     scale: Scale
-    decode: Decode
+    decode: DecodeOption
     class_weights: Floats | None = None  # [K], to be undone
-    scaling: Scaling | None = None
-    odds: Odds | None = None  # from scores to probabilities
+    scaling: ScalingParameters | None = None
+    odds: ProportionalOdds | None = None  # from scores to probabilities
     gain: Floats | None = None  # [K, K]: what an answer is worth, rows gold
     cuts: Floats | None = None  # [K - 1], of scores
     threshold: float = np.inf  # of sets
     notes: tuple[str, ...] = ()
 
-    def levels(self, answers: Any, way: Way = "decoded") -> Positions:
+    def levels(self, answers: Any, way: DecisionRule = "decoded") -> Positions:
         """Return the position of the level of each item.
 
         'argmax' is the most probable level, the lowest of equals; 'average' the level nearest to
         the average of the positions, the lower of two.
         """
-        if way not in WAYS:
-            raise BadOption(f"way={way!r} is not one of {', '.join(WAYS)}.")
+        if way not in DECISION_RULES:
+            raise BadOption(f"way={way!r} is not one of {', '.join(DECISION_RULES)}.")
         chosen = self.decode if way == "decoded" else way
         if chosen == "metric" and self.cuts is not None:
-            return np.searchsorted(self.cuts, score_column(answers)).astype(np.intp)
+            return np.searchsorted(self.cuts, read_score_column(answers)).astype(np.intp)
         probabilities = self.probabilities(answers)
         if chosen == "metric" and self.gain is not None:
             return decoded(probabilities, self.gain)
-        return _nearest(self.scale, probabilities) if chosen == "average" else _most(probabilities)
+        return (
+            _round_mean(self.scale, probabilities)
+            if chosen == "average"
+            else _take_argmax(probabilities)
+        )
 
     def probabilities(self, answers: Any) -> Floats:
         """Return the probability of each level [N, K]; each row sums to 1."""
         if self.odds is not None:
-            return self.odds.probabilities(score_column(answers))
-        rows = undone(_rows(self.scale, answers), self.class_weights)
+            return self.odds.probabilities(read_score_column(answers))
+        rows = undo_class_weights(_normalize_rows(self.scale, answers), self.class_weights)
         if self.scaling is None:
             return rows
         scaling = VectorScaling(self.scale, columns=self.scale.labels)
@@ -208,19 +223,19 @@ class Decision:
         scaling.slopes_, scaling.offsets_ = self.scaling
         return scaling.predict_proba(rows)
 
-    def with_sets(self, probabilities: Floats, gold: Positions) -> "Decision":
+    def calibrate_sets(self, probabilities: Floats, gold: Positions) -> "OutputCalibration":
         """Learn sets from probabilities of items whose gold had no part in them."""
-        sets = OrdinalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
-        sets.fit(probabilities, labels_of(self.scale)[gold])
+        sets = OrdinalConformalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
+        sets.fit(probabilities, make_label_array(self.scale)[gold])
         notes = (*self.notes, *sets.notes_)
         return replace(self, threshold=float(sets.thresholds_[0, 0]), notes=notes)
 
-    def sets(self, answers: Any) -> LevelSets:
+    def sets(self, answers: Any) -> PredictionSets:
         """Return a set of neighbouring levels for each item, for a promise of 1 - ALPHA."""
-        joined = joining_scores(self.probabilities(answers)) <= self.threshold
+        joined = compute_nonconformity_scores(self.probabilities(answers)) <= self.threshold
         low = joined.argmax(axis=1)
         high = len(self.scale) - 1 - joined[:, ::-1].argmax(axis=1)
-        return LevelSets(self.scale, low, high)
+        return PredictionSets(self.scale, low, high)
 
     # --- plain values --------------------------------------------------------------------------
 
@@ -231,17 +246,17 @@ class Decision:
             "positions": list(self.scale.at),
             "names": list(self.scale.names),
             "decode": self.decode,
-            "class_weights": _plain(self.class_weights),
-            "scaling": None if self.scaling is None else list(map(_plain, self.scaling)),
+            "class_weights": _convert_to_json(self.class_weights),
+            "scaling": None if self.scaling is None else list(map(_convert_to_json, self.scaling)),
             "odds": None if self.odds is None else self.odds.to_dict(),
-            "gain": _plain(self.gain),
-            "cuts": _plain(self.cuts),
-            "threshold": _plain(np.array(self.threshold)),
+            "gain": _convert_to_json(self.gain),
+            "cuts": _convert_to_json(self.cuts),
+            "threshold": _convert_to_json(np.array(self.threshold)),
             "notes": list(self.notes),
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Decision":
+    def from_dict(cls, data: dict[str, Any]) -> "OutputCalibration":
         """Return the decision that `to_dict` described, or say what is wrong with that."""
         try:
             scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
@@ -251,16 +266,16 @@ class Decision:
         except (TypeError, ValueError, OverflowError) as problem:
             raise BadStore(f"A decision cannot be read: {problem}") from None
         size = len(scale)
-        scaling = stored(data, "scaling", (2, size))
+        scaling = parse_numbers(data, "scaling", (2, size))
         found = cls(
             scale=scale,
             decode=decode,
-            class_weights=stored(data, "class_weights", (size,)),
-            scaling=None if scaling is None else Scaling(*scaling),
-            odds=None if odds is None else Odds.from_dict(odds),
-            gain=stored(data, "gain", (size, size)),
-            cuts=stored(data, "cuts", (size - 1,), finite=False),
-            threshold=float(needed(data, "threshold", finite=False)),
+            class_weights=parse_numbers(data, "class_weights", (size,)),
+            scaling=None if scaling is None else ScalingParameters(*scaling),
+            odds=None if odds is None else ProportionalOdds.from_dict(odds),
+            gain=parse_numbers(data, "gain", (size, size)),
+            cuts=parse_numbers(data, "cuts", (size - 1,), finite=False),
+            threshold=float(require_numbers(data, "threshold", finite=False)),
             notes=notes,
         )
         found._check()
@@ -270,7 +285,8 @@ class Decision:
         """Complain about parts that cannot work, or cannot work together."""
         size, decodes = len(self.scale), self.gain is not None or self.cuts is not None
         wrong = {
-            f"decode {brief(self.decode)} is not known": self.decode not in get_args(Decode),
+            f"decode {shorten(self.decode)} is not known": self.decode
+            not in get_args(DecodeOption),
             "nothing leads to the levels of its metric": self.decode == "metric" and not decodes,
             "class weights are not above 0": self.class_weights is not None
             and not (self.class_weights > 0).all(),
@@ -285,17 +301,17 @@ class Decision:
                 raise BadStore(f"A decision cannot be used: {what}.")
 
 
-def rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
+def predict_rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
     """Return levels without a decision, good enough to give a trial up early."""
     if answers.ndim == 2:
-        return _most(answers)
-    return _most(Odds.fit(answers, gold, size).probabilities(answers))
+        return _take_argmax(answers)
+    return _take_argmax(ProportionalOdds.fit(answers, gold, size).probabilities(answers))
 
 
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def _rows(scale: Scale, answers: Any) -> Floats:
+def _normalize_rows(scale: Scale, answers: Any) -> Floats:
     """Return rows that sum to 1 as exactly as they can: single precision sums to 1 only nearly."""
     rows = np.asarray(answers, float)
     if rows.ndim != 2 or rows.shape[1] != len(scale):
@@ -314,34 +330,36 @@ def _rows(scale: Scale, answers: Any) -> Floats:
     return rows / total
 
 
-def _scaling(scale: Scale, rows: Floats, gold: Positions, way: Recalibrated) -> Scaling | None:
+def _fit_scaling(
+    scale: Scale, rows: Floats, gold: Positions, way: RecalibrationMethod
+) -> ScalingParameters | None:
     """Recalibrate, unless there is nothing to learn from."""
-    labels, columns = labels_of(scale)[gold], scale.labels
+    labels, columns = make_label_array(scale)[gold], scale.labels
     if not len(labels):
         return None
     if way == "vector":
         found = VectorScaling(scale, columns=columns).fit(rows, labels)
-        return Scaling(found.slopes_, found.offsets_)
+        return ScalingParameters(found.slopes_, found.offsets_)
     slope = 1.0 / TemperatureScaling(scale, columns=columns).fit(rows, labels).temperature_
-    return Scaling(np.full(len(scale), slope), np.zeros(len(scale)))
+    return ScalingParameters(np.full(len(scale), slope), np.zeros(len(scale)))
 
 
-def _most(probabilities: Floats) -> Positions:
+def _take_argmax(probabilities: Floats) -> Positions:
     return probabilities.argmax(axis=1) if len(probabilities) else np.empty(0, np.intp)
 
 
-def _nearest(scale: Scale, probabilities: Floats) -> Positions:
+def _round_mean(scale: Scale, probabilities: Floats) -> Positions:
     average = probabilities @ scale.positions
-    distances = np.abs(average[:, None] - scale.positions).round(EQUAL)
+    distances = np.abs(average[:, None] - scale.positions).round(DISTANCE_DECIMALS)
     return distances.argmin(axis=1)
 
 
-def _plain(numbers: Floats | None) -> Any:
+def _convert_to_json(numbers: Floats | None) -> Any:
     """Return numbers as JSON knows them: the infinities as texts."""
-    return None if numbers is None else _spelled(numbers.tolist())
+    return None if numbers is None else _spell_infinities(numbers.tolist())
 
 
-def _spelled(value: float | Sequence[Any]) -> Any:
+def _spell_infinities(value: float | Sequence[Any]) -> Any:
     if isinstance(value, list):
-        return [_spelled(part) for part in value]
+        return [_spell_infinities(part) for part in value]
     return value if np.isfinite(value) else str(value)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ordinate.classify.settings import Settings
-from ordinate.classify.training_data import FeatureSet, Source, Training
-from ordinate.classify.tuning import opened
+from ordinate.classify.training_data import FeatureSet, TrainingData, TrainingDataSummary
+from ordinate.classify.tuning import load_training_data
 from ordinate.experiment.folder import Experiment
 from ordinate.render import Document, Grid
 
@@ -15,7 +15,7 @@ class DryRun:
     """The feature sets, the models and the number of fits that a run would take at most."""
 
     settings: Settings
-    source: Source
+    source: TrainingDataSummary
     sets: tuple[FeatureSet, ...]
     tests: tuple[str, ...]
 
@@ -78,11 +78,11 @@ class DryRun:
         return Document(title, (data, grid, models, fits))
 
 
-def dry_run(
+def plan_run(
     experiment: Experiment, settings: Settings | None = None, *, scale: str | None = None
 ) -> DryRun:
     """Read and check everything that a run would, and say what it would do."""
     asked = settings or Settings()
-    training: Training = opened(experiment, asked, scale)
+    training: TrainingData = load_training_data(experiment, asked, scale)
     sets = tuple(training.sets.values())
     return DryRun(asked, training.source, sets, tuple(experiment.tests))

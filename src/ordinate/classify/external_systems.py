@@ -8,20 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadProbabilities, OffScale, brief, suggest
-from ordinate.readers.external_predictions import AnswerColumns, Answers, read_answers
-from ordinate.render.csv_records import FORMULA
+from ordinate.errors import BadProbabilities, OffScale, shorten, suggest_names
+from ordinate.readers.external_predictions import (
+    ExternalPredictions,
+    PredictionColumns,
+    read_external_predictions,
+)
+from ordinate.render.csv_records import FORMULA_PREFIXES
 from ordinate.scale import Scale
-from ordinate.scale.labels import is_missing, text_of
-from ordinate.summaries.probabilities import checked_columns
+from ordinate.scale.labels import is_missing, normalize_label
+from ordinate.summaries.probabilities import check_probability_columns
 
 Positions = NDArray[np.intp]
-SHOWN = 5  # ids that a sentence names
-BY_ARGMAX = "the most probable one (argmax), where it gives probabilities"
+SHOWN_IDS = 5  # ids that a sentence names
+ARGMAX_NOTE = "the most probable one (argmax), where it gives probabilities"
 
 
 @dataclass(frozen=True)
-class Answered:
+class AnswerCoverage:
     """How many of the items a file answers; `unknown` are ids that no data set has."""
 
     count: int
@@ -47,7 +51,7 @@ class Answered:
 
 
 @dataclass(frozen=True, eq=False)
-class External:
+class ExternalSystem:
     """What one file answers, by id: positions on the scale, K where it has no answer.
 
     `way` says where its levels come from.
@@ -57,77 +61,79 @@ class External:
     file: str
     scale: Scale
     levels: dict[str, int]
-    way: str
+    decision_rule: str
 
-    def answers_to(self, ids: Sequence[str]) -> Positions:
+    def look_up_levels(self, ids: Sequence[str]) -> Positions:
         """Return the position of each item, K for those that the file does not answer."""
         none = len(self.scale)
         return np.array([self.levels.get(one, none) for one in ids], np.intp)
 
-    def answered(self, ids: Sequence[str], elsewhere: Iterable[str] = ()) -> Answered:
+    def answered(self, ids: Sequence[str], elsewhere: Iterable[str] = ()) -> AnswerCoverage:
         """Return how many items have an answer; `elsewhere` are the ids of other data sets."""
         here, others = set(ids), set(elsewhere)
-        count = int((self.answers_to(ids) < len(self.scale)).sum())
+        count = int((self.look_up_levels(ids) < len(self.scale)).sum())
         beyond = [one for one in self.levels if one not in here]
         unknown = tuple(one for one in beyond if one not in others)
-        return Answered(count, len(ids), unknown, len(beyond) - len(unknown))
+        return AnswerCoverage(count, len(ids), unknown, len(beyond) - len(unknown))
 
-    def sentences(self, found: Answered) -> list[str]:
+    def describe_coverage(self, found: AnswerCoverage) -> list[str]:
         """Say what the levels are, how many items have one, and which ids are unknown."""
         counts = f"{found.count:,} of {found.items:,} items ({found.share:.1%})"
-        parts = [f"{self.name} ({self.file}) answers {counts}; its level is {self.way}."]
+        parts = [f"{self.name} ({self.file}) answers {counts}; its level is {self.decision_rule}."]
         if found.unknown:
             count = len(found.unknown)
             rows = "1 row of an unknown item" if count == 1 else f"{count:,} rows of unknown items"
-            more = ", …" if count > SHOWN else ""
-            ids = ", ".join(map(brief, found.unknown[:SHOWN])) + more
+            more = ", …" if count > SHOWN_IDS else ""
+            ids = ", ".join(map(shorten, found.unknown[:SHOWN_IDS])) + more
             parts.append(f"{self.name} has {rows} ({ids}), left out.")
         return parts
 
 
-def read_externals(
+def read_external_systems(
     paths: Sequence[str],
     scale: Scale,
-    columns: AnswerColumns | None = None,
+    columns: PredictionColumns | None = None,
     *,
     renormalize: bool = False,
-) -> list[External]:
+) -> list[ExternalSystem]:
     """Read files of predictions on a scale; a level without a probability has probability 0."""
-    read = read_answers(paths, columns or AnswerColumns())
-    return [_Settling(scale, one, renormalize=renormalize).external() for one in read]
+    read = read_external_predictions(paths, columns or PredictionColumns())
+    return [_LevelParser(scale, one, renormalize=renormalize).external() for one in read]
 
 
-def _bare(one: str, known: set[str]) -> str:
+def _strip_formula_quote(one: str, known: set[str]) -> str:
     """Return an id without the quote that CSV has before what a spreadsheet takes for a formula."""
-    quoted = one.startswith("'") and one[1:].startswith(FORMULA) and one[1:] not in known
+    quoted = one.startswith("'") and one[1:].startswith(FORMULA_PREFIXES) and one[1:] not in known
     return one[1:] if quoted else one
 
 
-class _Settling:
+class _LevelParser:
     """The answers of one file, one after the other brought onto the scale."""
 
-    def __init__(self, scale: Scale, given: Answers, *, renormalize: bool) -> None:
+    def __init__(self, scale: Scale, given: ExternalPredictions, *, renormalize: bool) -> None:
         self.scale, self.given, self.renormalize = scale, given, renormalize
 
-    def external(self) -> External:
+    def external(self) -> ExternalSystem:
         """Return all answers as positions."""
         given = self.given
         known = {one for one, _ in given.rows}
-        levels = {_bare(one, known): self._level(one, answer) for one, answer in given.rows}
+        levels = {
+            _strip_formula_quote(one, known): self._level(one, answer) for one, answer in given.rows
+        }
         way = "the one it gives" if given.column is None else f"that of its column {given.column!r}"
         if any(isinstance(answer, Mapping) for _, answer in given.rows):
-            way = BY_ARGMAX
-        return External(given.name, given.file, self.scale, levels, way)
+            way = ARGMAX_NOTE
+        return ExternalSystem(given.name, given.file, self.scale, levels, way)
 
     def _level(self, one: str, answer: Any) -> int:
         """Return the position of one answer, K where it is empty."""
         if not isinstance(answer, Mapping):
-            return self._position(one, answer)
+            return self._parse_position(one, answer)
         shares = np.zeros(len(self.scale))
-        cells = {self._position(one, level): cell for level, cell in answer.items()}
+        cells = {self._parse_position(one, level): cell for level, cell in answer.items()}
         if len(cells) < len(answer) or len(self.scale) in cells:
             raise BadProbabilities(
-                f"{self.given.file}: the levels of the probabilities of id {brief(one)} are not "
+                f"{self.given.file}: the levels of the probabilities of id {shorten(one)} are not "
                 f"each another one of {self.scale}."
             )
         if all(is_missing(cell) for cell in cells.values()):
@@ -138,21 +144,26 @@ class _Settling:
         return int(shares.argmax())
 
     def _check(self, one: str, shares: NDArray[np.float64]) -> None:
-        place = f"id {brief(one)}"
+        place = f"id {shorten(one)}"
         try:
-            checked_columns(shares[:, None], renormalize=self.renormalize, place=lambda _: place)
+            check_probability_columns(
+                shares[:, None], renormalize=self.renormalize, place=lambda _: place
+            )
         except BadProbabilities as problem:
             raise BadProbabilities(f"{self.given.file}: {problem}") from None
 
-    def _position(self, one: str, label: Any) -> int:
+    def _parse_position(self, one: str, label: Any) -> int:
         try:
             if isinstance(label, bool):  # which Python takes for 0 and 1
                 raise KeyError(label)
             return self.scale.lookup[label]
         except (KeyError, TypeError):  # a list is not hashable
-            hint = suggest(str(label).strip(), [text_of(x) for x in self.scale.labels])
+            hint = suggest_names(
+                str(label).strip(), [normalize_label(x) for x in self.scale.labels]
+            )
             raise OffScale(
-                f"Label {brief(label)} (id {brief(one)} of {self.given.file}) is not on the scale "
+                f"Label {shorten(label)} (id {shorten(one)} of {self.given.file}) is not on the "
+                "scale "
                 f"{self.scale}.{hint} Correct it, or leave it empty where there is no answer."
             ) from None
 
@@ -163,6 +174,7 @@ class _Settling:
             return float(cell)
         except (TypeError, ValueError):
             raise BadProbabilities(
-                f"{self.given.file}: {brief(cell)} among the probabilities of id {brief(one)} is "
+                f"{self.given.file}: {shorten(cell)} among the probabilities of id {shorten(one)} "
+                "is "
                 "not a number."
             ) from None

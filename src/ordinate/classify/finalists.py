@@ -7,25 +7,37 @@ from typing import Any
 import numpy as np
 
 from ordinate.classify.bench import Bench
-from ordinate.classify.cross_validation import Candidate, decision, fitted, out_of_fold, to_undo
-from ordinate.classify.decision_rules import WAYS, Decision, Floats, Plan, Positions
-from ordinate.classify.scoring import Judged
+from ordinate.classify.cross_validation import (
+    Candidate,
+    fit_calibration,
+    fit_candidate,
+    predict_out_of_fold,
+    select_reversible_weights,
+)
+from ordinate.classify.decision_rules import (
+    DECISION_RULES,
+    CalibrationPlan,
+    Floats,
+    OutputCalibration,
+    Positions,
+)
+from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import Settings
 
-Matrices = dict[str, Any]  # of feature sets, by name
+FeatureMatrices = dict[str, Any]  # of feature sets, by name
 
 
 @dataclass(frozen=True, eq=False)
-class Contender:
+class EvaluatedCandidate:
     """A candidate with its answers about the items that each fit had not seen.
 
     In the answers, class weights are undone already where that is possible.
     """
 
     candidate: Candidate
-    plan: Plan
+    plan: CalibrationPlan
     answers: Floats
-    judged: Judged
+    evaluation: DecisionRuleScores
     notes: tuple[str, ...]
 
     @property
@@ -38,59 +50,61 @@ class Contender:
         """What people call it."""
         return f"{self.candidate.data}/{self.candidate.kind}"
 
-    def fit(self, bench: Bench) -> "Single":
+    def fit(self, bench: Bench) -> "CalibratedModel":
         """Fit it on all items of the bench, with the decision that its answers teach."""
-        data = bench.use(self.candidate.data)
-        model, weights = fitted(data, self.candidate, bench.rows)
-        undo = to_undo(self.candidate.kind, weights)
-        found = decision(self.plan, self.answers, bench.levels, bench.parts, undo)
-        return Single(self.candidate.data, model, found)
+        data = bench.load_feature_set(self.candidate.data)
+        model, weights = fit_candidate(data, self.candidate, bench.rows)
+        undo = select_reversible_weights(self.candidate.kind, weights)
+        found = fit_calibration(self.plan, self.answers, bench.levels, bench.parts, undo)
+        return CalibratedModel(self.candidate.data, model, found)
 
 
 @dataclass(frozen=True, eq=False)
-class Single:
+class CalibratedModel:
     """A fitted model with its decision."""
 
     set: str
     model: Any
-    decision: Decision
+    calibration: OutputCalibration
 
-    def probabilities(self, matrices: Matrices) -> Floats:
+    def probabilities(self, matrices: FeatureMatrices) -> Floats:
         """Return the probability of each level."""
-        return self.decision.probabilities(self.model.answers(matrices[self.set]))
+        return self.calibration.probabilities(self.model.answers(matrices[self.set]))
 
-    def levels(self, matrices: Matrices) -> dict[str, Positions]:
+    def levels(self, matrices: FeatureMatrices) -> dict[str, Positions]:
         """Return the level of each item, by way of answering."""
-        return _by_way(self.decision, self.model.answers(matrices[self.set]))
+        return _apply_decision_rules(self.calibration, self.model.answers(matrices[self.set]))
 
 
 @dataclass(frozen=True, eq=False)
-class Vote:
+class SoftVote:
     """The average of the probabilities of several fitted models, with a decision of its own."""
 
-    members: tuple[Single, ...]
-    decision: Decision
+    members: tuple[CalibratedModel, ...]
+    calibration: OutputCalibration
 
-    def levels(self, matrices: Matrices) -> dict[str, Positions]:
+    def levels(self, matrices: FeatureMatrices) -> dict[str, Positions]:
         """Return the level of each item, by way of answering."""
         each = [member.probabilities(matrices) for member in self.members]
-        return _by_way(self.decision, np.mean(each, axis=0))
+        return _apply_decision_rules(self.calibration, np.mean(each, axis=0))
 
 
-def _by_way(decision: Decision, answers: Floats) -> dict[str, Positions]:
-    return {way: decision.levels(answers, way) for way in WAYS}
+def _apply_decision_rules(decision: OutputCalibration, answers: Floats) -> dict[str, Positions]:
+    return {way: decision.levels(answers, way) for way in DECISION_RULES}
 
 
-def contender(bench: Bench, candidate: Candidate, answers: Floats | None = None) -> Contender:
+def evaluate_candidate(
+    bench: Bench, candidate: Candidate, answers: Floats | None = None
+) -> EvaluatedCandidate:
     """Judge a candidate by its out-of-fold answers, which are made where they are not given."""
     if answers is None:
-        bench.use(candidate.data)
-        answers = out_of_fold(bench.workers, candidate, bench.parts, bench.rows)
-    decided = bench.crossed(candidate, answers)
-    judged = bench.judge(decided.levels)
-    return Contender(candidate, bench.plan(candidate), answers, judged, decided.notes)
+        bench.load_feature_set(candidate.data)
+        answers = predict_out_of_fold(bench.workers, candidate, bench.parts, bench.rows)
+    decided = bench.calibrate_out_of_fold(candidate, answers)
+    judged = bench.evaluate_predictions(decided.levels)
+    return EvaluatedCandidate(candidate, bench.plan(candidate), answers, judged, decided.notes)
 
 
-def best_of(settings: Settings, judged: Sequence[Any]) -> Any:
+def select_best(settings: Settings, judged: Sequence[Any]) -> Any:
     """Return the one with the best value, of equals the first."""
-    return max(judged, key=lambda one: settings.merit(one.judged.value))
+    return max(judged, key=lambda one: settings.merit(one.evaluation.value))

@@ -5,27 +5,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ordinate.classify.contest import Contest, flag
-from ordinate.classify.scoring import CHANCE
+from ordinate.classify.contest import Contest, format_chance_flag
+from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
 from ordinate.inference import Estimate
-from ordinate.inference.resampling import Tick
+from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
 from ordinate.render import Document, Grid, html, render
 from ordinate.render.document import Cell
-from ordinate.results.baselines import json_label
+from ordinate.results.baselines import to_json_label
 from ordinate.results.comparison import Comparison
 from ordinate.results.evaluation import SCHEMA, Origin
-from ordinate.results.leaderboard import ALL, Board, Boards, Comparing
-from ordinate.summaries.tabulation import Missing
+from ordinate.results.leaderboard import (
+    AGAINST_ALL,
+    ComparisonSettings,
+    Leaderboard,
+    LeaderboardBuilder,
+)
+from ordinate.summaries.tabulation import MissingPolicy
 
-FLAGS = (
-    f"'{CHANCE}' stands beside a system whose interval of quadratic_kappa, on the items that it "
+CHANCE_NOTE = (
+    f"'{NO_BETTER_THAN_CHANCE}' stands beside a system whose interval of quadratic_kappa, on the "
+    "items that it "
     "answers, is not above 0."
 )
 
 
 @dataclass(frozen=True)
-class Ranked:
+class ContestRanking:
     """One test set: its systems compared, and the quadratic kappa of each."""
 
     contest: Contest
@@ -34,41 +40,49 @@ class Ranked:
 
     @classmethod
     def of(
-        cls, contest: Contest, metric: Metric, how: Comparing, missing: Missing, tick: Tick | None
-    ) -> "Ranked":
+        cls,
+        contest: Contest,
+        metric: Metric,
+        how: ComparisonSettings,
+        missing: MissingPolicy,
+        tick: ProgressCallback | None,
+    ) -> "ContestRanking":
         """Compare the systems of a contest; one alone gets its value and no more."""
         panel = contest.panel(missing)
-        origin = Origin(gold="its levels", files=(contest.file,), notes=contest.said)
+        origin = Origin(gold="its levels", files=(contest.file,), notes=contest.report_sentences)
         if len(panel.systems) > 1:
             compared = Comparison.from_panel(panel, [metric], how, origin=origin, tick=tick)
         else:
-            alone = replace(how, against=ALL)
-            boards = Boards(panel, [metric], alone, tick).all()
+            alone = replace(how, against=AGAINST_ALL)
+            boards = LeaderboardBuilder(panel, [metric], alone, tick).all()
             compared = Comparison(panel, boards, (), alone, origin)
         kappas = {name: contest.kappa(name, how.intervals) for name in panel.systems}
         return cls(contest, compared, kappas)
 
     @property
-    def board(self) -> Board:
+    def leaderboard(self) -> Leaderboard:
         """The leaderboard."""
-        (board,) = self.comparison.boards.values()
+        (board,) = self.comparison.leaderboards.values()
         return board
 
     def flag(self, system: str) -> str | None:
         """Return the warning for a system that is no better than chance."""
-        return flag(self.kappas[system])
+        return format_chance_flag(self.kappas[system])
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each system, and for each baseline."""
-        found = [{"test": self.contest.name, "kind": "system", **row} for row in self._systems()]
-        metric, n = self.board.metric.expression, self.comparison.panel.n
+        found = [
+            {"test": self.contest.name, "kind": "system", **row}
+            for row in self._build_system_rows()
+        ]
+        metric, n = self.leaderboard.metric.expression, self.comparison.panel.n
         blank = dict.fromkeys(found[0])
-        for name, value in self._baselines():
+        for name, value in self._list_baselines():
             one = {"kind": "baseline", "metric": metric, "system": name, "value": value, "n": n}
             found.append(blank | {"test": self.contest.name} | one)
         return found
 
-    def _systems(self) -> list[dict[str, Any]]:
+    def _build_system_rows(self) -> list[dict[str, Any]]:
         return [
             row
             | {
@@ -85,8 +99,8 @@ class Ranked:
         found = self.contest.answered.get(system)
         return 1.0 if found is None else found.share
 
-    def _baselines(self) -> list[tuple[str, float]]:
-        against = self.board.baselines
+    def _list_baselines(self) -> list[tuple[str, float]]:
+        against = self.leaderboard.baselines
         return [
             (f"best constant ({against.best_constant.level})", against.best_constant.value),
             (f"majority ({against.majority.level})", against.majority.value),
@@ -96,31 +110,31 @@ class Ranked:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         found = self.comparison.to_dict()
-        systems = found["metrics"][self.board.metric.expression]["systems"]
+        systems = found["metrics"][self.leaderboard.metric.expression]["systems"]
         for name, kappa in self.kappas.items():
             answered = self.contest.answered.get(name)
             systems[name]["quadratic_kappa"] = kappa.to_dict()
-            systems[name]["flag"] = flag(kappa)
+            systems[name]["flag"] = format_chance_flag(kappa)
             systems[name]["answers"] = None if answered is None else answered.to_dict()
         return found | {"test": self.contest.name, "unlabelled": self.contest.unlabelled}
 
     def blocks(self) -> list[str | Grid]:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
-        board, *differences = (b for b in self._said_by_comparison() if isinstance(b, Grid))
-        sentences = [b for b in self._said_by_comparison() if isinstance(b, str)]
+        board, *differences = (b for b in self._get_comparison_blocks() if isinstance(b, Grid))
+        sentences = [b for b in self._get_comparison_blocks() if isinstance(b, str)]
         alone = len(self.kappas) == 1
         first = sentences if not alone else [sentences[0], *sentences[2:]]
-        found: list[str | Grid] = [first[0], self._marked(board), *first[1:]]
+        found: list[str | Grid] = [first[0], self._mark_leaderboard(board), *first[1:]]
         return found if alone else [*found, *differences]
 
-    def _said_by_comparison(self) -> tuple[str | Grid, ...]:
+    def _get_comparison_blocks(self) -> tuple[str | Grid, ...]:
         return self.comparison.document().blocks
 
-    def _marked(self, board: Grid) -> Grid:
+    def _mark_leaderboard(self, board: Grid) -> Grid:
         """Return the leaderboard with what each system answers, and the flags."""
         shares, flags = bool(self.contest.answered), any(map(self.flag, self.kappas))
         header = (*board.header, *(("answered",) if shares else ()), *(("",) if flags else ()))
-        names = [one.system for one in self.board.standings]  # baselines come after them
+        names = [one.system for one in self.leaderboard.standings]  # baselines come after them
         rows: list[tuple[Cell, ...]] = []
         for place, row in enumerate(board.rows):
             name = names[place] if place < len(names) else None
@@ -133,12 +147,12 @@ class Ranked:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ModelRanking:
     """The leaderboard of every test set."""
 
     metric: Metric
-    tests: tuple[Ranked, ...]
-    missing: Missing
+    tests: tuple[ContestRanking, ...]
+    missing: MissingPolicy
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -146,17 +160,17 @@ class Ranking:
         cls,
         contests: Sequence[Contest],
         metric: Metric,
-        how: Comparing | None = None,
+        how: ComparisonSettings | None = None,
         *,
-        missing: Missing = "worst",
+        missing: MissingPolicy = "worst",
         notes: Sequence[str] = (),
-        tick: Tick | None = None,
-    ) -> "Ranking":
+        tick: ProgressCallback | None = None,
+    ) -> "ModelRanking":
         """Rank the systems of each contest; an item without an answer counts as the worst one."""
-        how = how or Comparing()
+        how = how or ComparisonSettings()
         count = len(contests)
         tests = tuple(
-            Ranked.of(one, metric, how, missing, _part(tick, index, count))
+            ContestRanking.of(one, metric, how, missing, _scale_progress(tick, index, count))
             for index, one in enumerate(contests)
         )
         return cls(metric, tests, missing, tuple(notes))
@@ -180,7 +194,7 @@ class Ranking:
             "metric": self.metric.expression,
             "direction": self.metric.direction,
             "missing": self.missing,
-            "scale": [json_label(label) for label in first.contest.scale.labels],
+            "scale": [to_json_label(label) for label in first.contest.scale.labels],
             "tests": {one.contest.name: one.to_dict() for one in self.tests},
             "notes": list(self.notes),
         }
@@ -191,23 +205,25 @@ class Ranking:
         for one in self.tests:  # what holds for all test sets is said once
             blocks += [b for b in one.blocks() if isinstance(b, Grid) or b not in blocks]
         flagged = any(one.flag(name) for one in self.tests for name in one.kappas)
-        blocks += [FLAGS] if flagged else []
-        blocks += self._policy()
+        blocks += [CHANCE_NOTE] if flagged else []
+        blocks += self._describe_missing_policy()
         sets = "1 test set" if len(self.tests) == 1 else f"{len(self.tests)} test sets"
         return Document(f"Ranking by {self.metric.expression} on {sets}", tuple(blocks))
 
-    def _policy(self) -> list[str]:
+    def _describe_missing_policy(self) -> list[str]:
         """Say what became of unanswered items, where there were any."""
-        if not any(one.contest.silent for one in self.tests):
+        if not any(one.contest.unanswered for one in self.tests):
             return []
         if self.missing == "drop":
             return ["An item that any system leaves unanswered is left out for all of them."]
-        values = [one.estimate.value for test in self.tests for one in test.board.standings]
+        values = [one.estimate.value for test in self.tests for one in test.leaderboard.standings]
         lost = any(map(math.isnan, values))
         more = " Where a metric has no value then, --missing drop takes the items out for all."
         return ["Unanswered items count as the worst answer." + (more if lost else "")]
 
 
-def _part(tick: Tick | None, index: int, count: int) -> Tick | None:
+def _scale_progress(
+    tick: ProgressCallback | None, index: int, count: int
+) -> ProgressCallback | None:
     """Return a progress that fills one of many equal parts of another."""
     return None if tick is None else lambda share: tick((index + share) / count)

@@ -5,45 +5,52 @@ from pathlib import Path
 import numpy as np
 
 from ordinate.classify.bench import Bench
-from ordinate.classify.cached_results import Record, kept, levels_of, plain_levels
-from ordinate.classify.cross_validation import assembled
-from ordinate.classify.decision_rules import WAYS, Positions
-from ordinate.classify.selection import choose
-from ordinate.classify.tuning_result import Nested
-from ordinate.experiment.safe_files import inside
+from ordinate.classify.cached_results import (
+    CachedRecord,
+    convert_levels_to_lists,
+    load_or_compute,
+    read_levels,
+)
+from ordinate.classify.cross_validation import join_folds
+from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.classify.selection import select_model
+from ordinate.classify.tuning_result import NestedEstimate
+from ordinate.experiment.safe_files import resolve_inside
 
 
-def nested(bench: Bench) -> Nested:
+def run_nested_cross_validation(bench: Bench) -> NestedEstimate:
     """Choose anew for each fold, on the other folds alone, and judge what was chosen on it."""
-    found = [_outer(bench, number, part) for number, part in enumerate(bench.parts, 1)]
-    each = [levels_of(one) for one in found]
-    levels = {way: assembled([one[way] for one in each], bench.parts) for way in WAYS}
+    found = [_run_outer_fold(bench, number, part) for number, part in enumerate(bench.parts, 1)]
+    each = [read_levels(one) for one in found]
+    levels = {way: join_folds([one[way] for one in each], bench.parts) for way in DECISION_RULES}
     finished = all(one.get("finished", True) for one in found)
-    return Nested(bench.judge(levels), tuple(one["chosen"] for one in found), finished)
-
-
-def _outer(bench: Bench, number: int, part: Positions) -> Record:
-    """Return what one outer fold chose and answered; all that was asked decides that."""
-    code = bench.code(*bench.training.sets, asked=bench.settings.asked)
-    return kept(
-        _path(bench, f"outer-{number}-{code}.json"),
-        len(part),
-        len(bench.training.scale),
-        lambda: _chosen(bench, number, part),
+    return NestedEstimate(
+        bench.evaluate_predictions(levels), tuple(one["chosen"] for one in found), finished
     )
 
 
-def _chosen(bench: Bench, number: int, part: Positions) -> Record:
+def _run_outer_fold(bench: Bench, number: int, part: Positions) -> CachedRecord:
+    """Return what one outer fold chose and answered; all that was asked decides that."""
+    code = bench.code(*bench.training.sets, asked=bench.settings.asked)
+    return load_or_compute(
+        _locate_record(bench, f"outer-{number}-{code}.json"),
+        len(part),
+        len(bench.training.scale),
+        lambda: _select_and_predict(bench, number, part),
+    )
+
+
+def _select_and_predict(bench: Bench, number: int, part: Positions) -> CachedRecord:
     rest = np.setdiff1d(np.arange(len(bench.levels)), part)
     inner = bench.within(rest, f"outer-{number}")
-    choice = choose(inner)
+    choice = select_model(inner)
     winner = choice.winner
-    matrices = {name: bench.use(name).matrix[part] for name in winner.sets}
+    matrices = {name: bench.load_feature_set(name).matrix[part] for name in winner.sets}
     levels = winner.fit(inner).levels(matrices)
     done = choice.finished  # a search that a timeout ended is not kept: it goes on next time
     about = {"chosen": winner.title, "finished": done, "final": done}
-    return about | {"levels": plain_levels(levels)}
+    return about | {"levels": convert_levels_to_lists(levels)}
 
 
-def _path(bench: Bench, name: str) -> Path:
-    return inside(bench.training.experiment.folder("results"), "nested", name)
+def _locate_record(bench: Bench, name: str) -> Path:
+    return resolve_inside(bench.training.experiment.folder("results"), "nested", name)

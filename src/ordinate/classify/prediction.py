@@ -6,41 +6,41 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ordinate.classify.predictions import Predictions, shares
-from ordinate.classify.trained_model import Tuned
-from ordinate.errors import BadInput, BadOutput, NoItems, brief
+from ordinate.classify.predictions import Predictions, compute_level_shares
+from ordinate.classify.trained_model import TunedModel
+from ordinate.errors import BadInput, BadOutput, NoItems, shorten
 from ordinate.experiment.dataset import DataColumns, Dataset, read_dataset
-from ordinate.experiment.feature_files import read_stored
-from ordinate.experiment.feature_rows import Features
+from ordinate.experiment.feature_files import read_stored_features
+from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
-from ordinate.experiment.manifest import NAME as MANIFEST
+from ordinate.experiment.lock import hold_lock
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import inside, replacing, sha256
-from ordinate.features.extraction_report import odd_sentences
-from ordinate.readers.feature_matrix import column_names
+from ordinate.experiment.safe_files import hash_file, replace_file, resolve_inside
+from ordinate.features.extraction_report import describe_oddities
+from ordinate.readers.feature_matrix import read_column_names
 from ordinate.render import Document, Grid, html, render
 from ordinate.render.document import Cell
-from ordinate.results.baselines import json_label
+from ordinate.results.baselines import to_json_label
 from ordinate.results.evaluation import SCHEMA
 
-PREDICTIONS = "predictions"
+PREDICTIONS_FOLDER = "predictions"
 
 
 @dataclass(frozen=True, eq=False)
-class Sought:
+class PredictionInput:
     """Items that a model is asked about: what they are called, and their features by set."""
 
     name: str
     file: str
     ids: tuple[str, ...] | None
-    features: dict[str, Features] = field(repr=False)
+    features: dict[str, DatasetFeatures] = field(repr=False)
     how: str
     fingerprint: str | None = None
     notes: tuple[str, ...] = ()
 
 
-def of_experiment(experiment: Experiment, model: Tuned, stem: str) -> Sought:
+def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) -> PredictionInput:
     """Return the items of a data set of the experiment."""
     data = experiment.dataset(stem)
     features = {name: experiment.features(name, stem) for name in model.sets}
@@ -48,21 +48,21 @@ def of_experiment(experiment: Experiment, model: Tuned, stem: str) -> Sought:
     how = " and ".join(ways)
     seen = (f"{stem} is training data, which the model has seen: it flatters.",)
     notes = seen if data.role == "training" else ()
-    return Sought(stem, str(data.path), data.ids, features, how, data.fingerprint, notes)
+    return PredictionInput(stem, str(data.path), data.ids, features, how, data.fingerprint, notes)
 
 
-def of_data(experiment: Experiment, model: Tuned, path: str) -> Sought:
+def load_data_items(experiment: Experiment, model: TunedModel, path: str) -> PredictionInput:
     """Return the items of a file: one of the experiment's own, or new texts.
 
     New texts get their features from the makers of the model's feature sets.
     """
     given = Path(path)
     if not _is_there(given, Path.is_file):
-        raise BadInput(f"There is no file {brief(path)} (--data).")
+        raise BadInput(f"There is no file {shorten(path)} (--data).")
     for stem, (_, own) in experiment.files.items():
         if own.resolve() == given.resolve():
-            return of_experiment(experiment, model, stem)
-    return _of_texts(experiment, model, given)
+            return load_experiment_items(experiment, model, stem)
+    return _extract_from_texts(experiment, model, given)
 
 
 def _is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
@@ -72,71 +72,76 @@ def _is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
         return False
 
 
-def _of_texts(experiment: Experiment, model: Tuned, path: Path) -> Sought:
-    from ordinate.features.new_texts import stored_maker  # noqa: PLC0415 - it may load much
+def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -> PredictionInput:
+    from ordinate.features.new_texts import load_extractor  # noqa: PLC0415 - it may load much
 
-    features: dict[str, Features] = {}
+    features: dict[str, DatasetFeatures] = {}
     notes: list[str] = []
     for name in model.sets:
-        maker = stored_maker(experiment, name)
-        data = _read(path, experiment.columns, maker.columns)
-        given = (data.needed_texts(), data.ids, _column_of(data))
-        features[name] = Features(
+        maker = load_extractor(experiment, name)
+        data = _read_texts(path, experiment.columns, maker.columns)
+        given = (data.require_texts(), data.ids, _make_column_getter(data))
+        features[name] = DatasetFeatures(
             *(name, data.name, maker.rows(*given), maker.names, "by row order"),
-            *(path, sha256(path), maker.manifest),
+            *(path, hash_file(path), maker.manifest),
         )
-        notes += [*_read_otherwise(data, experiment.columns, maker.columns), *maker.notes()]
-        notes += odd_sentences(maker.odd(*given), data.n)
+        notes += [
+            *_describe_reading_differences(data, experiment.columns, maker.columns),
+            *maker.notes(),
+        ]
+        notes += describe_oddities(maker.count_oddities(*given), data.n)
     how = "features made by the stored makers"
     said = tuple(dict.fromkeys(notes))
-    return Sought(data.name, str(path), data.ids, features, how, data.fingerprint, said)
+    return PredictionInput(data.name, str(path), data.ids, features, how, data.fingerprint, said)
 
 
-def _column_of(data: Dataset) -> Callable[[str], list[Any]]:
-    return lambda name: list(data.extra(name))  # noqa: S610 - no Django
+def _make_column_getter(data: Dataset) -> Callable[[str], list[Any]]:
+    return lambda name: list(data.read_column(name))
 
 
-def _read(path: Path, asked: DataColumns, own: DataColumns) -> Dataset:
+def _read_texts(path: Path, asked: DataColumns, own: DataColumns) -> Dataset:
     """Read new texts as the maker's own were read, where nothing else was asked for."""
     delimiter, encoding = asked.delimiter or own.delimiter, asked.encoding or own.encoding
     text = asked.text
-    if text is None and own.text in column_names(str(path), delimiter, encoding):
+    if text is None and own.text in read_column_names(str(path), delimiter, encoding):
         text = own.text
     columns = replace(asked, text=text, delimiter=delimiter, encoding=encoding)
     return read_dataset(path, columns=columns)
 
 
-def _read_otherwise(data: Dataset, asked: DataColumns, own: DataColumns) -> list[str]:
+def _describe_reading_differences(data: Dataset, asked: DataColumns, own: DataColumns) -> list[str]:
     """Say where new texts stand in another column, or were read by what nobody asked for now."""
     found, notes = data.columns, []
     if own.text is not None and found.text != own.text:
         notes.append(
-            f"The texts are those of the column {brief(found.text)}; the features were learned "
-            f"from the column {brief(own.text)}."
+            f"The texts are those of the column {shorten(found.text)}; the features were learned "
+            f"from the column {shorten(own.text)}."
         )
     kept = (
         ("delimiter", asked.delimiter, own.delimiter),
         ("encoding", asked.encoding, own.encoding),
     )
     return notes + [
-        f"{data.path} was read with the {what} {brief(used)}, as the training data were. Pass "
+        f"{data.path} was read with the {what} {shorten(used)}, as the training data were. Pass "
         f"--{what} if it has another one."
         for what, given, used in kept
         if given is None and used is not None
     ]
 
 
-def of_features(model: Tuned, folder: str, id_column: str | None = None) -> Sought:
+def load_feature_items(
+    model: TunedModel, folder: str, id_column: str | None = None
+) -> PredictionInput:
     """Return the items of a folder of features, as it lies in a set for one data set.
 
     A model of several sets finds each in a subfolder of its name.
     """
     base = Path(folder)
     if not _is_there(base, Path.is_dir):
-        raise BadInput(f"There is no folder {brief(folder)} (--features).")
+        raise BadInput(f"There is no folder {shorten(folder)} (--features).")
     features, ids = {}, []
     for name in model.sets:
-        place = base if len(model.sets) == 1 else inside(base, name)
+        place = base if len(model.sets) == 1 else resolve_inside(base, name)
         if not place.is_dir():
             raise BadInput(
                 f"The model {model.name} needs the feature sets {', '.join(model.sets)}, each in "
@@ -145,48 +150,48 @@ def of_features(model: Tuned, folder: str, id_column: str | None = None) -> Soug
         manifest = Manifest.read(place) if (place / MANIFEST).exists() else None
         if manifest is not None:
             manifest.verify(place)
-        stored = read_stored(place, id_column)
+        stored = read_stored_features(place, id_column)
         ids.append(stored.ids)
-        features[name] = Features(
+        features[name] = DatasetFeatures(
             *(name, base.name, stored.matrix, stored.names, "by row order"),
             *(stored.path, "", manifest),
         )
     if len(set(ids)) > 1 or len({one.matrix.shape[0] for one in features.values()}) > 1:
         raise BadInput(f"The feature sets in {folder} are not of the same items in one order.")
-    return Sought(base.name, folder, ids[0], features, "features as they are")
+    return PredictionInput(base.name, folder, ids[0], features, "features as they are")
 
 
 # --- results -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Predicted:
+class DatasetPredictions:
     """What a model predicted for some data, and where that was written."""
 
-    sought: Sought
+    data: PredictionInput
     predictions: Predictions
     output: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
         return {
-            "data": self.sought.name,
-            "file": self.sought.file,
+            "data": self.data.name,
+            "file": self.data.file,
             "n": len(self.predictions),
-            "how": self.sought.how,
+            "how": self.data.how,
             "output": self.output,
-            "shares": dict(shares(self.predictions)),
+            "shares": dict(compute_level_shares(self.predictions)),
             "mean_set_size": float(self.predictions.sets.sizes.mean()),
-            "notes": list(self.sought.notes),
+            "notes": list(self.data.notes),
         }
 
 
 @dataclass(frozen=True)
-class Predicting:
+class PredictionReport:
     """A model's predictions for one data set after the other."""
 
-    model: Tuned
-    done: tuple[Predicted, ...]
+    model: TunedModel
+    done: tuple[DatasetPredictions, ...]
 
     def __str__(self) -> str:
         return render(self)
@@ -201,18 +206,18 @@ class Predicting:
             "task": "predict",
             "model": self.model.name,
             "metric": self.model.config.get("metric"),
-            "scale": [json_label(label) for label in self.model.scale.labels],
+            "scale": [to_json_label(label) for label in self.model.scale.labels],
             "data": [one.to_dict() for one in self.done],
-            "notes": list(self.model.decision.notes),
+            "notes": list(self.model.calibration.notes),
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each data set, way of answering and level."""
         names = self.model.scale.names
         return [
-            {"data": one.sought.name, "way": way, "level": name, "share": share}
+            {"data": one.data.name, "way": way, "level": name, "share": share}
             for one in self.done
-            for way, found in shares(one.predictions)
+            for way, found in compute_level_shares(one.predictions)
             for name, share in zip(names, found, strict=True)
         ]
 
@@ -220,66 +225,70 @@ class Predicting:
         """Return the report for people."""
         items = sum(len(one.predictions) for one in self.done)
         title = f"{items:,} item{'' if items == 1 else 's'} predicted by {self.model.name}"
-        blocks: list[str | Grid] = [self._grid()]
+        blocks: list[str | Grid] = [self._build_grid()]
         for one in self.done:
-            blocks += [_levels(one), *one.sought.notes]
-        return Document(title, (*blocks, *self.model.decision.notes))
+            blocks += [_build_level_grid(one), *one.data.notes]
+        return Document(title, (*blocks, *self.model.calibration.notes))
 
-    def _grid(self) -> Grid:
+    def _build_grid(self) -> Grid:
         rows: list[tuple[Cell, ...]] = [
-            (one.sought.name, one.sought.how, one.output, len(one.predictions)) for one in self.done
+            (one.data.name, one.data.how, one.output, len(one.predictions)) for one in self.done
         ]
         header = ("data", "features", "written to", "items")
         return Grid("Predicted", header, tuple(rows), left=3)
 
 
-def _levels(one: Predicted) -> Grid:
-    found = dict(shares(one.predictions))
+def _build_level_grid(one: DatasetPredictions) -> Grid:
+    found = dict(compute_level_shares(one.predictions))
     rows: list[tuple[Cell, ...]] = [
         (name, *(f"{share[k]:.1%}" for share in found.values()))
         for k, name in enumerate(one.predictions.scale.names)
     ]
     header = ("level", *found)
-    return Grid(f"How often each level is given, in {one.sought.name}", header, tuple(rows))
+    return Grid(f"How often each level is given, in {one.data.name}", header, tuple(rows))
 
 
-def predicted(model: Tuned, sought: Sought, output: str | None = None) -> Predicted:
+def predict_items(
+    model: TunedModel, sought: PredictionInput, output: str | None = None
+) -> DatasetPredictions:
     """Ask the model."""
     found = model.predict(sought.features, sought.ids)
     if not len(found):
         raise NoItems(f"{sought.file} has no items to predict.")
-    return Predicted(sought, found, output)
+    return DatasetPredictions(sought, found, output)
 
 
-def predict_into(
-    experiment: Experiment, model: Tuned, stems: Sequence[str], *, force: bool = False
-) -> Predicting:
+def predict_datasets(
+    experiment: Experiment, model: TunedModel, stems: Sequence[str], *, force: bool = False
+) -> PredictionReport:
     """Predict data sets of the experiment, each into a file of its predictions folder."""
-    folder = inside(experiment.folder(PREDICTIONS), model.name)
-    paths = {stem: inside(folder, f"{stem}.csv") for stem in stems}
+    folder = resolve_inside(experiment.folder(PREDICTIONS_FOLDER), model.name)
+    paths = {stem: resolve_inside(folder, f"{stem}.csv") for stem in stems}
     for path in paths.values():
         if path.exists() and not force:
             raise BadOutput(f"{path} exists already. Pass --force to overwrite it.")
     command = shlex.join(["ordinate", "predict", "-e", str(experiment.root), "--model", model.name])
-    with locked(experiment.root, command):
+    with hold_lock(experiment.root, command):
         done = []
         for stem, path in paths.items():
-            shown = experiment.root / PREDICTIONS / model.name / path.name
-            found = predicted(model, of_experiment(experiment, model, stem), str(shown))
-            with replacing(path) as temporary:
+            shown = experiment.root / PREDICTIONS_FOLDER / model.name / path.name
+            found = predict_items(model, load_experiment_items(experiment, model, stem), str(shown))
+            with replace_file(path) as temporary:
                 found.predictions.write(temporary)
             done.append(found)
-        _describe(folder, model, done, command)
-    return Predicting(model, tuple(done))
+        _write_manifest(folder, model, done, command)
+    return PredictionReport(model, tuple(done))
 
 
-def _describe(folder: Path, model: Tuned, done: Sequence[Predicted], command: str) -> None:
+def _write_manifest(
+    folder: Path, model: TunedModel, done: Sequence[DatasetPredictions], command: str
+) -> None:
     """Write the manifest of all predictions of a model, those of earlier runs included."""
     known = Manifest.read(folder).data if (folder / MANIFEST).exists() else {}
-    new = {one.sought.name: one.sought.fingerprint or "" for one in done}
+    new = {one.data.name: one.data.fingerprint or "" for one in done}
     manifest = Manifest.of(
         folder,
-        PREDICTIONS,
+        PREDICTIONS_FOLDER,
         model.name,
         config={"model": model.name, "metric": model.config.get("metric")},
         data=known | new,

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, brief
-from ordinate.postprocess.decoder import labels_of
-from ordinate.postprocess.prediction_sets import LevelSets
-from ordinate.readers.disagreements import FORMATS
+from ordinate.errors import BadOption, shorten
+from ordinate.postprocess.decoder import make_label_array
+from ordinate.postprocess.prediction_sets import PredictionSets
+from ordinate.readers.disagreements import COPY_FORMATS
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import literal, quoted
-from ordinate.readers.query import told_apart
+from ordinate.readers.files import quote_identifier, quote_literal
+from ordinate.readers.query import make_names_distinct
 from ordinate.render import csv_records
 from ordinate.scale import Scale
-from ordinate.scale.labels import text_of
+from ordinate.scale.labels import normalize_label
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
-CSV, PARQUET = (".csv",), (".parquet", ".pq")
+CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,13 @@ class Predictions:
     argmax: Positions
     average: Positions
     probabilities: Floats  # [N, K]
-    sets: LevelSets
+    sets: PredictionSets
 
     def __len__(self) -> int:
         return len(self.levels)
 
     @property
-    def ways(self) -> dict[str, Positions]:
+    def by_decision_rule(self) -> dict[str, Positions]:
         """The levels by each way of answering."""
         return {"decoded": self.levels, "argmax": self.argmax, "average": self.average}
 
@@ -52,7 +52,7 @@ class Predictions:
         """Return the predictions for some of the items."""
         places = np.arange(len(self))[rows]
         ids = None if self.ids is None else tuple(self.ids[k] for k in places)
-        sets = LevelSets(
+        sets = PredictionSets(
             self.scale, self.sets.low_positions[places], self.sets.high_positions[places]
         )
         return Predictions(
@@ -68,7 +68,9 @@ class Predictions:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns of a file, in order: labels are texts."""
-        labels = np.array([text_of(label) for label in labels_of(self.scale)], object)
+        labels = np.array(
+            [normalize_label(label) for label in make_label_array(self.scale)], object
+        )
         found: dict[str, NDArray[Any]] = (
             {"row": np.arange(1, len(self) + 1)}
             if self.ids is None
@@ -76,7 +78,7 @@ class Predictions:
         )
         found |= {"level": labels[self.levels], "argmax": labels[self.argmax]}
         found["average"] = labels[self.average]
-        names = told_apart(*(f"p_{label}" for label in labels))
+        names = make_names_distinct(*(f"p_{label}" for label in labels))
         found |= {name: self.probabilities[:, k] for k, name in enumerate(names)}
         found["set_low"] = labels[self.sets.low_positions]
         found["set_high"] = labels[self.sets.high_positions]
@@ -91,8 +93,8 @@ class Predictions:
 
     def write(self, path: Path) -> None:
         """Write CSV or Parquet, by the suffix of the path."""
-        checked_suffix(str(path))
-        if path.suffix.lower() in CSV:
+        check_suffix(str(path))
+        if path.suffix.lower() in CSV_SUFFIXES:
             text = csv_records.render(self.rows(), self.columns())
             path.write_bytes(text.encode("utf-8"))  # the same bytes on every machine
         else:
@@ -102,23 +104,26 @@ class Predictions:
         with connect() as connection:
             columns = {f"c{k}": column for k, column in enumerate(self.columns().values())}
             connection.register("predictions", columns)
-            chosen = ", ".join(f"c{k} AS {quoted(name)}" for k, name in enumerate(self.columns()))
-            form = FORMATS[PARQUET[0]]
+            chosen = ", ".join(
+                f"c{k} AS {quote_identifier(name)}" for k, name in enumerate(self.columns())
+            )
+            form = COPY_FORMATS[PARQUET_SUFFIXES[0]]
             connection.execute(
-                f"COPY (SELECT {chosen} FROM predictions) TO {literal(str(path))} (FORMAT {form})"  # noqa: S608 - names are quoted
+                f"COPY (SELECT {chosen} FROM predictions) "  # noqa: S608 - names are quoted
+                f"TO {quote_literal(str(path))} (FORMAT {form})"
             )
 
 
-def checked_suffix(path: str) -> None:
+def check_suffix(path: str) -> None:
     """Refuse a file that is neither CSV nor Parquet, before any work is done."""
-    if Path(path).suffix.lower() not in (*CSV, *PARQUET):
-        raise BadOption(f"Predictions are written as .csv or .parquet, not as {brief(path)}.")
+    if Path(path).suffix.lower() not in (*CSV_SUFFIXES, *PARQUET_SUFFIXES):
+        raise BadOption(f"Predictions are written as .csv or .parquet, not as {shorten(path)}.")
 
 
-def shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:
+def compute_level_shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:
     """Return how often each level is given, by each way of answering."""
     size, n = len(predictions.scale), max(1, len(predictions))
     return [
         (way, (np.bincount(levels, minlength=size) / n).tolist())
-        for way, levels in predictions.ways.items()
+        for way, levels in predictions.by_decision_rule.items()
     ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadStore, brief
+from ordinate.errors import BadStore, shorten
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -17,10 +17,10 @@ PENALTY = 1.0  # as much as one item says: scores that separate the levels do no
 
 
 @dataclass(frozen=True, eq=False)
-class Odds:
+class ProportionalOdds:
     """P(level ≤ k) = σ(cut_k − slope · (score − center) / spread), of the levels seen in gold.
 
-    >>> odds = Odds.fit(np.arange(6.0), np.array([0, 0, 1, 1, 2, 2]), 4)
+    >>> odds = ProportionalOdds.fit(np.arange(6.0), np.array([0, 0, 1, 1, 2, 2]), 4)
     >>> odds.probabilities(np.array([0.0, 5.0])).argmax(axis=1).tolist()
     [0, 2]
     """
@@ -33,21 +33,21 @@ class Odds:
     cuts: Floats
 
     @classmethod
-    def fit(cls, scores: Floats, gold: Positions, size: int) -> "Odds":
+    def fit(cls, scores: Floats, gold: Positions, size: int) -> "ProportionalOdds":
         """Learn from out-of-fold scores; equal scores, or gold of one level, teach no slope."""
-        seen, (center, spread) = np.unique(gold), _where(scores)
+        seen, (center, spread) = np.unique(gold), _compute_center_and_spread(scores)
         if len(seen) < 2:
             return cls(size, seen, center, spread, 0.0, np.empty(0))
-        model = _proportional(_standard(scores, center, spread)[:, None], gold)
+        model = _fit_proportional_odds(_standardize_scores(scores, center, spread)[:, None], gold)
         return cls(size, seen, center, spread, float(model.coef_[0]), np.array(model.cuts_))
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probability of each level [N, K]: 0 for those that were never seen."""
-        from ordinate.postprocess.cumulative_logits import levels_between, sigmoid  # noqa: PLC0415 - models load much
+        from ordinate.postprocess.cumulative_logits import compute_level_probabilities, sigmoid  # noqa: PLC0415 - models load much
 
-        latent = self.slope * _standard(scores, self.center, self.spread)
+        latent = self.slope * _standardize_scores(scores, self.center, self.spread)
         found = np.zeros((len(scores), self.size))
-        found[:, self.seen] = levels_between(sigmoid(latent[:, None] - self.cuts))
+        found[:, self.seen] = compute_level_probabilities(sigmoid(latent[:, None] - self.cuts))
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,19 +62,22 @@ class Odds:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Odds":
+    def from_dict(cls, data: dict[str, Any]) -> "ProportionalOdds":
         """Return the odds that `to_dict` described, or say what is wrong with that."""
-        size, seen = needed(data, "size"), needed(data, "seen", (None,))
+        size, seen = require_numbers(data, "size"), require_numbers(data, "seen", (None,))
         whole = np.array_equal(seen, seen.round()) and size == size.round()
         inside = len(seen) and seen[0] >= 0 and seen[-1] < size and (np.diff(seen) > 0).all()
         if not (whole and inside):
             raise BadStore(f"Odds are not of some of their {size:g} levels: {seen.tolist()}.")
-        cuts, spread = needed(data, "cuts", (len(seen) - 1,)), needed(data, "spread")
+        cuts, spread = (
+            require_numbers(data, "cuts", (len(seen) - 1,)),
+            require_numbers(data, "spread"),
+        )
         if not ((np.diff(cuts) >= 0).all() and spread > 0):
             raise BadStore(
                 f"The cuts or the spread of odds do not rise: {cuts.tolist()}, {spread}."
             )
-        center, slope = needed(data, "center"), needed(data, "slope")
+        center, slope = require_numbers(data, "center"), require_numbers(data, "slope")
         return cls(
             int(size), seen.astype(np.intp), float(center), float(spread), float(slope), cuts
         )
@@ -83,14 +86,14 @@ class Odds:
 # --- stored numbers ------------------------------------------------------------------------------
 
 
-def stored(
+def parse_numbers(
     data: Any, name: str, shape: tuple[int | None, ...] = (), *, finite: bool = True
 ) -> Floats | None:
     """Return numbers that were written as plain values; None where nothing was.
 
     None in a shape is any number of them.
 
-    >>> stored({"cuts": [0.5, "inf"]}, "cuts", (2,), finite=False)
+    >>> parse_numbers({"cuts": [0.5, "inf"]}, "cuts", (2,), finite=False)
     array([0.5, inf])
     """
     if not isinstance(data, dict) or name not in data:
@@ -107,22 +110,22 @@ def stored(
     if not alike or not (np.isfinite(found) if finite else ~np.isnan(found)).all():
         what = " x ".join("some" if count is None else str(count) for count in shape) or "one"
         raise BadStore(
-            f"{brief(name)} of a decision takes {what} numbers, not {brief(data[name])}."
+            f"{shorten(name)} of a decision takes {what} numbers, not {shorten(data[name])}."
         )
     return found
 
 
-def needed(
+def require_numbers(
     data: Any, name: str, shape: tuple[int | None, ...] = (), *, finite: bool = True
 ) -> Floats:
     """Return numbers that cannot be left out."""
-    found = stored(data, name, shape, finite=finite)
+    found = parse_numbers(data, name, shape, finite=finite)
     if found is None:
         raise BadStore(f"A decision lacks {name!r}.")
     return found
 
 
-def _where(scores: Floats) -> tuple[float, float]:
+def _compute_center_and_spread(scores: Floats) -> tuple[float, float]:
     """Return the middle and the spread of scores, however large; 1 where they do not differ."""
     low, high = scores.min() / 2.0, scores.max() / 2.0
     center, half = float(high + low), float(high - low)
@@ -130,12 +133,12 @@ def _where(scores: Floats) -> tuple[float, float]:
     return center, spread if spread >= TINY else 1.0
 
 
-def _standard(scores: Floats, center: float, spread: float) -> Floats:
+def _standardize_scores(scores: Floats, center: float, spread: float) -> Floats:
     with np.errstate(over="ignore"):  # infinitely far from the middle is an answer, too
         return (scores - center) / spread
 
 
-def _proportional(features: Floats, gold: Positions) -> Any:
+def _fit_proportional_odds(features: Floats, gold: Positions) -> Any:
     from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold  # noqa: PLC0415 - scikit-learn
 
     with warnings.catch_warnings():

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.classify.cross_validation import table
-from ordinate.classify.decision_rules import Way
-from ordinate.inference import Intervals
-from ordinate.inference.estimates import finite
-from ordinate.metrics import Metric, find
+from ordinate.classify.cross_validation import count_confusion
+from ordinate.classify.decision_rules import DecisionRule
+from ordinate.inference import ConfidenceIntervals
+from ordinate.inference.estimates import to_json_number
+from ordinate.metrics import Metric, find_metric
 from ordinate.results.evaluation import Evaluation, Score
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Levels = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-DECODED: Way = "decoded"  # the way of answering that counts
+METRIC_OPTIMAL: DecisionRule = "decoded"  # the way of answering that counts
 KAPPA = "quadratic_kappa"
-CHANCE = "no better than chance"
+NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
 @dataclass(frozen=True)
-class Judged:
+class DecisionRuleScores:
     """The scores of a system by way of answering, of which the decoded answers count.
 
     A system whose interval of the quadratic kappa reaches down to 0 is no better than chance.
@@ -38,12 +38,12 @@ class Judged:
     @property
     def kappa(self) -> Score:
         """The quadratic kappa of the decoded answers."""
-        return self.kappas[DECODED]
+        return self.kappas[METRIC_OPTIMAL]
 
     @property
     def score(self) -> Score:
         """The score of the decoded answers."""
-        return self.scores[DECODED]
+        return self.scores[METRIC_OPTIMAL]
 
     @property
     def value(self) -> float:
@@ -69,7 +69,7 @@ class Judged:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
-            "value": finite(self.value),
+            "value": to_json_number(self.value),
             **{way: score.to_dict() for way, score in self.scores.items()},
             KAPPA: self.kappa.to_dict(),
             "no_better_than_chance": self.by_chance,
@@ -77,20 +77,22 @@ class Judged:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each way of answering."""
-        return [_row(way, x) | {"flag": self.flag_of(way)} for way, x in self.scores.items()]
+        return [
+            _flatten_score(way, x) | {"flag": self.get_flag(way)} for way, x in self.scores.items()
+        ]
 
     @property
     def flag(self) -> str | None:
         """What a table says beside it."""
-        return self.flag_of(DECODED)
+        return self.get_flag(METRIC_OPTIMAL)
 
-    def flag_of(self, way: str) -> str | None:
+    def get_flag(self, way: str) -> str | None:
         """Return what a table says beside one way of answering."""
         found = self.kappas[way].estimate
-        return None if found is not None and found.low > 0.0 else CHANCE
+        return None if found is not None and found.low > 0.0 else NO_BETTER_THAN_CHANCE
 
 
-def _row(way: str, score: Score) -> dict[str, Any]:
+def _flatten_score(way: str, score: Score) -> dict[str, Any]:
     found = score.estimate
     return {
         "way": way,
@@ -106,7 +108,7 @@ def _row(way: str, score: Score) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Items:
+class LabelledItems:
     """Labelled items as judging sees them: gold, groups that belong together, weights."""
 
     scale: Scale
@@ -114,23 +116,27 @@ class Items:
     groups: NDArray[Any] | None = None
     weights: Floats | None = None
 
-    def tables(self, levels: Levels) -> tuple[Confusion, Confusion | None]:
+    def tables(self, levels: Levels) -> tuple[ConfusionMatrix, ConfusionMatrix | None]:
         """Return the one table of gold and these levels, and one for each group, if there are."""
-        whole = table(self.scale, self.gold, levels, None, self.weights)
+        whole = count_confusion(self.scale, self.gold, levels, None, self.weights)
         if self.groups is None:
             return whole, None
-        return whole, table(self.scale, self.gold, levels, self.groups, self.weights)
+        return whole, count_confusion(self.scale, self.gold, levels, self.groups, self.weights)
 
 
-def judged(items: Items, answers: Mapping[str, Levels], metric: Metric, *, seed: int) -> Judged:
+def evaluate_decision_rules(
+    items: LabelledItems, answers: Mapping[str, Levels], metric: Metric, *, seed: int
+) -> DecisionRuleScores:
     """Judge the levels that each way of answering gives."""
-    found = {way: _scores(items, levels, metric, seed) for way, levels in answers.items()}
+    found = {way: _compute_scores(items, levels, metric, seed) for way, levels in answers.items()}
     scores = {way: of[metric.expression] for way, of in found.items()}
-    return Judged(scores, {way: of[KAPPA] for way, of in found.items()})
+    return DecisionRuleScores(scores, {way: of[KAPPA] for way, of in found.items()})
 
 
-def _scores(items: Items, levels: Levels, metric: Metric, seed: int) -> dict[str, Score]:
-    wanted = list(dict.fromkeys([metric, find(KAPPA)]))
+def _compute_scores(
+    items: LabelledItems, levels: Levels, metric: Metric, seed: int
+) -> dict[str, Score]:
+    wanted = list(dict.fromkeys([metric, find_metric(KAPPA)]))
     whole, groups = items.tables(levels)
-    how = Intervals(seed=seed)
-    return Evaluation.from_table(whole, wanted, groups=groups, interval=how).metrics
+    how = ConfidenceIntervals(seed=seed)
+    return Evaluation.from_summary(whole, wanted, groups=groups, interval=how).metrics

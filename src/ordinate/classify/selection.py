@@ -4,54 +4,56 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordinate.classify.bench import Bench
-from ordinate.classify.finalists import Contender, best_of, contender
-from ordinate.classify.hyperparameter_search import Explored, search
-from ordinate.classify.saved_models import kept_answers
-from ordinate.classify.screening import screen
-from ordinate.classify.soft_vote import Voting, voting
-from ordinate.classify.tuning_result import Screened
+from ordinate.classify.finalists import EvaluatedCandidate, evaluate_candidate, select_best
+from ordinate.classify.hyperparameter_search import StudyTrials, search_hyperparameters
+from ordinate.classify.saved_models import load_out_of_fold
+from ordinate.classify.screening import screen_feature_sets
+from ordinate.classify.soft_vote import VoteCandidate, select_best_vote
+from ordinate.classify.tuning_result import ScreeningResult
 from ordinate.errors import BadInput
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ModelSelection:
     """Everything that led to a winner, and the winner."""
 
-    screened: list[Screened]
-    explored: list[Explored]
+    screened: list[ScreeningResult]
+    studies: list[StudyTrials]
     finished: bool  # whether all trials were made that were asked for
-    contenders: list[Contender | None]  # the best of each study that has one
-    vote: Voting | None
-    winner: Contender | Voting
+    candidates: list[EvaluatedCandidate | None]  # the best of each study that has one
+    vote: VoteCandidate | None
+    winner: EvaluatedCandidate | VoteCandidate
 
 
-def choose(bench: Bench) -> Choice:
+def select_model(bench: Bench) -> ModelSelection:
     """Choose the best model for the items of a bench, and look at no others."""
-    screened = screen(bench)
+    screened = screen_feature_sets(bench)
     shortlist = [one.set for one in screened if one.kept]
     for one in screened:
         if not one.kept:
-            bench.forget(one.set)
-    explored, finished = search(bench, shortlist)
-    contenders = [_contender(bench, one) for one in explored]
+            bench.drop_feature_set(one.set)
+    explored, finished = search_hyperparameters(bench, shortlist)
+    contenders = [_evaluate_best_trial(bench, one) for one in explored]
     able = [one for one in contenders if one is not None]
     if not able:
-        raise BadInput(_nothing(bench, explored))
-    vote = voting(bench, able) if bench.settings.votes else None
-    winner = best_of(bench.settings, [*able, *([vote] if vote else [])])
-    return Choice(screened, explored, finished, contenders, vote, winner)
+        raise BadInput(_explain_no_model(bench, explored))
+    vote = select_best_vote(bench, able) if bench.settings.votes else None
+    winner = select_best(bench.settings, [*able, *([vote] if vote else [])])
+    return ModelSelection(screened, explored, finished, contenders, vote, winner)
 
 
-def _contender(bench: Bench, one: Explored) -> Contender | None:
+def _evaluate_best_trial(bench: Bench, one: StudyTrials) -> EvaluatedCandidate | None:
     """Return the best trial of a study; what it answers is saved, at hand, or made again."""
     if one.best is None:
         return None
     candidate = bench.candidate(one.set, one.kind, one.best.params)
-    answers = kept_answers(bench, candidate)
-    return contender(bench, candidate, bench.remembered(candidate) if answers is None else answers)
+    answers = load_out_of_fold(bench, candidate)
+    return evaluate_candidate(
+        bench, candidate, bench.get_cached_predictions(candidate) if answers is None else answers
+    )
 
 
-def _nothing(bench: Bench, explored: Sequence[Explored]) -> str:
+def _explain_no_model(bench: Bench, explored: Sequence[StudyTrials]) -> str:
     reasons = [
         f" {one.set}/{one.kind}: {trial.reason}"
         for one in explored

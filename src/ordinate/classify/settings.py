@@ -6,16 +6,16 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-from ordinate.classify.class_weights import STRATEGIES, Strategy
-from ordinate.classify.decision_rules import Decode, check_metric
-from ordinate.errors import BadOption, brief, suggest
-from ordinate.experiment.settings_checks import among, number, whole
-from ordinate.metrics import Metric, find, split_expressions
+from ordinate.classify.class_weights import WEIGHT_STRATEGIES, WeightStrategy
+from ordinate.classify.decision_rules import DecodeOption, check_metric
+from ordinate.errors import BadOption, shorten, suggest_names
+from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
+from ordinate.metrics import Metric, find_metric, split_expressions
 
 VOTE = "vote"
 DEFAULT_MODELS = ("logistic", "threshold", "lightgbm")
 # What changes when and where the work is done, and nothing that is found.
-MANNER = ("jobs", "timeout")
+EXECUTION_SETTINGS = ("jobs", "timeout")
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class Settings:
 
     metric: str = "cem_ord"
     top_k: int = 5
-    weight_strategy: Strategy = "equal"
+    weight_strategy: WeightStrategy = "equal"
     weight_alpha: float = 1.0
     weight_metric: bool = False
     models: Sequence[str] | str = DEFAULT_MODELS
-    decode: Decode = "metric"
+    decode: DecodeOption = "metric"
     folds: int = 5
     early_discard_threshold: float | None = None
     early_discard_percentile: float | None = None
@@ -46,23 +46,23 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        object.__setattr__(self, "models", _models(self.models))
+        object.__setattr__(self, "models", _parse_models(self.models))
         object.__setattr__(self, "train", tuple(self.train))
-        object.__setattr__(self, "metric", _metric(self.metric).expression)
+        object.__setattr__(self, "metric", _parse_metric(self.metric).expression)
         for name, least in (("top_k", 1), ("folds", 2), ("stage2_trials", 1), ("jobs", 1)):
-            whole(name, getattr(self, name), least)
-        whole("seed", self.seed, 0)
-        among("weight_strategy", self.weight_strategy, STRATEGIES)
-        among("decode", self.decode, get_args(Decode))
-        number("weight_alpha", self.weight_alpha, 0.0, 1.0)
-        number("early_discard_threshold", self.early_discard_threshold, -math.inf, math.inf)
-        number("early_discard_percentile", self.early_discard_percentile, 0.0, 100.0)
-        number("timeout", self.timeout, 0.0, math.inf)
+            check_integer(name, getattr(self, name), least)
+        check_integer("seed", self.seed, 0)
+        check_choice("weight_strategy", self.weight_strategy, WEIGHT_STRATEGIES)
+        check_choice("decode", self.decode, get_args(DecodeOption))
+        check_number("weight_alpha", self.weight_alpha, 0.0, 1.0)
+        check_number("early_discard_threshold", self.early_discard_threshold, -math.inf, math.inf)
+        check_number("early_discard_percentile", self.early_discard_percentile, 0.0, 100.0)
+        check_number("timeout", self.timeout, 0.0, math.inf)
 
     @cached_property
     def measure(self) -> Metric:
         """The metric itself."""
-        return find(self.metric)
+        return find_metric(self.metric)
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
@@ -91,7 +91,9 @@ class Settings:
     @property
     def asked(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
-        return {name: value for name, value in self.to_dict().items() if name not in MANNER}
+        return {
+            name: value for name, value in self.to_dict().items() if name not in EXECUTION_SETTINGS
+        }
 
     @property
     def judging(self) -> dict[str, Any]:
@@ -100,36 +102,37 @@ class Settings:
         return {name: value for name, value in self.to_dict().items() if name in (*names, "seed")}
 
 
-def _metric(wanted: Any) -> Metric:
+def _parse_metric(wanted: Any) -> Metric:
     if not isinstance(wanted, (str, Metric)):
-        raise BadOption(f"--metric takes the name of a metric, not {brief(wanted)}.")
+        raise BadOption(f"--metric takes the name of a metric, not {shorten(wanted)}.")
     if isinstance(wanted, str) and len(split_expressions(wanted)) > 1:
         raise BadOption(
-            f"Tuning takes one metric, and {brief(wanted)} names several. Choose the one that "
+            f"Tuning takes one metric, and {shorten(wanted)} names several. Choose the one that "
             "matters most: evaluate and rank show the others."
         )
-    metric = find(wanted)
+    metric = find_metric(wanted)
     check_metric(metric)
     return metric
 
 
-def _models(wanted: Any) -> tuple[str, ...]:
-    from ordinate.models.classifiers import KINDS  # noqa: PLC0415 - models are not needed to be told of
+def _parse_models(wanted: Any) -> tuple[str, ...]:
+    from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - models are not needed to be told of
 
     listed = wanted.split(",") if isinstance(wanted, str) else wanted
     if not isinstance(listed, Iterable):
-        raise BadOption(f"--models takes names separated by commas, not {brief(wanted)}.")
+        raise BadOption(f"--models takes names separated by commas, not {shorten(wanted)}.")
     models = tuple(dict.fromkeys(str(one).strip() for one in listed))
-    known = [*KINDS, VOTE]
+    known = [*MODEL_TYPES, VOTE]
     for one in models:
         if one not in known:
-            near = suggest(one, known)
-            raise BadOption(f"There is no model {brief(one)}.{near} Known: {', '.join(known)}.")
+            near = suggest_names(one, known)
+            raise BadOption(f"There is no model {shorten(one)}.{near} Known: {', '.join(known)}.")
         if one != VOTE:
-            KINDS[one].check()
+            MODEL_TYPES[one].check()
     if models == (VOTE,):
         raise BadOption(
-            f"A vote averages the probabilities of other models. Name some of {', '.join(KINDS)} "
+            "A vote averages the probabilities of other models. Name some of "
+            f"{', '.join(MODEL_TYPES)} "
             "beside it in --models."
         )
     if not models:

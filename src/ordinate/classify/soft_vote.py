@@ -4,22 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ordinate.classify.bench import Bench
-from ordinate.classify.cross_validation import Member, crossed_vote, decision_of_vote
-from ordinate.classify.decision_rules import Decision, Plan
-from ordinate.classify.finalists import Contender, Vote, best_of
-from ordinate.classify.scoring import Judged
+from ordinate.classify.cross_validation import (
+    VoteMember,
+    calibrate_vote_out_of_fold,
+    fit_vote_calibration,
+)
+from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
+from ordinate.classify.finalists import EvaluatedCandidate, SoftVote, select_best
+from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import VOTE
 
-FEWEST, MOST = 2, 5  # members
+FEWEST_MEMBERS, MOST_MEMBERS = 2, 5  # members
 
 
 @dataclass(frozen=True, eq=False)
-class Voting:
+class VoteCandidate:
     """The best contenders as members of one vote."""
 
-    members: tuple[Contender, ...]
-    plan: Plan
-    judged: Judged
+    members: tuple[EvaluatedCandidate, ...]
+    plan: CalibrationPlan
+    evaluation: DecisionRuleScores
     notes: tuple[str, ...]
 
     @property
@@ -32,37 +36,47 @@ class Voting:
         """What people call it."""
         return f"{VOTE} of {' and '.join(member.title for member in self.members)}"
 
-    def decision(self, bench: Bench) -> Decision:
+    def calibration(self, bench: Bench) -> OutputCalibration:
         """Learn how the average of the members becomes levels, from all their answers."""
-        return decision_of_vote(self.plan, _pairs(self.members), bench.levels, bench.parts)
+        return fit_vote_calibration(
+            self.plan, _pair_plans_with_outputs(self.members), bench.levels, bench.parts
+        )
 
-    def fit(self, bench: Bench) -> Vote:
+    def fit(self, bench: Bench) -> SoftVote:
         """Fit all members on all items of the bench."""
-        return Vote(tuple(member.fit(bench) for member in self.members), self.decision(bench))
+        return SoftVote(
+            tuple(member.fit(bench) for member in self.members), self.calibration(bench)
+        )
 
 
-def voting(bench: Bench, contenders: Sequence[Contender]) -> Voting | None:
+def select_best_vote(
+    bench: Bench, contenders: Sequence[EvaluatedCandidate]
+) -> VoteCandidate | None:
     """Return the best vote of two to five contenders; None where there are not two.
 
     The members are always the best ones, so that their number is all that is chosen.
     """
     merit = bench.settings.merit
-    ranked = sorted(contenders, key=lambda one: -merit(one.judged.value))
-    if len(ranked) < FEWEST:
+    ranked = sorted(contenders, key=lambda one: -merit(one.evaluation.value))
+    if len(ranked) < FEWEST_MEMBERS:
         return None
-    sizes = range(FEWEST, min(MOST, len(ranked)) + 1)
-    votes = [_vote(bench, ranked[:size]) for size in sizes]
-    best: Voting = best_of(bench.settings, votes)
+    sizes = range(FEWEST_MEMBERS, min(MOST_MEMBERS, len(ranked)) + 1)
+    votes = [_evaluate_vote(bench, ranked[:size]) for size in sizes]
+    best: VoteCandidate = select_best(bench.settings, votes)
     return best
 
 
-def _vote(bench: Bench, members: Sequence[Contender]) -> Voting:
+def _evaluate_vote(bench: Bench, members: Sequence[EvaluatedCandidate]) -> VoteCandidate:
     asked = bench.settings
     weights = bench.level_weights
-    plan = Plan(bench.training.scale, asked.measure, asked.decode, weights=weights)
-    decided = crossed_vote(plan, _pairs(members), bench.levels, bench.parts)
-    return Voting(tuple(members), plan, bench.judge(decided.levels), decided.notes)
+    plan = CalibrationPlan(bench.training.scale, asked.measure, asked.decode, weights=weights)
+    decided = calibrate_vote_out_of_fold(
+        plan, _pair_plans_with_outputs(members), bench.levels, bench.parts
+    )
+    return VoteCandidate(
+        tuple(members), plan, bench.evaluate_predictions(decided.levels), decided.notes
+    )
 
 
-def _pairs(members: Sequence[Contender]) -> list[Member]:
+def _pair_plans_with_outputs(members: Sequence[EvaluatedCandidate]) -> list[VoteMember]:
     return [(member.plan, member.answers) for member in members]

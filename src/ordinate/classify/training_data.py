@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, brief, suggest
-from ordinate.experiment.feature_rows import Features
+from ordinate.errors import BadInput, BadOption, shorten, suggest_names
+from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import TRAINING
-from ordinate.experiment.safe_files import digest
-from ordinate.results.baselines import json_label
+from ordinate.experiment.safe_files import compute_digest
+from ordinate.results.baselines import to_json_label
 from ordinate.scale import Scale
 
 Levels = NDArray[np.int64]
@@ -33,11 +33,11 @@ class FeatureSet:
     @property
     def names_digest(self) -> str:
         """A short name for the names of the features in their order."""
-        return digest(list(self.names))
+        return compute_digest(list(self.names))
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingDataSummary:
     """What was learned from: how many items of which level, from which files."""
 
     scale: Scale
@@ -52,7 +52,7 @@ class Source:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        labels = [json_label(label) for label in self.scale.labels]
+        labels = [to_json_label(label) for label in self.scale.labels]
         return {
             "training": list(self.training),
             "n": self.n,
@@ -63,7 +63,7 @@ class Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Training:
+class TrainingData:
     """The items of all training files, one after the other, and the feature sets for them."""
 
     experiment: Experiment
@@ -81,9 +81,9 @@ class Training:
         scale: str | None = None,
         train: Sequence[str] = (),
         pattern: str = "*",
-    ) -> "Training":
+    ) -> "TrainingData":
         """Read the training data and look at every feature set, so that errors come first."""
-        stems = _stems(experiment, train)
+        stems = _select_stems(experiment, train)
         declared = experiment.scale(scale)
         data = [experiment.dataset(stem) for stem in stems]
         levels = np.concatenate([one.gold(declared) for one in data])
@@ -91,7 +91,10 @@ class Training:
             only = declared.names[levels[0]]
             raise BadInput(f"All training items are {only}: there is nothing to tell apart.")
         groups = [one.groups for one in data if one.groups is not None]
-        sets = {name: _looked_at(experiment, name, stems) for name in _sets(experiment, pattern)}
+        sets = {
+            name: _inspect_feature_set(experiment, name, stems)
+            for name in _match_feature_sets(experiment, pattern)
+        }
         return cls(
             experiment, declared, stems, levels, np.concatenate(groups) if groups else None, sets
         )
@@ -113,13 +116,15 @@ class Training:
     @cached_property
     def fingerprint(self) -> str:
         """A short name for items, levels and groups in their order."""
-        return digest(
+        return compute_digest(
             {
                 "data": {stem: self.experiment.dataset(stem).fingerprint for stem in self.stems},
-                "scale": [json_label(label) for label in self.scale.labels],
+                "scale": [to_json_label(label) for label in self.scale.labels],
                 "positions": list(self.scale.at),
                 "levels": hashlib.sha256(self.levels.tobytes()).hexdigest(),
-                "groups": None if self.groups is None else digest(list(map(str, self.groups))),
+                "groups": None
+                if self.groups is None
+                else compute_digest(list(map(str, self.groups))),
             }
         )
 
@@ -131,14 +136,14 @@ class Training:
         return found
 
     @property
-    def source(self) -> Source:
+    def source(self) -> TrainingDataSummary:
         """What a report says of it."""
         counts = np.bincount(self.levels, minlength=len(self.scale))
         groups = None if self.groups is None else len(np.unique(self.groups.astype(str)))
-        return Source(self.scale, tuple(counts.tolist()), self.stems, groups)
+        return TrainingDataSummary(self.scale, tuple(counts.tolist()), self.stems, groups)
 
 
-def _stems(experiment: Experiment, wanted: Sequence[str]) -> tuple[str, ...]:
+def _select_stems(experiment: Experiment, wanted: Sequence[str]) -> tuple[str, ...]:
     known = experiment.training
     if not known:
         raise BadInput(
@@ -148,13 +153,13 @@ def _stems(experiment: Experiment, wanted: Sequence[str]) -> tuple[str, ...]:
     for stem in wanted:
         if stem not in known:
             raise BadOption(
-                f"There is no training data {brief(stem)} (--train): there is {', '.join(known)}."
-                f"{suggest(stem, known)}"
+                f"There is no training data {shorten(stem)} (--train): there is {', '.join(known)}."
+                f"{suggest_names(stem, known)}"
             )
     return tuple(stem for stem in known if not wanted or stem in wanted)
 
 
-def _sets(experiment: Experiment, pattern: str) -> list[str]:
+def _match_feature_sets(experiment: Experiment, pattern: str) -> list[str]:
     known = experiment.feature_sets
     if not known:
         raise BadInput(
@@ -164,22 +169,22 @@ def _sets(experiment: Experiment, pattern: str) -> list[str]:
     found = [name for name in known if fnmatchcase(name, pattern)]
     if not found:
         raise BadOption(
-            f"No feature set is called {brief(pattern)} (--feature-pattern): there is "
+            f"No feature set is called {shorten(pattern)} (--feature-pattern): there is "
             f"{', '.join(known)}."
         )
     return found
 
 
-def _looked_at(experiment: Experiment, name: str, stems: Sequence[str]) -> FeatureSet:
+def _inspect_feature_set(experiment: Experiment, name: str, stems: Sequence[str]) -> FeatureSet:
     first, *others = [experiment.features(name, stem) for stem in stems]
     for other in others:
-        same_features(first, other)
+        check_same_features(first, other)
     ways = dict.fromkeys(one.matched for one in (first, *others))
     files = {one.dataset: one.digest for one in (first, *others)}
     return FeatureSet(name, first.names, " and ".join(ways), files)
 
 
-def same_features(first: Features, other: Features) -> None:
+def check_same_features(first: DatasetFeatures, other: DatasetFeatures) -> None:
     """Complain if two data sets have different features under one name."""
     if first.names == other.names:
         return
@@ -188,8 +193,8 @@ def same_features(first: Features, other: Features) -> None:
     what = (
         f"{len(first.names):,} and {len(other.names):,} of them"
         if differs is None
-        else f"number {differs + 1} is {brief(first.names[differs])} and "
-        f"{brief(other.names[differs])}"
+        else f"number {differs + 1} is {shorten(first.names[differs])} and "
+        f"{shorten(other.names[differs])}"
     )
     raise BadInput(
         f"The features of {first.path} and {other.path} are not the same: {what}. Make both with "

@@ -5,29 +5,29 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ordinate.classify.bench import Bench, Tell, silent
-from ordinate.classify.finalists import Contender
-from ordinate.classify.nested_estimate import nested
-from ordinate.classify.saved_models import save_contender, save_vote
-from ordinate.classify.selection import Choice, choose
+from ordinate.classify.bench import Bench, ProgressCallback, ignore_progress
+from ordinate.classify.finalists import EvaluatedCandidate
+from ordinate.classify.nested_estimate import run_nested_cross_validation
+from ordinate.classify.saved_models import save_candidate, save_vote
+from ordinate.classify.selection import ModelSelection, select_model
 from ordinate.classify.settings import VOTE, Settings
-from ordinate.classify.soft_vote import Voting
-from ordinate.classify.testing import check_tests, held_out
-from ordinate.classify.trained_model import LATEST
-from ordinate.classify.training_data import Training
-from ordinate.classify.tuning_result import Finalist, Nested, Searched, Tuning
+from ordinate.classify.soft_vote import VoteCandidate
+from ordinate.classify.testing import check_test_sets, evaluate_on_test_sets
+from ordinate.classify.trained_model import LATEST_FOLDER
+from ordinate.classify.training_data import TrainingData
+from ordinate.classify.tuning_result import Finalist, NestedEstimate, StudyResult, TuningResult
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import inside, sweep, write_json, write_text
-from ordinate.experiment.workers import Workers, one_thread
+from ordinate.experiment.safe_files import remove_leftovers, resolve_inside, write_json, write_text
+from ordinate.experiment.workers import WorkerPool, limit_to_one_thread
 from ordinate.render import render
 
-CONFIG = "config.toml"
-UNFINISHED = (
+CONFIG_FILE = "config.toml"
+UNFINISHED_NOTE = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
 )
-ALONE = "There is no vote: it takes two models, and there were not two."
+NO_VOTE_NOTE = "There is no vote: it takes two models, and there were not two."
 
 
 def tune(
@@ -37,8 +37,8 @@ def tune(
     scale: str | None = None,
     command: str = "ordinate.tune",
     config: str = "",
-    tell: Tell = silent,
-) -> Tuning:
+    tell: ProgressCallback = ignore_progress,
+) -> TuningResult:
     """Screen feature sets, search models, save the best of each study, and test the winner.
 
     Choices are made by cross-validation on the training data alone. A run that was killed goes on
@@ -46,13 +46,13 @@ def tune(
     `tell` is told how far it is.
     """
     asked = settings or Settings()
-    with _opened(experiment, asked, scale, command, tell) as bench:
-        run = run_id(bench)
-        choice = choose(bench)
-        searched, vote, winner = _saved(bench, choice, run, command)
-        tests = held_out(bench, winner, _run_folder(experiment, run))
-        inner = nested(bench) if asked.nested else None
-        found = Tuning(
+    with _open_bench(experiment, asked, scale, command, tell) as bench:
+        run = make_run_id(bench)
+        choice = select_model(bench)
+        searched, vote, winner = _save_finalists(bench, choice, run, command)
+        tests = evaluate_on_test_sets(bench, winner, _locate_run(experiment, run))
+        inner = run_nested_cross_validation(bench) if asked.nested else None
+        found = TuningResult(
             run,
             asked,
             bench.training.source,
@@ -62,34 +62,44 @@ def tune(
             winner,
             tests,
             inner,
-            tuple(_notes(choice, asked, inner)),
+            tuple(_collect_notes(choice, asked, inner)),
         )
-        _written(bench, found, command, config)
+        _write_run(bench, found, command, config)
     return found
 
 
 @contextmanager
-def _opened(
-    experiment: Experiment, settings: Settings, scale: str | None, command: str, tell: Tell
+def _open_bench(
+    experiment: Experiment,
+    settings: Settings,
+    scale: str | None,
+    command: str,
+    tell: ProgressCallback,
 ) -> Iterator[Bench]:
     """Take the lock, clear what killed runs left, and check everything before any work."""
     import ordinate.models.classifiers.ordinal_threshold  # noqa: F401, PLC0415 - libraries obey once loaded
 
-    with locked(experiment.root, command), one_thread(), Workers(settings.jobs) as workers:
-        sweep(experiment.root)
-        yield Bench(opened(experiment, settings, scale), settings, workers, tell)
+    with (
+        hold_lock(experiment.root, command),
+        limit_to_one_thread(),
+        WorkerPool(settings.jobs) as workers,
+    ):
+        remove_leftovers(experiment.root)
+        yield Bench(load_training_data(experiment, settings, scale), settings, workers, tell)
 
 
-def opened(experiment: Experiment, settings: Settings, scale: str | None) -> Training:
+def load_training_data(
+    experiment: Experiment, settings: Settings, scale: str | None
+) -> TrainingData:
     """Return what a run learns from; whatever is wrong with the data comes out here."""
-    training = Training.of(
+    training = TrainingData.of(
         experiment, scale=scale, train=settings.train, pattern=settings.feature_pattern
     )
-    check_tests(training)
+    check_test_sets(training)
     return training
 
 
-def run_id(bench: Bench) -> str:
+def make_run_id(bench: Bench) -> str:
     """Return the name of a run: its metric, and a hash of the data and all that was asked."""
     code = bench.code(*bench.training.sets, asked=bench.settings.asked)
     return f"{bench.settings.measure.name}-{code}"
@@ -98,65 +108,67 @@ def run_id(bench: Bench) -> str:
 # --- what is saved -------------------------------------------------------------------------------
 
 
-def _saved(
-    bench: Bench, choice: Choice, run: str, command: str
-) -> tuple[tuple[Searched, ...], Finalist | None, Finalist]:
+def _save_finalists(
+    bench: Bench, choice: ModelSelection, run: str, command: str
+) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
     """Fit and save the best of each study, and the vote; return them, the winner last."""
     how = {"run": run, "command": command}
     finalists: dict[int, Finalist] = {}
-    for done, one in enumerate(choice.contenders):
-        bench.tell("saving", done / len(choice.contenders), "")
+    for done, one in enumerate(choice.candidates):
+        bench.tell("saving", done / len(choice.candidates), "")
         if one is not None:
-            finalists[id(one)] = _finalist(one, save_contender(bench, one, **how))
+            finalists[id(one)] = _make_finalist(one, save_candidate(bench, one, **how))
     searched = [
-        Searched(
+        StudyResult(
             one.set, one.kind, bench.settings.stage2_trials, one.trials, finalists.get(id(best))
         )
-        for one, best in zip(choice.explored, choice.contenders, strict=True)
+        for one, best in zip(choice.studies, choice.candidates, strict=True)
     ]
     vote = None
     if choice.vote is not None:
         members = tuple(finalists[id(member)].name for member in choice.vote.members)
-        vote = _voting(choice.vote, save_vote(bench, choice.vote, **how), members)
+        vote = _make_vote_finalist(choice.vote, save_vote(bench, choice.vote, **how), members)
     winner = vote if choice.winner is choice.vote and vote else finalists[id(choice.winner)]
     return tuple(searched), vote, winner
 
 
-def _finalist(one: Contender, name: str) -> Finalist:
+def _make_finalist(one: EvaluatedCandidate, name: str) -> Finalist:
     return Finalist(
         name,
         one.candidate.kind,
         one.sets,
         dict(one.candidate.params),
-        one.judged,
+        one.evaluation,
         notes=one.notes,
     )
 
 
-def _voting(vote: Voting, name: str, members: tuple[str, ...]) -> Finalist:
-    return Finalist(name, VOTE, vote.sets, {}, vote.judged, members, vote.notes)
+def _make_vote_finalist(vote: VoteCandidate, name: str, members: tuple[str, ...]) -> Finalist:
+    return Finalist(name, VOTE, vote.sets, {}, vote.evaluation, members, vote.notes)
 
 
-def _notes(choice: Choice, settings: Settings, inner: Nested | None) -> Iterator[str]:
+def _collect_notes(
+    choice: ModelSelection, settings: Settings, inner: NestedEstimate | None
+) -> Iterator[str]:
     if not choice.finished or (inner and not inner.finished):
-        yield UNFINISHED
+        yield UNFINISHED_NOTE
     if settings.votes and choice.vote is None:
-        yield ALONE
+        yield NO_VOTE_NOTE
 
 
 # --- what is written -----------------------------------------------------------------------------
 
 
-def _run_folder(experiment: Experiment, run: str) -> Path:
-    return inside(experiment.folder("results"), run)
+def _locate_run(experiment: Experiment, run: str) -> Path:
+    return resolve_inside(experiment.folder("results"), run)
 
 
-def _written(bench: Bench, found: Tuning, command: str, config: str) -> None:
+def _write_run(bench: Bench, found: TuningResult, command: str, config: str) -> None:
     """Write the results of the run, and the same as the latest ones."""
     experiment = bench.training.experiment
-    folder = _run_folder(experiment, found.run)
+    folder = _locate_run(experiment, found.run)
     if config:
-        write_text(folder / CONFIG, config)
+        write_text(folder / CONFIG_FILE, config)
     _write_results(folder, found)
     Manifest.of(
         folder,
@@ -168,14 +180,14 @@ def _written(bench: Bench, found: Tuning, command: str, config: str) -> None:
         command=command,
         libraries=["scipy", "scikit-learn", "optuna"],
     ).write(folder)
-    _write_results(experiment.folder(LATEST), found)
+    _write_results(experiment.folder(LATEST_FOLDER), found)
 
 
-def _write_results(folder: Path, found: Tuning) -> None:
+def _write_results(folder: Path, found: TuningResult) -> None:
     stages: dict[str, dict[str, Any]] = {
-        "stage1_screening_results.json": found.stage1(),
-        "stage2_detailed_results.json": found.detailed(),
-        "stage2_optimization_results.json": found.stage2(),
+        "stage1_screening_results.json": found.convert_screening_to_dict(),
+        "stage2_detailed_results.json": found.list_trials(),
+        "stage2_optimization_results.json": found.convert_search_to_dict(),
     }
     for name, values in stages.items():
         write_json(folder / name, values)

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ordinate.classify.scoring import Judged
+from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import Settings
-from ordinate.classify.training_data import Source
-from ordinate.inference.estimates import finite
+from ordinate.classify.training_data import TrainingDataSummary
+from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
 from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, aligned
+from ordinate.results.evaluation import SCHEMA, align_columns
 
 if TYPE_CHECKING:
     from ordinate.search.trials import Trial
@@ -19,16 +19,16 @@ STATES = ("complete", "pruned", "failed")
 
 
 @dataclass(frozen=True)
-class Screened:
+class ScreeningResult:
     """A feature set, what the cheap model makes of it, and whether it is searched."""
 
     set: str
     features: int
     matched: str
-    judged: Judged | None  # None where nothing could be learned from it
+    evaluation: DecisionRuleScores | None  # None where nothing could be learned from it
     failed: str | None = None
     kept: bool = False
-    why: str | None = None  # it is not searched
+    discard_reason: str | None = None  # it is not searched
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -37,9 +37,9 @@ class Screened:
             "features": self.features,
             "matched": self.matched,
             "kept": self.kept,
-            "why": self.why,
+            "why": self.discard_reason,
             "failed": self.failed,
-            "screening": self.judged and self.judged.to_dict(),
+            "screening": self.evaluation and self.evaluation.to_dict(),
         }
 
 
@@ -54,7 +54,7 @@ class Finalist:
     kind: str
     sets: tuple[str, ...]
     params: dict[str, Any]
-    judged: Judged
+    evaluation: DecisionRuleScores
     members: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -66,13 +66,13 @@ class Finalist:
             "sets": list(self.sets),
             "params": self.params,
             "members": list(self.members),
-            "cross_validation": self.judged.to_dict(),
+            "cross_validation": self.evaluation.to_dict(),
             "notes": list(self.notes),
         }
 
 
 @dataclass(frozen=True)
-class Searched:
+class StudyResult:
     """One feature set with one kind of model: the trials of its study, and the best of them."""
 
     set: str
@@ -94,7 +94,7 @@ class Searched:
             "best": self.best and self.best.to_dict(),
         }
 
-    def detailed(self) -> dict[str, Any]:
+    def list_trials(self) -> dict[str, Any]:
         """Return every trial, as plain values."""
         trials = [
             {
@@ -104,7 +104,7 @@ class Searched:
                 **trial.attributes,
                 "reason": trial.reason,
                 "params": trial.params,
-                "after_folds": {str(step): finite(x) for step, x in trial.steps.items()},
+                "after_folds": {str(step): to_json_number(x) for step, x in trial.steps.items()},
             }
             for trial in self.trials
         ]
@@ -112,12 +112,12 @@ class Searched:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutResult:
     """The winner on one test set, and how much cross-validation flattered it."""
 
     name: str  # of the test set
     n: int
-    judged: Judged | None  # None where nothing could be tested, for a reason
+    evaluation: DecisionRuleScores | None  # None where nothing could be tested, for a reason
     optimism: float
     note: str | None = None
     groups: int | None = None  # that its items belong to, where they have some
@@ -128,17 +128,17 @@ class HeldOut:
             "data": self.name,
             "n": self.n,
             "groups": self.groups,
-            "test": self.judged and self.judged.to_dict(),
-            "optimism": finite(self.optimism),
+            "test": self.evaluation and self.evaluation.to_dict(),
+            "optimism": to_json_number(self.optimism),
             "note": self.note,
         }
 
 
 @dataclass(frozen=True)
-class Nested:
+class NestedEstimate:
     """The whole procedure, run on each part of the training data and judged on the rest."""
 
-    judged: Judged
+    evaluation: DecisionRuleScores
     chosen: tuple[str, ...]  # set and model that each part chose
     finished: bool = True  # whether all parts made all trials that were asked for
 
@@ -147,23 +147,23 @@ class Nested:
         return {
             "chosen": list(self.chosen),
             "finished": self.finished,
-            "estimate": self.judged.to_dict(),
+            "estimate": self.evaluation.to_dict(),
         }
 
 
 @dataclass(frozen=True)
-class Tuning:
+class TuningResult:
     """A run of tuning: what was screened, what was searched, what won, and what it is worth."""
 
     run: str
     settings: Settings
-    source: Source
-    screened: tuple[Screened, ...]
-    searched: tuple[Searched, ...]
+    source: TrainingDataSummary
+    screened: tuple[ScreeningResult, ...]
+    searched: tuple[StudyResult, ...]
     vote: Finalist | None
     winner: Finalist
-    tests: tuple[HeldOut, ...] = ()
-    nested: Nested | None = None
+    tests: tuple[HeldOutResult, ...] = ()
+    nested: NestedEstimate | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -180,7 +180,7 @@ class Tuning:
 
     # --- plain values ------------------------------------------------------------------------
 
-    def _head(self) -> dict[str, Any]:
+    def _build_header(self) -> dict[str, Any]:
         metric = self.settings.measure
         return {
             "schema": SCHEMA,
@@ -192,13 +192,13 @@ class Tuning:
             "data": self.source.to_dict(),
         }
 
-    def stage1(self) -> dict[str, Any]:
+    def convert_screening_to_dict(self) -> dict[str, Any]:
         """Return what screening found."""
-        return self._head() | {"sets": [one.to_dict() for one in self.screened]}
+        return self._build_header() | {"sets": [one.to_dict() for one in self.screened]}
 
-    def stage2(self) -> dict[str, Any]:
+    def convert_search_to_dict(self) -> dict[str, Any]:
         """Return what the search found, which model won, and its test."""
-        return self._head() | {
+        return self._build_header() | {
             "winner": self.winner.name,
             "winning": self.winner.to_dict(),
             "studies": [one.to_dict() for one in self.searched],
@@ -208,38 +208,44 @@ class Tuning:
             "notes": list(self.notes),
         }
 
-    def detailed(self) -> dict[str, Any]:
+    def list_trials(self) -> dict[str, Any]:
         """Return every trial of every study."""
-        return self._head() | {"studies": [one.detailed() for one in self.searched]}
+        return self._build_header() | {"studies": [one.list_trials() for one in self.searched]}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None: what `--format json` writes."""
-        return self.stage1() | self.stage2()
+        return self.convert_screening_to_dict() | self.convert_search_to_dict()
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each value: of screening, search, test and nested estimate."""
         rows = [
-            *_rows("screen", ((one.set, "logistic", "", one.judged) for one in self.screened)),
-            *_rows("search", ((*_who(one), one.judged) for one in self.finalists)),
-            *_rows("test", ((*_who(self.winner), one.judged) for one in self.tests)),
+            *_flatten_scores(
+                "screen", ((one.set, "logistic", "", one.evaluation) for one in self.screened)
+            ),
+            *_flatten_scores(
+                "search", ((*_name_finalist(one), one.evaluation) for one in self.finalists)
+            ),
+            *_flatten_scores(
+                "test", ((*_name_finalist(self.winner), one.evaluation) for one in self.tests)
+            ),
         ]
         if self.nested:
-            rows += _rows("nested", [("", "", "", self.nested.judged)])
-        return aligned(rows)
+            rows += _flatten_scores("nested", [("", "", "", self.nested.evaluation)])
+        return align_columns(rows)
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.classify.tuning_text import describe  # noqa: PLC0415 - describe shows results
+        from ordinate.classify.tuning_text import describe_tuning  # noqa: PLC0415 - describe shows results
 
-        return describe(self)
+        return describe_tuning(self)
 
 
-def _who(one: Finalist) -> tuple[str, str, str]:
+def _name_finalist(one: Finalist) -> tuple[str, str, str]:
     return ",".join(one.sets), one.kind, one.name
 
 
-def _rows(
-    stage: str, judged: "Iterable[tuple[str, str, str, Judged | None]]"
+def _flatten_scores(
+    stage: str, judged: "Iterable[tuple[str, str, str, DecisionRuleScores | None]]"
 ) -> list[dict[str, Any]]:
     return [
         {"stage": stage, "set": set_, "model": kind, "name": name} | row
@@ -249,11 +255,11 @@ def _rows(
     ]
 
 
-def optimism(metric: Metric, chosen_by: float, tested: float) -> float:
+def compute_optimism(metric: Metric, chosen_by: float, tested: float) -> float:
     """Return how much better the value was by which a model was chosen than that of its test.
 
-    >>> from ordinate.metrics import find
-    >>> round(optimism(find("mae"), 0.3, 0.4), 3)
+    >>> from ordinate.metrics import find_metric
+    >>> round(compute_optimism(find_metric("mae"), 0.3, 0.4), 3)
     0.1
     """
     return float(metric.merit(chosen_by) - metric.merit(tested))

@@ -3,11 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment, opened
-from ordinate.cli.options import Help, add_output, reported
+from ordinate.cli.experiment_options import add_experiment_options, open_experiment
+from ordinate.cli.options import HelpFormatter, add_output_options, write_report
 
 if TYPE_CHECKING:
-    from ordinate.experiment.check_report import Checked
+    from ordinate.experiment.check_report import CheckReport
 
 EXAMPLES = """examples:
   ordinate check -e study
@@ -37,23 +37,23 @@ def add_to(commands: Any) -> None:
         "labels off the scale, rare levels, empty texts, test items that are in the training data, "
         "feature rows that do not match, saved models that were changed. Nothing is written.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser)
-    add_output(parser)
+    add_experiment_options(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Check, report, and fail where there is an error."""
-    from ordinate.experiment.check import check
+    from ordinate.experiment.check import check_experiment
 
-    found: list[Checked] = []
+    found: list[CheckReport] = []
 
-    def result() -> "Checked":
-        found.append(check(opened(options), options.scale))
+    def result() -> "CheckReport":
+        found.append(check_experiment(open_experiment(options), options.scale))
         return found[0]
 
-    reported(options, result)
+    write_report(options, result)
     return 2 if found[0].errors else 0

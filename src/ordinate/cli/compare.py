@@ -4,21 +4,21 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    Help,
-    add_draws,
-    add_output,
-    add_own,
-    add_systems,
-    counted,
-    metric_value,
-    names,
-    reported,
+    HelpFormatter,
+    add_metric_file_option,
+    add_output_options,
+    add_resampling_options,
+    add_system_options,
+    parse_metric_value,
+    parse_names,
+    read_systems,
+    write_report,
 )
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
 CORRECTIONS = ("max_t", "holm", "bh", "by", "none")
 
@@ -43,10 +43,10 @@ def add_to(commands: Any) -> None:
         "at once, and tests for named pairs. The systems are columns of one file; or the first "
         "file has the gold levels, and each further file is the run of a system.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_systems(parser)
+    add_system_options(parser)
     add = parser.add_argument
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
     add(
@@ -75,43 +75,43 @@ def add_to(commands: Any) -> None:
         default=[],
         help="pairs that get permutation tests and their like; may be repeated",
     )
-    add_draws(parser)
-    add_output(parser)
-    add_own(parser)
+    add_resampling_options(parser)
+    add_output_options(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    reported(options, lambda: _compared(options))
+    write_report(options, lambda: _compare_systems(options))
     return 0
 
 
-def _compared(options: argparse.Namespace) -> "Comparison":
+def _compare_systems(options: argparse.Namespace) -> "Comparison":
     from dataclasses import replace
 
-    from ordinate.cli.progress import ticking
-    from ordinate.results import Origin, chosen
+    from ordinate.cli.progress import show_share
+    from ordinate.results import Origin, select_metrics
     from ordinate.results.comparison import Comparison
-    from ordinate.results.leaderboard import check_count
+    from ordinate.results.leaderboard import check_system_count
 
-    metrics, how = chosen(options.metrics), _how(options)
-    wanted = _pairs(options.pairs)
-    found = counted(options, check_count)
-    pairs = [_pair(text, found.panel.systems) for text in wanted]
+    metrics, how = select_metrics(options.metrics), _parse_comparison_options(options)
+    wanted = _parse_pairs(options.pairs)
+    found = read_systems(options, check_system_count)
+    pairs = [_split_pair(text, found.panel.systems) for text in wanted]
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
-    with ticking("comparing") as tick:
+    with show_share("comparing") as tick:
         return Comparison.from_panel(
             found.panel, metrics, replace(how, pairs=pairs), origin=origin, tick=tick
         )
 
 
-def _how(options: argparse.Namespace) -> "Comparing":
+def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
     """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
-    margins = [metric_value("--margin", text) for text in options.margin]
-    how = Comparing(
+    margins = [parse_metric_value("--margin", text) for text in options.margin]
+    how = ComparisonSettings(
         level=options.interval,
         draws=options.draws,
         seed=options.seed,
@@ -123,15 +123,15 @@ def _how(options: argparse.Namespace) -> "Comparing":
     return how
 
 
-def _pairs(texts: list[str]) -> list[str]:
-    pairs = [pair for text in texts for pair in names("--pairs", text)]
+def _parse_pairs(texts: list[str]) -> list[str]:
+    pairs = [pair for text in texts for pair in parse_names("--pairs", text)]
     for pair in pairs:
         if not all(pair.partition(":")):
             raise BadOption(f"--pairs takes two systems, such as a:b, not {pair!r}.")
     return pairs
 
 
-def _pair(text: str, systems: tuple[str, ...]) -> tuple[str, str]:
+def _split_pair(text: str, systems: tuple[str, ...]) -> tuple[str, str]:
     """Return the two systems of a pair; their names may have colons too."""
     parts = text.split(":")
     ways = [(":".join(parts[:k]), ":".join(parts[k:])) for k in range(1, len(parts))]

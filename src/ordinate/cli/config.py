@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, BadOption, brief, suggest
+from ordinate.errors import BadInput, BadOption, shorten, suggest_names
 
-Kinds = Mapping[str, type]
-CODE = "load"  # the flag that runs code, which comes from the command line only
-WORDS = {
+FlagTypes = Mapping[str, type]
+CODE_FLAG = "load"  # the flag that runs code, which comes from the command line only
+TYPE_NAMES = {
     bool: "true or false",
     int: "a whole number",
     float: "a number",
@@ -21,81 +21,87 @@ WORDS = {
 }
 
 
-def merged(given: Mapping[str, Any], path: str | None, kinds: Kinds) -> dict[str, Any]:
+def merge_flags(given: Mapping[str, Any], path: str | None, kinds: FlagTypes) -> dict[str, Any]:
     """Return what the command line says, and where it says nothing, what the file says.
 
     `kinds` has every flag that the file may set, by its name with underscores.
     """
     said = {name: value for name, value in given.items() if name in kinds and value is not None}
-    return said if path is None else read(path, kinds) | said
+    return said if path is None else read_config(path, kinds) | said
 
 
-def read(path: str, kinds: Kinds) -> dict[str, Any]:
+def read_config(path: str, kinds: FlagTypes) -> dict[str, Any]:
     """Return the flags of a TOML file, by their names with underscores; each is checked."""
     found: dict[str, Any] = {}
-    for key, value in _parsed(path).items():
+    for key, value in _parse_toml(path).items():
         name = key.replace("-", "_")
-        if name == CODE:
+        if name == CODE_FLAG:
             raise BadOption(
-                f"{path}: {CODE} runs Python code, which no file may ask for. Say --{CODE} FILE.py "
+                f"{path}: {CODE_FLAG} runs Python code, which no file may ask for. Say "
+                f"--{CODE_FLAG} FILE.py "
                 "on the command line."
             )
         if name not in kinds:
-            known = [flag(one) for one in kinds]
+            known = [format_flag(one) for one in kinds]
             raise BadOption(
-                f"{path}: {brief(key)} is no flag of this command.{suggest(flag(name), known)} "
+                f"{path}: {shorten(key)} is no flag of this "
+                f"command.{suggest_names(format_flag(name), known)} "
                 f"The flags are: {', '.join(known)}."
             )
         if name in found:
-            raise BadOption(f"{path}: {flag(name)} is set twice, as {flag(name)} and {name}.")
-        found[name] = _checked(path, name, value, kinds[name])
+            raise BadOption(
+                f"{path}: {format_flag(name)} is set twice, as {format_flag(name)} and {name}."
+            )
+        found[name] = _check_value(path, name, value, kinds[name])
     return found
 
 
-def written(values: Mapping[str, Any]) -> str:
+def format_toml(values: Mapping[str, Any]) -> str:
     """Return flags as TOML, which `read` takes; what is None is left out.
 
-    >>> print(written({"top_k": 5, "models": ["logistic"], "timeout": None}), end="")
+    >>> print(format_toml({"top_k": 5, "models": ["logistic"], "timeout": None}), end="")
     top-k = 5
     models = ["logistic"]
     """
-    lines = [f"{flag(name)} = {_spelled(x)}" for name, x in values.items() if x is not None]
+    lines = [
+        f"{format_flag(name)} = {_format_value(x)}" for name, x in values.items() if x is not None
+    ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def command(name: str, values: Mapping[str, Any]) -> str:
+def format_command(name: str, values: Mapping[str, Any]) -> str:
     """Return the command line that says the same.
 
-    >>> command("tune", {"experiment": "my study", "nested": True, "train": ["a", "b"]})
+    >>> format_command("tune", {"experiment": "my study", "nested": True, "train": ["a", "b"]})
     "ordinate tune --experiment 'my study' --nested --train a --train b"
     """
     words = ["ordinate", name]
     for option, value in values.items():
         if isinstance(value, bool):
-            words.append(f"--{'' if value else 'no-'}{flag(option)}")
+            words.append(f"--{'' if value else 'no-'}{format_flag(option)}")
         else:
             several = value if isinstance(value, (list, tuple)) else [value]
-            words += [word for one in several for word in (f"--{flag(option)}", str(one))]
+            words += [word for one in several for word in (f"--{format_flag(option)}", str(one))]
     return shlex.join(words)
 
 
-def flag(name: str) -> str:
+def format_flag(name: str) -> str:
     """Return a name as the command line writes it, without the dashes before it."""
     return name.replace("_", "-")
 
 
-def _parsed(path: str) -> dict[str, Any]:
+def _parse_toml(path: str) -> dict[str, Any]:
     import tomllib
 
     try:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as problem:
-        raise BadInput(f"{brief(path)} cannot be read: {problem.strerror}.") from None
+        raise BadInput(f"{shorten(path)} cannot be read: {problem.strerror}.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise BadInput(f"{path} is no TOML: {problem}. Write lines such as seed = 5.") from None
 
 
-def _checked(path: str, name: str, value: Any, kind: type) -> Any:
+def _check_value(path: str, name: str, value: Any, kind: type) -> Any:
     """Return the value of a flag, a whole number also where any number will do."""
     if kind is list:
         several = [value] if isinstance(value, str) else value
@@ -108,12 +114,12 @@ def _checked(path: str, name: str, value: Any, kind: type) -> Any:
         return value if isinstance(value, str) else json.dumps(value, default=str)
     elif type(value) is kind:
         return value
-    raise BadOption(f"{path}: {flag(name)} takes {WORDS[kind]}, not {brief(value)}.")
+    raise BadOption(f"{path}: {format_flag(name)} takes {TYPE_NAMES[kind]}, not {shorten(value)}.")
 
 
-def _spelled(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_spelled, value))}]"
+        return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     # JSON and TOML write texts, numbers, true and false alike, but for one character.

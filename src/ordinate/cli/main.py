@@ -26,7 +26,7 @@ from ordinate.cli import (
     surrogate,
     tune,
 )
-from ordinate.errors import OrdinateError, printable
+from ordinate.errors import OrdinateError, replace_control_characters
 
 BAD_INPUT, INTERRUPTED = 2, 130
 COMMANDS = (
@@ -37,7 +37,7 @@ COMMANDS = (
 )
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
@@ -45,9 +45,9 @@ class Parser(argparse.ArgumentParser):
         self.exit(BAD_INPUT, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def parser() -> Parser:
+def build_parser() -> CommandParser:
     """Return the parser of all commands."""
-    top = Parser(
+    top = CommandParser(
         prog="ordinate",
         description="Evaluate, compare and tune models whose outcomes are ordered.",
         epilog="ordinate COMMAND --help explains a command, with examples.",
@@ -66,13 +66,13 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may lack a letter
-    asked = parser().parse_args(arguments)
+    asked = build_parser().parse_args(arguments)
     try:
-        options.load(getattr(asked, "load", ()))
+        options.load_metric_files(getattr(asked, "load", ()))
         code: int = asked.run(asked)
         sys.stdout.flush()
     except OrdinateError as problem:
-        print(f"ordinate: {printable(str(problem))}", file=sys.stderr)
+        print(f"ordinate: {replace_control_characters(str(problem))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         more = " The same command goes on." if getattr(asked, "resumes", False) else ""

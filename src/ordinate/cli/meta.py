@@ -4,23 +4,23 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    Help,
-    Input,
-    add_output,
-    add_own,
-    add_text,
-    counted,
-    delimiter,
-    reported,
+    HelpFormatter,
+    InputPath,
+    add_metric_file_option,
+    add_output_options,
+    add_text_file_options,
+    parse_delimiter,
+    read_systems,
+    write_report,
 )
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.meta.meta_evaluation import Judgement
+    from ordinate.meta.meta_evaluation import MetaEvaluation
     from ordinate.results import Origin
     from ordinate.summaries import Panel
 
-DRAWS = 1_000
+DEFAULT_RESAMPLES = 1_000
 
 DESCRIPTION = """\
 Judge metrics by systems on the same items: which metric captures all quality
@@ -48,10 +48,10 @@ def add_to(commands: Any) -> None:
         help="judge metrics by the systems that you have",
         description=DESCRIPTION,
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    _add_files(parser)
+    _add_file_options(parser)
     add = parser.add_argument
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
     add(
@@ -92,22 +92,22 @@ def add_to(commands: Any) -> None:
         "--draws",
         metavar="N",
         type=int,
-        default=DRAWS,
-        help=f"of test cases and systems (default: {DRAWS})",
+        default=DEFAULT_RESAMPLES,
+        help=f"of test cases and systems (default: {DEFAULT_RESAMPLES})",
     )
     add("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
-    add_output(parser)
-    add_own(parser)
+    add_output_options(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
-def _add_files(parser: argparse.ArgumentParser) -> None:
+def _add_file_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "files",
         nargs="+",
         metavar="RUN",
-        type=Input,
+        type=InputPath,
         help="the runs, one file for each system (files, patterns or folders); with --systems, "
         "one file whose columns are systems",
     )
@@ -120,7 +120,7 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
     add(
         "--map",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="labels to rename: a JSON object, or CSV with from,to",
     )
     add(
@@ -133,28 +133,38 @@ def _add_files(parser: argparse.ArgumentParser) -> None:
         choices=("error", "drop", "worst"),
         help="what becomes of missing labels (default: error; with --lenient, drop)",
     )
-    add_text(parser)
+    add_text_file_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Judge, and write the report."""
     if options.systems is None and options.gold is not None:
-        options.gold = Input(options.gold)  # a file, and no column
-    reported(options, lambda: _judged(options))
+        options.gold = InputPath(options.gold)  # a file, and no column
+    write_report(options, lambda: _evaluate_metrics(options))
     return 0
 
 
-def _judged(options: argparse.Namespace) -> "Judgement":
-    from ordinate.cli.progress import ticking
-    from ordinate.meta.meta_evaluation import REFERENCE_METRICS, Judging, judge
-    from ordinate.results import chosen
+def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
+    from ordinate.cli.progress import show_share
+    from ordinate.meta.meta_evaluation import (
+        REFERENCE_METRICS,
+        MetaEvaluationSettings,
+        evaluate_metrics,
+    )
+    from ordinate.results import select_metrics
 
-    metrics = None if options.metrics is None else chosen(options.metrics)
-    references = chosen(REFERENCE_METRICS if options.references is None else options.references)
-    Judging(options.interval, options.draws, options.seed, options.alpha, options.unanimity)
-    panel, origin, irregular = (_wide if options.systems is not None else _campaign)(options)
-    with ticking("judging") as tick:
-        return judge(
+    metrics = None if options.metrics is None else select_metrics(options.metrics)
+    references = select_metrics(
+        REFERENCE_METRICS if options.references is None else options.references
+    )
+    MetaEvaluationSettings(
+        options.interval, options.draws, options.seed, options.alpha, options.unanimity
+    )
+    panel, origin, irregular = (
+        _read_wide_file if options.systems is not None else _read_campaign_files
+    )(options)
+    with show_share("judging") as tick:
+        return evaluate_metrics(
             panel,
             metrics,
             references,
@@ -170,10 +180,10 @@ def _judged(options: argparse.Namespace) -> "Judgement":
         )
 
 
-Read = tuple["Panel", "Origin", list[dict[str, Any]]]
+LoadedPanel = tuple["Panel", "Origin", list[dict[str, Any]]]
 
 
-def _wide(options: argparse.Namespace) -> Read:
+def _read_wide_file(options: argparse.Namespace) -> LoadedPanel:
     """Read the systems that are columns of one file."""
     from ordinate.results import Origin
 
@@ -184,17 +194,17 @@ def _wide(options: argparse.Namespace) -> Read:
         raise BadOption("--lenient is for runs in their own files, not for --systems.")
     options.groups, options.predicted, options.weights = options.test_case, None, None
     options.missing = options.missing or "error"
-    found = counted(options)
+    found = read_systems(options)
     origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
     return found.panel, origin, []
 
 
-def _campaign(options: argparse.Namespace) -> Read:
+def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:
     """Read a file of gold levels and one for each run."""
     from dataclasses import asdict
 
-    from ordinate.cli.progress import watch
-    from ordinate.readers import read_map
+    from ordinate.cli.progress import watch_queries
+    from ordinate.readers import read_label_map
     from ordinate.readers.campaign import CampaignColumns, read_campaign
     from ordinate.results import Origin
     from ordinate.scale import Scale
@@ -207,9 +217,9 @@ def _campaign(options: argparse.Namespace) -> Read:
         test_case=options.test_case,
         id=options.id,
         value=options.value,
-        delimiter=delimiter(options.delimiter),
+        delimiter=parse_delimiter(options.delimiter),
         encoding=options.encoding,
-        renamed=read_map(options.map) if options.map else {},
+        renamed=read_label_map(options.map) if options.map else {},
     )
     scale = None if options.scale is None else Scale.of(options.scale)
     found = read_campaign(
@@ -219,7 +229,7 @@ def _campaign(options: argparse.Namespace) -> Read:
         scale,
         options.missing,
         lenient=options.lenient,
-        watch=watch,
+        watch=watch_queries,
     )
     origin = Origin(options.gold, files=found.files, joined=found.read, notes=found.notes)
     return found.panel, origin, [asdict(one) for one in found.irregular]

@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from ordinate.cli.options import Help, add_own
+from ordinate.cli.options import HelpFormatter, add_metric_file_option
 
 EXAMPLES = """examples:
   ordinate metrics
@@ -21,7 +21,7 @@ def add_to(commands: Any) -> None:
         help="list the metrics, or explain one",
         description="List the metrics with direction, range and what they assume, or explain one.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")
@@ -33,18 +33,20 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
     )
-    add_own(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the catalogue, or the page of one metric."""
     from ordinate.render import render
-    from ordinate.results.metric_catalogue import Catalogue
+    from ordinate.results.metric_catalogue import MetricCatalogue
 
     kind = options.of
     catalogue = (
-        Catalogue.of(options.name, kind) if options.name else Catalogue.whole(kind or "labels")
+        MetricCatalogue.of(options.name, kind)
+        if options.name
+        else MetricCatalogue.whole(kind or "labels")
     )
     sys.stdout.write(render(catalogue, options.format))
     return 0

@@ -12,41 +12,43 @@ from ordinate.errors import BadOption, OrdinateError
 
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
-    from ordinate.readers.panel import CountedSystems
+    from ordinate.readers.panel import PanelData
 
 
-class Input(str):
+class InputPath(str):
     """A path that a command reads, and so never writes: the type of every flag that names one."""
 
     __slots__ = ()
 
 
-class Help(argparse.RawDescriptionHelpFormatter):
+class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help whose sentences are wrapped, and whose examples stand as they are."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else fill(text, width, initial_indent=indent)
 
 
-FORMATS = ("text", "json", "csv", "markdown", "latex")
-BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
-CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
+REPORT_FORMATS = ("text", "json", "csv", "markdown", "latex")
+FORMAT_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
-def subcommand(commands: Any, name: str, what: str, description: str) -> argparse.ArgumentParser:
+def add_subcommand(
+    commands: Any, name: str, what: str, description: str
+) -> argparse.ArgumentParser:
     """Add a command of a command, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
         description=description,
-        epilog=CODES,
-        formatter_class=Help,
+        epilog=EXIT_CODES,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     return parser
 
 
-def add_labels(parser: argparse.ArgumentParser) -> None:
+def add_label_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say what the labels of a file mean."""
     add = parser.add_argument
     add(
@@ -57,7 +59,7 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
     add(
         "--map",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="labels to rename before the scale sees them: a JSON object, "
         "or CSV with the header from,to",
     )
@@ -74,24 +76,24 @@ def add_labels(parser: argparse.ArgumentParser) -> None:
         default="error",
         help="what becomes of missing labels (default: error)",
     )
-    add_text(parser)
+    add_text_file_options(parser)
 
 
-def add_text(parser: argparse.ArgumentParser) -> None:
+def add_text_file_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how text files are written."""
     add = parser.add_argument
     add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
     add("--encoding", help="of text files (default: utf-8)")
 
 
-def add_systems(parser: argparse.ArgumentParser) -> None:
+def add_system_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which systems to read."""
     add = parser.add_argument
     add(
         "files",
         nargs="+",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="CSV, TSV, JSONL or Parquet, also gzipped: one file whose columns are systems, or a "
         "file of gold levels and then one for each run",
     )
@@ -99,10 +101,10 @@ def add_systems(parser: argparse.ArgumentParser) -> None:
     add("--systems", metavar="A,B,…", help="columns of the systems")
     add("--id", metavar="COL", help="column by which runs are joined to the gold file")
     add("--predicted", metavar="COL", help="column of the predicted levels in each run")
-    add_labels(parser)
+    add_label_options(parser)
 
 
-def add_draws(parser: argparse.ArgumentParser) -> None:
+def add_resampling_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of intervals and their draws."""
     add = parser.add_argument
     add(
@@ -116,13 +118,14 @@ def add_draws(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="of the draws (default: 0)")
 
 
-def add_output(parser: argparse.ArgumentParser) -> None:
+def add_output_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how and where the report is written."""
     add = parser.add_argument
     add(
         "--format",
-        choices=FORMATS,
-        help=f"how to write the report (default: as OUT ends, {', '.join(BY_SUFFIX)}, or text)",
+        choices=REPORT_FORMATS,
+        help="how to write the report (default: as OUT ends, "
+        f"{', '.join(FORMAT_BY_SUFFIX)}, or text)",
     )
     add(
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
@@ -130,20 +133,20 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="overwrite existing outputs")
 
 
-def add_own(parser: argparse.ArgumentParser) -> None:
+def add_metric_file_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that brings metrics of the user's own."""
     parser.add_argument(
         "--load",
         metavar="FILE.py",
         action="append",
-        type=Input,
+        type=InputPath,
         default=[],
         help="a Python file of your own that declares further metrics with @ordinate.metric(…); "
         "it is run; may be repeated",
     )
 
 
-def load(paths: Iterable[str]) -> None:
+def load_metric_files(paths: Iterable[str]) -> None:
     """Run the Python files that declare metrics, which the user asked for by name."""
     import runpy
     from pathlib import Path
@@ -160,62 +163,64 @@ def load(paths: Iterable[str]) -> None:
             raise BadOption(f"{path} cannot be loaded: {what}") from problem
 
 
-def inputs_of(options: argparse.Namespace) -> list[str]:
+def list_inputs(options: argparse.Namespace) -> list[str]:
     """Return every path that the options name as something to read."""
-    values = [x for value in vars(options).values() for x in _several(value)]
-    return [value for value in values if isinstance(value, Input)]
+    values = [x for value in vars(options).values() for x in _wrap_in_list(value)]
+    return [value for value in values if isinstance(value, InputPath)]
 
 
-def _several(value: Any) -> Iterable[Any]:
+def _wrap_in_list(value: Any) -> Iterable[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def reported(options: argparse.Namespace, result: Callable[[], Any]) -> None:
+def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
-    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import render
 
-    keep_apart(inputs_of(options), [options.output])
-    with replacing(options.output, force=options.force) as report:
-        text = render(result(), options.format or _format_of(options.output))
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as report:
+        text = render(result(), options.format or _infer_format(options.output))
         if report is None:
             sys.stdout.write(text)
         else:
             report.write_text(text, encoding="utf-8")
 
 
-def _format_of(output: str | None) -> str:
+def _infer_format(output: str | None) -> str:
     """Return the format that a file is to have by its suffix: whoever opens it goes by that."""
     from pathlib import Path
 
-    return "text" if output is None else BY_SUFFIX.get(Path(output).suffix.lower(), "text")
+    return "text" if output is None else FORMAT_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
 
 
-def counted(
+def read_systems(
     options: argparse.Namespace, admit: Callable[[int], None] = lambda _: None
-) -> "CountedSystems":
+) -> "PanelData":
     """Read the systems that the options of `add_systems` name, if their number is admitted."""
-    from ordinate.cli.progress import watch
-    from ordinate.readers import read_map
+    from ordinate.cli.progress import watch_queries
+    from ordinate.readers import read_label_map
     from ordinate.readers.panel import SystemColumns, count_systems
     from ordinate.scale import Scale
 
     columns = SystemColumns(
         gold=options.gold,
-        systems=() if options.systems is None else names("--systems", options.systems),
+        systems=() if options.systems is None else parse_names("--systems", options.systems),
         predicted=options.predicted,
         weights=options.weights,
         groups=options.groups,
         id=options.id,
-        delimiter=delimiter(options.delimiter),
+        delimiter=parse_delimiter(options.delimiter),
         encoding=options.encoding,
-        renamed=read_map(options.map) if options.map else {},
+        renamed=read_label_map(options.map) if options.map else {},
     )
     scale = Scale.of(options.scale) if options.scale is not None else None
-    return count_systems(options.files, columns, scale, options.missing, watch=watch, admit=admit)
+    return count_systems(
+        options.files, columns, scale, options.missing, watch=watch_queries, admit=admit
+    )
 
 
-def delimiter(text: str | None) -> str | None:
+def parse_delimiter(text: str | None) -> str | None:
     """Return the character that separates columns."""
     if text is None:
         return None
@@ -225,7 +230,7 @@ def delimiter(text: str | None) -> str | None:
     return letter
 
 
-def names(option: str, text: str) -> tuple[str, ...]:
+def parse_names(option: str, text: str) -> tuple[str, ...]:
     """Return names separated by commas; a name with a comma stands in quotes."""
     try:
         found = [name.strip() for name in next(csv.reader([text], skipinitialspace=True), [])]
@@ -236,9 +241,11 @@ def names(option: str, text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def metric_value(option: str, text: str, summary: type | None = None) -> "tuple[Metric, float]":
+def parse_metric_value(
+    option: str, text: str, summary: type | None = None
+) -> "tuple[Metric, float]":
     """Return metric and number of METRIC=VALUE; a metric of labels unless said otherwise."""
-    from ordinate.metrics import find
+    from ordinate.metrics import find_metric
 
     expression, _, number = text.rpartition("=")
     try:
@@ -247,4 +254,4 @@ def metric_value(option: str, text: str, summary: type | None = None) -> "tuple[
         value = math.nan
     if not expression or math.isnan(value):
         raise BadOption(f"{option} takes METRIC=VALUE, such as cem_ord=0.7, not {text!r}.")
-    return (find(expression) if summary is None else find(expression, summary)), value
+    return (find_metric(expression) if summary is None else find_metric(expression, summary)), value

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ordinate.errors import BadOption, BadOutput, brief
+from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.experiment import safe_files
-from ordinate.experiment.layout import refuse_store
+from ordinate.experiment.layout import refuse_reserved_path
 
 
 @contextmanager
-def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
+def replace_atomically(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
     """Give a temporary file beside the wanted one, and rename it when all went well.
 
     A path that cannot be written, or holds a result already, is refused before any work is done.
@@ -20,15 +20,15 @@ def replacing(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
     if wanted is None:
         yield None
         return
-    with safe_files.replacing(
-        _target(wanted, force=force), prefix=safe_files.UNLOCKED
+    with safe_files.replace_file(
+        _resolve_target(wanted, force=force), prefix=safe_files.UNLOCKED_PREFIX
     ) as temporary:
         yield temporary
 
 
-def keep_apart(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
+def check_output_paths(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
     """Refuse an output that is an input, lies in one, or is another output: it would be lost."""
-    matched = [match for text in inputs for match in (text, *_matches(text))]
+    matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
     read = {Path(text).resolve() for text in matched}
     written = [Path(text).resolve() for text in outputs if text]
     if len(set(written)) < len(written):
@@ -38,16 +38,17 @@ def keep_apart(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
         if folder := next((one for one in path.parents if one in read), None):
             raise BadOption(
-                f"{path.name} lies in {brief(str(folder))}, which is read, so it cannot be written "
+                f"{path.name} lies in {shorten(str(folder))}, which is read, so it cannot be "
+                "written "
                 "there. Name another folder."
             )
 
 
-def _matches(pattern: str) -> list[str]:
+def _expand_pattern(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
 
 
-def _target(wanted: str, *, force: bool) -> Path:
+def _resolve_target(wanted: str, *, force: bool) -> Path:
     """Return the file to replace: what a link points to, and nothing but a plain file."""
     if not wanted:
         raise BadOutput("An output needs the name of a file.")
@@ -56,11 +57,11 @@ def _target(wanted: str, *, force: bool) -> Path:
         there = path.exists()
         path.parent.stat()
         if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
-            raise BadOutput(f"{brief(wanted)} cannot be written: the name is too long.")
+            raise BadOutput(f"{shorten(wanted)} cannot be written: the name is too long.")
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
-        raise BadOutput(f"{brief(wanted)} cannot be written: {reason}.") from None
-    refuse_store(path)
+        raise BadOutput(f"{shorten(wanted)} cannot be written: {reason}.") from None
+    refuse_reserved_path(path)
     if there and not path.is_file():
         raise BadOutput(f"{wanted} is a folder or no plain file. Name a file.")
     if there and not force:

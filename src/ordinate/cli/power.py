@@ -4,19 +4,19 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from ordinate.cli.options import (
-    Help,
-    add_draws,
-    add_output,
-    add_own,
-    add_systems,
-    counted,
-    names,
-    reported,
+    HelpFormatter,
+    add_metric_file_option,
+    add_output_options,
+    add_resampling_options,
+    add_system_options,
+    parse_names,
+    read_systems,
+    write_report,
 )
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.results.sample_size import Plan
+    from ordinate.results.sample_size import SampleSizePlan
 
 EXAMPLES = """examples:
   ordinate power pilot.csv --gold level --systems a,b --metric cem_ord --difference 0.02
@@ -35,50 +35,50 @@ def add_to(commands: Any) -> None:
         description="Plan from a pilot: how many items it takes to see a difference between two "
         "systems like these, and how wide their intervals will be.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add_systems(parser)
+    add_system_options(parser)
     add("--metric", default="cem_ord", help="name or expression (default: cem_ord)")
     add("--difference", type=float, metavar="D", help="the difference to be seen")
     add("--power", type=float, default=0.8, help="how often it should be seen (default: 0.8)")
     add("--items", metavar="N,N", help="numbers of items to look at (default: around the pilot's)")
-    add_draws(parser)
-    add_output(parser)
-    add_own(parser)
+    add_resampling_options(parser)
+    add_output_options(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Plan, and write the report."""
-    reported(options, lambda: _planned(options))
+    write_report(options, lambda: _plan_sample_size(options))
     return 0
 
 
-def _planned(options: argparse.Namespace) -> "Plan":
-    from ordinate.metrics import find
+def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
+    from ordinate.metrics import find_metric
     from ordinate.results import Origin
-    from ordinate.results.sample_size import Plan, Planning, check_count
+    from ordinate.results.sample_size import SampleSizePlan, SampleSizeSettings, check_system_count
 
-    metric = find(options.metric)
-    asked = Planning(
+    metric = find_metric(options.metric)
+    asked = SampleSizeSettings(
         options.difference,
         options.power,
         options.interval,
-        _sizes(options.items),
+        _parse_sizes(options.items),
         options.draws,
         options.seed,
     )
-    found = counted(options, check_count)
+    found = read_systems(options, check_system_count)
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
-    return Plan.from_panel(found.panel, metric, asked, origin=origin)
+    return SampleSizePlan.from_panel(found.panel, metric, asked, origin=origin)
 
 
-def _sizes(text: str | None) -> tuple[int, ...]:
+def _parse_sizes(text: str | None) -> tuple[int, ...]:
     if text is None:
         return ()
     try:
-        return tuple(int(part.replace("_", "")) for part in names("--items", text))
+        return tuple(int(part.replace("_", "")) for part in parse_names("--items", text))
     except ValueError:
         raise BadOption(f"--items takes whole numbers, such as 500,1000, not {text!r}.") from None

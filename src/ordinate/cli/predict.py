@@ -4,13 +4,13 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment, opened
-from ordinate.cli.options import FORMATS, Help, Input, inputs_of
+from ordinate.cli.experiment_options import add_experiment_options, open_experiment
+from ordinate.cli.options import REPORT_FORMATS, HelpFormatter, InputPath, list_inputs
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.classify.prediction import Sought
-    from ordinate.classify.trained_model import Tuned
+    from ordinate.classify.prediction import PredictionInput
+    from ordinate.classify.trained_model import TunedModel
     from ordinate.experiment.folder import Experiment
 
 EXAMPLES = """examples:
@@ -35,10 +35,10 @@ def add_to(commands: Any) -> None:
         "features the stored makers make, for a folder of features, or without either for all "
         "test sets of the experiment, into predictions/MODEL/DATA.csv.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser)
+    add_experiment_options(parser)
     add = parser.add_argument
     add(
         "--model",
@@ -47,12 +47,15 @@ def add_to(commands: Any) -> None:
     )
     either = parser.add_mutually_exclusive_group()
     either.add_argument(
-        "--data", metavar="FILE", type=Input, help="file of texts, or a data file of the experiment"
+        "--data",
+        metavar="FILE",
+        type=InputPath,
+        help="file of texts, or a data file of the experiment",
     )
     either.add_argument(
         "--features",
         metavar="DIR",
-        type=Input,
+        type=InputPath,
         help="folder of features for one data set, of the model's own set",
     )
     add(
@@ -62,34 +65,34 @@ def add_to(commands: Any) -> None:
         help="where to write the predictions: .csv or .parquet (default: predictions in the "
         "experiment for its own data, else standard output)",
     )
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add("--format", choices=REPORT_FORMATS, default="text", help="how to write the report")
     add("--force", action="store_true", help="overwrite existing outputs")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Predict, write, and say what was written."""
-    from ordinate.classify.predictions import checked_suffix
-    from ordinate.classify.trained_model import load_tuned
+    from ordinate.classify.predictions import check_suffix
+    from ordinate.classify.trained_model import load_model
     from ordinate.render import render
 
     if options.output is not None:
-        checked_suffix(options.output)
-    experiment = opened(options)
-    model = load_tuned(experiment, options.model)
-    _same_scale(options, model)
-    stems = _stems(options, experiment)
+        check_suffix(options.output)
+    experiment = open_experiment(options)
+    model = load_model(experiment, options.model)
+    _check_same_scale(options, model)
+    stems = _select_stems(options, experiment)
     if stems and options.output is None:
-        from ordinate.classify.prediction import predict_into
+        from ordinate.classify.prediction import predict_datasets
 
-        result = predict_into(experiment, model, stems, force=options.force)
+        result = predict_datasets(experiment, model, stems, force=options.force)
         sys.stdout.write(render(result, options.format))
         return 0
-    _write(options, experiment, model, stems)
+    _write_predictions(options, experiment, model, stems)
     return 0
 
 
-def _same_scale(options: argparse.Namespace, model: "Tuned") -> None:
+def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
     from ordinate.scale import Scale
 
     if options.scale is not None and Scale.of(options.scale) != model.scale:
@@ -99,16 +102,16 @@ def _same_scale(options: argparse.Namespace, model: "Tuned") -> None:
         )
 
 
-def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
+def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     """Return the data sets of the experiment that are asked for; none where others are."""
     from pathlib import Path
 
-    from ordinate.classify.contests import chosen_tests
+    from ordinate.classify.contests import select_test_sets
 
     if options.features is not None:
         return []
     if options.data is None:
-        stems = chosen_tests(experiment)
+        stems = select_test_sets(experiment)
         if options.output is not None and len(stems) > 1:
             raise BadOption(
                 f"-o takes the predictions of one data set, and there are {len(stems)}: "
@@ -119,18 +122,18 @@ def _stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
     return [stem for stem, (_, own) in experiment.files.items() if own.resolve() == given]
 
 
-def _write(
-    options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
+def _write_predictions(
+    options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> None:
-    from ordinate.classify.prediction import Predicting, predicted
-    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.classify.prediction import PredictionReport, predict_items
+    from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import csv_records, render
 
-    keep_apart(inputs_of(options), [options.output])
-    with replacing(options.output, force=options.force) as out:
-        sought = _sought(options, experiment, model, stems)
-        found = predicted(model, sought, options.output)
-        result = Predicting(model, (found,))
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as out:
+        sought = _load_items(options, experiment, model, stems)
+        found = predict_items(model, sought, options.output)
+        result = PredictionReport(model, (found,))
         if out is None:
             made = found.predictions
             sys.stdout.write(csv_records.render(made.rows(), made.columns()))
@@ -140,13 +143,17 @@ def _write(
             sys.stdout.write(render(result, options.format))
 
 
-def _sought(
-    options: argparse.Namespace, experiment: "Experiment", model: "Tuned", stems: list[str]
-) -> "Sought":
-    from ordinate.classify.prediction import of_data, of_experiment, of_features
+def _load_items(
+    options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
+) -> "PredictionInput":
+    from ordinate.classify.prediction import (
+        load_data_items,
+        load_experiment_items,
+        load_feature_items,
+    )
 
     if stems:
-        return of_experiment(experiment, model, stems[0])
+        return load_experiment_items(experiment, model, stems[0])
     if options.features is not None:
-        return of_features(model, options.features, options.id_column)
-    return of_data(experiment, model, options.data)
+        return load_feature_items(model, options.features, options.id_column)
+    return load_data_items(experiment, model, options.data)

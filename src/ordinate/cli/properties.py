@@ -3,11 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import Help, add_output, add_own, reported
+from ordinate.cli.options import (
+    HelpFormatter,
+    add_metric_file_option,
+    add_output_options,
+    write_report,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.meta.property_verdicts import Explained, Verdicts
+    from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
 
 EXAMPLES = """examples:
   ordinate properties
@@ -29,7 +34,7 @@ def add_to(commands: Any) -> None:
         "smallest counterexample is shown. What was found about the metrics of the catalogue is on "
         "file; metrics with options and your own are searched when you ask for them.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -42,8 +47,8 @@ def add_to(commands: Any) -> None:
     )
     add("--search", action="store_true", help="search again instead of reading what is on file")
     add("--most-items", metavar="N", type=int, help="try no case of more items (with --search)")
-    add_own(parser)
-    add_output(parser)
+    add_metric_file_option(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run)
 
 
@@ -53,23 +58,27 @@ def run(options: argparse.Namespace) -> int:
         raise BadOption("--most-items takes a whole number of at least 1, together with --search.")
     if options.explain and options.metrics:
         raise BadOption("--explain takes one metric and one property, and no further metrics.")
-    reported(options, lambda: _found(options))
+    write_report(options, lambda: _find_verdicts(options))
     return 0
 
 
-def _found(options: argparse.Namespace) -> "Verdicts | Explained":
-    from ordinate.cli.progress import ticking
-    from ordinate.meta.properties_search import find_law
-    from ordinate.meta.property_verdicts import Explained, Verdicts
-    from ordinate.metrics import find, list_metrics, split_expressions
-    from ordinate.metrics.known_properties import plain
+def _find_verdicts(options: argparse.Namespace) -> "PropertyVerdicts | PropertyExplanation":
+    from ordinate.cli.progress import show_share
+    from ordinate.meta.properties_search import find_property
+    from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts
+    from ordinate.metrics import find_metric, list_metrics, split_expressions
+    from ordinate.metrics.known_properties import drop_default_options
 
-    law = find_law(options.explain[1]) if options.explain else None
+    law = find_property(options.explain[1]) if options.explain else None
     wanted = options.explain[:1] if options.explain else options.metrics
     named = [name for text in wanted for name in split_expressions(text)]
-    metrics = [find(name) for name in named] or list_metrics()
-    with ticking("searching") as tick:
-        verdicts = Verdicts.of(
+    metrics = [find_metric(name) for name in named] or list_metrics()
+    with show_share("searching") as tick:
+        verdicts = PropertyVerdicts.of(
             metrics, search=options.search, most_items=options.most_items, tick=tick
         )
-    return verdicts if law is None else Explained(plain(metrics[0]), law.name, verdicts)
+    return (
+        verdicts
+        if law is None
+        else PropertyExplanation(drop_default_options(metrics[0]), law.name, verdicts)
+    )

@@ -3,14 +3,21 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment, opened
-from ordinate.cli.options import Help, Input, add_draws, add_output, add_own, reported
+from ordinate.cli.experiment_options import add_experiment_options, open_experiment
+from ordinate.cli.options import (
+    HelpFormatter,
+    InputPath,
+    add_metric_file_option,
+    add_output_options,
+    add_resampling_options,
+    write_report,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.classify.model_ranking import Ranking
+    from ordinate.classify.model_ranking import ModelRanking
     from ordinate.metrics import Metric
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
 EXAMPLES = """examples:
   ordinate rank -e study --by cem_ord
@@ -36,10 +43,10 @@ def add_to(commands: Any) -> None:
         "test set: values with intervals, limits of ranks, paired tests of all differences, "
         "constants and chance beside.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser)
+    add_experiment_options(parser)
     add = parser.add_argument
     add("--by", metavar="METRIC", required=True, help="name or expression of the metric")
     add(
@@ -60,7 +67,7 @@ def add_to(commands: Any) -> None:
         "--external",
         metavar="FILE",
         action="append",
-        type=Input,
+        type=InputPath,
         default=[],
         help="file of predictions by id, or a pattern; may be repeated",
     )
@@ -76,58 +83,60 @@ def add_to(commands: Any) -> None:
         default="worst",
         help="what becomes of items that a system leaves unanswered (default: worst)",
     )
-    add_draws(parser)
-    add_output(parser)
-    add_own(parser)
+    add_resampling_options(parser)
+    add_output_options(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Rank, and write the report."""
-    reported(options, lambda: _ranking(options))
+    write_report(options, lambda: _rank_systems(options))
     return 0
 
 
-def _ranking(options: argparse.Namespace) -> "Ranking":
-    from ordinate.classify.contests import Entering, chosen_tests, one_scale
-    from ordinate.classify.external_systems import read_externals
-    from ordinate.classify.model_ranking import Ranking
-    from ordinate.classify.trained_model import load_all, model_names
-    from ordinate.cli.progress import ticking
-    from ordinate.readers.external_predictions import AnswerColumns
+def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
+    from ordinate.classify.contests import ContestBuilder, require_one_scale, select_test_sets
+    from ordinate.classify.external_systems import read_external_systems
+    from ordinate.classify.model_ranking import ModelRanking
+    from ordinate.classify.trained_model import list_model_names, load_models
+    from ordinate.cli.progress import show_share
+    from ordinate.readers.external_predictions import PredictionColumns
     from ordinate.scale import Scale
 
-    metric, how = _metric(options.by), _how(options)
-    experiment = opened(options)
-    stems = chosen_tests(experiment, options.test)
-    others = options.external and not options.model and not model_names(experiment)
-    models = [] if others else load_all(experiment, options.model)
+    metric, how = _parse_metric(options.by), _parse_comparison_options(options)
+    experiment = open_experiment(options)
+    stems = select_test_sets(experiment, options.test)
+    others = options.external and not options.model and not list_model_names(experiment)
+    models = [] if others else load_models(experiment, options.model)
     declared = None if options.scale is None else Scale.of(options.scale)
-    scale = one_scale(models, declared) or experiment.scale()
-    columns = AnswerColumns(options.id_column, options.predicted)
-    externals = read_externals(options.external, scale, columns, renormalize=options.renormalize)
-    entering = Entering(experiment, scale, models, externals)
-    contests = entering.contests(stems)
-    with ticking("ranking") as tick:
-        return Ranking.of(
+    scale = require_one_scale(models, declared) or experiment.scale()
+    columns = PredictionColumns(options.id_column, options.predicted)
+    externals = read_external_systems(
+        options.external, scale, columns, renormalize=options.renormalize
+    )
+    entering = ContestBuilder(experiment, scale, models, externals)
+    contests = entering.build_contests(stems)
+    with show_share("ranking") as tick:
+        return ModelRanking.of(
             contests, metric, how, missing=options.missing, notes=entering.notes, tick=tick
         )
 
 
-def _metric(wanted: str) -> "Metric":
-    from ordinate.metrics import find, split_expressions
+def _parse_metric(wanted: str) -> "Metric":
+    from ordinate.metrics import find_metric, split_expressions
 
     if len(split_expressions(wanted)) != 1:
         raise BadOption(
             f"--by takes one metric, not {wanted!r}. `ordinate evaluate -e` shows many."
         )
-    return find(wanted)
+    return find_metric(wanted)
 
 
-def _how(options: argparse.Namespace) -> "Comparing":
+def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
     """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import Comparing
+    from ordinate.results.leaderboard import ComparisonSettings
 
-    how = Comparing(level=options.interval, draws=options.draws, seed=options.seed)
+    how = ComparisonSettings(level=options.interval, draws=options.draws, seed=options.seed)
     _ = how.intervals  # refuses a level, draws and a seed that make no sense
     return how

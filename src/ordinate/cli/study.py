@@ -4,15 +4,15 @@ import argparse
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import Help, add_output, reported
-from ordinate.errors import BadOption, brief
+from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+from ordinate.errors import BadOption, shorten
 
 if TYPE_CHECKING:
-    from ordinate.meta.replication.reading_search import Search
-    from ordinate.meta.replication.study import Study
+    from ordinate.meta.replication.reading_search import ReadingSearch
+    from ordinate.meta.replication.study import ReplicationStudy
     from ordinate.meta.replication.synthetic_systems import Reading
 
-READ_AS = """options of a reading, and their choices, the literal one first:
+READING_OPTIONS = """options of a reading, and their choices, the literal one first:
   deviation    grid, drawn
   outside      nearest, redrawn
   errors       exact, independent
@@ -44,8 +44,8 @@ def add_to(commands: Any) -> None:
         "study",
         help="run an experiment on metrics again",
         description="Run an experiment on metrics again, and show it beside the published figures.",
-        epilog=f"{READ_AS}\n{EXAMPLES}",
-        formatter_class=Help,
+        epilog=f"{READING_OPTIONS}\n{EXAMPLES}",
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -65,32 +65,36 @@ def add_to(commands: Any) -> None:
         help="run a reading of your own, in place of the literal and the fitted one: the literal "
         "one with this option set, such as errors=independent; may be repeated",
     )
-    add_output(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the study, and write the report."""
-    reported(options, lambda: _studied(options))
+    write_report(options, lambda: _run_study(options))
     return 0
 
 
-def _studied(options: argparse.Namespace) -> "Study | Search":
-    from ordinate.cli.progress import ticking
-    from ordinate.meta.replication.reading_search import search
-    from ordinate.meta.replication.study import READINGS, SEEDS, study
-    from ordinate.meta.replication.synthetic_systems import SEARCHED
+def _run_study(options: argparse.Namespace) -> "ReplicationStudy | ReadingSearch":
+    from ordinate.cli.progress import show_share
+    from ordinate.meta.replication.reading_search import search_readings
+    from ordinate.meta.replication.study import READINGS, SEEDS, run_replication
+    from ordinate.meta.replication.synthetic_systems import SEARCH_SEEDS
 
-    usual = SEARCHED if options.search else SEEDS
-    seeds = _seeds(options, usual[0], len(usual))
+    usual = SEARCH_SEEDS if options.search else SEEDS
+    seeds = _parse_seeds(options, usual[0], len(usual))
     if options.search and options.option:
         raise BadOption("--search tries every choice; it does not go with --option.")
-    readings = {"chosen": _reading(options.option)} if options.option else READINGS
-    with ticking("searching" if options.search else "running") as tick:
-        return search(seeds, tick=tick) if options.search else study(seeds, readings, tick=tick)
+    readings = {"chosen": _parse_reading(options.option)} if options.option else READINGS
+    with show_share("searching" if options.search else "running") as tick:
+        return (
+            search_readings(seeds, tick=tick)
+            if options.search
+            else run_replication(seeds, readings, tick=tick)
+        )
 
 
-def _reading(texts: Iterable[str]) -> "Reading":
+def _parse_reading(texts: Iterable[str]) -> "Reading":
     """Return the literal reading with the options of NAME=VALUE set."""
     from ordinate.meta.replication.synthetic_systems import LITERAL
 
@@ -99,7 +103,7 @@ def _reading(texts: Iterable[str]) -> "Reading":
         name, equals, value = text.partition("=")
         if not (name and equals):
             raise BadOption(
-                f"--option takes NAME=VALUE, such as errors=independent, not {brief(text)}."
+                f"--option takes NAME=VALUE, such as errors=independent, not {shorten(text)}."
             )
         if name in given:
             raise BadOption(f"--option {name}=… is given twice; a reading has one choice.")
@@ -108,7 +112,7 @@ def _reading(texts: Iterable[str]) -> "Reading":
     return reading
 
 
-def _seeds(options: argparse.Namespace, first: int, count: int) -> range:
+def _parse_seeds(options: argparse.Namespace, first: int, count: int) -> range:
     first = first if options.seed is None else options.seed
     count = count if options.seeds is None else options.seeds
     if first < 0:

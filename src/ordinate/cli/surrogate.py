@@ -5,17 +5,17 @@ import sys
 from typing import Any
 
 from ordinate.cli.options import (
-    CODES,
-    Help,
-    Input,
-    add_output,
-    add_text,
-    delimiter,
-    inputs_of,
-    reported,
-    subcommand,
+    EXIT_CODES,
+    HelpFormatter,
+    InputPath,
+    add_output_options,
+    add_subcommand,
+    add_text_file_options,
+    list_inputs,
+    parse_delimiter,
+    write_report,
 )
-from ordinate.cli.surrogate_runs import ROOT, add_runs
+from ordinate.cli.surrogate_runs import RESULTS_ROOT, add_run_commands
 from ordinate.errors import BadInput
 
 EXAMPLES = f"""examples:
@@ -33,7 +33,7 @@ EXAMPLES = f"""examples:
 
 ordinate surrogate COMMAND --help explains a command.
 
-{CODES}"""
+{EXIT_CODES}"""
 
 
 def add_to(commands: Any) -> None:
@@ -44,18 +44,18 @@ def add_to(commands: Any) -> None:
         description="Tune, train, blend and ask models that predict a quantity from numbers, with "
         "errors and intervals in its unit.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
     several = parser.add_subparsers(dest="surrogate", metavar="COMMAND", required=True)
-    add_runs(several)
+    add_run_commands(several)
     _add_predict(several)
     _add_analyze(several)
     _add_compare(several)
 
 
 def _add_predict(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "predict",
         "predict new rows with a saved surrogate",
@@ -67,7 +67,7 @@ def _add_predict(commands: Any) -> None:
     add(
         "data",
         metavar="DATA",
-        type=Input,
+        type=InputPath,
         help="CSV or Parquet with the columns that were learned from",
     )
     add(
@@ -76,7 +76,7 @@ def _add_predict(commands: Any) -> None:
         help="saved surrogate, or how its name alone begins (default: the latest winner)",
     )
     add("--alpha", type=float, help="share of targets outside their intervals (default: as tuned)")
-    add_text(parser)
+    add_text_file_options(parser)
     add("-o", "--output", metavar="OUT", help=".csv or .parquet (default: CSV, standard output)")
     add("--force", action="store_true", help="overwrite existing outputs")
     parser.set_defaults(run=run_predict)
@@ -84,14 +84,14 @@ def _add_predict(commands: Any) -> None:
 
 def run_predict(options: argparse.Namespace) -> int:
     """Predict, and write the predictions."""
-    from ordinate.cli.output import keep_apart, replacing
+    from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.regress.trained_model import check_suffix
 
     if options.output is not None:
         check_suffix(options.output)
-    keep_apart(inputs_of(options), [options.output])
-    with replacing(options.output, force=options.force) as out:
-        found = _predictions(options)
+    check_output_paths(list_inputs(options), [options.output])
+    with replace_atomically(options.output, force=options.force) as out:
+        found = _predict_rows(options)
         if out is None:
             sys.stdout.write(found.csv())
         else:
@@ -101,7 +101,7 @@ def run_predict(options: argparse.Namespace) -> int:
     return 0
 
 
-def _predictions(options: argparse.Namespace) -> Any:
+def _predict_rows(options: argparse.Namespace) -> Any:
     from ordinate.postprocess.conformal_sets import check_alpha
     from ordinate.regress.table import read_features
     from ordinate.regress.trained_model import load_surrogate
@@ -109,7 +109,7 @@ def _predictions(options: argparse.Namespace) -> Any:
     if options.alpha is not None:
         check_alpha(options.alpha)
     surrogate = load_surrogate(options.results, options.name)
-    separator = delimiter(options.delimiter)
+    separator = parse_delimiter(options.delimiter)
     features = read_features(
         options.data, surrogate.features, delimiter=separator, encoding=options.encoding
     )
@@ -117,43 +117,45 @@ def _predictions(options: argparse.Namespace) -> Any:
 
 
 def _add_analyze(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "analyze",
         "show what a search found",
         "Show the measures of a search with their intervals, which parameters mattered, and how "
         "fits went (learning curves as data: --format json or csv).",
     )
-    parser.add_argument("results", metavar="DIR", nargs="?", default=ROOT, help="results folder")
-    add_output(parser)
+    parser.add_argument(
+        "results", metavar="DIR", nargs="?", default=RESULTS_ROOT, help="results folder"
+    )
+    add_output_options(parser)
     parser.set_defaults(run=run_analyze)
 
 
 def run_analyze(options: argparse.Namespace) -> int:
     """Analyse, and write the report."""
-    from ordinate.regress.analysis import analyze
+    from ordinate.regress.analysis import analyze_search
 
-    reported(options, lambda: analyze(options.results))
+    write_report(options, lambda: analyze_search(options.results))
     return 0
 
 
 def _add_compare(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "compare",
         "compare the winners of several searches, or the finalists of one",
         "Compare surrogates on the same test rows: differences of RMSE, MAE and R² with intervals.",
     )
     parser.add_argument("results", metavar="DIR", nargs="+", help="results folders")
-    add_output(parser)
+    add_output_options(parser)
     parser.set_defaults(run=run_compare)
 
 
 def run_compare(options: argparse.Namespace) -> int:
     """Compare, and write the report."""
-    from ordinate.regress.analysis import compare
+    from ordinate.regress.analysis import compare_searches
 
     if len(set(options.results)) < len(options.results):
         raise BadInput("The same results folder is named twice.")
-    reported(options, lambda: compare(options.results))
+    write_report(options, lambda: compare_searches(options.results))
     return 0

@@ -5,17 +5,23 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.options import FORMATS, add_text, delimiter, names, subcommand
+from ordinate.cli.options import (
+    REPORT_FORMATS,
+    add_subcommand,
+    add_text_file_options,
+    parse_delimiter,
+    parse_names,
+)
 from ordinate.errors import BadOption, BadOutput
 
 if TYPE_CHECKING:
     from ordinate.regress.settings import Settings
     from ordinate.regress.table import Table
 
-ROOT = "surrogate_results"
+RESULTS_ROOT = "surrogate_results"
 
 # Flags of a run, by what a configuration file may set them to. Those of the report are not kept.
-RUN: dict[str, type] = {
+RUN_FLAGS: dict[str, type] = {
     "data": str,
     "target": str,
     "unit": str,
@@ -43,10 +49,10 @@ RUN: dict[str, type] = {
     "members": int,
     "output": str,
 }
-LISTS = ("features", "model")
+LIST_FLAGS = ("features", "model")
 
 
-def add_runs(commands: Any) -> None:
+def add_run_commands(commands: Any) -> None:
     """Add the sub-commands that fit models."""
     _add_tune(commands)
     _add_train(commands)
@@ -54,7 +60,7 @@ def add_runs(commands: Any) -> None:
 
 
 def _add_tune(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "tune",
         "search models, blend the best of each kind, test the winner",
@@ -62,7 +68,7 @@ def _add_tune(commands: Any) -> None:
         "by rows that are held out of the fits; the rows of the test choose nothing. A run that "
         "was killed goes on where it stopped when the same command is given again.",
     )
-    _add_data(parser)
+    _add_data_options(parser)
     add = parser.add_argument
     add(
         "--model",
@@ -79,29 +85,29 @@ def _add_tune(commands: Any) -> None:
         "(default: auto)",
     )
     add("--timeout", metavar="SECONDS", type=float, help="of searching, as near as can be foreseen")
-    _add_judging(parser)
+    _add_evaluation_options(parser)
     parser.set_defaults(run=run_tune, resumes=True)
 
 
 def _add_train(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "train",
         "fit one model with given parameters, and test it",
         "Fit one kind of model with its defaults, with parameters of your own, or with those that "
         "a search found, and test it.",
     )
-    _add_data(parser)
+    _add_data_options(parser)
     add = parser.add_argument
     add("--model", metavar="KIND", help="kind of model (default: that of --params-of)")
     add("--params", metavar="JSON", help="""parameters, such as '{"degree": 3}'""")
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
-    _add_judging(parser)
+    _add_evaluation_options(parser)
     parser.set_defaults(run=run_train, resumes=True)
 
 
 def _add_ensemble(commands: Any) -> None:
-    parser = subcommand(
+    parser = add_subcommand(
         commands,
         "ensemble",
         "fit several kinds of models, and blend them",
@@ -109,7 +115,7 @@ def _add_ensemble(commands: Any) -> None:
         "found, and blend them with weights learned on held-out rows. Of mlp alone: networks that "
         "are trained as one batch, and whose mean is taken.",
     )
-    _add_data(parser)
+    _add_data_options(parser)
     add = parser.add_argument
     add(
         "--model",
@@ -118,21 +124,21 @@ def _add_ensemble(commands: Any) -> None:
     )
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
     add("--members", metavar="N", type=int, help="networks that mlp trains as one batch")
-    _add_judging(parser)
+    _add_evaluation_options(parser)
     parser.set_defaults(run=run_ensemble, resumes=True)
 
 
-def _add_data(parser: argparse.ArgumentParser) -> None:
+def _add_data_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("data", nargs="?", metavar="DATA", help="CSV or Parquet, a row for each item")
     add("--target", metavar="COL", help="column of the quantity to predict")
     add("--unit", help="of the target, such as kg/m³")
     add("--features", metavar="A,B,…", help="columns to predict from (default: all of numbers)")
     add("--group", metavar="COL", help="column of rows that belong together, and stay together")
-    add_text(parser)
+    add_text_file_options(parser)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--preset",
@@ -180,20 +186,20 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="TOML file with any of these flags but --format, such as folds = 5",
     )
-    add("-o", "--output", metavar="DIR", help=f"results folder (default: ./{ROOT})")
-    add("--format", choices=FORMATS, default="text", help="how to write the report")
+    add("-o", "--output", metavar="DIR", help=f"results folder (default: ./{RESULTS_ROOT})")
+    add("--format", choices=REPORT_FORMATS, default="text", help="how to write the report")
 
 
 def run_tune(options: argparse.Namespace) -> int:
     """Search, and print the report."""
-    asked = _asked(options)
-    return _ran("tune", options, asked, _settings(asked))
+    asked = _merge_options(options)
+    return _run_search("tune", options, asked, _build_settings(asked))
 
 
 def run_train(options: argparse.Namespace) -> int:
     """Fit one model, and print the report."""
-    asked = _asked(options)
-    found = _tuned(asked)
+    asked = _merge_options(options)
+    found = _load_tuned_params(asked)
     kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
     if kinds == ["auto"]:
         raise BadOption("train takes one kind of model, and auto is several: name one in --model.")
@@ -205,54 +211,58 @@ def run_train(options: argparse.Namespace) -> int:
     if not kinds:
         known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
         raise BadOption(f"Which kind of model? Name one with --model.{known}")
-    _check_tuned(asked, kinds, found)
-    params = _params(asked.get("params"), found.get(kinds[0], {})) | _epochs(kinds[0], asked)
-    settings = _settings(
+    _check_tuned_types(asked, kinds, found)
+    params = _parse_params(asked.get("params"), found.get(kinds[0], {})) | _limit_epochs(
+        kinds[0], asked
+    )
+    settings = _build_settings(
         asked | {"model": kinds}, trials=1, blend="never", fixed={kinds[0]: params}
     )
-    return _ran("train", options, asked, settings)
+    return _run_search("train", options, asked, settings)
 
 
 def run_ensemble(options: argparse.Namespace) -> int:
     """Fit several kinds of models, blend them, and print the report."""
-    asked = _asked(options)
-    found = _tuned(asked)
+    asked = _merge_options(options)
+    found = _load_tuned_params(asked)
     kinds = asked.get("model") or list(found)
     if len(kinds) < 2 and kinds != ["mlp"]:
         raise BadOption(
             "Which kinds of models? Name two or more with --model, such as gp,svr, or mlp alone: "
             "--model mlp --members 16."
         )
-    _check_tuned(asked, kinds, found)
-    fixed = {kind: found.get(kind, {}) | _epochs(kind, asked) for kind in kinds}
+    _check_tuned_types(asked, kinds, found)
+    fixed = {kind: found.get(kind, {}) | _limit_epochs(kind, asked) for kind in kinds}
     if "members" in asked:
         if "mlp" not in fixed:
             raise BadOption("--members is for networks: name mlp in --model, too.")
         fixed["mlp"]["members"] = asked["members"]
     blend = "always" if len(kinds) > 1 else "never"  # networks of one kind are one model
-    settings = _settings(asked | {"model": kinds}, trials=1, blend=blend, fixed=fixed)
-    return _ran("ensemble", options, asked, settings)
+    settings = _build_settings(asked | {"model": kinds}, trials=1, blend=blend, fixed=fixed)
+    return _run_search("ensemble", options, asked, settings)
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _merge_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the flags of the command line and of the configuration file."""
-    from ordinate.cli.config import merged
+    from ordinate.cli.config import merge_flags
 
     given = dict(vars(options))
-    for name in LISTS:
+    for name in LIST_FLAGS:
         if given.get(name) is not None:
-            given[name] = list(names(f"--{name}", given[name]))
-    asked = merged(given, options.config, {name: RUN[name] for name in _flags(options)})
+            given[name] = list(parse_names(f"--{name}", given[name]))
+    asked = merge_flags(
+        given, options.config, {name: RUN_FLAGS[name] for name in _list_flags(options)}
+    )
     for name, how in (("data", "Name its file: DATA"), ("target", "Name its column: --target COL")):
         if name not in asked:
             raise BadOption(f"Which {name}? {how}.")
-    _check_folder(asked.get("output", ROOT), asked["data"])
+    _check_folder(asked.get("output", RESULTS_ROOT), asked["data"])
     return asked
 
 
-def _flags(options: argparse.Namespace) -> list[str]:
+def _list_flags(options: argparse.Namespace) -> list[str]:
     """Return the flags of a run that the command has."""
-    return [name for name in RUN if name in vars(options)]
+    return [name for name in RUN_FLAGS if name in vars(options)]
 
 
 def _check_folder(output: str, data: str) -> None:
@@ -260,14 +270,14 @@ def _check_folder(output: str, data: str) -> None:
     import os
     from pathlib import Path
 
-    from ordinate.experiment.layout import SEARCH, TRAINING, refuse_store
+    from ordinate.experiment.layout import SEARCH, TRAINING, refuse_reserved_path
 
     if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
         raise BadOutput(f"{output} is a file, and -o takes a folder.")
     root = Path(output).resolve()
     if (root / TRAINING).is_dir():
         raise BadOutput(f"{output} is an experiment with texts. Name another folder with -o.")
-    refuse_store(root)
+    refuse_reserved_path(root)
     given = Path(data).resolve()
     if given.is_relative_to(root) and given.relative_to(root).parts[:1] in {(x,) for x in SEARCH}:
         raise BadOutput(
@@ -275,7 +285,7 @@ def _check_folder(output: str, data: str) -> None:
         )
 
 
-def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
+def _build_settings(asked: dict[str, Any], **further: Any) -> "Settings":
     from dataclasses import fields
 
     from ordinate.regress.settings import Settings
@@ -284,12 +294,12 @@ def _settings(asked: dict[str, Any], **further: Any) -> "Settings":
     return Settings(**{name: x for name, x in asked.items() if name in known} | further)
 
 
-def _epochs(kind: str, asked: dict[str, Any]) -> dict[str, Any]:
+def _limit_epochs(kind: str, asked: dict[str, Any]) -> dict[str, Any]:
     """Return the limit on epochs that was asked for, for kinds that have epochs."""
     return {"epochs": asked["epochs"]} if kind == "mlp" and "epochs" in asked else {}
 
 
-def _params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
+def _parse_params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
     import json
 
     if text is None:
@@ -303,19 +313,19 @@ def _params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
     return tuned | found
 
 
-def _tuned(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _load_tuned_params(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the parameters that a search found, whole, by kind of model."""
     from pathlib import Path
 
-    from ordinate.regress.result_files import latest
+    from ordinate.regress.result_files import load_latest_results
 
     if "params_of" not in asked:
         return {}
-    studies = latest(Path(asked["params_of"]))["studies"]
+    studies = load_latest_results(Path(asked["params_of"]))["studies"]
     return {one["model"]: one["best"]["params"] for one in studies if one["best"]}
 
 
-def _check_tuned(asked: dict[str, Any], kinds: list[str], found: dict[str, Any]) -> None:
+def _check_tuned_types(asked: dict[str, Any], kinds: list[str], found: dict[str, Any]) -> None:
     """Refuse kinds of which a search found nothing: their defaults are not what was asked for."""
     lacking = [kind for kind in kinds if kind not in found]
     if "params_of" in asked and lacking:
@@ -323,43 +333,43 @@ def _check_tuned(asked: dict[str, Any], kinds: list[str], found: dict[str, Any])
         raise BadOption(f"{asked['params_of']} has no parameters of {', '.join(lacking)}. {has}")
 
 
-def _ran(
+def _run_search(
     name: str, options: argparse.Namespace, asked: dict[str, Any], settings: "Settings"
 ) -> int:
-    from ordinate.cli.config import written
-    from ordinate.cli.progress import telling
+    from ordinate.cli.config import format_toml
+    from ordinate.cli.progress import show_stages
     from ordinate.regress.tuning import tune
     from ordinate.render import render
 
-    table = _table(asked)
+    table = _load_table(asked)
     plain = settings.to_dict()
     plain["model"] = [plain["model"]] if isinstance(plain["model"], str) else plain["model"]
-    resolved = asked | {key: x for key, x in plain.items() if key in RUN}
-    with telling() as tell:
+    resolved = asked | {key: x for key, x in plain.items() if key in RUN_FLAGS}
+    with show_stages() as tell:
         result = tune(
             table,
-            asked.get("output", ROOT),
+            asked.get("output", RESULTS_ROOT),
             settings,
             unit=asked.get("unit"),
-            command=_command(name, asked),
-            config=written({key: resolved.get(key) for key in _flags(options)}),
+            command=_format_command(name, asked),
+            config=format_toml({key: resolved.get(key) for key in _list_flags(options)}),
             tell=tell,
         )
     sys.stdout.write(render(result, options.format))
     return 0
 
 
-def _command(name: str, asked: dict[str, Any]) -> str:
+def _format_command(name: str, asked: dict[str, Any]) -> str:
     """Return the command line that says the same."""
-    from ordinate.cli.config import command
+    from ordinate.cli.config import format_command
 
-    joined = {key: ",".join(asked[key]) for key in LISTS if key in asked}
+    joined = {key: ",".join(asked[key]) for key in LIST_FLAGS if key in asked}
     rest = {key: x for key, x in (asked | joined).items() if key != "data"}
-    flags = command(name, rest).removeprefix(f"ordinate {name}")
+    flags = format_command(name, rest).removeprefix(f"ordinate {name}")
     return f"ordinate surrogate {name} {shlex.quote(asked['data'])}{flags}"
 
 
-def _table(asked: dict[str, Any]) -> "Table":
+def _load_table(asked: dict[str, Any]) -> "Table":
     from ordinate.regress.table import read_table
 
     return read_table(
@@ -367,6 +377,6 @@ def _table(asked: dict[str, Any]) -> "Table":
         asked["target"],
         features=asked.get("features"),
         group=asked.get("group"),
-        delimiter=delimiter(asked.get("delimiter")),
+        delimiter=parse_delimiter(asked.get("delimiter")),
         encoding=asked.get("encoding"),
     )

@@ -3,8 +3,16 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment, opened
-from ordinate.cli.options import FORMATS, Help, Input, add_output, add_own, names, reported
+from ordinate.cli.experiment_options import add_experiment_options, open_experiment
+from ordinate.cli.options import (
+    REPORT_FORMATS,
+    HelpFormatter,
+    InputPath,
+    add_metric_file_option,
+    add_output_options,
+    parse_names,
+    write_report,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 
 # Flags of a run, by what a configuration file may set them to. Those of the report are not kept.
-RUN: dict[str, type] = {
+RUN_FLAGS: dict[str, type] = {
     "experiment": str,
     "features_base_dir": str,
     "label_column": str,
@@ -51,7 +59,7 @@ RUN: dict[str, type] = {
     "nested": bool,
     "train": list,
 }
-REPORT: dict[str, type] = {"dry_run": bool, "format": str, "output": str, "force": bool}
+REPORT_FLAGS: dict[str, type] = {"dry_run": bool, "format": str, "output": str, "force": bool}
 
 
 def add_to(commands: Any) -> None:
@@ -63,28 +71,28 @@ def add_to(commands: Any) -> None:
         "and save the one that does best by cross-validation for any metric of labels. Test data "
         "choose nothing: the winner is tested on them once.",
         epilog=EXAMPLES,
-        formatter_class=Help,
+        formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    add_experiment(parser, required=False)
-    _add_judging(parser)
-    _add_search(parser)
+    add_experiment_options(parser, required=False)
+    _add_evaluation_options(parser)
+    _add_search_options(parser)
     add = parser.add_argument
     add(
         "--config",
         metavar="FILE",
-        type=Input,
+        type=InputPath,
         help="TOML file with any of these flags, such as top-k = 5",
     )
     add(
         "--dry-run", action="store_true", default=None, help="say what would be done; write nothing"
     )
-    add_output(parser)
-    add_own(parser)
+    add_output_options(parser)
+    add_metric_file_option(parser)
     parser.set_defaults(run=run, resumes=True, force=None)
 
 
-def _add_judging(parser: argparse.ArgumentParser) -> None:
+def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how models are fitted and judged; defaults are those of `Settings`."""
     add = parser.add_argument
     add("--metric", help="name or expression of one metric of labels (default: cem_ord)")
@@ -115,7 +123,7 @@ def _add_judging(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help="of folds, models and search (default: 0)")
 
 
-def _add_search(parser: argparse.ArgumentParser) -> None:
+def _add_search_options(parser: argparse.ArgumentParser) -> None:
     """Add what says how much is searched."""
     add = parser.add_argument
     add("--feature-pattern", metavar="GLOB", help="feature sets to use, such as 'tfidf-*'")
@@ -162,32 +170,32 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Tune, and write the report."""
-    asked = _asked(options)
-    settings = _settings(asked)
+    asked = _merge_options(options)
+    settings = _build_settings(asked)
     options.format, options.force = asked.get("format"), asked.get("force", False)
     options.output = asked.get("output")
     if "features_base_dir" in asked:
-        options.features_base_dir = Input(asked["features_base_dir"])
-    reported(options, lambda: _result(asked, settings, options.load))
+        options.features_base_dir = InputPath(asked["features_base_dir"])
+    write_report(options, lambda: _run_tuning(asked, settings, options.load))
     return 0
 
 
-def _asked(options: argparse.Namespace) -> dict[str, Any]:
+def _merge_options(options: argparse.Namespace) -> dict[str, Any]:
     """Return the flags of the command line and of the configuration file."""
-    from ordinate.cli.config import merged
+    from ordinate.cli.config import merge_flags
 
     given = dict(vars(options))
     if options.models is not None:
-        given["models"] = list(names("--models", options.models))
-    asked = merged(given, options.config, RUN | REPORT)
+        given["models"] = list(parse_names("--models", options.models))
+    asked = merge_flags(given, options.config, RUN_FLAGS | REPORT_FLAGS)
     if "experiment" not in asked:
         raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
-    if (form := asked.get("format", "text")) not in FORMATS:
-        raise BadOption(f"--format takes {', '.join(FORMATS)}, not {form!r}.")
+    if (form := asked.get("format", "text")) not in REPORT_FORMATS:
+        raise BadOption(f"--format takes {', '.join(REPORT_FORMATS)}, not {form!r}.")
     return asked
 
 
-def _settings(asked: dict[str, Any]) -> "Settings":
+def _build_settings(asked: dict[str, Any]) -> "Settings":
     from dataclasses import fields
 
     from ordinate.classify.settings import Settings
@@ -195,29 +203,29 @@ def _settings(asked: dict[str, Any]) -> "Settings":
     return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
 
 
-def _result(asked: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
-    from ordinate.classify.dry_run import dry_run
+def _run_tuning(asked: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
+    from ordinate.classify.dry_run import plan_run
     from ordinate.classify.tuning import tune
-    from ordinate.cli.config import command, written
-    from ordinate.cli.progress import telling
+    from ordinate.cli.config import format_command, format_toml
+    from ordinate.cli.progress import show_stages
 
-    experiment = opened(argparse.Namespace(**dict.fromkeys(RUN) | asked))
+    experiment = open_experiment(argparse.Namespace(**dict.fromkeys(RUN_FLAGS) | asked))
     scale = asked.get("scale")
     if asked.get("dry_run"):
-        return dry_run(experiment, settings, scale=scale)
-    of_run = {name: asked[name] for name in RUN if name in asked}
+        return plan_run(experiment, settings, scale=scale)
+    of_run = {name: asked[name] for name in RUN_FLAGS if name in asked}
     resolved = of_run | settings.to_dict()
-    with telling() as tell:
+    with show_stages() as tell:
         return tune(
             experiment,
             settings,
             scale=scale,
-            command=command("tune", of_run | _joined(of_run) | {"load": loaded}),
-            config=written({name: resolved.get(name) for name in RUN}),
+            command=format_command("tune", of_run | _join_lists(of_run) | {"load": loaded}),
+            config=format_toml({name: resolved.get(name) for name in RUN_FLAGS}),
             tell=tell,
         )
 
 
-def _joined(asked: dict[str, Any]) -> dict[str, str]:
+def _join_lists(asked: dict[str, Any]) -> dict[str, str]:
     """Return what the command line takes as one word."""
     return {"models": ",".join(asked["models"])} if "models" in asked else {}

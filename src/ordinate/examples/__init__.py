@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ordinate.errors import BadInput
 
-NAMES = {
+EXAMPLE_FILES = {
     "cefr": "cefr_levels.csv",
     "systems": "cefr_systems.csv",
     "texts": "cefr_texts.csv",
@@ -17,15 +17,15 @@ NAMES = {
 TEST_EVERY = 3  # of the texts of a level, each third one is for the test
 
 
-def path(name: str) -> Path:
+def locate_example(name: str) -> Path:
     """Return where a shipped example lies on disk.
 
-    >>> path("cefr").name
+    >>> locate_example("cefr").name
     'cefr_levels.csv'
     """
-    if name not in NAMES:
-        raise BadInput(f"There is no example {name!r}. There are: {', '.join(NAMES)}.")
-    return Path(str(files(__package__))) / NAMES[name]
+    if name not in EXAMPLE_FILES:
+        raise BadInput(f"There is no example {name!r}. There are: {', '.join(EXAMPLE_FILES)}.")
+    return Path(str(files(__package__))) / EXAMPLE_FILES[name]
 
 
 def split_texts() -> tuple[str, str]:
@@ -35,17 +35,17 @@ def split_texts() -> tuple[str, str]:
     >>> training.splitlines()[0]
     'id,level,topic,text'
     """
-    with path("texts").open(encoding="utf-8", newline="") as file:
+    with locate_example("texts").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     level, seen = header.index("level"), Counter[str]()
     parts: tuple[list[list[str]], list[list[str]]] = ([], [])
     for row in rows:
         seen[row[level]] += 1
         parts[seen[row[level]] % TEST_EVERY == 0].append(row)
-    return _csv(header, parts[0]), _csv(header, parts[1])
+    return _format_csv(header, parts[0]), _format_csv(header, parts[1])
 
 
-def _csv(header: list[str], rows: list[list[str]]) -> str:
+def _format_csv(header: list[str], rows: list[list[str]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows([header, *rows])
     return out.getvalue()

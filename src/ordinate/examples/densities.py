@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-GAS = 8.314462618  # J/(mol K)
+GAS_CONSTANT = 8.314462618  # J/(mol K)
 NOISE = 0.002  # relative error of a simulated measurement
 TEMPERATURES = (220.0, 620.0)  # K
 PRESSURES = (0.1, 60.0)  # MPa, evenly on a logarithmic scale
@@ -27,7 +27,7 @@ class Substance:
     carbons: int
     critical_temperature: float
     critical_pressure: float
-    acentric: float
+    acentric_factor: float
     molar_mass: float
 
 
@@ -46,20 +46,22 @@ ALKANES = (
 )
 
 
-def density(substance: Substance, temperature: float, pressure: float) -> float:
+def compute_density(substance: Substance, temperature: float, pressure: float) -> float:
     """Return the density in kg/m³ at a temperature in K and a pressure in MPa.
 
-    >>> round(density(ALKANES[0], 300.0, 0.1), 3)  # methane, nearly an ideal gas: 0.643
+    >>> round(compute_density(ALKANES[0], 300.0, 0.1), 3)  # methane, nearly an ideal gas: 0.643
     0.645
     """
-    attraction, volume = _reduced(substance, temperature, pressure)
-    factor = _stable(attraction, volume)
-    return substance.molar_mass * 1e-3 * pressure * 1e6 / (factor * GAS * temperature)
+    attraction, volume = _compute_reduced_parameters(substance, temperature, pressure)
+    factor = _find_stable_compressibility(attraction, volume)
+    return substance.molar_mass * 1e-3 * pressure * 1e6 / (factor * GAS_CONSTANT * temperature)
 
 
-def _reduced(substance: Substance, temperature: float, pressure: float) -> tuple[float, float]:
+def _compute_reduced_parameters(
+    substance: Substance, temperature: float, pressure: float
+) -> tuple[float, float]:
     """Return A and B of the equation."""
-    w = substance.acentric
+    w = substance.acentric_factor
     kappa = 0.37464 + 1.54226 * w - 0.26992 * w**2
     warm = temperature / substance.critical_temperature
     high = pressure / substance.critical_pressure
@@ -67,7 +69,7 @@ def _reduced(substance: Substance, temperature: float, pressure: float) -> tuple
     return float(0.45724 * alpha * high / warm**2), float(0.07780 * high / warm)
 
 
-def _stable(a: float, b: float) -> float:
+def _find_stable_compressibility(a: float, b: float) -> float:
     """Return the compressibility factor of the phase with the lowest fugacity."""
     cubic = [1.0, -(1.0 - b), a - 3.0 * b**2 - 2.0 * b, -(a * b - b**2 - b**3)]
     roots = np.roots(cubic)
@@ -82,18 +84,18 @@ def _log_fugacity(z: float, a: float, b: float) -> float:
     return float(z - 1.0 - np.log(z - b) - attraction)
 
 
-def densities(n: int = 600, seed: int = 0) -> str:
+def simulate_densities(n: int = 600, seed: int = 0) -> str:
     """Return rows of substance, temperature, pressure and density with an error, as CSV.
 
-    >>> densities(1).splitlines()
+    >>> simulate_densities(1).splitlines()
     ['substance,carbons,temperature,pressure,density', 'nonane,9,327.9,0.13,660.27']
     """
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([HEADER, *_rows(n, seed)])
+    csv.writer(out, lineterminator="\n").writerows([HEADER, *_simulate_rows(n, seed)])
     return out.getvalue()
 
 
-def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
+def _simulate_rows(n: int, seed: int) -> list[tuple[Any, ...]]:
     rng = np.random.default_rng(seed)
     which = rng.integers(0, len(ALKANES), n)
     warm = rng.uniform(*TEMPERATURES, n).round(1)
@@ -103,7 +105,7 @@ def _rows(n: int, seed: int) -> list[tuple[Any, ...]]:
     for k in range(n):
         substance, temperature = ALKANES[which[k]], float(warm[k])
         pressure = float(f"{high[k]:.4g}")
-        found = density(substance, temperature, pressure) * errors[k]
+        found = compute_density(substance, temperature, pressure) * errors[k]
         rows.append(
             (substance.name, substance.carbons, temperature, pressure, float(f"{found:.5g}"))
         )

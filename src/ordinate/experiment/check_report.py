@@ -12,7 +12,7 @@ from ordinate.scale import Scale
 
 
 @dataclass(frozen=True)
-class DataFound:
+class DatasetSummary:
     """A data set: how many items, which columns were taken, how many items of each level."""
 
     name: str
@@ -25,7 +25,7 @@ class DataFound:
 
 
 @dataclass(frozen=True)
-class FeaturesFound:
+class FeatureSetSummary:
     """The features of a data set: how many, and how they were matched to its items."""
 
     set: str
@@ -38,13 +38,13 @@ class FeaturesFound:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckReport:
     """An experiment as it was found."""
 
     root: str
     scale: Scale | None
-    data: tuple[DataFound, ...]
-    features: tuple[FeaturesFound, ...]
+    data: tuple[DatasetSummary, ...]
+    features: tuple[FeatureSetSummary, ...]
     models: tuple[str, ...]  # those whose files are what their manifests say
     findings: tuple[Finding, ...]
 

@@ -9,26 +9,26 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, NoItems, brief, suggest
-from ordinate.experiment.safe_files import sha256
-from ordinate.readers.external_predictions import IDS
-from ordinate.readers.feature_matrix import column_names
-from ordinate.readers.files import SUFFIXES
+from ordinate.errors import BadInput, MissingLabels, NoItems, shorten, suggest_names
+from ordinate.experiment.safe_files import hash_file
+from ordinate.readers.external_predictions import ID_COLUMN_NAMES
+from ordinate.readers.feature_matrix import read_column_names
+from ordinate.readers.files import FORMATS_BY_SUFFIX
 from ordinate.readers.item_columns import read_columns
 from ordinate.scale import PRESETS, Scale
-from ordinate.summaries.tabulation import SHOWN, positions_of
+from ordinate.summaries.tabulation import ROWS_SHOWN, encode_positions
 
 Role = Literal["training", "test"]
-USUAL = {
+USUAL_NAMES = {
     "label": (
         *("label", "cefr_label", "cefr_level", "level", "cefr", "grade"),
         *("gold", "gold_label", "gold_level"),
     ),
-    "id": IDS,
+    "id": ID_COLUMN_NAMES,
     "text": ("text", "essay", "content", "answer", "document", "writing"),
 }
-LISTED = 12  # columns named in an error
-MENDED = "Correct the file, or declare a scale that has it (--scale)."
+MOST_COLUMNS_SHOWN = 12  # columns named in an error
+CORRECTION_HINT = "Correct the file, or declare a scale that has it (--scale)."
 
 
 @dataclass(frozen=True)
@@ -81,49 +81,49 @@ class Dataset:
     ) -> NDArray[np.int64]:
         """Return the positions of the labels; one past the last where a missing one is kept."""
         where = f"column {self.columns.label!r} of {self.path}"
-        found = positions_of(scale, self.labels, where, way=MENDED).astype(np.int64)
+        found = encode_positions(scale, self.labels, where, way=CORRECTION_HINT).astype(np.int64)
         rows = np.flatnonzero(found == len(scale))
         if missing == "error" and len(rows):
-            raise self._unlabelled(rows)
+            raise self._build_missing_labels_error(rows)
         return found
 
-    def _unlabelled(self, rows: NDArray[Any]) -> MissingLabels:
+    def _build_missing_labels_error(self, rows: NDArray[Any]) -> MissingLabels:
         if self.columns.label is None:
             return MissingLabels(
                 f"{self.path} has no column of levels. Name it with --label-column."
             )
-        shown = ", ".join(f"row {row + 1}" for row in rows[:SHOWN])
-        more = ", …" if len(rows) > SHOWN else ""
+        shown = ", ".join(f"row {row + 1}" for row in rows[:ROWS_SHOWN])
+        more = ", …" if len(rows) > ROWS_SHOWN else ""
         return MissingLabels(
             f"{len(rows):,} of {self.n:,} labels are missing in column {self.columns.label!r} of "
             f"{self.path} ({shown}{more}). Fill them in, or take the rows out."
         )
 
-    def needed_texts(self) -> tuple[str, ...]:
+    def require_texts(self) -> tuple[str, ...]:
         """Return the texts, or say that there are none."""
         if self.texts is None:
-            names = column_names(str(self.path), self.columns.delimiter, self.columns.encoding)
+            names = read_column_names(str(self.path), self.columns.delimiter, self.columns.encoding)
             raise BadInput(
                 f"Which column of {self.path} holds the texts? Name it with --text-column. "
-                + _listed(names)
+                + _format_columns(names)
             )
         return self.texts
 
-    def extra(self, column: str) -> NDArray[Any]:
+    def read_column(self, column: str) -> NDArray[Any]:
         """Return another column of the file as texts, None where a cell is empty."""
-        return _read(self.path, self.columns, [column])[column]
+        return _read_cells(self.path, self.columns, [column])[column]
 
 
-def stem_of(path: Path) -> str | None:
+def parse_stem(path: Path) -> str | None:
     """Return the name of the data set in a file, or None where it is no data file.
 
-    >>> [stem_of(Path(name)) for name in ("train.csv", "v1.2.tsv.gz", "notes.md")]
+    >>> [parse_stem(Path(name)) for name in ("train.csv", "v1.2.tsv.gz", "notes.md")]
     ['train', 'v1.2', None]
     """
     name = path.name.removesuffix(".gz")
     kind = Path(name).suffix
     hidden = name.startswith(".")
-    return None if hidden or kind.lower() not in SUFFIXES else name.removesuffix(kind)
+    return None if hidden or kind.lower() not in FORMATS_BY_SUFFIX else name.removesuffix(kind)
 
 
 def read_dataset(
@@ -131,34 +131,40 @@ def read_dataset(
 ) -> Dataset:
     """Read the data set in a file; only training data need to have levels."""
     columns = columns or DataColumns()
-    names = column_names(str(path), columns.delimiter, columns.encoding)
-    found = _found(path, names, role, columns)
+    names = read_column_names(str(path), columns.delimiter, columns.encoding)
+    found = _find_columns(path, names, role, columns)
     wanted = [c for c in (found.label, found.text, found.id, found.group) if c is not None]
-    cells = _read(path, columns, list(dict.fromkeys(wanted)) or [names[0]])
+    cells = _read_cells(path, columns, list(dict.fromkeys(wanted)) or [names[0]])
     n = len(next(iter(cells.values())))
     if not n:
         raise NoItems(f"{path} has a header line and no rows.")
-    labels, trimmed = _trimmed(cells[found.label] if found.label else np.full(n, None, object))
-    ids = None if found.id is None else _ids(path, found.id, cells[found.id], columns.id is None)
+    labels, trimmed = _trim_labels(cells[found.label] if found.label else np.full(n, None, object))
+    ids = (
+        None
+        if found.id is None
+        else _check_ids(path, found.id, cells[found.id], columns.id is None)
+    )
     texts = None if found.text is None else tuple(text or "" for text in cells[found.text])
     return Dataset(
-        name=name or stem_of(path) or path.name,
+        name=name or parse_stem(path) or path.name,
         role=role,
         path=path,
         ids=ids,
         labels=labels,
         texts=texts,
-        groups=None if found.group is None else _groups(path, found.group, cells[found.group]),
-        fingerprint=sha256(path) if texts is None else fingerprint(ids, texts),
+        groups=None
+        if found.group is None
+        else _check_groups(path, found.group, cells[found.group]),
+        fingerprint=hash_file(path) if texts is None else compute_fingerprint(ids, texts),
         columns=found,
         trimmed=trimmed,
     )
 
 
-def fingerprint(ids: Sequence[str] | None, texts: Sequence[str]) -> str:
+def compute_fingerprint(ids: Sequence[str] | None, texts: Sequence[str]) -> str:
     """Return the sha256 of ids and texts in their order.
 
-    >>> fingerprint(None, ["ab", "c"]) == fingerprint(None, ["a", "bc"])
+    >>> compute_fingerprint(None, ["ab", "c"]) == compute_fingerprint(None, ["a", "bc"])
     False
     """
     found = hashlib.sha256(b"texts" if ids is None else b"ids and texts")
@@ -173,55 +179,66 @@ def fingerprint(ids: Sequence[str] | None, texts: Sequence[str]) -> str:
 # --- columns --------------------------------------------------------------------------------------
 
 
-def _found(path: Path, names: Sequence[str], role: Role, columns: DataColumns) -> DataColumns:
+def _find_columns(
+    path: Path, names: Sequence[str], role: Role, columns: DataColumns
+) -> DataColumns:
     """Return the columns that are read: those named, or those with usual names."""
     training = role == "training"
     return replace(
         columns,
-        label=_label(path, names, columns.label, needed=training),
-        text=_named(path, names, "text", columns.text) or _usual(path, names, "text"),
-        id=_named(path, names, "id", columns.id) or _usual(path, names, "id"),
-        group=_named(path, names, "group", columns.group)
+        label=_find_label_column(path, names, columns.label, needed=training),
+        text=_check_named_column(path, names, "text", columns.text)
+        or _find_usual_column(path, names, "text"),
+        id=_check_named_column(path, names, "id", columns.id)
+        or _find_usual_column(path, names, "id"),
+        group=_check_named_column(path, names, "group", columns.group)
         if training or columns.group in names
         else None,
     )
 
 
-def _label(path: Path, names: Sequence[str], named: str | None, *, needed: bool) -> str | None:
+def _find_label_column(
+    path: Path, names: Sequence[str], named: str | None, *, needed: bool
+) -> str | None:
     if named is not None:
-        return _named(path, names, "label", named) if needed or named in names else None
-    found = _usual(path, names, "label")
-    if found is None and (needed or _headless(names)):
+        return (
+            _check_named_column(path, names, "label", named) if needed or named in names else None
+        )
+    found = _find_usual_column(path, names, "label")
+    if found is None and (needed or _hint_missing_header(names)):
         raise BadInput(
             f"Which column of {path} holds the levels? Name it with --label-column."
-            f"{_headless(names)} {_listed(names)}"
+            f"{_hint_missing_header(names)} {_format_columns(names)}"
         )
     return found
 
 
-def _named(path: Path, names: Sequence[str], role: str, column: str | None) -> str | None:
+def _check_named_column(
+    path: Path, names: Sequence[str], role: str, column: str | None
+) -> str | None:
     if column is not None and column not in names:
-        hint = suggest(column, list(names)) or " " + _listed(names)
+        hint = suggest_names(column, list(names)) or " " + _format_columns(names)
         raise BadInput(
-            f"{path} has no column {brief(column)} (--{role}-column).{_headless(names)}{hint}"
+            f"{path} has no column {shorten(column)} "
+            f"(--{role}-column).{_hint_missing_header(names)}{hint}"
         )
     return column
 
 
-def _usual(path: Path, names: Sequence[str], role: str) -> str | None:
+def _find_usual_column(path: Path, names: Sequence[str], role: str) -> str | None:
     """Return the column with a usual name; the plainest one of texts and ids wins."""
-    found = [name for name in names if name.strip().lower() in USUAL[role]]
-    plain = [name for name in found if name.strip().lower() == USUAL[role][0]]
+    found = [name for name in names if name.strip().lower() in USUAL_NAMES[role]]
+    plain = [name for name in found if name.strip().lower() == USUAL_NAMES[role][0]]
     if role != "label" and len(plain) == 1:
         return plain[0]
     if len(found) > 1:
-        shown = " or ".join(brief(name) for name in found)
+        shown = " or ".join(shorten(name) for name in found)
         what = {"label": "levels", "id": "ids", "text": "texts"}[role]
         raise BadInput(f"Which column of {path} holds the {what}: {shown}? Pass --{role}-column.")
     return found[0] if found else None
 
 
-def _headless(names: Sequence[str]) -> str:
+def _hint_missing_header(names: Sequence[str]) -> str:
     """Say so where a level stands in the header, which is then no header."""
     levels = {label for labels in PRESETS.values() for label in labels if isinstance(label, str)}
     levels -= {"negative", "neutral", "positive"}  # columns of probabilities are named so, too
@@ -231,26 +248,26 @@ def _headless(names: Sequence[str]) -> str:
     return f" Its first line has the level {found[0]!r} in it: is there no header line?"
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(brief(name) for name in names[:LISTED])
-    return f"Its columns are: {shown}{', …' if len(names) > LISTED else ''}."
+def _format_columns(names: Sequence[str]) -> str:
+    shown = ", ".join(shorten(name) for name in names[:MOST_COLUMNS_SHOWN])
+    return f"Its columns are: {shown}{', …' if len(names) > MOST_COLUMNS_SHOWN else ''}."
 
 
 # --- cells ----------------------------------------------------------------------------------------
 
 
-def _read(path: Path, columns: DataColumns, wanted: list[str]) -> dict[str, NDArray[Any]]:
+def _read_cells(path: Path, columns: DataColumns, wanted: list[str]) -> dict[str, NDArray[Any]]:
     return read_columns([str(path)], [], columns.delimiter, columns.encoding, labels=wanted).labels
 
 
-def _trimmed(labels: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
+def _trim_labels(labels: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
     """Return labels without the blanks around them, and the rows where there were some."""
     bare = [None if label is None else label.strip() or None for label in labels]
     rows = [k for k, (a, b) in enumerate(zip(labels, bare, strict=True), start=1) if a != b]
     return np.array([*bare, None], object)[:-1], tuple(rows)
 
 
-def _ids(path: Path, column: str, cells: NDArray[Any], recognised: bool) -> tuple[str, ...]:  # noqa: FBT001 - private
+def _check_ids(path: Path, column: str, cells: NDArray[Any], recognised: bool) -> tuple[str, ...]:  # noqa: FBT001 - private
     other = " Name another column with --id-column." if recognised else ""
     seen: dict[str, int] = {}
     for row, one in enumerate(cells, start=1):
@@ -258,17 +275,17 @@ def _ids(path: Path, column: str, cells: NDArray[Any], recognised: bool) -> tupl
             raise BadInput(f"{path}: row {row} has no id in column {column!r}.{other}")
         if one in seen:
             raise BadInput(
-                f"{path}: the id {brief(one)} of column {column!r} stands in row {seen[one]} and "
+                f"{path}: the id {shorten(one)} of column {column!r} stands in row {seen[one]} and "
                 f"in row {row}. An id names one item.{other}"
             )
         seen[one] = row
     return tuple(seen)
 
 
-def _groups(path: Path, column: str, cells: NDArray[Any]) -> NDArray[Any]:
+def _check_groups(path: Path, column: str, cells: NDArray[Any]) -> NDArray[Any]:
     rows = [f"row {k}" for k, group in enumerate(cells, start=1) if group is None]
     if rows:
-        shown = ", ".join(rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
+        shown = ", ".join(rows[:ROWS_SHOWN]) + (", …" if len(rows) > ROWS_SHOWN else "")
         raise MissingLabels(
             f"{len(rows):,} of {len(cells):,} items of {path} have no group in column {column!r} "
             f"({shown}). Give each a group of its own, or take the rows out."

@@ -9,26 +9,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadStore, brief
+from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.dataset import Dataset
-from ordinate.experiment.feature_files import IDS, NAMES, Stored, feature_file, read_stored
-from ordinate.experiment.manifest import NAME as MANIFEST
+from ordinate.experiment.feature_files import (
+    IDS_FILE,
+    NAMES_FILE,
+    StoredFeatures,
+    find_feature_file,
+    read_stored_features,
+)
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import digest, sha256
+from ordinate.experiment.safe_files import compute_digest, hash_file
 
-Matched = Literal["by id", "by fingerprint", "by row order"]
+MatchMethod = Literal["by id", "by fingerprint", "by row order"]
 SHOWN = 3  # ids in an error
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class DatasetFeatures:
     """A feature set for a data set; rows are in the order of the data set."""
 
     set: str
     dataset: str
     matrix: Any = field(repr=False)  # a csr_matrix, or [N, D] numbers
     names: tuple[str, ...] = field(repr=False)
-    matched: Matched
+    matched: MatchMethod
     path: Path
     digest: str = field(repr=False)  # of the file, the names, and which row is which item
     manifest: Manifest | None = field(default=None, repr=False)
@@ -47,35 +53,35 @@ class Features:
         return int((low == high).sum())
 
 
-def read_features(folder: Path, set_name: str, data: Dataset) -> Features:
+def read_features(folder: Path, set_name: str, data: Dataset) -> DatasetFeatures:
     """Read the features of a data set from their folder, and match them to its items."""
-    manifest = _manifest(folder, data)
-    path = feature_file(folder)
-    stored = read_stored(folder, data.columns.id)
-    order, matched = _matched(stored, data, manifest)
-    return Features(
+    manifest = _read_manifest(folder, data)
+    path = find_feature_file(folder)
+    stored = read_stored_features(folder, data.columns.id)
+    order, matched = _match_rows(stored, data, manifest)
+    return DatasetFeatures(
         set=set_name,
         dataset=data.name,
         matrix=stored.matrix if order is None else stored.matrix[order],
         names=stored.names,
         matched=matched,
         path=path,
-        digest=_digest(path, stored, order),
+        digest=_hash_features(path, stored, order),
         manifest=manifest,
     )
 
 
-def _digest(path: Path, stored: Stored, order: NDArray[np.int64] | None) -> str:
+def _hash_features(path: Path, stored: StoredFeatures, order: NDArray[np.int64] | None) -> str:
     """Return a name for all that decides what stands in which row under which name.
 
     The file alone does not: names and ids may lie beside it, and be corrected.
     """
     rows = None if order is None else hashlib.sha256(order.astype("<i8").tobytes()).hexdigest()
-    names = digest(list(stored.names), length=64)
-    return digest({"file": sha256(path), "names": names, "rows": rows}, length=64)
+    names = compute_digest(list(stored.names), length=64)
+    return compute_digest({"file": hash_file(path), "names": names, "rows": rows}, length=64)
 
 
-def _manifest(folder: Path, data: Dataset) -> Manifest | None:
+def _read_manifest(folder: Path, data: Dataset) -> Manifest | None:
     """Return the manifest of features that Ordinate made, if they are of this very data."""
     if not (folder / MANIFEST).exists():
         return None
@@ -90,12 +96,13 @@ def _manifest(folder: Path, data: Dataset) -> Manifest | None:
         raise BadStore(
             f"The data changed since the features in {folder} were made: {data.path} has the "
             f"fingerprint {data.fingerprint[:12]}, the features are of {made_of[:12]}. Ids and "
-            f"texts count, so other columns of them do, too. {_again(folder, data, manifest)}"
+            "texts count, so other columns of them do, too. "
+            f"{_explain_how_to_redo(folder, data, manifest)}"
         )
     return manifest
 
 
-def _again(folder: Path, data: Dataset, manifest: Manifest) -> str:
+def _explain_how_to_redo(folder: Path, data: Dataset, manifest: Manifest) -> str:
     """Say how to have features again: nothing is overwritten, and makers learn from training."""
     if data.role == "test":
         return f"Remove {folder}, and make them again: {manifest.command}"
@@ -108,26 +115,27 @@ def _again(folder: Path, data: Dataset, manifest: Manifest) -> str:
 # --- matching -------------------------------------------------------------------------------------
 
 
-def _matched(
-    stored: Stored, data: Dataset, manifest: Manifest | None
-) -> tuple[NDArray[np.int64] | None, Matched]:
+def _match_rows(
+    stored: StoredFeatures, data: Dataset, manifest: Manifest | None
+) -> tuple[NDArray[np.int64] | None, MatchMethod]:
     """Return the row of each item, None where they stand in order, and how that is known."""
     if stored.ids is not None and data.ids is not None:
-        return _by_id(stored, stored.ids, data, data.ids), "by id"
-    _same_count(stored, data)
+        return _match_rows_by_id(stored, stored.ids, data, data.ids), "by id"
+    _check_row_count(stored, data)
     if manifest is not None:
         return None, "by fingerprint"
     if not stored.named:
         raise BadInput(
             f"Nothing says which row of {stored.path} is which item of {data.path}: "
-            f"{_no_ids(stored, data)}, there is no {MANIFEST}, and there is no {NAMES}, which "
+            f"{_explain_missing_ids(stored, data)}, there is no {MANIFEST}, and there is no "
+            f"{NAMES_FILE}, which "
             "matching by row order takes."
         )
     return None, "by row order"
 
 
-def _by_id(
-    stored: Stored, of_features: Sequence[str], data: Dataset, of_data: Sequence[str]
+def _match_rows_by_id(
+    stored: StoredFeatures, of_features: Sequence[str], data: Dataset, of_data: Sequence[str]
 ) -> NDArray[np.int64] | None:
     if of_features == of_data:
         return None
@@ -138,20 +146,21 @@ def _by_id(
     if lacking or foreign:
         raise BadInput(
             f"{data.path} has {data.n:,} ids, {stored.path} has {len(stored):,}, and they are not "
-            f"the same: {_some(lacking)} of the data are not in the features, {_some(foreign)} of "
+            f"the same: {_format_ids(lacking)} of the data are not in the features, "
+            f"{_format_ids(foreign)} of "
             "the features are not in the data. Make the features again, of this data."
         )
     return np.array([row_of[one] for one in of_data], np.int64)
 
 
-def _some(ids: Sequence[str]) -> str:
+def _format_ids(ids: Sequence[str]) -> str:
     if not ids:
         return "0"
-    shown = ", ".join(brief(one) for one in ids[:SHOWN])
+    shown = ", ".join(shorten(one) for one in ids[:SHOWN])
     return f"{len(ids):,} ({shown}{', …' if len(ids) > SHOWN else ''})"
 
 
-def _same_count(stored: Stored, data: Dataset) -> None:
+def _check_row_count(stored: StoredFeatures, data: Dataset) -> None:
     if len(stored) == data.n:
         return
     why = {
@@ -162,13 +171,13 @@ def _same_count(stored: Stored, data: Dataset) -> None:
     }.get(len(stored) - data.n, "They are not of the same items.")
     raise BadInput(
         f"{stored.path} has {len(stored):,} rows, and {data.path} has {data.n:,} items; "
-        f"{_no_ids(stored, data)}. {why} Make the features again, or give both ids."
+        f"{_explain_missing_ids(stored, data)}. {why} Make the features again, or give both ids."
     )
 
 
-def _no_ids(stored: Stored, data: Dataset) -> str:
+def _explain_missing_ids(stored: StoredFeatures, data: Dataset) -> str:
     if data.ids is None and stored.ids is None:
         return "neither has ids"
     if data.ids is None:
         return "the features have ids and the data have none (--id-column)"
-    return f"the data have ids and the features have none (a column 'id', or {IDS})"
+    return f"the data have ids and the features have none (a column 'id', or {IDS_FILE})"

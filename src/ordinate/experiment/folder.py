@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinate.errors import BadInput, brief, suggest
-from ordinate.experiment.dataset import DataColumns, Dataset, Role, read_dataset, stem_of
-from ordinate.experiment.feature_rows import Features, read_features
+from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.experiment.dataset import DataColumns, Dataset, Role, parse_stem, read_dataset
+from ordinate.experiment.feature_rows import DatasetFeatures, read_features
 from ordinate.experiment.layout import FEATURES, FOLDERS, TEST, TRAINING
-from ordinate.experiment.safe_files import inside
-from ordinate.scale import Scale, resolve
+from ordinate.experiment.safe_files import resolve_inside
+from ordinate.scale import Scale, resolve_scale
 
-ROLES: dict[Role, str] = {"training": TRAINING, "test": TEST}
+ROLE_FOLDERS: dict[Role, str] = {"training": TRAINING, "test": TEST}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,13 @@ class Experiment:
         columns: DataColumns | None = None,
     ) -> "Experiment":
         """Look into a folder; `features_dir` is where feature sets lie if not in `features`."""
-        home = _folder(root, "Lay one out with `ordinate init DIR`.")
+        home = _resolve_folder(root, "Lay one out with `ordinate init DIR`.")
         if features_dir is None:
-            inside(home, FEATURES)
+            resolve_inside(home, FEATURES)
             base = home / FEATURES
         else:
-            base = _folder(features_dir, "Feature sets are its subfolders.")
-        return cls(home, base, columns or DataColumns(), _files(home))
+            base = _resolve_folder(features_dir, "Feature sets are its subfolders.")
+        return cls(home, base, columns or DataColumns(), _find_data_files(home))
 
     @property
     def training(self) -> list[str]:
@@ -59,17 +59,19 @@ class Experiment:
     @property
     def feature_sets(self) -> list[str]:
         """The names of the feature sets."""
-        return _subfolders(self.features_dir)
+        return _list_subfolders(self.features_dir)
 
-    def stems_of(self, set_name: str) -> list[str]:
+    def list_stems(self, set_name: str) -> list[str]:
         """Return the data sets that a feature set has folders for."""
-        return _subfolders(inside(self.features_dir, set_name))
+        return _list_subfolders(resolve_inside(self.features_dir, set_name))
 
     def folder(self, name: str) -> Path:
         """Return one of the folders of the experiment, whether it is there or not."""
         if name not in FOLDERS:
-            raise BadInput(f"An experiment has no folder {brief(name)}.{suggest(name, [*FOLDERS])}")
-        return inside(self.root, name)
+            raise BadInput(
+                f"An experiment has no folder {shorten(name)}.{suggest_names(name, [*FOLDERS])}"
+            )
+        return resolve_inside(self.root, name)
 
     def dataset(self, stem: str) -> Dataset:
         """Read a data set; once."""
@@ -85,21 +87,21 @@ class Experiment:
         if not self.training:
             raise BadInput(f"{self.root} has no training data in {TRAINING}.")
         labels = np.concatenate([self.dataset(stem).labels for stem in self.training])
-        return resolve(None, labels)
+        return resolve_scale(None, labels)
 
-    def features(self, set_name: str, stem: str) -> Features:
+    def features(self, set_name: str, stem: str) -> DatasetFeatures:
         """Read the features of a data set, in the order of its items."""
-        inside(self.features_dir, set_name, stem)  # first of all: a name may lead elsewhere
+        resolve_inside(self.features_dir, set_name, stem)  # first of all: a name may lead elsewhere
         if set_name not in (sets := self.feature_sets):
             known = ", ".join(sets) or "none"
             raise BadInput(
-                f"There is no feature set {brief(set_name)} in {self.features_dir}: there are "
-                f"{known}.{suggest(set_name, sets)}"
+                f"There is no feature set {shorten(set_name)} in {self.features_dir}: there are "
+                f"{known}.{suggest_names(set_name, sets)}"
             )
         self._file(stem)
         folder = self.features_dir / set_name / stem
         if not folder.is_dir():
-            has = ", ".join(self.stems_of(set_name)) or "none"
+            has = ", ".join(self.list_stems(set_name)) or "none"
             raise BadInput(
                 f"The feature set {set_name!r} has no features for the data set {stem!r}: "
                 f"{folder} is not there. It has some for: {has}. Make them (`ordinate features`), "
@@ -111,15 +113,15 @@ class Experiment:
         if stem not in self.files:
             known = ", ".join(self.files) or "none"
             raise BadInput(
-                f"{self.root} has no data set {brief(stem)}: there are {known}."
-                f"{suggest(stem, [*self.files])}"
+                f"{self.root} has no data set {shorten(stem)}: there are {known}."
+                f"{suggest_names(stem, [*self.files])}"
             )
         role, path = self.files[stem]
-        inside(self.root, ROLES[role], path.name)
+        resolve_inside(self.root, ROLE_FOLDERS[role], path.name)
         return role, path
 
 
-def _folder(given: str | Path, advice: str) -> Path:
+def _resolve_folder(given: str | Path, advice: str) -> Path:
     path = Path(given)
     try:
         there, file = path.is_dir(), path.is_file()
@@ -127,18 +129,18 @@ def _folder(given: str | Path, advice: str) -> Path:
         there = file = False
     if not there:
         what = "is a file" if file else "is not there"
-        raise BadInput(f"The folder {brief(str(given))} {what}. {advice}")
+        raise BadInput(f"The folder {shorten(str(given))} {what}. {advice}")
     return path
 
 
-def _files(root: Path) -> dict[str, tuple[Role, Path]]:
+def _find_data_files(root: Path) -> dict[str, tuple[Role, Path]]:
     """Return the data files by stem; one stem names one data set, for its features go by it."""
     found: dict[str, tuple[Role, Path]] = {}
-    for role, name in ROLES.items():
-        inside(root, name)
+    for role, name in ROLE_FOLDERS.items():
+        resolve_inside(root, name)
         folder = root / name
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            stem = stem_of(path)
+            stem = parse_stem(path)
             if stem is None or path.is_dir():
                 continue
             if stem.startswith("_"):
@@ -155,7 +157,7 @@ def _files(root: Path) -> dict[str, tuple[Role, Path]]:
     return found
 
 
-def _subfolders(folder: Path) -> list[str]:
+def _list_subfolders(folder: Path) -> list[str]:
     """Return the names of folders in a folder; those that begin with . or _ are not for users."""
     if not folder.is_dir():
         return []

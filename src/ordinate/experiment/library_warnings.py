@@ -4,14 +4,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ordinate.errors import printable
+from ordinate.errors import replace_control_characters
 
 
 @contextmanager
-def noted() -> Iterator[list[str]]:
+def collect_warnings() -> Iterator[list[str]]:
     """Collect warnings as notes, each once.
 
-    >>> with noted() as notes:
+    >>> with collect_warnings() as notes:
     ...     warnings.warn("not converged", stacklevel=1)
     >>> notes
     ['not converged']
@@ -20,5 +20,5 @@ def noted() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield notes
-    found = (printable(str(each.message)).strip() for each in caught)
+    found = (replace_control_characters(str(each.message)).strip() for each in caught)
     notes.extend(dict.fromkeys(found))

@@ -10,29 +10,33 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, BadOutput, brief
+from ordinate.errors import BadInput, BadOutput, shorten
 
-TEMPORARY = ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
-UNLOCKED = ".ordinate."  # and anywhere else: nobody may sweep them away, for they may be in use
+TEMPORARY_PREFIX = (
+    ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
+)
+UNLOCKED_PREFIX = (
+    ".ordinate."  # and anywhere else: nobody may sweep them away, for they may be in use
+)
 CHUNK = 1 << 20  # bytes read at once
-PICKLES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened
+PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
 @contextmanager
-def replacing(path: Path, *, prefix: str = TEMPORARY) -> Iterator[Path]:
+def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path]:
     """Give an empty temporary file beside the path; it takes the path's place when all went well.
 
     What was there before stays until the new file is safely on the disk.
     """
-    temporary = _beside(path, prefix)
+    temporary = _make_temporary_path(path, prefix)
     try:
-        with _writing(path):
+        with _report_write_errors(path):
             temporary.touch(exist_ok=False)
         yield temporary
-        with _writing(path):
+        with _report_write_errors(path):
             _sync(temporary)
             temporary.replace(path)
             _sync(path.parent)
@@ -41,20 +45,20 @@ def replacing(path: Path, *, prefix: str = TEMPORARY) -> Iterator[Path]:
 
 
 @contextmanager
-def replacing_folder(path: Path) -> Iterator[Path]:
+def create_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside the path; it gets the path's name when all went well."""
-    _unused(path)
-    temporary = _beside(path)
+    _refuse_existing(path)
+    temporary = _make_temporary_path(path)
     try:
-        with _writing(path):
+        with _report_write_errors(path):
             temporary.mkdir()
         yield temporary
-        with _writing(path):
+        with _report_write_errors(path):
             for folder, _, names in os.walk(temporary, topdown=False):
                 for name in names:
                     _sync(Path(folder, name))
                 _sync(Path(folder))
-            _unused(path)  # a rename would silently take the place of an empty folder
+            _refuse_existing(path)  # a rename would silently take the place of an empty folder
             temporary.rename(path)
             _sync(path.parent)
     finally:
@@ -63,7 +67,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, whole or not at all."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_bytes(text.encode())  # the same bytes on every machine
 
 
@@ -73,11 +77,11 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, text + "\n")
 
 
-def sweep(root: Path) -> int:
+def remove_leftovers(root: Path) -> int:
     """Remove what killed runs left under a folder, and return how many; only under its lock."""
     found = []
     for folder, folders, names in os.walk(root):
-        left = [name for name in (*folders, *names) if name.startswith(TEMPORARY)]
+        left = [name for name in (*folders, *names) if name.startswith(TEMPORARY_PREFIX)]
         found += [Path(folder, name) for name in left]
         folders[:] = [name for name in folders if name not in left]
     for path in found:
@@ -88,25 +92,25 @@ def sweep(root: Path) -> int:
     return len(found)
 
 
-def _beside(path: Path, prefix: str = TEMPORARY) -> Path:
+def _make_temporary_path(path: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
     """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
-    with _writing(path):
+    with _report_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     return path.with_name(f"{prefix}{secrets.token_hex(8)}{path.suffix}")
 
 
-def _unused(path: Path) -> None:
+def _refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise BadOutput(f"{path} exists already. Remove it, or choose another name.")
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _report_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
         reason = problem.strerror or problem
-        raise BadOutput(f"{brief(str(path))} cannot be written: {reason}.") from None
+        raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
 
 
 def _sync(path: Path) -> None:
@@ -121,7 +125,7 @@ def _sync(path: Path) -> None:
 # --- names ---------------------------------------------------------------------------------------
 
 
-def sha256(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the hash of a file's bytes, however large it is."""
     found = hashlib.sha256()
     with path.open("rb") as file:
@@ -130,37 +134,37 @@ def sha256(path: Path) -> str:
     return found.hexdigest()
 
 
-def digest(value: Any, length: int = 12) -> str:
+def compute_digest(value: Any, length: int = 12) -> str:
     """Return a short name for plain values, the same whatever the order of keys.
 
-    >>> digest({"folds": 5, "seed": 0}) == digest({"seed": 0, "folds": 5})
+    >>> compute_digest({"folds": 5, "seed": 0}) == compute_digest({"seed": 0, "folds": 5})
     True
-    >>> len(digest(["a", 1, None]))
+    >>> len(compute_digest(["a", 1, None]))
     12
     """
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
-def inside(root: Path, *parts: str) -> Path:
+def resolve_inside(root: Path, *parts: str) -> Path:
     """Return a path under a folder, links followed, and refuse whatever leaves the folder.
 
-    >>> inside(Path("/data/study"), "models", "best").as_posix()
+    >>> resolve_inside(Path("/data/study"), "models", "best").as_posix()
     '/data/study/models/best'
     """
     for part in parts:
         if not part or part == "." or "\0" in part or Path(part).is_absolute():
-            raise BadInput(f"{brief(part)} is no name of a file or folder inside {root}.")
+            raise BadInput(f"{shorten(part)} is no name of a file or folder inside {root}.")
     try:
         home = root.resolve()
         path = home.joinpath(*parts).resolve()
     except (OSError, RuntimeError, ValueError) as problem:
         # a loop of links, or a name that the file system cannot hold
         reason = getattr(problem, "strerror", None) or "it is no path"
-        raise BadInput(f"{brief('/'.join(parts))} cannot be opened: {reason}.") from None
+        raise BadInput(f"{shorten('/'.join(parts))} cannot be opened: {reason}.") from None
     if not path.is_relative_to(home) or (parts and path == home):
         raise BadInput(
-            f"{brief('/'.join(parts))} leaves the folder {root}, and nothing outside it is used. "
+            f"{shorten('/'.join(parts))} leaves the folder {root}, and nothing outside it is used. "
             "Name a file or folder inside."
         )
     return path

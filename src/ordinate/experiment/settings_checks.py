@@ -3,20 +3,20 @@
 import math
 from typing import Any
 
-from ordinate.errors import BadOption, brief, suggest
+from ordinate.errors import BadOption, shorten, suggest_names
 
 
-def whole(name: str, value: Any, least: int) -> None:
+def check_integer(name: str, value: Any, least: int) -> None:
     """Refuse what is no whole number of at least so much.
 
-    >>> whole("top_k", 3, least=1)
+    >>> check_integer("top_k", 3, least=1)
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         what = f"a whole number of at least {least}"
-        raise BadOption(f"{_flag(name)} takes {what}, not {brief(value)}.")
+        raise BadOption(f"{_format_flag(name)} takes {what}, not {shorten(value)}.")
 
 
-def number(name: str, value: Any, least: float, most: float) -> None:
+def check_number(name: str, value: Any, least: float, most: float) -> None:
     """Refuse what is no finite number between two limits; None stands for nothing said."""
     if value is None:
         return
@@ -24,18 +24,20 @@ def number(name: str, value: Any, least: float, most: float) -> None:
     if not (right and math.isfinite(value) and least <= value <= most):
         limits = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
         limits = limits or (f" of at least {least:g}" if math.isfinite(least) else "")
-        raise BadOption(f"{_flag(name)} takes a finite number{limits}, not {brief(value)}.")
-
-
-def among(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse what is none of the choices."""
-    if value not in choices:
-        near = suggest(str(value), list(choices))
         raise BadOption(
-            f"{_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
-            f"{brief(value)}.{near}"
+            f"{_format_flag(name)} takes a finite number{limits}, not {shorten(value)}."
         )
 
 
-def _flag(name: str) -> str:
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Refuse what is none of the choices."""
+    if value not in choices:
+        near = suggest_names(str(value), list(choices))
+        raise BadOption(
+            f"{_format_flag(name)} takes {', '.join(choices[:-1])} or {choices[-1]}, not "
+            f"{shorten(value)}.{near}"
+        )
+
+
+def _format_flag(name: str) -> str:
     return "--" + name.replace("_", "-")

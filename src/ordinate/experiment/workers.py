@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple, NoReturn, Self, cast
 
 from ordinate.errors import BadOption, MissingExtra, OrdinateError
 
-Function = Callable[[Mapping[str, Any], Any], Any]
+TaskFunction = Callable[[Mapping[str, Any], Any], Any]
 Listener = Callable[[Any], None]
 
 ONE_THREAD = dict.fromkeys(
@@ -33,30 +33,30 @@ ONE_THREAD = dict.fromkeys(
 COMMAND = (
     "import sys; sys.path[:] = sys.argv[1:]; from ordinate.experiment.workers import serve; serve()"
 )
-PATIENCE = 5.0  # seconds that a worker has to end when it is told to
+EXIT_TIMEOUT = 5.0  # seconds that a worker has to end when it is told to
 CHUNK = 1 << 16  # bytes that are passed over at a time, after a message that cannot be read
 
 
-class Told(NamedTuple):
+class ProgressMessage(NamedTuple):
     """What a task says on its way."""
 
     message: Any
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What came of a task: a result, or the error that it ended with."""
 
     result: Any
     error: BaseException | None = None
 
 
-class Workers:
+class WorkerPool:
     """Processes that run `function(kept, task)` for many tasks; for one job, this process does.
 
     `kept` are the values that `keep` has sent under a name. Functions are found by their names, so
     they stand in a module, and they do not change what is kept.
 
-    >>> with Workers(1) as workers:
+    >>> with WorkerPool(1) as workers:
     ...     workers.keep("base", 2)
     ...     workers.map(lambda kept, task: kept["base"] ** task, [1, 2, 3])
     [2, 4, 8]
@@ -67,7 +67,7 @@ class Workers:
             raise BadOption(f"jobs={jobs!r} is not a number of processes: pass 1 or more.")
         self.jobs = jobs
         self._kept: dict[str, Any] = {}
-        self._processes: list[_Process] = []
+        self._processes: list[_WorkerProcess] = []
 
     def __enter__(self) -> Self:
         return self
@@ -93,23 +93,23 @@ class Workers:
             process.stale.add(name)
 
     def map(
-        self, function: Function, tasks: Sequence[Any], hear: Listener | None = None
+        self, function: TaskFunction, tasks: Sequence[Any], hear: Listener | None = None
     ) -> list[Any]:
         """Return the results in the order of the tasks; of several errors, raise the first.
 
         `hear` is called with whatever tasks `tell` on their way, in any order.
         """
-        outcomes = self._outcomes(function, tasks, hear or _deaf)
+        outcomes = self._collect_outcomes(function, tasks, hear or _ignore_message)
         for outcome in outcomes:
             if outcome.error is not None:
                 raise outcome.error
         return [outcome.result for outcome in outcomes]
 
     def attempt(
-        self, function: Function, tasks: Sequence[Any], hear: Listener | None = None
+        self, function: TaskFunction, tasks: Sequence[Any], hear: Listener | None = None
     ) -> list[Any]:
         """Return the result of each task or, where it ended with one, the OrdinateError itself."""
-        outcomes = self._outcomes(function, tasks, hear or _deaf)
+        outcomes = self._collect_outcomes(function, tasks, hear or _ignore_message)
         for outcome in outcomes:
             if not (outcome.error is None or isinstance(outcome.error, OrdinateError)):
                 raise outcome.error
@@ -121,26 +121,30 @@ class Workers:
             process.end()
         self._processes = []
 
-    def _outcomes(self, function: Function, tasks: Sequence[Any], hear: Listener) -> list[Outcome]:
+    def _collect_outcomes(
+        self, function: TaskFunction, tasks: Sequence[Any], hear: Listener
+    ) -> list[TaskOutcome]:
         if self.jobs == 1:
-            with _heard_by(hear):
-                return [_tried(function, self._kept, task) for task in tasks]
+            with _set_listener(hear):
+                return [_run_task(function, self._kept, task) for task in tasks]
         while len(self._processes) < min(self.jobs, len(tasks)):
-            self._processes.append(_Process(self._kept))
+            self._processes.append(_WorkerProcess(self._kept))
         try:
-            return self._asked(function, tasks, hear)
+            return self._ask(function, tasks, hear)
         except BaseException:
             self._processes = []  # which have been killed
             raise
 
-    def _asked(self, function: Function, tasks: Sequence[Any], hear: Listener) -> list[Outcome]:
+    def _ask(
+        self, function: TaskFunction, tasks: Sequence[Any], hear: Listener
+    ) -> list[TaskOutcome]:
         """Let each worker take the next task when it is free; a thread waits for each of them."""
-        places, found = deque(range(len(tasks))), dict[int, Outcome]()
+        places, found = deque(range(len(tasks))), dict[int, TaskOutcome]()
 
-        def work(process: _Process) -> None:
+        def work(process: _WorkerProcess) -> None:
             try:
                 process.refresh(self._kept)
-                while (place := _next(places)) is not None:
+                while (place := _take_next(places)) is not None:
                     found[place] = process.ask(function, tasks[place], hear)
             except BaseException:
                 places.clear()  # so that no other worker begins a task in vain
@@ -152,16 +156,16 @@ class Workers:
                 for thread in as_completed(waiting):  # so that whichever fails is known at once
                     thread.result()
             except BaseException:
-                self._kill()  # so that no thread waits for an answer any longer
+                self._kill_processes()  # so that no thread waits for an answer any longer
                 raise
         return [found[place] for place in range(len(tasks))]
 
-    def _kill(self) -> None:
+    def _kill_processes(self) -> None:
         for process in self._processes:
             process.kill()
 
 
-def _next(places: deque[int]) -> int | None:
+def _take_next(places: deque[int]) -> int | None:
     """Take the next of what several threads take from."""
     try:
         return places.popleft()
@@ -169,7 +173,7 @@ def _next(places: deque[int]) -> int | None:
         return None
 
 
-class _Process:
+class _WorkerProcess:
     """One worker, as the process that started it sees it."""
 
     def __init__(self, kept: Mapping[str, Any]) -> None:
@@ -190,57 +194,57 @@ class _Process:
             self._send(("keep", name, kept[name]) if name in kept else ("drop", name, None))
         self.stale = set()
 
-    def ask(self, function: Function, task: Any, hear: Listener) -> Outcome:
+    def ask(self, function: TaskFunction, task: Any, hear: Listener) -> TaskOutcome:
         """Send a task, hear what it tells, and wait for what comes of it."""
         self._send(("run", function, task))
-        while isinstance(answer := self._answer(), Told):
+        while isinstance(answer := self._receive_answer(), ProgressMessage):
             hear(answer.message)
         result, error, trace, read = answer
         if error is not None and not isinstance(error, OrdinateError):
             error.add_note(f"In a worker process:\n{trace}")
         if not read:
             raise error  # for the worker reads no more, and would never answer another task
-        return Outcome(result, error)
+        return TaskOutcome(result, error)
 
-    def _answer(self) -> Any:
+    def _receive_answer(self) -> Any:
         try:
-            return pickle.load(self._pipe("stdout"))  # noqa: S301 - a process that we started
+            return pickle.load(self._get_pipe("stdout"))  # noqa: S301 - a process that we started
         except EOFError:
-            self._lost()
+            self._raise_lost()
 
     def end(self) -> None:
         """Let it end by itself, which it does when nothing more can come."""
         with contextlib.suppress(OSError):
-            self._pipe("stdin").close()
+            self._get_pipe("stdin").close()
         try:
-            self._process.wait(PATIENCE)
+            self._process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
-        self._settle()
+        self._close_pipes()
 
     def kill(self) -> None:
         """End it now."""
         self._process.kill()
-        self._settle()
+        self._close_pipes()
 
-    def _settle(self) -> None:
+    def _close_pipes(self) -> None:
         self._process.wait()
         for name in ("stdin", "stdout"):
             with contextlib.suppress(OSError):
-                self._pipe(name).close()
+                self._get_pipe(name).close()
 
     def _send(self, message: tuple[str, Any, Any]) -> None:
-        pipe = self._pipe("stdin")
+        pipe = self._get_pipe("stdin")
         try:
             pickle.dump(message, pipe, protocol=pickle.HIGHEST_PROTOCOL)
             pipe.flush()
         except BrokenPipeError:
-            self._lost()
+            self._raise_lost()
 
-    def _pipe(self, name: str) -> IO[bytes]:
+    def _get_pipe(self, name: str) -> IO[bytes]:
         return cast("IO[bytes]", getattr(self._process, name))
 
-    def _lost(self) -> NoReturn:
+    def _raise_lost(self) -> NoReturn:
         code = self._process.wait()
         raise OrdinateError(
             f"A worker process ended on its own (exit code {code}). If it was killed for want of "
@@ -258,9 +262,11 @@ def serve() -> None:
     messages = os.fdopen(os.dup(0), "rb")
     os.dup2(2, 1)  # what a library prints is no answer
     inbox: SimpleQueue[tuple[str, Any, Any]] = SimpleQueue()
-    threading.Thread(target=_listen, args=(messages, inbox), daemon=True).start()
+    threading.Thread(target=_receive_messages, args=(messages, inbox), daemon=True).start()
     kept: dict[str, Any] = {}
-    with _heard_by(lambda message: _answer(answers, pickle.dumps(Told(message)))):
+    with _set_listener(
+        lambda message: _send_answer(answers, pickle.dumps(ProgressMessage(message)))
+    ):
         while True:
             what, first, second = inbox.get()
             if what == "keep":
@@ -269,11 +275,11 @@ def serve() -> None:
                 kept.pop(first, None)
             else:
                 read = what != "bad"
-                found = _tried(first, kept, second) if read else Outcome(None, first)
-                _answer(answers, _packed(found, read=read))
+                found = _run_task(first, kept, second) if read else TaskOutcome(None, first)
+                _send_answer(answers, _pack_outcome(found, read=read))
 
 
-def _listen(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> None:
+def _receive_messages(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> None:
     """Pass messages on, and end the process at once when no more can come, even within a task."""
     try:
         while True:
@@ -289,7 +295,7 @@ def _listen(messages: IO[bytes], inbox: "SimpleQueue[tuple[str, Any, Any]]") -> 
         os._exit(0)
 
 
-def _answer(pipe: IO[bytes], packed: bytes) -> None:
+def _send_answer(pipe: IO[bytes], packed: bytes) -> None:
     try:
         pipe.write(packed)
         pipe.flush()
@@ -297,7 +303,7 @@ def _answer(pipe: IO[bytes], packed: bytes) -> None:
         os._exit(0)
 
 
-def _packed(outcome: Outcome, *, read: bool) -> bytes:
+def _pack_outcome(outcome: TaskOutcome, *, read: bool) -> bytes:
     """Return an answer: an outcome, where its error arose, and whether the message was read."""
     trace = "" if outcome.error is None else "".join(traceback.format_exception(outcome.error))
     try:
@@ -312,19 +318,19 @@ def _packed(outcome: Outcome, *, read: bool) -> bytes:
 # --- in either -----------------------------------------------------------------------------------
 
 
-def _deaf(message: Any) -> None:
+def _ignore_message(message: Any) -> None:
     """Hear nothing."""
     del message
 
 
-_listener: Listener = _deaf
+_listener: Listener = _ignore_message
 
 
-def tell(message: Any) -> None:
+def report_progress(message: Any) -> None:
     """Tell those who wait for the result of a task how far it is; there may be nobody.
 
-    >>> with Workers(1) as workers:
-    ...     workers.map(lambda kept, task: tell(task), ["half"], hear=print)
+    >>> with WorkerPool(1) as workers:
+    ...     workers.map(lambda kept, task: report_progress(task), ["half"], hear=print)
     half
     [None]
     """
@@ -332,7 +338,7 @@ def tell(message: Any) -> None:
 
 
 @contextlib.contextmanager
-def _heard_by(hear: Listener) -> Iterator[None]:
+def _set_listener(hear: Listener) -> Iterator[None]:
     global _listener  # noqa: PLW0603 - one task at a time runs in a process
     before, _listener = _listener, hear
     try:
@@ -341,16 +347,16 @@ def _heard_by(hear: Listener) -> Iterator[None]:
         _listener = before
 
 
-def _tried(function: Function, kept: Mapping[str, Any], task: Any) -> Outcome:
+def _run_task(function: TaskFunction, kept: Mapping[str, Any], task: Any) -> TaskOutcome:
     try:
-        with one_thread():
-            return Outcome(function(kept, task))
+        with limit_to_one_thread():
+            return TaskOutcome(function(kept, task))
     except Exception as error:  # noqa: BLE001 - it is raised again where the results are read
-        return Outcome(None, error)
+        return TaskOutcome(None, error)
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+def limit_to_one_thread() -> Iterator[None]:
     """Let the numerical libraries that are loaded by now use one thread, as sums depend on it."""
     try:
         import threadpoolctl  # noqa: PLC0415 - comes with scikit-learn

@@ -1,23 +1,29 @@
 """Features of texts: made for every data set, fitted on training data only, found again by hash."""
 
-from ordinate.features.extraction import make
-from ordinate.features.extraction_report import Made, MadeFor
-from ordinate.features.extractor import Fitted, Items, Maker, default_name, maker_of
-from ordinate.features.feature_listing import Listing, listed
-from ordinate.features.new_texts import StoredMaker, set_features_for, stored_maker
+from ordinate.features.extraction import extract_features
+from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    create_extractor,
+    default_name,
+)
+from ordinate.features.feature_listing import FeatureSetListing, list_feature_sets
+from ordinate.features.new_texts import StoredExtractor, extract_new_features, load_extractor
 
 __all__ = [
-    "Fitted",
+    "ExtractedDataset",
+    "ExtractionResult",
+    "FeatureExtractor",
+    "FeatureSetListing",
+    "FittedExtractor",
     "Items",
-    "Listing",
-    "Made",
-    "MadeFor",
-    "Maker",
-    "StoredMaker",
+    "StoredExtractor",
+    "create_extractor",
     "default_name",
-    "listed",
-    "make",
-    "maker_of",
-    "set_features_for",
-    "stored_maker",
+    "extract_features",
+    "extract_new_features",
+    "list_feature_sets",
+    "load_extractor",
 ]

@@ -9,25 +9,35 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
-from ordinate.experiment.feature_files import feature_file
+from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
+from ordinate.experiment.feature_files import find_feature_file
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import digest, sha256
-from ordinate.features.extraction import made_by, maker_manifest, request_of
-from ordinate.features.extraction_report import ODD, MadeFor
-from ordinate.features.extractor import Fitted, Items, Maker, Tick, maker_of
-from ordinate.features.new_texts import StoredMaker, stored_maker
+from ordinate.experiment.safe_files import compute_digest, hash_file
+from ordinate.features.extraction import (
+    find_extractor_identity,
+    read_extractor_manifest,
+    read_request,
+)
+from ordinate.features.extraction_report import ODDITIES, ExtractedDataset
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    create_extractor,
+)
+from ordinate.features.new_texts import StoredExtractor, load_extractor
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
 STATE = "state.json"
-LONGEST = 80  # letters of a name that says all parts
-FEWEST = 2  # parts
+LONGEST_TITLE = 80  # letters of a name that says all parts
+FEWEST_PARTS = 2  # parts
 
 
 @dataclass(frozen=True)
-class Concat(Maker):
+class Concat(FeatureExtractor):
     """Sets of an experiment side by side, row by row as `Experiment.features` matches them.
 
     The matrix is sparse where one of a part is, and dense parts are taken as they are: nothing is
@@ -43,23 +53,27 @@ class Concat(Maker):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
-        if len(self.parts) < FEWEST:
-            raise BadOption(f"Name two feature sets or more to put side by side, not {self._said}.")
+        if len(self.parts) < FEWEST_PARTS:
+            raise BadOption(
+                f"Name two feature sets or more to put side by side, not {self._part_names}."
+            )
         if len(set(self.parts)) < len(self.parts):
-            raise BadOption(f"Name each feature set once, not {self._said}.")
+            raise BadOption(f"Name each feature set once, not {self._part_names}.")
 
     @property
-    def _said(self) -> str:
-        return ", ".join(map(brief, self.parts)) or "none"
+    def _part_names(self) -> str:
+        return ", ".join(map(shorten, self.parts)) or "none"
 
     @property
     def title(self) -> str:
         """The names of the parts, or a hash where they are too long."""
         whole = "+".join(self.parts)
-        return whole if len(whole) <= LONGEST else f"concat-{digest(list(self.parts))}"
+        return (
+            whole if len(whole) <= LONGEST_TITLE else f"concat-{compute_digest(list(self.parts))}"
+        )
 
     @property
-    def usual(self) -> "Concat":
+    def default_extractor(self) -> "Concat":
         """The same: nothing but the parts can be chosen."""
         return self
 
@@ -77,27 +91,27 @@ class Concat(Maker):
     def columns(self) -> tuple[str, ...]:
         """The columns that the makers of the parts read."""
         own = (self.manifest(part) for part in self.parts)
-        makers = (self._maker(manifest) for manifest in own if manifest is not None)
+        makers = (self._create_extractor(manifest) for manifest in own if manifest is not None)
         return tuple(dict.fromkeys(column for maker in makers for column in maker.columns))
 
     def sources(self) -> dict[str, str]:
         """Return the hashes of the parts' makers; a part without one goes by its numbers alone."""
         for stem in self.experiment.files:
-            self.besides(stem)  # first of all: a part may lack one of the data sets
+            self.fingerprint_sources(stem)  # first of all: a part may lack one of the data sets
         prints = {part: self.identity(part) for part in self.parts}
         return {f"the maker of {part}": own for part, own in prints.items() if own is not None}
 
-    def besides(self, stem: str) -> dict[str, str]:
+    def fingerprint_sources(self, stem: str) -> dict[str, str]:
         """Return the hashes of the parts' features for a data set."""
-        files = {part: feature_file(self._folder(part, stem)) for part in self.parts}
-        return {f"part {part!r}": sha256(path) for part, path in files.items()}
+        files = {part: find_feature_file(self._find_part_folder(part, stem)) for part in self.parts}
+        return {f"part {part!r}": hash_file(path) for part, path in files.items()}
 
     @classmethod
     def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
         """Return the maker that stored parameters describe."""
         return cls(**parameters | {"parts": tuple(parameters["parts"]), "experiment": experiment})
 
-    def fit(self, items: Items, tick: Tick) -> "FittedConcat":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedConcat":
         """Learn nothing but the names of the features."""
         del items
         stem = self.experiment.training[0]
@@ -125,23 +139,23 @@ class Concat(Maker):
 
     def identity(self, part: str) -> str | None:
         """Return the hash of what a part was asked for with and of what its maker learned."""
-        return made_by(self.manifest(part))
+        return find_extractor_identity(self.manifest(part))
 
     def manifest(self, part: str) -> Manifest | None:
         """Return the manifest of a part's maker, None where Ordinate did not make the part."""
         sets = self.experiment.feature_sets
         if part not in sets:
             raise BadInput(
-                f"There is no feature set {brief(part)} in {self.experiment.features_dir}: there "
-                f"are {', '.join(sets) or 'none'}.{suggest(part, sets)}"
+                f"There is no feature set {shorten(part)} in {self.experiment.features_dir}: there "
+                f"are {', '.join(sets) or 'none'}.{suggest_names(part, sets)}"
             )
-        return maker_manifest(self.experiment, part)
+        return read_extractor_manifest(self.experiment, part)
 
-    def _maker(self, manifest: Manifest) -> Maker:
-        request = request_of(manifest)
-        return maker_of(request.kind, request.parameters, self.experiment)
+    def _create_extractor(self, manifest: Manifest) -> FeatureExtractor:
+        request = read_request(manifest)
+        return create_extractor(request.kind, request.parameters, self.experiment)
 
-    def _folder(self, part: str, stem: str) -> Path:
+    def _find_part_folder(self, part: str, stem: str) -> Path:
         """Return the folder of a part's features for a data set, which has to be there."""
         manifest, folder = self.manifest(part), self.experiment.features_dir / part / stem
         if folder.is_dir():
@@ -153,70 +167,72 @@ class Concat(Maker):
         )
 
 
-class FittedConcat(Fitted):
+class FittedConcat(FittedExtractor):
     """The parts: rows of the experiment's data are read, those of new texts are made."""
 
     def __init__(self, maker: Concat, own: dict[str, tuple[str, ...]]) -> None:
-        self.maker, self.own = maker, own
+        self.extractor, self.own = maker, own
         self.names = tuple(f"{part}:{name}" for part, names in own.items() for name in names)
         self._read: tuple[str, list[Any]] | None = None  # the data set that was read last
 
     @cached_property
-    def _makers(self) -> dict[str, StoredMaker]:
-        return {part: stored_maker(self.maker.experiment, part) for part in self.own}
+    def _extractors(self) -> dict[str, StoredExtractor]:
+        return {part: load_extractor(self.extractor.experiment, part) for part in self.own}
 
     def rows(self, items: Items) -> Any:
         """Return the rows of all parts beside each other."""
         if items.dataset is None:
-            return beside([self._made(part, items) for part in self.own])
+            return join_columns([self._extract_part(part, items) for part in self.own])
         span = slice(items.first, items.first + items.n)
-        return beside([matrix[span] for matrix in self._stored(items.dataset)])
+        return join_columns([matrix[span] for matrix in self._read_stored_parts(items.dataset)])
 
     def save(self, folder: Path) -> None:
         """Write which parts they are, and the names of their features."""
         parts = [
-            {"set": part, "maker": self.maker.identity(part), "names": names}
+            {"set": part, "maker": self.extractor.identity(part), "names": names}
             for part, names in self.own.items()
         ]
         text = json.dumps({"parts": parts}, ensure_ascii=False)
         (folder / STATE).write_text(text + "\n", "utf-8")
 
-    def odd(self, items: Items) -> dict[str, int]:
+    def count_oddities(self, items: Items) -> dict[str, int]:
         """Count what the makers of the parts find odd; of two that count alike, the larger one."""
         found: dict[str, int] = {}
         for part in self.own:
-            for what, count in self._odd(part, items).items():
+            for what, count in self._count_part_oddities(part, items).items():
                 found[what] = max(count, found.get(what, 0))
         return found
 
-    def _odd(self, part: str, items: Items) -> dict[str, int]:
+    def _count_part_oddities(self, part: str, items: Items) -> dict[str, int]:
         if items.dataset is None:
-            return self._makers[part].fitted.odd(items)
-        manifest = self.maker.experiment.features(part, items.dataset).manifest
+            return self._extractors[part].fitted.count_oddities(items)
+        manifest = self.extractor.experiment.features(part, items.dataset).manifest
         if manifest is None:
             return {}
-        counts = MadeFor.read(self.maker.experiment.features_dir / part / items.dataset).counts
-        return {what: counts[what] for what in ODD if what in counts and what != "empty_texts"}
+        counts = ExtractedDataset.read(
+            self.extractor.experiment.features_dir / part / items.dataset
+        ).counts
+        return {what: counts[what] for what in ODDITIES if what in counts and what != "empty_texts"}
 
     def notes(self) -> list[str]:
         """Say which parts were made with other libraries than there are now."""
-        return [note for stored in self._makers.values() for note in stored.notes()]
+        return [note for stored in self._extractors.values() for note in stored.notes()]
 
-    def _made(self, part: str, items: Items) -> Any:
-        stored = self._makers[part]
-        self._same(part, stored.names, "new texts")
+    def _extract_part(self, part: str, items: Items) -> Any:
+        stored = self._extractors[part]
+        self._check_names(part, stored.names, "new texts")
         return stored.rows(items.texts, items.ids, items.columns.__getitem__)
 
-    def _stored(self, stem: str) -> list[Any]:
+    def _read_stored_parts(self, stem: str) -> list[Any]:
         if self._read is None or self._read[0] != stem:
             self._read = None  # two data sets may not fit into memory
-            found = [self.maker.experiment.features(part, stem) for part in self.own]
+            found = [self.extractor.experiment.features(part, stem) for part in self.own]
             for one in found:
-                self._same(one.set, one.names, stem)
+                self._check_names(one.set, one.names, stem)
             self._read = stem, [one.matrix for one in found]
         return self._read[1]
 
-    def _same(self, part: str, names: tuple[str, ...], what: str) -> None:
+    def _check_names(self, part: str, names: tuple[str, ...], what: str) -> None:
         if names != self.own[part]:
             raise BadStore(
                 f"The feature set {part!r} has other features for {what} than the training data "
@@ -224,7 +240,7 @@ class FittedConcat(Fitted):
             )
 
 
-def beside(parts: Sequence[Any]) -> Any:
+def join_columns(parts: Sequence[Any]) -> Any:
     """Return matrices beside each other, sparse if one of them is."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts, axis=1)

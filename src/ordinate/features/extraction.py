@@ -13,77 +13,86 @@ from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
 from ordinate.experiment.dataset import Dataset
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import TRAINING
-from ordinate.experiment.lock import locked
-from ordinate.experiment.manifest import NAME as MANIFEST
-from ordinate.experiment.manifest import Manifest, versions
-from ordinate.experiment.safe_files import digest, inside, replacing_folder, sweep
-from ordinate.features.extraction_report import Made, MadeFor
+from ordinate.experiment.lock import hold_lock
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
+from ordinate.experiment.manifest import Manifest, collect_versions
+from ordinate.experiment.safe_files import (
+    compute_digest,
+    create_folder,
+    remove_leftovers,
+    resolve_inside,
+)
+from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.extractor import (
-    Fitted,
+    ExtractionRequest,
+    FeatureExtractor,
+    FittedExtractor,
     Items,
-    Maker,
-    Request,
-    Tick,
-    checked_name,
+    ProgressCallback,
+    check_name,
+    create_extractor,
     default_name,
-    maker_of,
 )
 from ordinate.features.feature_store import (
-    Batches,
+    BatchStore,
     check_rows,
-    stored_numbers,
+    count_nonzero,
+    count_zero_rows,
     write_features,
-    zero_rows,
 )
 from ordinate.features.label_leaks import refuse_groups
 
-MAKER = "_maker"  # the folder of the fitted maker in a set
-WORK = ".making-"  # how folders of unfinished work begin
-ASKED = {"maker": str, "parameters": dict, "sources": dict}  # what the manifest of a maker says
+EXTRACTOR_FOLDER = "_maker"  # the folder of the fitted maker in a set
+WORK_PREFIX = ".making-"  # how folders of unfinished work begin
+REQUEST_FIELDS = {
+    "maker": str,
+    "parameters": dict,
+    "sources": dict,
+}  # what the manifest of a maker says
 
 
-def make(
+def extract_features(
     experiment: Experiment,
-    maker: Maker,
+    maker: FeatureExtractor,
     name: str | None = None,
     *,
     batch: int | None = None,
-    tick: Tick | None = None,
-) -> Made:
+    tick: ProgressCallback | None = None,
+) -> ExtractionResult:
     """Make a feature set for all data sets of an experiment, fitted on training data alone.
 
     What is there already is not made again; what a killed run finished is taken up. A set of the
     same name that was asked for differently is never touched. `tick` is told the share done.
     """
-    wanted = checked_name(default_name(maker) if name is None else name)
+    wanted = check_name(default_name(maker) if name is None else name)
     if batch is not None and batch < 1:
         raise BadOption(f"A batch has 1 row or more, not {batch}.")
     if not experiment.training:
         raise BadInput(f"{experiment.root} has no training data in {TRAINING} to fit on.")
     refuse_groups(experiment, maker.columns)
-    command = command_of(experiment, maker, wanted)
-    with _alone(experiment, command):
-        work = _Making(experiment, maker, wanted, command, tick or (lambda _: None))
+    command = build_command(experiment, maker, wanted)
+    with _lock_experiment(experiment, command):
+        work = _Extraction(experiment, maker, wanted, command, tick or (lambda _: None))
         return work.made(batch or maker.batch)
 
 
 @contextmanager
-def _alone(experiment: Experiment, command: str) -> Iterator[None]:
+def _lock_experiment(experiment: Experiment, command: str) -> Iterator[None]:
     """Hold the experiment and its folder of sets, which others may share, and clear them up."""
     root, sets = experiment.root, experiment.features_dir
     with ExitStack() as held:
-        held.enter_context(locked(root, command))
+        held.enter_context(hold_lock(root, command))
         with suppress(OSError):  # what cannot be made is told by who writes there
             sets.mkdir(exist_ok=True)
         if sets.is_dir() and not sets.samefile(root):
-            held.enter_context(locked(sets, command))
-        sweep(root)
+            held.enter_context(hold_lock(sets, command))
+        remove_leftovers(root)
         if not sets.resolve().is_relative_to(root.resolve()):
-            sweep(sets)
+            remove_leftovers(sets)
         yield
 
 
-def command_of(experiment: Experiment, maker: Maker, name: str) -> str:
+def build_command(experiment: Experiment, maker: FeatureExtractor, name: str) -> str:
     """Return the command that makes a set."""
     parts = ["ordinate", "features", maker.kind, "-e", str(experiment.root)]
     if experiment.features_dir != experiment.root / "features":
@@ -98,51 +107,51 @@ def command_of(experiment: Experiment, maker: Maker, name: str) -> str:
     return shlex.join([*parts, *maker.arguments, *given])
 
 
-def items_of(data: Dataset, maker: Maker) -> Items:
+def build_items(data: Dataset, maker: FeatureExtractor) -> Items:
     """Return what a maker may see of a data set: never its levels."""
-    texts = data.needed_texts() if maker.reads_texts else data.texts or ()
-    columns = {name: tuple(data.extra(name)) for name in maker.columns}  # noqa: S610 - no Django
-    return Items(data.n, written(texts), data.ids, columns, data.name)
+    texts = data.require_texts() if maker.reads_texts else data.texts or ()
+    columns = {name: tuple(data.read_column(name)) for name in maker.columns}
+    return Items(data.n, blank_empty_texts(texts), data.ids, columns, data.name)
 
 
-def written(texts: tuple[str, ...]) -> tuple[str, ...]:
+def blank_empty_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
     """Return texts, those without a single letter as empty ones."""
     return tuple(text if text.strip() else "" for text in texts)
 
 
-def request_of(manifest: Manifest) -> Request:
+def read_request(manifest: Manifest) -> ExtractionRequest:
     """Return what the set of a stored maker was asked for with."""
-    for field, kind in ASKED.items():
+    for field, kind in REQUEST_FIELDS.items():
         if not isinstance(manifest.config.get(field), kind):
             raise BadStore(f"The {MANIFEST} of {manifest.name!r} does not say its {field!r}.")
     sources = manifest.config["sources"]
     if not all(isinstance(value, str) for value in sources.values()):
         raise BadStore(f"The {MANIFEST} of {manifest.name!r} has 'sources' that are no hashes.")
     config = manifest.config
-    return Request(config["maker"], config["parameters"], manifest.data, sources)
+    return ExtractionRequest(config["maker"], config["parameters"], manifest.data, sources)
 
 
-def maker_manifest(experiment: Experiment, set_name: str) -> Manifest | None:
+def read_extractor_manifest(experiment: Experiment, set_name: str) -> Manifest | None:
     """Return the manifest of a set's maker, None where Ordinate did not make the set."""
-    folder = inside(experiment.features_dir, set_name, MAKER)
+    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
     return Manifest.read(folder) if (folder / MANIFEST).exists() else None
 
 
-def identity_of(maker: Manifest) -> str:
+def compute_identity(maker: Manifest) -> str:
     """Return the hash of what a set was asked for with and of what its maker learned."""
-    return digest([request_of(maker).hash, maker.files], 64)
+    return compute_digest([read_request(maker).hash, maker.files], 64)
 
 
-def made_by(manifest: Manifest | None) -> str | None:
+def find_extractor_identity(manifest: Manifest | None) -> str | None:
     """Return the identity of the maker of features, by its manifest or theirs; None: not known."""
     if manifest is not None and manifest.kind == "maker":
-        return identity_of(manifest)
+        return compute_identity(manifest)
     return None if manifest is None else manifest.config.get("identity")
 
 
-def other_versions(maker: Manifest) -> list[str]:
+def describe_version_changes(maker: Manifest) -> list[str]:
     """Say which libraries are not of the versions that a maker was made with."""
-    now = versions([library for library in maker.versions if library != "python"])
+    now = collect_versions([library for library in maker.versions if library != "python"])
     changed = [
         f"{library} was {then} and is {now[library]} now"
         for library, then in maker.versions.items()
@@ -156,75 +165,83 @@ def other_versions(maker: Manifest) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _Making:
+class _Extraction:
     """One request on its way to a set."""
 
     experiment: Experiment
-    maker: Maker
+    extractor: FeatureExtractor
     name: str
     command: str
-    tick: Tick
+    tick: ProgressCallback
 
     @cached_property
     def folder(self) -> Path:
-        return inside(self.experiment.features_dir, self.name)
+        return resolve_inside(self.experiment.features_dir, self.name)
 
     @cached_property
     def datasets(self) -> dict[str, Items]:
         data = map(self.experiment.dataset, self.experiment.files)
-        return {one.name: items_of(one, self.maker) for one in data}
+        return {one.name: build_items(one, self.extractor) for one in data}
 
     @cached_property
-    def request(self) -> Request:
-        data = {stem: self._fingerprint(stem) for stem in self.experiment.training}
+    def request(self) -> ExtractionRequest:
+        data = {stem: self._get_fingerprint(stem) for stem in self.experiment.training}
         besides = {
             f"{what} of {stem}": print_
             for stem in data
-            for what, print_ in self._besides(stem).items()
+            for what, print_ in self._fingerprint_sources(stem).items()
         }
-        return Request(self.maker.kind, self.maker.parameters, data, self.maker.sources() | besides)
+        return ExtractionRequest(
+            self.extractor.kind, self.extractor.parameters, data, self.extractor.sources() | besides
+        )
 
     @cached_property
-    def work(self) -> Path:
+    def work_folder(self) -> Path:
         """Where finished batches wait: another request, or other libraries, work elsewhere."""
-        found = digest([self.request.hash, versions(self.maker.libraries)])
-        return self.experiment.features_dir / f"{WORK}{found}"
+        found = compute_digest([self.request.hash, collect_versions(self.extractor.libraries)])
+        return self.experiment.features_dir / f"{WORK_PREFIX}{found}"
 
-    def _fingerprint(self, stem: str) -> str:
+    def _get_fingerprint(self, stem: str) -> str:
         return self.experiment.dataset(stem).fingerprint
 
-    def _besides(self, stem: str) -> dict[str, str]:
+    def _fingerprint_sources(self, stem: str) -> dict[str, str]:
         """Return fingerprints of what the rows of a data set are made of besides ids and texts."""
         columns = self.datasets[stem].columns.items()
-        prints = {f"column {name!r}": digest(list(column)) for name, column in columns}
-        return prints | self.maker.besides(stem)
+        prints = {f"column {name!r}": compute_digest(list(column)) for name, column in columns}
+        return prints | self.extractor.fingerprint_sources(stem)
 
     # --- the way -----------------------------------------------------------------------------
 
-    def made(self, batch: int) -> Made:
+    def made(self, batch: int) -> ExtractionResult:
         finished, there = self._finished(), self.folder.exists()  # a maker may be there alone
         lacking = [stem for stem in self.datasets if stem not in finished]
-        notes = other_versions(Manifest.read(self.folder / MAKER)) if there and lacking else []
+        notes = (
+            describe_version_changes(Manifest.read(self.folder / EXTRACTOR_FOLDER))
+            if there and lacking
+            else []
+        )
         if lacking:
             fitted = self._fitted(there=there)
             self._rows(fitted, lacking, batch, there=there)
-            self._publish(fitted, lacking, there=there)
-        self._clear()
-        found = (MadeFor.read(self.folder / stem, new=stem in lacking) for stem in self.datasets)
-        return Made(self.name, self.folder, tuple(found), self.command, tuple(notes))
+            self._publish_set(fitted, lacking, there=there)
+        self._remove_batches()
+        found = (
+            ExtractedDataset.read(self.folder / stem, new=stem in lacking) for stem in self.datasets
+        )
+        return ExtractionResult(self.name, self.folder, tuple(found), self.command, tuple(notes))
 
     def _finished(self) -> list[str]:
         """Return the data sets that are finished, and refuse a set that is another one."""
         if not self.folder.exists():
             return []
-        if not (self.folder / MAKER / MANIFEST).exists():
+        if not (self.folder / EXTRACTOR_FOLDER / MANIFEST).exists():
             raise BadOutput(
                 f"{self.folder} is there, and `ordinate features` did not make it. Choose another "
-                f"name: --name {self._other}"
+                f"name: --name {self._alternative_name}"
             )
-        stored = Manifest.read(self.folder / MAKER)
-        stored.verify(self.folder / MAKER)
-        self._refuse(self.request.differences(request_of(stored)))
+        stored = Manifest.read(self.folder / EXTRACTOR_FOLDER)
+        stored.verify(self.folder / EXTRACTOR_FOLDER)
+        self._refuse_differences(self.request.differences(read_request(stored)))
         found = [stem for stem in self.datasets if (self.folder / stem).exists()]
         for stem in found:
             self._check(stem)
@@ -235,8 +252,8 @@ class _Making:
         manifest = Manifest.read(folder)
         manifest.verify(folder)
         changed = str(self.experiment.dataset(stem).path)
-        if manifest.data.get(stem) == self._fingerprint(stem):
-            known, now = manifest.config.get("besides", {}), self._besides(stem)
+        if manifest.data.get(stem) == self._get_fingerprint(stem):
+            known, now = manifest.config.get("besides", {}), self._fingerprint_sources(stem)
             if not isinstance(known, dict):
                 raise BadStore(f"The {MANIFEST} in {folder} does not say what it was made of.")
             what = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
@@ -246,42 +263,42 @@ class _Making:
         raise BadOutput(
             f"{changed} has changed since its features in {folder} were made, and nothing is "
             f"overwritten. Remove {folder} to have them made again, or choose another name: "
-            f"--name {self._other}"
+            f"--name {self._alternative_name}"
         )
 
-    def _refuse(self, differences: list[str]) -> None:
+    def _refuse_differences(self, differences: list[str]) -> None:
         if differences:
             raise BadOutput(
                 f"{self.folder} is another feature set, and is not overwritten: "
-                f"{'; '.join(differences)}. Choose another name: --name {self._other}"
+                f"{'; '.join(differences)}. Choose another name: --name {self._alternative_name}"
             )
 
     @property
-    def _other(self) -> str:
-        return f"{self.maker.title}-{self.request.hash[:6]}"
+    def _alternative_name(self) -> str:
+        return f"{self.extractor.title}-{self.request.hash[:6]}"
 
     # --- its stations ------------------------------------------------------------------------
 
-    def _fitted(self, *, there: bool) -> Fitted:
+    def _fitted(self, *, there: bool) -> FittedExtractor:
         """Return the fitted maker: that of the set, that of a killed run, or a new one."""
         if there:
-            return self.maker.load(self.folder / MAKER)
-        kept = self.work / MAKER
+            return self.extractor.load(self.folder / EXTRACTOR_FOLDER)
+        kept = self.work_folder / EXTRACTOR_FOLDER
         if not kept.exists():
-            pooled = _pooled([self.datasets[stem] for stem in self.experiment.training])
+            pooled = _pool_items([self.datasets[stem] for stem in self.experiment.training])
             share = pooled.n / (pooled.n + sum(items.n for items in self.datasets.values()))
-            fitted = self.maker.fit(pooled, lambda done: self.tick(done * share))
-            with replacing_folder(kept) as folder:
+            fitted = self.extractor.fit(pooled, lambda done: self.tick(done * share))
+            with create_folder(kept) as folder:
                 fitted.save(folder)
-        return self.maker.load(kept)
+        return self.extractor.load(kept)
 
-    def _rows(self, fitted: Fitted, stems: list[str], batch: int, *, there: bool) -> None:
+    def _rows(self, fitted: FittedExtractor, stems: list[str], batch: int, *, there: bool) -> None:
         fit = 0 if there else sum(self.datasets[stem].n for stem in self.experiment.training)
         total = fit + sum(self.datasets[stem].n for stem in stems)
         before = fit
         for stem in stems:
             items = self.datasets[stem]
-            batches = self._batches(stem)
+            batches = self._open_batches(stem)
             for start, stop in batches.missing(batch):
                 self.tick((before + start) / total)
                 rows = fitted.rows(items.some(start, stop))
@@ -290,53 +307,55 @@ class _Making:
             before += items.n
         self.tick(1.0)
 
-    def _batches(self, stem: str) -> Batches:
-        of = digest([stem, self._fingerprint(stem), self._besides(stem)])
-        return Batches(self.work / of, self.datasets[stem].n)
+    def _open_batches(self, stem: str) -> BatchStore:
+        of = compute_digest([stem, self._get_fingerprint(stem), self._fingerprint_sources(stem)])
+        return BatchStore(self.work_folder / of, self.datasets[stem].n)
 
-    def _publish(self, fitted: Fitted, stems: list[str], *, there: bool) -> None:
+    def _publish_set(self, fitted: FittedExtractor, stems: list[str], *, there: bool) -> None:
         """Show the set: at once where it is new, else each further data set at once."""
         if there:
-            maker = Manifest.read(self.folder / MAKER)
+            maker = Manifest.read(self.folder / EXTRACTOR_FOLDER)
             for stem in stems:
-                with replacing_folder(self.folder / stem) as folder:
+                with create_folder(self.folder / stem) as folder:
                     self._write(folder, fitted, stem, maker)
             return
-        with replacing_folder(self.folder) as whole:
-            (whole / MAKER).mkdir()
-            fitted.save(whole / MAKER)
+        with create_folder(self.folder) as whole:
+            (whole / EXTRACTOR_FOLDER).mkdir()
+            fitted.save(whole / EXTRACTOR_FOLDER)
             config = self._config | {"features": len(fitted.names), "columns": self._columns}
-            maker = self._describe(whole / MAKER, "maker", config, self.request.data)
+            maker = self._write_manifest(
+                whole / EXTRACTOR_FOLDER, "maker", config, self.request.data
+            )
             for stem in stems:
                 (whole / stem).mkdir()
                 self._write(whole / stem, fitted, stem, maker)
 
-    def _write(self, folder: Path, fitted: Fitted, stem: str, maker: Manifest) -> None:
-        items, matrix = self.datasets[stem], self._batches(stem).joined()
+    def _write(self, folder: Path, fitted: FittedExtractor, stem: str, maker: Manifest) -> None:
+        items, matrix = self.datasets[stem], self._open_batches(stem).joined()
         write_features(folder, matrix, fitted.names, items.ids)
         config = self._config | {
             "rows": items.n,
             "features": len(fitted.names),
-            "nonzero": stored_numbers(matrix),
+            "nonzero": count_nonzero(matrix),
             "counts": {
                 "empty_texts": sum(not text for text in items.texts),
-                "zero_rows": zero_rows(matrix),
-                **fitted.odd(items),
+                "zero_rows": count_zero_rows(matrix),
+                **fitted.count_oddities(items),
             },
-            "besides": self._besides(stem),
-            "identity": identity_of(maker),
+            "besides": self._fingerprint_sources(stem),
+            "identity": compute_identity(maker),
         }
-        self._describe(folder, "features", config, {stem: self._fingerprint(stem)})
+        self._write_manifest(folder, "features", config, {stem: self._get_fingerprint(stem)})
 
-    def _clear(self) -> None:
+    def _remove_batches(self) -> None:
         """Remove the batches, which the set has now."""
-        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.rmtree(self.work_folder, ignore_errors=True)
 
     @property
     def _config(self) -> dict[str, Any]:
         return {
-            "maker": self.maker.kind,
-            "parameters": self.maker.parameters,
+            "maker": self.extractor.kind,
+            "parameters": self.extractor.parameters,
             "sources": self.request.sources,
             "request": self.request.hash,
         }
@@ -349,7 +368,9 @@ class _Making:
         text = found.pop() if len(found) == 1 else asked.text
         return {"text": text, "delimiter": asked.delimiter, "encoding": asked.encoding}
 
-    def _describe(self, folder: Path, kind: str, config: Any, data: dict[str, str]) -> Manifest:
+    def _write_manifest(
+        self, folder: Path, kind: str, config: Any, data: dict[str, str]
+    ) -> Manifest:
         manifest = Manifest.of(
             folder,
             kind,
@@ -358,36 +379,36 @@ class _Making:
             data=data,
             seed=None,
             command=self.command,
-            libraries=self.maker.libraries,
+            libraries=self.extractor.libraries,
         )
         manifest.write(folder)
         return manifest
 
 
-def _pooled(parts: list[Items]) -> Items:
+def _pool_items(parts: list[Items]) -> Items:
     """Return the rows of several data sets as one; ids may repeat from file to file."""
     columns = {
-        name: tuple(_chained(part.columns[name] for part in parts)) for name in parts[0].columns
+        name: tuple(_chain_parts(part.columns[name] for part in parts)) for name in parts[0].columns
     }
-    texts = tuple(_chained(part.texts for part in parts))
+    texts = tuple(_chain_parts(part.texts for part in parts))
     return Items(sum(part.n for part in parts), texts, columns=columns)
 
 
-def _chained(parts: Any) -> Iterator[Any]:
+def _chain_parts(parts: Any) -> Iterator[Any]:
     return (one for part in parts for one in part)
 
 
-def changed_parts(experiment: Experiment, folder: Path) -> list[str]:
+def find_changed_parts(experiment: Experiment, folder: Path) -> list[str]:
     """Say what has changed of the sets or tables that the set of a stored maker was made of."""
     stored = Manifest.read(folder)
-    asked = request_of(stored)
-    maker = maker_of(asked.kind, asked.parameters, experiment)
+    asked = read_request(stored)
+    maker = create_extractor(asked.kind, asked.parameters, experiment)
     if maker.reads_texts:
         return []
-    now = _Making(experiment, maker, stored.name, stored.command, lambda _: None)
+    now = _Extraction(experiment, maker, stored.name, stored.command, lambda _: None)
     return now.request.differences(asked)
 
 
-def unfinished(experiment: Experiment) -> list[Path]:
+def list_unfinished_work(experiment: Experiment) -> list[Path]:
     """Return the folders of work that a killed run left to be taken up."""
-    return sorted(experiment.features_dir.glob(f"{WORK}*"))
+    return sorted(experiment.features_dir.glob(f"{WORK_PREFIX}*"))

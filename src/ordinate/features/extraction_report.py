@@ -10,8 +10,8 @@ from ordinate.experiment.manifest import Manifest
 from ordinate.render import Document, Grid
 
 SCHEMA = 1
-LEAST = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
-ODD = {  # what is counted, and what is said of one and of many
+LEAST_COUNTS = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
+ODDITIES = {  # what is counted, and what is said of one and of many
     "empty_texts": ("text", "is empty", "are empty"),
     "without_group": ("row", "has no group", "have no group"),
     "unknown_group": (
@@ -21,21 +21,21 @@ ODD = {  # what is counted, and what is said of one and of many
 }
 
 
-def odd_sentences(counts: Mapping[str, int], rows: int) -> list[str]:
+def describe_oddities(counts: Mapping[str, int], rows: int) -> list[str]:
     """Return what is odd about rows, as sentences.
 
-    >>> odd_sentences({"empty_texts": 1, "zero_rows": 2}, 3)
+    >>> describe_oddities({"empty_texts": 1, "zero_rows": 2}, 3)
     ['1 of 3 texts is empty.']
     """
     return [
         f"{count:,} of {rows:,} {noun}{'' if rows == 1 else 's'} {one if count == 1 else many}."
-        for name, (noun, one, many) in ODD.items()
+        for name, (noun, one, many) in ODDITIES.items()
         if (count := counts.get(name))
     ]
 
 
 @dataclass(frozen=True)
-class MadeFor:
+class ExtractedDataset:
     """The features of one data set, as their manifest describes them."""
 
     dataset: str
@@ -46,10 +46,10 @@ class MadeFor:
     new: bool
 
     @classmethod
-    def read(cls, folder: Path, *, new: bool = False) -> "MadeFor":
+    def read(cls, folder: Path, *, new: bool = False) -> "ExtractedDataset":
         """Read the manifest of a folder of features."""
         found = Manifest.read(folder).config
-        for name, least in LEAST.items():
+        for name, least in LEAST_COUNTS.items():
             if not _is_count(found.get(name), least):
                 raise BadStore(f"The manifest in {folder} does not say its {name!r}.")
         counts = found.get("counts")
@@ -76,7 +76,7 @@ class MadeFor:
     @property
     def oddities(self) -> list[str]:
         """What is odd about the rows, as sentences."""
-        return [f"{self.dataset}: {said}" for said in odd_sentences(self.counts, self.rows)]
+        return [f"{self.dataset}: {said}" for said in describe_oddities(self.counts, self.rows)]
 
 
 def _are_counts(found: dict[str, Any]) -> bool:
@@ -88,12 +88,12 @@ def _is_count(value: Any, least: int = 0) -> bool:
 
 
 @dataclass(frozen=True)
-class Made:
+class ExtractionResult:
     """A feature set of an experiment; `new` data sets were made just now."""
 
     name: str
     path: Path
-    datasets: tuple[MadeFor, ...]
+    datasets: tuple[ExtractedDataset, ...]
     command: str
     notes: tuple[str, ...] = ()
 

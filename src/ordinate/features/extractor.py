@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from ordinate.errors import BadInput, BadOption, BadStore, brief, suggest
-from ordinate.experiment.safe_files import digest
+from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
+from ordinate.experiment.safe_files import compute_digest
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
-MAKERS = {  # by name: the class in the module of that name
+EXTRACTORS = {  # by name: the class in the module of that name
     "tfidf": "Tfidf",
     "lexical": "Lexical",
     "embeddings": "Embeddings",
@@ -23,9 +23,9 @@ MAKERS = {  # by name: the class in the module of that name
     "concat": "Concat",
     "external": "External",
 }
-NAME = re.compile(r"\w[\w.+-]*")
-LONGEST = 100  # letters of a name
-Tick = Callable[[float], None]  # is told the share of the work that is done
+NAME_PATTERN = re.compile(r"\w[\w.+-]*")
+LONGEST_NAME = 100  # letters of a name
+ProgressCallback = Callable[[float], None]  # is told the share of the work that is done
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Items:
         )
 
 
-class Fitted(ABC):
+class FittedExtractor(ABC):
     """A maker that has learned what it needs: rows of any text, and a state without pickle."""
 
     names: tuple[str, ...]  # of the features, each once
@@ -68,7 +68,7 @@ class Fitted(ABC):
     def save(self, folder: Path) -> None:
         """Write the state into an empty folder, as JSON and arrays."""
 
-    def odd(self, items: Items) -> dict[str, int]:
+    def count_oddities(self, items: Items) -> dict[str, int]:
         """Count what is odd about the rows, such as groups that training lacks."""
         del items
         return {}
@@ -79,10 +79,11 @@ class Fitted(ABC):
 
 
 @dataclass(frozen=True)
-class Maker(ABC):
+class FeatureExtractor(ABC):
     """What the user chose, before any text is seen. A frozen dataclass of plain values.
 
-    A new maker is one such class and one `Fitted` in a module of its own, a line in `MAKERS`, and
+    A new extractor is one such class and one `FittedExtractor` in a module of its own, a line in
+    `EXTRACTORS`, and
     its options on the command line.
     """
 
@@ -99,7 +100,7 @@ class Maker(ABC):
 
     @property
     @abstractmethod
-    def usual(self) -> "Maker":
+    def default_extractor(self) -> "FeatureExtractor":
         """The maker of the same title with all defaults."""
 
     @property
@@ -110,7 +111,7 @@ class Maker(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """What was chosen, as plain values, and the version where it is not the first."""
-        found: dict[str, Any] = plain(asdict(self))
+        found: dict[str, Any] = convert_to_plain_values(asdict(self))
         return found if self.version == 1 else found | {"version": self.version}
 
     @property
@@ -122,7 +123,7 @@ class Maker(ABC):
         """Return fingerprints of what it reads besides the data, by name."""
         return {}
 
-    def besides(self, stem: str) -> dict[str, str]:
+    def fingerprint_sources(self, stem: str) -> dict[str, str]:
         """Return fingerprints of what it reads for one data set besides the data, by name."""
         del stem
         return {}
@@ -133,19 +134,23 @@ class Maker(ABC):
         """Return the maker that stored parameters describe."""
 
     @abstractmethod
-    def fit(self, items: Items, tick: Tick) -> Fitted:
+    def fit(self, items: Items, tick: ProgressCallback) -> FittedExtractor:
         """Learn from the pooled training rows."""
 
     @abstractmethod
-    def load(self, folder: Path) -> Fitted:
+    def load(self, folder: Path) -> FittedExtractor:
         """Return what `Fitted.save` wrote; the caller has verified the folder."""
 
 
-def maker_of(kind: str, parameters: dict[str, Any], experiment: "Experiment") -> Maker:
+def create_extractor(
+    kind: str, parameters: dict[str, Any], experiment: "Experiment"
+) -> FeatureExtractor:
     """Return the maker that a manifest describes."""
-    if kind not in MAKERS:
-        raise BadStore(f"There is no maker {brief(kind)}.{suggest(kind, list(MAKERS))}")
-    found: type[Maker] = getattr(import_module(f"{__package__}.{kind}"), MAKERS[kind])
+    if kind not in EXTRACTORS:
+        raise BadStore(f"There is no maker {shorten(kind)}.{suggest_names(kind, list(EXTRACTORS))}")
+    found: type[FeatureExtractor] = getattr(
+        import_module(f"{__package__}.{kind}"), EXTRACTORS[kind]
+    )
     try:
         own = {name: value for name, value in parameters.items() if name != "version"}
         if parameters.get("version", 1) != found.version:
@@ -155,26 +160,27 @@ def maker_of(kind: str, parameters: dict[str, Any], experiment: "Experiment") ->
             )
         return found.of(own, experiment)
     except (TypeError, KeyError, AttributeError, RuntimeError, OSError, BadOption):
-        raise BadStore(f"These are no parameters of {kind}: {brief(parameters)}.") from None
+        raise BadStore(f"These are no parameters of {kind}: {shorten(parameters)}.") from None
 
 
-def default_name(maker: Maker) -> str:
+def default_name(maker: FeatureExtractor) -> str:
     """Return a name by maker and parameters, with a hash only where defaults do not say it all."""
-    if maker.parameters == maker.usual.parameters:
+    if maker.parameters == maker.default_extractor.parameters:
         return maker.title
-    return f"{maker.title}-{digest(maker.parameters, 6)}"
+    return f"{maker.title}-{compute_digest(maker.parameters, 6)}"
 
 
-def checked_name(name: str) -> str:
+def check_name(name: str) -> str:
     """Refuse names that are no plain names of a folder; those with a dot or _ first are ours."""
-    if len(name) > LONGEST:
+    if len(name) > LONGEST_NAME:
         raise BadOption(
-            f"{brief(name)} cannot name a feature set: it has {len(name):,} letters, and {LONGEST} "
+            f"{shorten(name)} cannot name a feature set: it has {len(name):,} letters, and "
+            f"{LONGEST_NAME} "
             "can stand in one. Choose a shorter one with --name."
         )
-    if not NAME.fullmatch(name) or name.startswith("_"):
+    if not NAME_PATTERN.fullmatch(name) or name.startswith("_"):
         raise BadOption(
-            f"{brief(name)} cannot name a feature set. Letters, digits and _ . + - can, with a "
+            f"{shorten(name)} cannot name a feature set. Letters, digits and _ . + - can, with a "
             "letter or digit first."
         )
     return name
@@ -189,7 +195,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^\w]+", "-", text).strip("-_") or "column"
 
 
-def whole_path(text: str) -> str:
+def expand_path(text: str) -> str:
     """Return the whole path that a user means, ~ included, whether something lies there or not."""
     try:
         path = Path(text).expanduser().absolute()
@@ -197,19 +203,23 @@ def whole_path(text: str) -> str:
     except (OSError, RuntimeError, ValueError) as problem:  # nobody's home, or too long a name
         reason = getattr(problem, "strerror", None) or problem
         said = str(reason).rstrip(".")
-        raise BadInput(f"{brief(text)} is no path of a file or folder: {said}.") from None
+        raise BadInput(f"{shorten(text)} is no path of a file or folder: {said}.") from None
     return str(path)
 
 
-def plain(value: Any) -> Any:
+def convert_to_plain_values(value: Any) -> Any:
     """Return what JSON gives back for a value: lists for tuples."""
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: convert_to_plain_values(one) for name, one in value.items()}
+    return (
+        [convert_to_plain_values(one) for one in value]
+        if isinstance(value, list | tuple)
+        else value
+    )
 
 
 @dataclass(frozen=True)
-class Request:
+class ExtractionRequest:
     """What decides the features of a set: maker, parameters, training data, further sources."""
 
     kind: str
@@ -220,23 +230,23 @@ class Request:
     @cached_property
     def hash(self) -> str:
         """The hash that the work is addressed by."""
-        return digest([self.kind, self.parameters, self.data, self.sources])
+        return compute_digest([self.kind, self.parameters, self.data, self.sources])
 
-    def differences(self, stored: "Request") -> list[str]:
+    def differences(self, stored: "ExtractionRequest") -> list[str]:
         """Say how a stored request differs from this one."""
         if stored.kind != self.kind:
             return [f"it was made by {stored.kind}, not by {self.kind}"]
         found = [
-            f"{name} was {brief(old)} and is {brief(new)} now"
-            for name, old, new in _changed(stored.parameters, self.parameters)
+            f"{name} was {shorten(old)} and is {shorten(new)} now"
+            for name, old, new in _find_changes(stored.parameters, self.parameters)
         ]
-        for stem, old, new in _changed(stored.data, self.data):
+        for stem, old, new in _find_changes(stored.data, self.data):
             how = "is new" if old is None else "is gone" if new is None else "has changed"
             found.append(f"the training file {stem} {how}")
-        found += [f"{name} has changed" for name, *_ in _changed(stored.sources, self.sources)]
+        found += [f"{name} has changed" for name, *_ in _find_changes(stored.sources, self.sources)]
         return found
 
 
-def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+def _find_changes(old: dict[str, Any], new: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     pairs = ((name, old.get(name), new.get(name)) for name in sorted({*old, *new}))
     return [(name, before, now) for name, before, now in pairs if before != now]

@@ -6,11 +6,16 @@ from typing import Any
 
 from ordinate.errors import BadStore, OrdinateError
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.manifest import NAME as MANIFEST
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.features.extraction import MAKER, changed_parts, request_of, unfinished
-from ordinate.features.extraction_report import SCHEMA, MadeFor
-from ordinate.features.feature_store import stored_numbers
+from ordinate.features.extraction import (
+    EXTRACTOR_FOLDER,
+    find_changed_parts,
+    list_unfinished_work,
+    read_request,
+)
+from ordinate.features.extraction_report import SCHEMA, ExtractedDataset
+from ordinate.features.feature_store import count_nonzero
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 
@@ -18,7 +23,7 @@ HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
 
 
 @dataclass(frozen=True)
-class Listed:
+class FeatureSetEntry:
     """A feature set for a data set; numbers are None where they cannot be read."""
 
     set: str
@@ -32,11 +37,11 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Listing:
+class FeatureSetListing:
     """All feature sets, and work that was left unfinished."""
 
     where: Path
-    sets: tuple[Listed, ...]
+    sets: tuple[FeatureSetEntry, ...]
     notes: tuple[str, ...]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -62,7 +67,7 @@ class Listing:
             return Document(title, (what, *self.notes))
         header = ("set", "data set", "state", "rows", "features", "zeros")
         cells: tuple[tuple[Cell, ...], ...] = tuple(
-            (one.set, one.dataset, one.state, one.rows, one.features, _percent(one.zeros))
+            (one.set, one.dataset, one.state, one.rows, one.features, _format_percent(one.zeros))
             for one in self.sets
         )
         how = {one.set: one.made_by for one in self.sets if one.made_by}
@@ -72,31 +77,31 @@ class Listing:
         return Document(title, (grid, *said, *dict.fromkeys(problems), *self.notes))
 
 
-def listed(experiment: Experiment) -> Listing:
+def list_feature_sets(experiment: Experiment) -> FeatureSetListing:
     """Look at all feature sets of an experiment; nothing is made or mended."""
     sets, notes = [], []
     for name in experiment.feature_sets:
-        notes += _fitted_on(experiment, name) or _made_of(experiment, name)
-        stems = experiment.stems_of(name)
-        sets += [_listed(experiment, name, stem) for stem in stems]
+        notes += _check_training_data(experiment, name) or _check_parts(experiment, name)
+        stems = experiment.list_stems(name)
+        sets += [_list_dataset(experiment, name, stem) for stem in stems]
         if lacking := [stem for stem in experiment.files if stem not in stems]:
             notes.append(f"{name} has no features for {', '.join(lacking)}.")
-    if left := unfinished(experiment):
+    if left := list_unfinished_work(experiment):
         shown = ", ".join(path.name for path in left)
         notes.append(
             f"Unfinished work waits in {experiment.features_dir}: {shown}. The same command takes "
             "it up; if it is not wanted, remove it."
         )
-    return Listing(experiment.features_dir, tuple(sets), tuple(notes))
+    return FeatureSetListing(experiment.features_dir, tuple(sets), tuple(notes))
 
 
-def _fitted_on(experiment: Experiment, name: str) -> list[str]:
+def _check_training_data(experiment: Experiment, name: str) -> list[str]:
     """Say whether the training data are still those that a set was fitted on."""
-    folder = experiment.features_dir / name / MAKER
+    folder = experiment.features_dir / name / EXTRACTOR_FOLDER
     if not (folder / MANIFEST).exists():
         return []
     try:
-        stored = request_of(Manifest.read(folder)).data
+        stored = read_request(Manifest.read(folder)).data
         now = {stem: experiment.dataset(stem).fingerprint for stem in experiment.training}
     except OrdinateError as problem:
         return [str(problem)]
@@ -107,41 +112,41 @@ def _fitted_on(experiment: Experiment, name: str) -> list[str]:
     return []
 
 
-def _made_of(experiment: Experiment, name: str) -> list[str]:
+def _check_parts(experiment: Experiment, name: str) -> list[str]:
     """Say whether the parts of a set, or a table that was brought, are still the same.
 
     Models of others are not looked at: they may be very large.
     """
-    folder = experiment.features_dir / name / MAKER
+    folder = experiment.features_dir / name / EXTRACTOR_FOLDER
     try:
-        found = changed_parts(experiment, folder) if (folder / MANIFEST).exists() else []
+        found = find_changed_parts(experiment, folder) if (folder / MANIFEST).exists() else []
     except OrdinateError as problem:
         return [f"{name} cannot be made again: {problem}"]
     return [f"{name} was made of other parts than there are now: {'; '.join(found)}."] * bool(found)
 
 
-def _listed(experiment: Experiment, name: str, stem: str) -> Listed:
+def _list_dataset(experiment: Experiment, name: str, stem: str) -> FeatureSetEntry:
     folder = experiment.features_dir / name / stem
     try:
         if (folder / MANIFEST).exists():
-            return _own(experiment, name, folder)
+            return _describe_own_features(experiment, name, folder)
         found = experiment.features(name, stem)
     except OrdinateError as problem:
-        return Listed(name, stem, None, None, None, "cannot be used", "", str(problem))
+        return FeatureSetEntry(name, stem, None, None, None, "cannot be used", "", str(problem))
     rows, features = found.matrix.shape
-    zeros = 1.0 - stored_numbers(found.matrix) / max(1, rows * features)
-    return Listed(name, stem, rows, features, zeros, f"{FOREIGN}, {found.matched}", "")
+    zeros = 1.0 - count_nonzero(found.matrix) / max(1, rows * features)
+    return FeatureSetEntry(name, stem, rows, features, zeros, f"{FOREIGN}, {found.matched}", "")
 
 
-def _own(experiment: Experiment, name: str, folder: Path) -> Listed:
-    manifest, found = Manifest.read(folder), MadeFor.read(folder)
+def _describe_own_features(experiment: Experiment, name: str, folder: Path) -> FeatureSetEntry:
+    manifest, found = Manifest.read(folder), ExtractedDataset.read(folder)
     if folder.name not in experiment.files:
         raise BadStore(f"{folder} has features of a data set that the experiment lacks.")
     same = manifest.data.get(folder.name) == experiment.dataset(folder.name).fingerprint
     state = HELD if same else CHANGED
     numbers = (found.rows, found.features, found.zeros)
-    return Listed(name, folder.name, *numbers, state, manifest.command)
+    return FeatureSetEntry(name, folder.name, *numbers, state, manifest.command)
 
 
-def _percent(share: float | None) -> str | None:
+def _format_percent(share: float | None) -> str | None:
     return None if share is None else f"{share:.2%}"

@@ -9,18 +9,18 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadStore, brief
-from ordinate.experiment.feature_files import DAMAGED, IDS, NAMES
-from ordinate.experiment.safe_files import replacing
+from ordinate.errors import BadInput, BadStore, shorten
+from ordinate.experiment.feature_files import IDS_FILE, NAMES_FILE, READ_ERRORS
+from ordinate.experiment.safe_files import replace_file
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import literal
+from ordinate.readers.files import quote_literal
 
-SPARSE, DENSE = "features.npz", "features.parquet"
-BATCH = re.compile(r"(\d+)-(\d+)\.np[yz]")
+SPARSE_FILE, DENSE_FILE = "features.npz", "features.parquet"
+BATCH_PATTERN = re.compile(r"(\d+)-(\d+)\.np[yz]")
 
 
 @dataclass(frozen=True)
-class Batches:
+class BatchStore:
     """The batches of one data set that are finished, each in a file named by its rows."""
 
     folder: Path
@@ -31,10 +31,10 @@ class Batches:
 
         A batch that was damaged, as by a full disk, is removed and made again.
         """
-        for span in self._found():
-            if not _is_whole(path := self._file(*span), span[1] - span[0]):
+        for span in self._find_batches():
+            if not _is_complete(path := self._file(*span), span[1] - span[0]):
                 path.unlink()
-        found, start = dict(self._found()), 0
+        found, start = dict(self._find_batches()), 0
         starts = [*sorted(found), self.n]
         while start < self.n:
             if start in found:
@@ -48,7 +48,7 @@ class Batches:
         """Write a batch, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         dense = isinstance(rows, np.ndarray)
-        with replacing(self.folder / f"{start}-{stop}.np{'y' if dense else 'z'}") as path:
+        with replace_file(self.folder / f"{start}-{stop}.np{'y' if dense else 'z'}") as path:
             if dense:
                 np.save(path, rows)
             else:
@@ -56,18 +56,18 @@ class Batches:
 
     def joined(self) -> Any:
         """Return all rows: an array, or a CSR matrix that is filled batch by batch."""
-        files = [self._file(start, stop) for start, stop in self._chain()]
+        files = [self._file(start, stop) for start, stop in self._iterate_spans()]
         if files[0].suffix == ".npy":
             return np.concatenate([np.load(path, allow_pickle=False) for path in files])
-        return _filled(files)
+        return _stack_sparse_files(files)
 
-    def _found(self) -> list[tuple[int, int]]:
+    def _find_batches(self) -> list[tuple[int, int]]:
         names = (path.name for path in self.folder.glob("*-*.np?"))
-        spans = (BATCH.fullmatch(name) for name in names)
+        spans = (BATCH_PATTERN.fullmatch(name) for name in names)
         return sorted((int(span[1]), int(span[2])) for span in spans if span)
 
-    def _chain(self) -> Iterator[tuple[int, int]]:
-        found, start = dict(self._found()), 0
+    def _iterate_spans(self) -> Iterator[tuple[int, int]]:
+        found, start = dict(self._find_batches()), 0
         while start < self.n:
             yield start, found[start]
             start = found[start]
@@ -77,41 +77,41 @@ class Batches:
         return dense if dense.exists() else dense.with_suffix(".npz")
 
 
-def _is_whole(path: Path, n: int) -> bool:
+def _is_complete(path: Path, n: int) -> bool:
     """Tell whether a batch can be read and has so many rows."""
     try:
         if path.suffix == ".npy":
             return len(np.load(path, mmap_mode="r", allow_pickle=False)) == n
         with path.open("rb") as file:
-            return bool(_sparse(file).shape[0] == n)
-    except DAMAGED:
+            return bool(_load_sparse(file).shape[0] == n)
+    except READ_ERRORS:
         return False
 
 
-def _filled(files: list[Path]) -> Any:
+def _stack_sparse_files(files: list[Path]) -> Any:
     """Return the batches below each other: never two copies of all of them in memory."""
     from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy
 
-    lengths = [_lengths(path) for path in files]
+    lengths = [_read_row_lengths(path) for path in files]
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    first = _sparse(files[0])
+    first = _load_sparse(files[0])
     kind = np.int32 if max(indptr[-1], first.shape[1]) <= np.iinfo(np.int32).max else np.int64
     data, indices = np.empty(indptr[-1], first.dtype), np.empty(indptr[-1], kind)
     at = 0
     for path in files:
-        batch = _sparse(path)
+        batch = _load_sparse(path)
         data[at : at + batch.nnz], indices[at : at + batch.nnz] = batch.data, batch.indices
         at += batch.nnz
     shape = (len(indptr) - 1, first.shape[1])
     return csr_matrix((data, indices, indptr.astype(kind)), shape=shape)
 
 
-def _lengths(path: Path) -> Any:
+def _read_row_lengths(path: Path) -> Any:
     with np.load(path, allow_pickle=False) as arrays:
         return np.diff(arrays["indptr"])
 
 
-def _sparse(file: Path | BinaryIO) -> Any:
+def _load_sparse(file: Path | BinaryIO) -> Any:
     from scipy.sparse import load_npz  # noqa: PLC0415 - heavy
 
     return load_npz(file)
@@ -131,12 +131,12 @@ def write_features(
 ) -> None:
     """Write features into a folder: sparse ones as NPZ with names and ids, others as Parquet."""
     if isinstance(matrix, np.ndarray):
-        _write_parquet(folder / DENSE, matrix, names, ids)
+        _write_parquet(folder / DENSE_FILE, matrix, names, ids)
         return
-    _save_sparse(folder / SPARSE, matrix, compressed=True)
-    _write_column(folder / NAMES, "feature", names)
+    _save_sparse(folder / SPARSE_FILE, matrix, compressed=True)
+    _write_column(folder / NAMES_FILE, "feature", names)
     if ids is not None:
-        _write_column(folder / IDS, "id", ids)
+        _write_column(folder / IDS_FILE, "id", ids)
 
 
 def _write_column(path: Path, header: str, cells: Sequence[str]) -> None:
@@ -154,14 +154,14 @@ def _write_parquet(
     for k, name in enumerate(names):
         if name.lower() in taken:
             raise BadInput(
-                f"Two columns of {path.parent.name} are called {brief(name)}, for case does not "
+                f"Two columns of {path.parent.name} are called {shorten(name)}, for case does not "
                 "count in names of columns. Rename one."
             )
         taken.add(name.lower())
         columns[name] = np.ascontiguousarray(matrix[:, k])
     with connect() as connection:
         connection.register("features", columns)
-        connection.execute(f"COPY features TO {literal(str(path))} (FORMAT parquet)")
+        connection.execute(f"COPY features TO {quote_literal(str(path))} (FORMAT parquet)")
 
 
 def check_rows(rows: Any, n: int, names: Sequence[str]) -> None:
@@ -174,19 +174,19 @@ def check_rows(rows: Any, n: int, names: Sequence[str]) -> None:
         )
 
 
-def zero_rows(matrix: Any) -> int:
+def count_zero_rows(matrix: Any) -> int:
     """Count the rows that are nothing but zeros."""
     if isinstance(matrix, np.ndarray):
         return int((~matrix.any(axis=1)).sum())
     return int((np.diff(matrix.indptr) == 0).sum())
 
 
-def stored_numbers(matrix: Any) -> int:
+def count_nonzero(matrix: Any) -> int:
     """Count the numbers that are not zero."""
     return int(np.count_nonzero(matrix) if isinstance(matrix, np.ndarray) else matrix.nnz)
 
 
-def stack(parts: Sequence[Any]) -> Any:
+def stack_batches(parts: Sequence[Any]) -> Any:
     """Return batches below each other."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)

@@ -3,23 +3,25 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from ordinate.errors import BadOption, brief
-from ordinate.experiment.dataset import USUAL, Dataset
+from ordinate.errors import BadOption, shorten
+from ordinate.experiment.dataset import USUAL_NAMES, Dataset
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
-Role = Literal["label", "id", "text"]
-WHAT: dict[Role, str] = {"label": "levels", "id": "ids", "text": "texts"}
+ColumnRole = Literal["label", "id", "text"]
+ROLE_NOUNS: dict[ColumnRole, str] = {"label": "levels", "id": "ids", "text": "texts"}
 
 
-def role_in(column: str, data: Sequence[Dataset], usual: Sequence[Role]) -> Role | None:
+def find_column_role(
+    column: str, data: Sequence[Dataset], usual: Sequence[ColumnRole]
+) -> ColumnRole | None:
     """Return what a column is in one of the data sets, or by a usual name of such columns."""
     bare = column.strip().lower()
-    for role in WHAT:
+    for role in ROLE_NOUNS:
         own = [getattr(one.columns, role) for one in data]
         names = {name.strip().lower() for name in own if name is not None}
-        if bare in names or (role in usual and bare in USUAL[role]):
+        if bare in names or (role in usual and bare in USUAL_NAMES[role]):
             return role
     return None
 
@@ -28,16 +30,18 @@ def refuse_groups(experiment: "Experiment", columns: Sequence[str]) -> None:
     """Refuse columns of groups whose features would give the answers away, or name the items."""
     data = [experiment.dataset(stem) for stem in experiment.files] if columns else []
     for column in columns:
-        role = role_in(column, data, ("label",))
+        role = find_column_role(column, data, ("label",))
         if role == "label":
             raise BadOption(
-                f"{brief(column)} is the column of the levels, or called as one: features made of "
+                f"{shorten(column)} is the column of the levels, or called as one: features made "
+                "of "
                 "it would give the answers away. Name another column, or rename it if it holds "
                 "something else."
             )
         if role is not None:
             raise BadOption(
-                f"{brief(column)} is the column of the {WHAT[role]}, which differ from item to "
+                f"{shorten(column)} is the column of the {ROLE_NOUNS[role]}, which differ from "
+                "item to "
                 "item and make no groups. Name another column."
             )
         _refuse_copy(column, [one for one in data if one.role == "training"])
@@ -48,13 +52,13 @@ def _refuse_copy(column: str, training: Sequence[Dataset]) -> None:
     pairs = {
         (group.strip(), label.casefold())
         for one in training
-        for group, label in zip(one.extra(column), one.labels, strict=True)  # noqa: S610 - no Django
+        for group, label in zip(one.read_column(column), one.labels, strict=True)
         if group is not None and label is not None
     }
     groups, levels = {group for group, _ in pairs}, {level for _, level in pairs}
     if len(groups) == len(levels) == len(pairs) > 1:
         raise BadOption(
-            f"{brief(column)} has one value for each level in the training data: it says the "
+            f"{shorten(column)} has one value for each level in the training data: it says the "
             "levels in other words, and features made of it would give the answers away. Name "
             "another column."
         )

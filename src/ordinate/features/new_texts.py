@@ -4,27 +4,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ordinate.errors import BadInput, BadStore, brief
+from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
-from ordinate.experiment.manifest import NAME as MANIFEST
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import inside
-from ordinate.features.extraction import MAKER, other_versions, request_of, written
-from ordinate.features.extractor import Fitted, Items, Maker, maker_of
-from ordinate.features.feature_store import check_rows, stack
+from ordinate.experiment.safe_files import resolve_inside
+from ordinate.features.extraction import (
+    EXTRACTOR_FOLDER,
+    blank_empty_texts,
+    describe_version_changes,
+    read_request,
+)
+from ordinate.features.extractor import FeatureExtractor, FittedExtractor, Items, create_extractor
+from ordinate.features.feature_store import check_rows, stack_batches
 
-Column = Callable[[str], Sequence[Any]]
-READ = ("text", "delimiter", "encoding")  # what a maker's manifest says of where texts stood
+ColumnReader = Callable[[str], Sequence[Any]]
+COLUMN_OPTIONS = (
+    "text",
+    "delimiter",
+    "encoding",
+)  # what a maker's manifest says of where texts stood
 
 
 @dataclass(frozen=True)
-class StoredMaker:
+class StoredExtractor:
     """The fitted maker of a feature set."""
 
     set: str
-    maker: Maker
-    fitted: Fitted
+    extractor: FeatureExtractor
+    fitted: FittedExtractor
     manifest: Manifest
     columns: DataColumns  # where the texts stood that it learned from, as far as that is known
 
@@ -35,49 +44,52 @@ class StoredMaker:
 
     def notes(self) -> list[str]:
         """Say which libraries are other ones than those that the maker was made with."""
-        return [*other_versions(self.manifest), *self.fitted.notes()]
+        return [*describe_version_changes(self.manifest), *self.fitted.notes()]
 
     def rows(
         self,
         texts: Sequence[str],
         ids: Sequence[str] | None = None,
-        column: Column | None = None,
+        column: ColumnReader | None = None,
     ) -> Any:
         """Return the features of new texts; `column` gives their further columns by name."""
         items = self._items(texts, ids, column)
-        size, parts = self.maker.batch, []
+        size, parts = self.extractor.batch, []
         for start in range(0, max(1, items.n), size):
             some = items.some(start, min(start + size, items.n))
             parts.append(self.fitted.rows(some))
             check_rows(parts[-1], some.n, self.names)
-        return stack(parts)
+        return stack_batches(parts)
 
-    def odd(
+    def count_oddities(
         self,
         texts: Sequence[str],
         ids: Sequence[str] | None = None,
-        column: Column | None = None,
+        column: ColumnReader | None = None,
     ) -> dict[str, int]:
         """Count empty texts, and what else is odd about the rows."""
         items = self._items(texts, ids, column)
-        return {"empty_texts": sum(not text for text in items.texts), **self.fitted.odd(items)}
+        return {
+            "empty_texts": sum(not text for text in items.texts),
+            **self.fitted.count_oddities(items),
+        }
 
     def _items(
-        self, texts: Sequence[str], ids: Sequence[str] | None, column: Column | None
+        self, texts: Sequence[str], ids: Sequence[str] | None, column: ColumnReader | None
     ) -> Items:
-        if self.maker.columns and column is None:
+        if self.extractor.columns and column is None:
             raise BadInput(
                 f"The feature set {self.set!r} is made with the column "
-                f"{brief(self.maker.columns[0])}, which the new texts lack."
+                f"{shorten(self.extractor.columns[0])}, which the new texts lack."
             )
-        further = {} if column is None else {c: tuple(column(c)) for c in self.maker.columns}
+        further = {} if column is None else {c: tuple(column(c)) for c in self.extractor.columns}
         names = None if ids is None else tuple(ids)
-        return Items(len(texts), written(tuple(texts)), names, further)
+        return Items(len(texts), blank_empty_texts(tuple(texts)), names, further)
 
 
-def stored_maker(experiment: Experiment, set_name: str) -> StoredMaker:
+def load_extractor(experiment: Experiment, set_name: str) -> StoredExtractor:
     """Open the fitted maker of a feature set, verified before anything of it is read."""
-    folder = inside(experiment.features_dir, set_name, MAKER)
+    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
     if not (folder / MANIFEST).exists():
         raise BadInput(
             f"The feature set {set_name!r} has no maker in {folder}: it was not made by `ordinate "
@@ -88,35 +100,35 @@ def stored_maker(experiment: Experiment, set_name: str) -> StoredMaker:
     manifest.verify(folder)
     if manifest.kind != "maker":
         raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
-    asked, columns = request_of(manifest), _columns(manifest)
-    maker = maker_of(asked.kind, asked.parameters, experiment)
-    return StoredMaker(set_name, maker, maker.load(folder), manifest, columns)
+    asked, columns = read_request(manifest), _read_column_options(manifest)
+    maker = create_extractor(asked.kind, asked.parameters, experiment)
+    return StoredExtractor(set_name, maker, maker.load(folder), manifest, columns)
 
 
-def _columns(manifest: Manifest) -> DataColumns:
+def _read_column_options(manifest: Manifest) -> DataColumns:
     found = manifest.config.get("columns", {})
     if not isinstance(found, dict) or not all(
-        isinstance(found.get(name), str | None) for name in READ
+        isinstance(found.get(name), str | None) for name in COLUMN_OPTIONS
     ):
         raise BadStore(
             f"The {MANIFEST} of {manifest.name!r} has 'columns' that name no columns: "
-            f"{brief(found)}."
+            f"{shorten(found)}."
         )
-    return DataColumns(**{name: found.get(name) for name in READ})
+    return DataColumns(**{name: found.get(name) for name in COLUMN_OPTIONS})
 
 
-def set_features_for(
+def extract_new_features(
     experiment: Experiment,
     set_name: str,
     texts: Sequence[str],
     ids: Sequence[str] | None = None,
     *,
-    column: Column | None = None,
+    column: ColumnReader | None = None,
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the features of new texts and their names, as the set's own maker gives them.
 
     `column` gives the further columns of the new texts by name, which grouped sets need:
     `Dataset.extra` is such a function.
     """
-    stored = stored_maker(experiment, set_name)
+    stored = load_extractor(experiment, set_name)
     return stored.rows(texts, ids, column), stored.names

@@ -6,7 +6,7 @@ from typing import Any
 from ordinate.errors import MissingExtra
 
 
-def library(name: str, what: str, extra: str = "features") -> Any:
+def import_library(name: str, what: str, extra: str = "features") -> Any:
     """Import a library that `what` takes, or say how to install it."""
     try:
         return import_module(name)

@@ -11,17 +11,23 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption
 from ordinate.features.embeddings import model_slug
-from ordinate.features.extractor import Fitted, Items, Maker, Tick, whole_path
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    expand_path,
+)
 from ordinate.features.local_models import CONFIG, LocalModel
-from ordinate.features.optional_libraries import library
-from ordinate.features.text_windows import Span, batches, spans
-from ordinate.features.tokenization import letters_in
+from ordinate.features.optional_libraries import import_library
+from ordinate.features.text_windows import Span, batch_windows, split_into_spans
+from ordinate.features.tokenization import count_letters
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
-WHAT = "Perplexities"
-LONGEST = 1024  # tokens of a window, unless more are asked for
+FEATURE_TITLE = "Perplexities"
+DEFAULT_WINDOW = 1024  # tokens of a window, unless more are asked for
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 THRESHOLDS = (2.0, 5.0, 10.0)  # nats
 NAMES = (
@@ -36,7 +42,7 @@ NAMES = (
 
 
 @dataclass(frozen=True)
-class Perplexity(Maker):
+class Perplexity(FeatureExtractor):
     """Surprisals of the tokens by a causal language model in a folder, and what sums them up.
 
     A text longer than the window is read in windows that move on by the stride, half a window
@@ -44,7 +50,7 @@ class Perplexity(Maker):
     """
 
     model: str
-    window: int = LONGEST
+    window: int = DEFAULT_WINDOW
     stride: int | None = None
 
     kind: ClassVar[str] = "perplexity"
@@ -54,7 +60,7 @@ class Perplexity(Maker):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense, before anything is read."""
-        object.__setattr__(self, "model", whole_path(self.model))
+        object.__setattr__(self, "model", expand_path(self.model))
         if self.window < 2:
             raise BadOption(f"A window has 2 tokens or more, not {self.window}.")
         if self.stride is not None and not 1 <= self.stride < self.window:
@@ -69,7 +75,7 @@ class Perplexity(Maker):
         return f"perplexity-{model_slug(self.model)}"
 
     @property
-    def usual(self) -> "Perplexity":
+    def default_extractor(self) -> "Perplexity":
         """The same model with all defaults."""
         return Perplexity(self.model)
 
@@ -77,15 +83,15 @@ class Perplexity(Maker):
     def arguments(self) -> list[str]:
         """The model, and the options that differ from the defaults."""
         found = ["--model", self.model]
-        found += [] if self.window == LONGEST else ["--window", str(self.window)]
+        found += [] if self.window == DEFAULT_WINDOW else ["--window", str(self.window)]
         return found + ([] if self.stride is None else ["--stride", str(self.stride)])
 
     def sources(self) -> dict[str, str]:
         """Return the hashes of the model's files."""
-        return self.local.sources
+        return self.local_model.sources
 
     @cached_property
-    def local(self) -> LocalModel:
+    def local_model(self) -> LocalModel:
         """The model on this machine."""
         return LocalModel(self.model, "language model")
 
@@ -95,7 +101,7 @@ class Perplexity(Maker):
         del experiment
         return cls(**parameters)
 
-    def fit(self, items: Items, tick: Tick) -> "FittedPerplexity":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedPerplexity":
         """Learn nothing, and open the model."""
         del items
         fitted = FittedPerplexity(self)
@@ -104,15 +110,18 @@ class Perplexity(Maker):
 
     def load(self, folder: Path) -> "FittedPerplexity":
         """Return it again, with the same model or not at all."""
-        self.local.check(folder)
+        self.local_model.check(folder)
         return FittedPerplexity(self)
 
     @cached_property
-    def opened(self) -> tuple[Any, Any]:
+    def loaded_model(self) -> tuple[Any, Any]:
         """Model and tokenizer, from this machine alone, without code or pickles of their own."""
-        transformers, torch = library("transformers", WHAT), library("torch", WHAT)
-        path, here = self.local.folder, {"local_files_only": True, "trust_remote_code": False}
-        with self.local.opening():
+        transformers, torch = (
+            import_library("transformers", FEATURE_TITLE),
+            import_library("torch", FEATURE_TITLE),
+        )
+        path, here = self.local_model.folder, {"local_files_only": True, "trust_remote_code": False}
+        with self.local_model.explain_load_errors():
             tokenizer = transformers.AutoTokenizer.from_pretrained(str(path), **here)
             model, report = transformers.AutoModelForCausalLM.from_pretrained(
                 str(path),
@@ -136,14 +145,14 @@ class Perplexity(Maker):
         return model.eval(), tokenizer
 
 
-class FittedPerplexity(Fitted):
+class FittedPerplexity(FittedExtractor):
     """A language model that reads texts. A text without a token to foretell has a row of zeros."""
 
     names = NAMES
 
     def __init__(self, maker: Perplexity) -> None:
-        self.maker = maker
-        self.model, self.tokenizer = maker.opened
+        self.extractor = maker
+        self.model, self.tokenizer = maker.loaded_model
         longest = getattr(self.model.config, "max_position_embeddings", None) or maker.window
         self.window = min(maker.window, longest)
         self.stride = min(maker.stride or max(1, self.window // 2), self.window - 1)
@@ -154,34 +163,36 @@ class FittedPerplexity(Fitted):
 
     def save(self, folder: Path) -> None:
         """Write which model it is."""
-        self.maker.local.save(folder)
+        self.extractor.local_model.save(folder)
 
     def rows(self, items: Items) -> NDArray[np.float64]:
         """Return what sums the surprisals up, the same bits whatever stands beside a text."""
-        found = self.surprisals(items.texts)
-        rows = [_row(text, own) for text, own in zip(items.texts, found, strict=True)]
+        found = self.compute_surprisals(items.texts)
+        rows = [
+            _summarize_surprisals(text, own) for text, own in zip(items.texts, found, strict=True)
+        ]
         return np.array(rows, float).reshape(items.n, len(NAMES))
 
-    def surprisals(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
+    def compute_surprisals(self, texts: Sequence[str]) -> list[NDArray[np.float64]]:
         """Return the surprisal of each token in nats, of the first only if something precedes."""
-        sequences = [self._sequence(text) for text in texts]
+        sequences = [self._encode_text(text) for text in texts]
         found = [np.zeros(max(0, len(sequence) - 1)) for sequence in sequences]
         windows = [
             (k, span)
             for k, sequence in enumerate(sequences)
-            for span in spans(len(sequence), self.window, self.stride)
+            for span in split_into_spans(len(sequence), self.window, self.stride)
         ]
         ids = [sequences[k][span.start : span.stop] for k, span in windows]
-        for batch in batches(ids, self.window, self.tokenizer.pad_token_id or 0):
+        for batch in batch_windows(ids, self.window, self.tokenizer.pad_token_id or 0):
             for place, logits in zip(
-                batch.places, self._logits(batch.ids, batch.mask), strict=False
+                batch.places, self._compute_logits(batch.ids, batch.mask), strict=False
             ):
                 k, span = windows[place]
                 new = slice(max(span.first, 1) - 1, span.stop - 1)
-                found[k][new] = _surprisals(logits, ids[place], span)
+                found[k][new] = _compute_window_surprisals(logits, ids[place], span)
         return found
 
-    def _sequence(self, text: str) -> list[int]:
+    def _encode_text(self, text: str) -> list[int]:
         if not text:
             return []
         ids = self.tokenizer(
@@ -192,8 +203,8 @@ class FittedPerplexity(Fitted):
         )["input_ids"]
         return [*self.before, *ids] if ids else []
 
-    def _logits(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Any:
-        torch = library("torch", WHAT)
+    def _compute_logits(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> Any:
+        torch = import_library("torch", FEATURE_TITLE)
         with torch.inference_mode():
             return self.model(
                 input_ids=torch.from_numpy(ids),
@@ -205,18 +216,20 @@ class FittedPerplexity(Fitted):
         """Refuse a model whose answer for a token changes with the tokens after it."""
         size = self.model.get_input_embeddings().num_embeddings
         ids = np.array([[0, 1, 2], [0, 1, 3]], np.int64) % size
-        first, second = self._logits(ids[:, : self.window], np.ones_like(ids)[:, : self.window])
+        first, second = self._compute_logits(
+            ids[:, : self.window], np.ones_like(ids)[:, : self.window]
+        )
         ahead = min(2, self.window - 1)
         if not np.allclose(first[:ahead].numpy(), second[:ahead].numpy(), rtol=1e-3, atol=1e-4):
             raise BadInput(
-                f"{self.maker.model} is no causal language model: it sees the tokens that it "
+                f"{self.extractor.model} is no causal language model: it sees the tokens that it "
                 "should foretell."
             )
 
 
-def _surprisals(logits: Any, ids: Sequence[int], span: Span) -> NDArray[np.float64]:
+def _compute_window_surprisals(logits: Any, ids: Sequence[int], span: Span) -> NDArray[np.float64]:
     """Return the surprisals of the new tokens of a window; the first of all has none."""
-    torch = library("torch", WHAT)
+    torch = import_library("torch", FEATURE_TITLE)
     first = max(span.first, 1) - span.start
     foretold = torch.log_softmax(logits[first - 1 : len(ids) - 1].float(), dim=-1)
     targets = torch.tensor(ids[first:])
@@ -224,7 +237,7 @@ def _surprisals(logits: Any, ids: Sequence[int], span: Span) -> NDArray[np.float
     return found
 
 
-def _row(text: str, surprisals: NDArray[np.float64]) -> list[float]:
+def _summarize_surprisals(text: str, surprisals: NDArray[np.float64]) -> list[float]:
     if not len(surprisals):
         return [0.0] * len(NAMES)
     return [
@@ -234,5 +247,5 @@ def _row(text: str, surprisals: NDArray[np.float64]) -> list[float]:
         float(surprisals.max()),
         *map(float, np.quantile(surprisals, QUANTILES)),
         *(float((surprisals > threshold).mean()) for threshold in THRESHOLDS),
-        float(surprisals.sum()) / max(1, letters_in(text)),
+        float(surprisals.sum()) / max(1, count_letters(text)),
     ]

@@ -12,21 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
-from ordinate.features.extractor import Fitted, Items, Maker, Tick, slug
-from ordinate.features.tokenization import composed, words_of
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    slug,
+)
+from ordinate.features.tokenization import compose_characters, split_words
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
 
 Analyzer = Literal["word", "char", "char_wb"]
 NGRAMS: dict[str, tuple[int, int]] = {"word": (1, 2), "char": (2, 4), "char_wb": (2, 4)}
-LONGEST = 1_000  # letters of an n-gram: longer ones are no words, and no names of features
-EVERY = 256  # texts between two ticks
+LONGEST_NGRAM = 1_000  # letters of an n-gram: longer ones are no words, and no names of features
+TEXTS_PER_TICK = 256  # texts between two ticks
 STATE, IDF = "state.json", "idf.npz"
 
 
 @dataclass(frozen=True)
-class Tfidf(Maker):
+class Tfidf(FeatureExtractor):
     """TF-IDF of n-grams of words, of letters, or of letters within words (char_wb).
 
     `min_df` and `max_df` bound the texts that an n-gram occurs in, as numbers if whole and as
@@ -81,7 +87,7 @@ class Tfidf(Maker):
         return f"tfidf-{self.analyzer.replace('_', '-')}{by}"
 
     @property
-    def usual(self) -> "Tfidf":
+    def default_extractor(self) -> "Tfidf":
         """The same analyzer and groups with all defaults."""
         return Tfidf(analyzer=self.analyzer, group_by=self.group_by)
 
@@ -116,13 +122,13 @@ class Tfidf(Maker):
         del experiment
         return cls(**parameters | {"ngrams": tuple(parameters["ngrams"])})
 
-    def fit(self, items: Items, tick: Tick) -> "FittedTfidf":
+    def fit(self, items: Items, tick: ProgressCallback) -> "FittedTfidf":
         """Choose the n-grams of each group, and weigh them by how rare they are."""
         parts, done = [], 0
         for group, places in self.places(items).items():
             texts = [items.texts[k] for k in places]
-            terms, idf = self._learned(texts, _telling(tick, done, items.n))
-            parts.append(Part(group, terms, idf))
+            terms, idf = self._learned(texts, _scale_progress(tick, done, items.n))
+            parts.append(GroupVocabulary(group, terms, idf))
             done += len(texts)
         if not any(len(part.terms) for part in parts):
             raise BadInput(
@@ -138,7 +144,7 @@ class Tfidf(Maker):
             stored = json.loads((folder / STATE).read_text("utf-8"))
             with np.load(folder / IDF, allow_pickle=False) as arrays:
                 parts = tuple(
-                    Part(part["group"], tuple(part["terms"]), arrays[f"idf_{k}"])
+                    GroupVocabulary(part["group"], tuple(part["terms"]), arrays[f"idf_{k}"])
                     for k, part in enumerate(stored["groups"])
                 )
         except (OSError, ValueError, KeyError, TypeError) as problem:
@@ -157,7 +163,7 @@ class Tfidf(Maker):
                 found.setdefault(group, []).append(k)
         return {group: found[group] for group in sorted(found)}
 
-    def vectorizer(self, terms: Iterable[str] | None = None) -> Any:
+    def create_vectorizer(self, terms: Iterable[str] | None = None) -> Any:
         """Return scikit-learn's vectoriser, with these n-grams for its vocabulary."""
         try:
             from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - an extra
@@ -165,8 +171,8 @@ class Tfidf(Maker):
             raise MissingExtra("TF-IDF takes scikit-learn: pip install 'ordinate[tune]'") from None
         return TfidfVectorizer(
             analyzer=self.analyzer,
-            preprocessor=_lowered if self.lowercase else composed,
-            tokenizer=words_of if self.analyzer == "word" else None,
+            preprocessor=_lowercase_text if self.lowercase else compose_characters,
+            tokenizer=split_words if self.analyzer == "word" else None,
             token_pattern=None,
             ngram_range=self.ngrams,
             sublinear_tf=self.sublinear,
@@ -175,39 +181,41 @@ class Tfidf(Maker):
 
     # --- learning ----------------------------------------------------------------------------
 
-    def _learned(self, texts: list[str], tick: Tick) -> tuple[tuple[str, ...], NDArray[Any]]:
+    def _learned(
+        self, texts: list[str], tick: ProgressCallback
+    ) -> tuple[tuple[str, ...], NDArray[Any]]:
         """Return the n-grams in alphabetical order, and their weights.
 
         Counted text by text: the counts of all n-grams, most of which are no features, would take
         many times the memory of the features.
         """
-        analyze, within = self.vectorizer().build_analyzer(), Counter[str]()
+        analyze, within = self.create_vectorizer().build_analyzer(), Counter[str]()
         for k, text in enumerate(texts):
             within.update(set(analyze(text)))
-            if k % EVERY == 0:
+            if k % TEXTS_PER_TICK == 0:
                 tick(k)
-        low, high = _bound(self.min_df, len(texts)), _bound(self.max_df, len(texts))
+        low, high = _count_bound(self.min_df, len(texts)), _count_bound(self.max_df, len(texts))
         kept = {
             term: count
             for term, count in within.items()
-            if low <= count <= high and len(term) <= LONGEST
+            if low <= count <= high and len(term) <= LONGEST_NGRAM
         }
         del within
         if self.max_features is not None and len(kept) > self.max_features:
-            kept = {term: kept[term] for term in self._most_frequent(texts, kept)}
+            kept = {term: kept[term] for term in self._select_most_frequent(texts, kept)}
         terms = tuple(sorted(kept))
         counts = np.array([kept[term] for term in terms], float)
         return terms, np.log((len(texts) + 1.0) / (counts + 1.0)) + 1.0
 
-    def _most_frequent(self, texts: list[str], kept: dict[str, int]) -> list[str]:
-        analyze, times = self.vectorizer().build_analyzer(), Counter[str]()
+    def _select_most_frequent(self, texts: list[str], kept: dict[str, int]) -> list[str]:
+        analyze, times = self.create_vectorizer().build_analyzer(), Counter[str]()
         for text in texts:
             times.update(filter(kept.__contains__, analyze(text)))
         return sorted(times, key=lambda term: (-times[term], term))[: self.max_features]
 
 
 @dataclass(frozen=True)
-class Part:
+class GroupVocabulary:
     """What the texts of one group taught; the group is None where there are none."""
 
     group: str | None
@@ -215,12 +223,14 @@ class Part:
     idf: NDArray[Any]
 
 
-class FittedTfidf(Fitted):
+class FittedTfidf(FittedExtractor):
     """N-grams with their weights, for each group."""
 
-    def __init__(self, maker: Tfidf, parts: tuple[Part, ...]) -> None:
-        self.maker, self.parts = maker, parts
-        self.names = tuple(_name(part.group, term) for part in parts for term in part.terms)
+    def __init__(self, maker: Tfidf, parts: tuple[GroupVocabulary, ...]) -> None:
+        self.extractor, self.parts = maker, parts
+        self.names = tuple(
+            _format_feature_name(part.group, term) for part in parts for term in part.terms
+        )
         self.known = {part.group for part in parts}
 
     @cached_property
@@ -229,7 +239,7 @@ class FittedTfidf(Fitted):
         found, offset = {}, 0
         for part in self.parts:
             if part.terms:
-                vectorizer = self.maker.vectorizer(part.terms)
+                vectorizer = self.extractor.create_vectorizer(part.terms)
                 vectorizer.idf_ = part.idf
                 found[part.group] = offset, vectorizer
             offset += len(part.terms)
@@ -241,7 +251,7 @@ class FittedTfidf(Fitted):
 
         blocks: list[Any] = []
         order: list[int] = []
-        for group, places in self.maker.places(items).items():
+        for group, places in self.extractor.places(items).items():
             if places and group in self._vectorizers:
                 offset, vectorizer = self._vectorizers[group]
                 found = vectorizer.transform([items.texts[k] for k in places])
@@ -253,11 +263,11 @@ class FittedTfidf(Fitted):
         back = np.argsort(np.array([*order, *rest], dtype=np.int64))
         return vstack(blocks, format="csr")[back]
 
-    def odd(self, items: Items) -> dict[str, int]:
+    def count_oddities(self, items: Items) -> dict[str, int]:
         """Count the texts whose group training lacks, or that have none."""
-        if self.maker.group_by is None:
+        if self.extractor.group_by is None:
             return {}
-        groups = items.columns[self.maker.group_by]
+        groups = items.columns[self.extractor.group_by]
         return {
             "without_group": sum(group is None for group in groups),
             "unknown_group": sum(g is not None and g not in self.known for g in groups),
@@ -272,20 +282,20 @@ class FittedTfidf(Fitted):
         np.savez_compressed(folder / IDF, **arrays)
 
 
-def _lowered(text: str) -> str:
-    return composed(text.lower())
+def _lowercase_text(text: str) -> str:
+    return compose_characters(text.lower())
 
 
-def _name(group: str | None, term: str) -> str:
+def _format_feature_name(group: str | None, term: str) -> str:
     """Return the name of a feature: a colon in a group is told apart from the one after it."""
     if group is None:
         return term
     return f"{group.replace(chr(92), chr(92) * 2).replace(':', chr(92) + ':')}:{term}"
 
 
-def _bound(bound: float, n: int) -> float:
+def _count_bound(bound: float, n: int) -> float:
     return bound if isinstance(bound, int) else bound * n
 
 
-def _telling(tick: Tick, done: int, n: int) -> Tick:
+def _scale_progress(tick: ProgressCallback, done: int, n: int) -> ProgressCallback:
     return lambda further: tick((done + further) / n)

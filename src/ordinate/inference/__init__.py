@@ -1,6 +1,6 @@
 """How sure we are: functions of metrics and summaries."""
 
-from ordinate.inference.confidence_intervals import Intervals, estimate
+from ordinate.inference.confidence_intervals import ConfidenceIntervals, estimate_metrics
 from ordinate.inference.estimates import Estimate
 
-__all__ = ["Estimate", "Intervals", "estimate"]
+__all__ = ["ConfidenceIntervals", "Estimate", "estimate_metrics"]

@@ -7,27 +7,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.delta_method import blocks_of_cells
+from ordinate.inference.delta_method import split_cells_into_blocks
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-TIE = 1e-12
+TIE_TOLERANCE = 1e-12
 
 
-def percentile(values: Array, level: float) -> tuple[float, float]:
+def percentile_interval(values: Array, level: float) -> tuple[float, float]:
     """Return the limits between which the middle values lie."""
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)
 
 
-def bca(values: Array, value: float, skew: float, level: float) -> tuple[float, float] | None:
+def bca_interval(
+    values: Array, value: float, skew: float, level: float
+) -> tuple[float, float] | None:
     """Return the limits corrected for bias and acceleration; None where one of them is undefined.
 
     `values` are those of the draws, `value` is that of the sample, `skew` is the acceleration.
     """
-    tied = np.isclose(values, value, rtol=TIE, atol=TIE)  # equal values may differ by rounding
+    tied = np.isclose(
+        values, value, rtol=TIE_TOLERANCE, atol=TIE_TOLERANCE
+    )  # equal values may differ by rounding
     below = (((values < value) & ~tied).mean() + tied.mean() / 2.0).item()
     if not (0.0 < below < 1.0 and math.isfinite(skew)):
         return None
@@ -43,12 +47,12 @@ def bca(values: Array, value: float, skew: float, level: float) -> tuple[float, 
     return float(low), float(high)
 
 
-def acceleration(metric: Metric, source: Confusion) -> float:
+def estimate_acceleration(metric: Metric, source: ConfusionMatrix) -> float:
     """Return BCa's acceleration: the skewness of the jackknife over items, or over groups.
 
     All items of a cell leave the same table behind, so each filled cell is tried once.
     """
-    values, counts = (_without_groups if source.shape else _without_items)(metric, source)
+    values, counts = (_jackknife_groups if source.shape else _jackknife_items)(metric, source)
     pull = (counts * values).sum() / counts.sum() - values
     spread = (counts * pull**2).sum()
     if not spread > 0.0:
@@ -56,20 +60,22 @@ def acceleration(metric: Metric, source: Confusion) -> float:
     return float((counts * pull**3).sum() / (6.0 * spread**1.5))
 
 
-def _without_items(metric: Metric, table: Confusion) -> tuple[Array, Array]:
+def _jackknife_items(metric: Metric, table: ConfusionMatrix) -> tuple[Array, Array]:
     cells = table.weights.reshape(-1)
-    blocks = blocks_of_cells(table)
-    values = [metric.of_expected(_without_one(table, block), table) for block in blocks]
+    blocks = split_cells_into_blocks(table)
+    values = [
+        metric.compute_from_expected(_remove_one_item(table, block), table) for block in blocks
+    ]
     return np.concatenate(values), cells[np.concatenate(blocks)]
 
 
-def _without_one(table: Confusion, cells: Array) -> Confusion:
+def _remove_one_item(table: ConfusionMatrix, cells: Array) -> ConfusionMatrix:
     """Return a table for each of the cells, which lacks one of its items."""
     rest = np.tile(table.weights.reshape(-1), (len(cells), 1))
     rest[np.arange(len(cells)), cells] -= 1.0
     return table.with_cells(rest.reshape(-1, *table.weights.shape))
 
 
-def _without_groups(metric: Metric, batch: Confusion) -> tuple[Array, Array]:
+def _jackknife_groups(metric: Metric, batch: ConfusionMatrix) -> tuple[Array, Array]:
     rest = batch.with_cells(batch.pooled.weights - batch.weights)
-    return metric.of_expected(rest, batch.pooled), np.ones(len(batch.weights))
+    return metric.compute_from_expected(rest, batch.pooled), np.ones(len(batch.weights))

@@ -5,17 +5,17 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from ordinate.inference.delta_method import influence
+from ordinate.inference.delta_method import compute_influence
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-FEW, VERY_FEW = 30, 10  # groups
+FEW_CLUSTERS, VERY_FEW_CLUSTERS = 30, 10  # groups
 
 
-def linearised_error(metric: Metric, batch: Confusion) -> float:
+def linearised_standard_error(metric: Metric, batch: ConfusionMatrix) -> float:
     """Return the standard error of a metric from the sums of influence of each group."""
     whole = batch.pooled
-    pulls = (batch.weights * influence(metric, whole)).sum(axis=(-2, -1)) / whole.total
+    pulls = (batch.weights * compute_influence(metric, whole)).sum(axis=(-2, -1)) / whole.total
     count = len(pulls)
     return math.sqrt(count / (count - 1) * float(((pulls - pulls.mean()) ** 2).sum()))

@@ -11,48 +11,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference.bootstrap import acceleration, bca, percentile
-from ordinate.inference.clustered_errors import FEW, linearised_error
-from ordinate.inference.coverage_warnings import doubt
-from ordinate.inference.delta_method import influence, limits, quantile, variance
-from ordinate.inference.distributions import student
-from ordinate.inference.estimates import Estimate, nowhere
-from ordinate.inference.resampling import Draws, Tick, redrawing, replicate
+from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
+from ordinate.inference.clustered_errors import FEW_CLUSTERS, linearised_standard_error
+from ordinate.inference.coverage_warnings import describe_undercoverage
+from ordinate.inference.delta_method import (
+    compute_bounded_interval,
+    compute_influence,
+    normal_quantile,
+    variance_from_influence,
+)
+from ordinate.inference.distributions import student_quantile
+from ordinate.inference.estimates import Estimate, make_point_estimate
+from ordinate.inference.resampling import (
+    ProgressCallback,
+    Resampling,
+    make_resampler,
+    resample_metrics,
+)
 from ordinate.inference.small_samples import (
-    RARE,
-    effective,
-    mean_of_levels,
-    over_levels,
-    posterior,
-    rare_levels,
-    wilson,
-    worst_of_levels,
+    RARE_ITEMS,
+    aggregates_levels,
+    find_rare_levels,
+    make_posterior_sampler,
+    mover_interval,
+    scale_to_effective_size,
+    simultaneous_interval,
+    wilson_interval,
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.catalogue import Macro
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-Method = Literal[
+IntervalMethod = Literal[
     "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
 ]
-EXACT = {
+NONDEGENERATE_METHODS = {
     "wilson",
     "mover",
     "simultaneous",
     "dirichlet",
     "jeffreys",
 }  # methods that always have a width
-ENCLOSING = EXACT | {"delta", "t"}
-FEWEST = 0.5  # of the draws must give a value
-JEFFREYS = 0.5  # the prior weight of each prediction
-FLAT = 1e-12  # an interval this narrow says nothing
-NO_MOVE = "every redrawn table gives the same value"
-NO_ERROR = "it has no standard error here"
-BENT = "it has no derivative where levels or paths tie"
+ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "t"}
+FEWEST_DEFINED_SHARE = 0.5  # of the draws must give a value
+JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
+FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
+NO_VARIATION_NOTE = "every redrawn table gives the same value"
+NO_ERROR_NOTE = "it has no standard error here"
+NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
 # The shortest method that covers well in the study of coverage, by family of metrics.
-BY_FAMILY: dict[str, Method] = {
+METHOD_BY_FAMILY: dict[str, IntervalMethod] = {
     "agreement": "delta",
     "closeness": "delta",
     "clustering": "jeffreys",
@@ -60,8 +70,10 @@ BY_FAMILY: dict[str, Method] = {
     "per level": "delta",
     "ranking": "delta",
 }
-ROUGH: Method = "bca"  # for metrics without a derivative, and for families of other people
-OVER_LEVELS: dict[Macro, Method] = {
+METHOD_WITHOUT_DERIVATIVE: IntervalMethod = (
+    "bca"  # for metrics without a derivative, and for families of other people
+)
+METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
     "mean": "mover",
     "worst": "simultaneous",
     "other": "percentile",
@@ -69,7 +81,7 @@ OVER_LEVELS: dict[Macro, Method] = {
 
 
 @dataclass(frozen=True)
-class Intervals:
+class ConfidenceIntervals:
     """What intervals are wanted: their level, the method, the draws, the seed.
 
     Without a method, each metric gets the one that the study of coverage chose for its family.
@@ -77,7 +89,7 @@ class Intervals:
     """
 
     level: float = 0.95
-    method: Method | None = None
+    method: IntervalMethod | None = None
     draws: int = 2_000
     seed: int = 0
     stratified: bool = False
@@ -86,36 +98,42 @@ class Intervals:
         real = isinstance(self.level, Real) and not isinstance(self.level, bool)
         if not (real and 0.5 <= self.level < 1.0):
             raise BadOption(f"The level of an interval is 0.5 to below 1, not {self.level!r}.")
-        if self.method is not None and self.method not in get_args(Method):
-            known = ", ".join(get_args(Method))
+        if self.method is not None and self.method not in get_args(IntervalMethod):
+            known = ", ".join(get_args(IntervalMethod))
             raise BadOption(f"There is no interval method {self.method!r}; there are: {known}.")
-        Draws(self.draws, self.seed)
+        Resampling(self.draws, self.seed)
 
 
-def estimate(
+def estimate_metrics(
     metrics: Sequence[Metric],
-    source: Confusion,
-    how: Intervals | None = None,
-    tick: Tick | None = None,
+    source: ConfusionMatrix,
+    how: ConfidenceIntervals | None = None,
+    tick: ProgressCallback | None = None,
 ) -> dict[str, Estimate]:
     """Return metrics by expression, each with its interval.
 
     `source` is one table, or a batch of tables: one for each group of items that belong together.
     """
-    return _Estimator(source, how or Intervals(), tick).run(metrics)
+    return _IntervalEstimator(source, how or ConfidenceIntervals(), tick).run(metrics)
 
 
-def usual_method(metric: Metric) -> Method:
+def choose_interval_method(metric: Metric) -> IntervalMethod:
     """Return the method of a metric for plain counts: what the study of coverage chose."""
     if metric.share:
         return "wilson"
     if metric.macro:
-        return OVER_LEVELS[metric.macro]
-    return BY_FAMILY.get(metric.family, ROUGH) if metric.smooth else ROUGH
+        return METHOD_OVER_LEVELS[metric.macro]
+    return (
+        METHOD_BY_FAMILY.get(metric.family, METHOD_WITHOUT_DERIVATIVE)
+        if metric.smooth
+        else METHOD_WITHOUT_DERIVATIVE
+    )
 
 
-class _Estimator:
-    def __init__(self, source: Confusion, how: Intervals, tick: Tick | None) -> None:
+class _IntervalEstimator:
+    def __init__(
+        self, source: ConfusionMatrix, how: ConfidenceIntervals, tick: ProgressCallback | None
+    ) -> None:
         self.grouped = bool(source.shape)
         if len(source.shape) > 1:
             raise BadOption("Groups are a batch of tables with one leading axis.")
@@ -124,36 +142,38 @@ class _Estimator:
         self.source = source[source.total > 0] if self.grouped else source
         self.how, self.tick = how, tick
         self.table = source.pooled if self.grouped else source
-        self.draws = Draws(how.draws, how.seed)
+        self.draws = Resampling(how.draws, how.seed)
         self.values: dict[str, float] = {}
-        self.redrawn: dict[str, Array] = {}
+        self.bootstrap: dict[str, Array] = {}
         self.posterior: dict[str, Array] = {}
 
     def run(self, metrics: Sequence[Metric]) -> dict[str, Estimate]:
         """Choose methods, draw once for all that need it, and ask each method for its limits."""
         found: dict[str, Estimate] = {}
         self._refuse_misfits(list(metrics))
-        plans: list[tuple[Metric, Method, str | None]] = []
+        plans: list[tuple[Metric, IntervalMethod, str | None]] = []
         for metric in metrics:
-            reason = self._refusal(metric)
+            reason = self._record_value(metric)
             value = self.values[metric.expression]
-            found[metric.expression] = nowhere(value, reason or "")
+            found[metric.expression] = make_point_estimate(value, reason or "")
             if reason is None:
-                plans.append((metric, *self._plan(metric)))
-        self._draw([m for m, method, _ in plans if method in {"percentile", "bca"}])
-        self._imagine([m for m, method, _ in plans if method == "dirichlet"], None)
-        self._imagine([m for m, method, _ in plans if method == "jeffreys"], JEFFREYS)
+                plans.append((metric, *self._plan_method(metric)))
+        self._bootstrap_metrics([m for m, method, _ in plans if method in {"percentile", "bca"}])
+        self._sample_posterior([m for m, method, _ in plans if method == "dirichlet"], None)
+        self._sample_posterior(
+            [m for m, method, _ in plans if method == "jeffreys"], JEFFREYS_PRIOR
+        )
         stuck = []
         for metric, method, note in plans:
-            result = self._limits(metric, method, note)
+            result = self._compute_interval(metric, method, note)
             found[metric.expression] = result
             if self._is_stuck(result, method):
                 stuck.append(metric)
-        return found | self._unstuck(stuck)
+        return found | self._widen_stuck(stuck)
 
     # --- which method ------------------------------------------------------------------------
 
-    def _refusal(self, metric: Metric) -> str | None:
+    def _record_value(self, metric: Metric) -> str | None:
         """Note the value of a metric, and return why it has no interval, if it has none."""
         try:
             value = float(metric(self.table))
@@ -161,7 +181,9 @@ class _Estimator:
             self.values[metric.expression] = math.nan
             return str(reason)
         inside = float(np.clip(value, *metric.bounds))
-        value = inside if math.isclose(value, inside, abs_tol=FLAT) else value  # but for rounding
+        value = (
+            inside if math.isclose(value, inside, abs_tol=FLAT_WIDTH) else value
+        )  # but for rounding
         self.values[metric.expression] = value
         if math.isnan(value):
             return metric.undefined_when or "the metric is undefined here"
@@ -173,164 +195,183 @@ class _Estimator:
             return "there is one group only"
         return None
 
-    def _plan(self, metric: Metric) -> tuple[Method, str | None]:
+    def _plan_method(self, metric: Metric) -> tuple[IntervalMethod, str | None]:
         """Return the method for a metric, and why, where it is not the usual one."""
         asked = self.how.method
         if asked is not None:
-            misfit = self._misfit(metric, asked)
+            misfit = self._explain_misfit(metric, asked)
             return (asked, None) if misfit is None else (self._usual(metric), misfit)
         notes = [self._source_note()]
         method = self._usual(metric)
-        if metric.macro and self.rare and method not in {"mover", "simultaneous"}:
-            notes.append(f"fewer than {RARE} items of {', '.join(self.rare)}")
+        if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
+            notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
         if self.table.whole and not self.grouped:
-            notes.append(doubt(metric, self.table))
+            notes.append(describe_undercoverage(metric, self.table))
         return method, "; ".join(filter(None, notes)) or None
 
     def _source_note(self) -> str | None:
         if self.grouped:
             count = len(self.source.weights)
-            return f"{count} groups only" if count < FEW else None
+            return f"{count} groups only" if count < FEW_CLUSTERS else None
         return None if self.table.whole else "real weights"
 
-    def _usual(self, metric: Metric) -> Method:
+    def _usual(self, metric: Metric) -> IntervalMethod:
         if self.grouped:
-            few = len(self.source.weights) < FEW
+            few = len(self.source.weights) < FEW_CLUSTERS
             return "t" if few and metric.smooth else "percentile"
-        if over_levels(metric, self.table):
-            return OVER_LEVELS[metric.macro]
+        if aggregates_levels(metric, self.table):
+            return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:
             return "percentile"
         if not self.table.whole:
             return "delta" if metric.smooth else "percentile"
         if metric.share and self.how.stratified:
             return "delta"
-        return usual_method(metric)
+        return choose_interval_method(metric)
 
     def _refuse_misfits(self, metrics: list[Metric]) -> None:
         """Refuse a method that was asked for and fits none of the metrics."""
         asked = self.how.method
-        misfits = [] if asked is None else [self._misfit(m, asked) for m in metrics]
+        misfits = [] if asked is None else [self._explain_misfit(m, asked) for m in metrics]
         if misfits and all(misfits):
             name = metrics[0].expression
             raise BadOption(f"The method {asked!r} does not fit {name}: {misfits[0]}.")
 
-    def _misfit(self, metric: Metric, method: Method) -> str | None:
+    def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
         """Return why a method makes no sense for a metric here, if it makes none."""
         levels = method in {"mover", "simultaneous"}  # they know what weights say
         plain = not self.grouped and (self.table.whole or levels)
         reasons: dict[str, list[tuple[bool, str]]] = {
-            "delta": [(not metric.smooth, BENT)],
+            "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
             "wilson": [(not metric.share, "it is no plain share of the items")],
             "mover": [(metric.macro != "mean", "it is no mean over gold levels")],
             "simultaneous": [(metric.macro != "worst", "it is not the worst of gold levels")],
-            "t": [(not self.grouped, "there are no groups"), (not metric.smooth, BENT)],
+            "t": [
+                (not self.grouped, "there are no groups"),
+                (not metric.smooth, NO_DERIVATIVE_NOTE),
+            ],
             "bca": [(not (self.grouped or self.table.whole), "the weights are no counts")],
         }
         wrong = [
             *reasons.get(method, []),
-            (levels and not over_levels(metric, self.table), "the scale has too many levels"),
-            (method in EXACT and not plain, "the items are no plain counts"),
+            (levels and not aggregates_levels(metric, self.table), "the scale has too many levels"),
+            (method in NONDEGENERATE_METHODS and not plain, "the items are no plain counts"),
         ]
         return next((why for is_wrong, why in wrong if is_wrong), None)
 
     @cached_property
-    def rare(self) -> list[str]:
-        return rare_levels(self.table)
+    def rare_levels(self) -> list[str]:
+        return find_rare_levels(self.table)
 
     # --- draws -------------------------------------------------------------------------------
 
-    def _draw(self, metrics: list[Metric]) -> None:
+    def _bootstrap_metrics(self, metrics: list[Metric]) -> None:
         if metrics:
-            redraw = redrawing(self.source, stratified=self.how.stratified)
+            redraw = make_resampler(self.source, stratified=self.how.stratified)
             groups = len(self.source.weights) if self.grouped else 0
-            self.redrawn = replicate(
+            self.bootstrap = resample_metrics(
                 metrics, self.table, redraw, self.draws, numbers=groups, tick=self.tick
             )
 
-    def _imagine(self, metrics: list[Metric], prior: float | None) -> None:
-        redraw = posterior(effective(self.source), prior, stratified=self.how.stratified)
-        self.posterior |= replicate(metrics, self.table, redraw, self.draws, tick=self.tick)
+    def _sample_posterior(self, metrics: list[Metric], prior: float | None) -> None:
+        redraw = make_posterior_sampler(
+            scale_to_effective_size(self.source), prior, stratified=self.how.stratified
+        )
+        self.posterior |= resample_metrics(metrics, self.table, redraw, self.draws, tick=self.tick)
 
     # --- limits ------------------------------------------------------------------------------
 
-    def _limits(self, metric: Metric, method: Method, note: str | None) -> Estimate:
-        ways: dict[Method, Callable[[Metric, str | None], Estimate]] = {
-            "delta": self._delta,
-            "t": self._delta,
-            "percentile": self._percentile,
-            "bca": self._bca,
-            "wilson": self._wilson,
-            "mover": self._mover,
-            "simultaneous": self._worst,
-            "dirichlet": self._dirichlet,
-            "jeffreys": partial(self._dirichlet, method="jeffreys"),
+    def _compute_interval(
+        self, metric: Metric, method: IntervalMethod, note: str | None
+    ) -> Estimate:
+        ways: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
+            "delta": self._delta_interval,
+            "t": self._delta_interval,
+            "percentile": self._percentile_interval,
+            "bca": self._bca_interval,
+            "wilson": self._wilson_interval,
+            "mover": self._mover_interval,
+            "simultaneous": self._simultaneous_interval,
+            "dirichlet": self._posterior_interval,
+            "jeffreys": partial(self._posterior_interval, method="jeffreys"),
         }
         return ways[method](metric, note)
 
-    def _delta(self, metric: Metric, note: str | None) -> Estimate:
+    def _delta_interval(self, metric: Metric, note: str | None) -> Estimate:
         value = self.values[metric.expression]
         if self.grouped:
-            error, method = linearised_error(metric, self.source), "t"
-            reach = student(self.how.level, len(self.source.weights) - 1)
+            error, method = linearised_standard_error(metric, self.source), "t"
+            reach = student_quantile(self.how.level, len(self.source.weights) - 1)
         else:
-            influences = influence(metric, self.table)
-            error = math.sqrt(variance(self.table, influences, stratified=self.how.stratified))
-            method, reach = "delta", quantile(self.how.level)
-        at_bound = any(math.isclose(value, end, abs_tol=FLAT) for end in metric.bounds)
-        if error < FLAT or at_bound:
-            return self._estimate(metric, (value, value), method, note)
-        return self._estimate(metric, limits(value, error, metric.bounds, reach), method, note)
-
-    def _percentile(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._defined(metric, self.redrawn)
-        if lost:
-            return nowhere(self.values[metric.expression], lost, undefined)
-        ends = percentile(values, self.how.level)
-        return self._estimate(metric, ends, "percentile", note, undefined)
-
-    def _bca(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._defined(metric, self.redrawn)
-        value = self.values[metric.expression]
-        if lost:
-            return nowhere(value, lost, undefined)
-        ends = bca(values, value, acceleration(metric, self.source), self.how.level)
-        low, high = percentile(values, self.how.level)
-        if ends is None or (ends[1] - ends[0] < FLAT < high - low):
-            ends = min(low, value), max(high, value)
-            why = "; ".join(filter(None, (note, "BCa is undefined here")))
-            return self._estimate(metric, ends, "percentile", why, undefined)
-        return self._estimate(metric, ends, "bca", note, undefined)
-
-    def _wilson(self, metric: Metric, note: str | None) -> Estimate:
-        value, n = self.values[metric.expression], float(effective(self.source).total)
-        low, high = wilson(value * n, n, self.how.level)
-        return self._estimate(metric, (float(low), float(high)), "wilson", note)
-
-    def _mover(self, metric: Metric, note: str | None) -> Estimate:
-        return self._estimate(
-            metric, mean_of_levels(metric, self.table, self.how.level), "mover", note
+            influences = compute_influence(metric, self.table)
+            error = math.sqrt(
+                variance_from_influence(self.table, influences, stratified=self.how.stratified)
+            )
+            method, reach = "delta", normal_quantile(self.how.level)
+        at_bound = any(math.isclose(value, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
+        if error < FLAT_WIDTH or at_bound:
+            return self._build_estimate(metric, (value, value), method, note)
+        return self._build_estimate(
+            metric, compute_bounded_interval(value, error, metric.bounds, reach), method, note
         )
 
-    def _worst(self, metric: Metric, note: str | None) -> Estimate:
-        ends = worst_of_levels(metric, self.table, self.how.level)
-        return self._estimate(metric, ends, "simultaneous", note)
-
-    def _dirichlet(self, metric: Metric, note: str | None, method: str = "dirichlet") -> Estimate:
-        values, undefined, lost = self._defined(metric, self.posterior)
+    def _percentile_interval(self, metric: Metric, note: str | None) -> Estimate:
+        values, undefined, lost = self._select_defined(metric, self.bootstrap)
         if lost:
-            return nowhere(self.values[metric.expression], lost, undefined)
-        return self._estimate(metric, percentile(values, self.how.level), method, note, undefined)
+            return make_point_estimate(self.values[metric.expression], lost, undefined)
+        ends = percentile_interval(values, self.how.level)
+        return self._build_estimate(metric, ends, "percentile", note, undefined)
 
-    def _defined(self, metric: Metric, drawn: dict[str, Array]) -> tuple[Array, float, str | None]:
+    def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
+        values, undefined, lost = self._select_defined(metric, self.bootstrap)
+        value = self.values[metric.expression]
+        if lost:
+            return make_point_estimate(value, lost, undefined)
+        ends = bca_interval(
+            values, value, estimate_acceleration(metric, self.source), self.how.level
+        )
+        low, high = percentile_interval(values, self.how.level)
+        if ends is None or (ends[1] - ends[0] < FLAT_WIDTH < high - low):
+            ends = min(low, value), max(high, value)
+            why = "; ".join(filter(None, (note, "BCa is undefined here")))
+            return self._build_estimate(metric, ends, "percentile", why, undefined)
+        return self._build_estimate(metric, ends, "bca", note, undefined)
+
+    def _wilson_interval(self, metric: Metric, note: str | None) -> Estimate:
+        value, n = self.values[metric.expression], float(scale_to_effective_size(self.source).total)
+        low, high = wilson_interval(value * n, n, self.how.level)
+        return self._build_estimate(metric, (float(low), float(high)), "wilson", note)
+
+    def _mover_interval(self, metric: Metric, note: str | None) -> Estimate:
+        return self._build_estimate(
+            metric, mover_interval(metric, self.table, self.how.level), "mover", note
+        )
+
+    def _simultaneous_interval(self, metric: Metric, note: str | None) -> Estimate:
+        ends = simultaneous_interval(metric, self.table, self.how.level)
+        return self._build_estimate(metric, ends, "simultaneous", note)
+
+    def _posterior_interval(
+        self, metric: Metric, note: str | None, method: str = "dirichlet"
+    ) -> Estimate:
+        values, undefined, lost = self._select_defined(metric, self.posterior)
+        if lost:
+            return make_point_estimate(self.values[metric.expression], lost, undefined)
+        return self._build_estimate(
+            metric, percentile_interval(values, self.how.level), method, note, undefined
+        )
+
+    def _select_defined(
+        self, metric: Metric, drawn: dict[str, Array]
+    ) -> tuple[Array, float, str | None]:
         """Return the values of draws that have one, the share without, and whether too few have."""
         values = np.asarray(drawn[metric.expression])
         defined = values[~np.isnan(values)]
         undefined = 1.0 - len(defined) / len(values)
-        few = len(defined) < FEWEST * len(values)
+        few = len(defined) < FEWEST_DEFINED_SHARE * len(values)
         return defined, undefined, "it is undefined in most of the draws" if few else None
 
-    def _estimate(
+    def _build_estimate(
         self,
         metric: Metric,
         ends: tuple[float, float],
@@ -339,14 +380,14 @@ class _Estimator:
         undefined: float = 0.0,
     ) -> Estimate:
         low, high = ends
-        least, most = self._attainable(metric)
+        least, most = self._compute_attainable_range(metric)
         value = self.values[metric.expression]
         low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
-        if method in ENCLOSING:
+        if method in ENCLOSING_METHODS:
             low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
 
-    def _attainable(self, metric: Metric) -> tuple[float, float]:
+    def _compute_attainable_range(self, metric: Metric) -> tuple[float, float]:
         """Return how far a distance can go on this scale: from one end to the other."""
         if metric.family != "distance":
             return metric.bounds
@@ -362,16 +403,16 @@ class _Estimator:
 
     # --- tables that no draw can move ----------------------------------------------------------
 
-    def _is_stuck(self, result: Estimate, method: Method) -> bool:
-        flat = math.isclose(result.low, result.high, abs_tol=FLAT)
-        return flat and method not in EXACT and method != self.how.method
+    def _is_stuck(self, result: Estimate, method: IntervalMethod) -> bool:
+        flat = math.isclose(result.low, result.high, abs_tol=FLAT_WIDTH)
+        return flat and method not in NONDEGENERATE_METHODS and method != self.how.method
 
-    def _unstuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
+    def _widen_stuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
         """Return wider limits for metrics that neither draws nor derivatives can move."""
-        self._imagine([metric for metric in metrics if not metric.share], None)
+        self._sample_posterior([metric for metric in metrics if not metric.share], None)
         found = {}
         for metric in metrics:
-            why = NO_ERROR if metric.expression not in self.redrawn else NO_MOVE
-            wider = self._wilson if metric.share else self._dirichlet
+            why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
+            wider = self._wilson_interval if metric.share else self._posterior_interval
             found[metric.expression] = wider(metric, why)
         return found

@@ -3,51 +3,51 @@
 from typing import Any
 
 from ordinate.errors import MissingExtra
-from ordinate.inference.clustered_errors import FEW
-from ordinate.inference.delta_method import quantile
+from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.delta_method import normal_quantile
 
-NO_STUDENT = (
-    f"fewer than {FEW} items or groups have Student's t, which needs SciPy: "
+NO_STUDENT_NOTE = (
+    f"fewer than {FEW_CLUSTERS} items or groups have Student's t, which needs SciPy: "
     "pip install 'ordinate[stats]'"
 )
 
 
-def reach(level: float, units: float, method: str | None = None) -> tuple[float, str]:
+def critical_value(level: float, units: float, method: str | None = None) -> tuple[float, str]:
     """Return how many standard errors away limits lie, and the name of the method.
 
     Few items or groups do not know their standard error well: their limits are Student's.
 
-    >>> [round(reach(0.95, units)[0], 2) for units in (2, 5, 29, 30)]
+    >>> [round(critical_value(0.95, units)[0], 2) for units in (2, 5, 29, 30)]
     [12.71, 2.78, 2.05, 1.96]
     """
-    if method == "t" or (method is None and units < FEW):
-        return student(level, units - 1), "t"
-    return quantile(level), "delta"
+    if method == "t" or (method is None and units < FEW_CLUSTERS):
+        return student_quantile(level, units - 1), "t"
+    return normal_quantile(level), "delta"
 
 
-def student(level: float, freedom: float) -> float:
+def student_quantile(level: float, freedom: float) -> float:
     """Return t so that Student's variable lies between -t and t with this probability."""
-    return float(_special().stdtrit(freedom, (1.0 + level) / 2.0))
+    return float(_import_scipy_special().stdtrit(freedom, (1.0 + level) / 2.0))
 
 
-def student_tails(ratio: float, freedom: float) -> float:
+def student_two_sided_p(ratio: float, freedom: float) -> float:
     """Return the probability of Student's variable at least as far from 0."""
-    return 2.0 * float(_special().stdtr(freedom, -ratio))
+    return 2.0 * float(_import_scipy_special().stdtr(freedom, -ratio))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:
     """Return the probability of a chi-square variable above the statistic."""
-    return float(_special().chdtrc(freedom, statistic))
+    return float(_import_scipy_special().chdtrc(freedom, statistic))
 
 
-def fair_tail(heads: int, tosses: int) -> float:
+def fair_binomial_tail(heads: int, tosses: int) -> float:
     """Return the probability of at most so many heads in tosses of a fair coin."""
     if heads >= tosses:
         return 1.0
-    return float(_special().betainc(tosses - heads, heads + 1, 0.5))
+    return float(_import_scipy_special().betainc(tosses - heads, heads + 1, 0.5))
 
 
-def _special() -> Any:
+def _import_scipy_special() -> Any:
     try:
         from scipy import special  # noqa: PLC0415 - the plain path never needs it
     except ImportError:

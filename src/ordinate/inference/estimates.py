@@ -31,20 +31,20 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
-            "value": finite(self.value),
-            "low": finite(self.low),
-            "high": finite(self.high),
+            "value": to_json_number(self.value),
+            "low": to_json_number(self.low),
+            "high": to_json_number(self.high),
             "method": self.method,
             "undefined_share": self.undefined_share,
             "note": self.note,
         }
 
 
-def nowhere(value: float, note: str, undefined: float = 0.0) -> Estimate:
+def make_point_estimate(value: float, note: str, undefined: float = 0.0) -> Estimate:
     """Return an estimate without an interval, for a reason."""
     return Estimate(value, math.nan, math.nan, None, undefined, note)
 
 
-def finite(number: float) -> float | None:
+def to_json_number(number: float) -> float | None:
     """Return a number as JSON knows it: None for nan and the infinities."""
     return number if math.isfinite(number) else None

@@ -17,20 +17,22 @@ def holm(p: ArrayLike) -> Array:
     >>> holm([0.01, 0.04, 0.03]).round(2).tolist()
     [0.03, 0.06, 0.06]
     """
-    return _adjusted(p, lambda p, rank: np.maximum.accumulate(p * (len(p) - rank + 1)))
+    return _adjust_ranked(p, lambda p, rank: np.maximum.accumulate(p * (len(p) - rank + 1)))
 
 
 def benjamini_hochberg(p: ArrayLike) -> Array:
     """Return p-values adjusted by Benjamini and Hochberg: few of the findings are errors."""
-    return _adjusted(p, lambda p, rank: _least_above(p * len(p) / rank))
+    return _adjust_ranked(p, lambda p, rank: _accumulate_minimum(p * len(p) / rank))
 
 
 def benjamini_yekutieli(p: ArrayLike) -> Array:
     """Return p-values adjusted by Benjamini and Yekutieli: the same under any dependence."""
-    return _adjusted(p, lambda p, rank: _least_above(p * len(p) / rank * (1.0 / rank).sum()))
+    return _adjust_ranked(
+        p, lambda p, rank: _accumulate_minimum(p * len(p) / rank * (1.0 / rank).sum())
+    )
 
 
-def _adjusted(p: ArrayLike, adjust: Callable[[Array, Array], Array]) -> Array:
+def _adjust_ranked(p: ArrayLike, adjust: Callable[[Array, Array], Array]) -> Array:
     """Adjust p-values from the least to the largest, and put them back in their places."""
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
@@ -39,18 +41,18 @@ def _adjusted(p: ArrayLike, adjust: Callable[[Array, Array], Array]) -> Array:
     return found
 
 
-def _least_above(ranked: Array) -> Array:
+def _accumulate_minimum(ranked: Array) -> Array:
     return np.minimum.accumulate(ranked[::-1])[::-1]
 
 
-def letters(apart: Array) -> list[str] | None:
+def compact_letter_display(apart: Array) -> list[str] | None:
     """Return a compact letter display: systems that share a letter cannot be told apart.
 
     `apart` [S, S] says which are told apart; systems come best first. Every set of systems starts
     as one letter, and is split by each pair that is told apart (insert and absorb). Where that
     takes too many letters to be of use there are none.
 
-    >>> letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
+    >>> compact_letter_display(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
     ['a', 'ab', 'b']
     """
     groups: list[frozenset[int]] = [frozenset(range(len(apart)))]
@@ -67,11 +69,11 @@ def letters(apart: Array) -> list[str] | None:
             return None
     groups.sort(key=sorted)
     return [
-        "".join(_letter(index) for index, group in enumerate(groups) if system in group)
+        "".join(_format_letter(index) for index, group in enumerate(groups) if system in group)
         for system in range(len(apart))
     ]
 
 
-def _letter(index: int) -> str:
+def _format_letter(index: int) -> str:
     """Return a, b, … z, then (27), (28) and so on."""
     return string.ascii_lowercase[index] if index < 26 else f"({index + 1})"

@@ -9,22 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
-from ordinate.inference.distributions import chi_square_tail, fair_tail
-from ordinate.inference.resampling import BLOCK
+from ordinate.inference.distributions import chi_square_tail, fair_binomial_tail
+from ordinate.inference.resampling import BLOCK_SIZE
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion, Paired
+from ordinate.summaries import ConfusionMatrix, PairedPredictions
 
 if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
     from numpy.random import Generator
 
 Array = NDArray[Any]
-TIE = 1e-12  # differences this near count as equal
+TIE_TOLERANCE = 1e-12  # differences this near count as equal
 MOST_STATES = 1 << 16  # up to which all swaps are tried
-MOST_DRAWS, ENOUGH = 99_999, 100  # of random swaps, and of swaps as extreme as what was seen
+MOST_SWAPS, ENOUGH_EXTREME_SWAPS = (
+    99_999,
+    100,
+)  # of random swaps, and of swaps as extreme as what was seen
 
 
 @dataclass(frozen=True)
-class Test:
+class TestResult:
     """The answer of a test: its p-value, and what it rests on.
 
     `draws` is None where the p-value is exact. `note` says why there is none, if there is none.
@@ -34,7 +37,7 @@ class Test:
 
     p: float
     statistic: float = math.nan
-    freedom: int | None = None
+    degrees_of_freedom: int | None = None
     draws: int | None = None
     note: str | None = None
 
@@ -42,13 +45,13 @@ class Test:
         """Return plain values, nan as None."""
         plain = {"p": self.p, "statistic": self.statistic}
         found = {key: None if math.isnan(x) else x for key, x in plain.items()}
-        return found | {"freedom": self.freedom, "draws": self.draws, "note": self.note}
+        return found | {"freedom": self.degrees_of_freedom, "draws": self.draws, "note": self.note}
 
 
 # --- permutation ---------------------------------------------------------------------------------
 
 
-def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
+def permutation_test(metric: Metric, pairs: PairedPredictions, seed: int = 0) -> TestResult:
     """Test whether two systems are exchangeable, given gold: swap their answers to the items.
 
     Where there are groups, whole groups are swapped. All swaps are tried where they are few;
@@ -57,20 +60,25 @@ def permutation(metric: Metric, pairs: Paired, seed: int = 0) -> Test:
     if not pairs.whole:
         raise NotApplicable("the weights are no counts of items that could be swapped")
     grouped = pairs.groups is not None
-    swaps: _Swaps = _OfGroups(pairs) if grouped else _OfItems(pairs)
+    swaps: _Swaps = _GroupSwaps(pairs) if grouped else _ItemSwaps(pairs)
     whole = pairs.pooled if grouped else pairs
-    seen = abs(_difference(metric, whole.first, whole.second, whole.first))
+    seen = abs(_metric_difference(metric, whole.first, whole.second, whole.first))
     if math.isnan(seen):
-        return Test(math.nan, note=metric.undefined_when or "the metric is undefined here")
+        return TestResult(math.nan, note=metric.undefined_when or "the metric is undefined here")
     return (
-        _exact(metric, swaps, seen)
+        _enumerate_swaps(metric, swaps, seen)
         if swaps.states <= MOST_STATES
-        else _sampled(metric, swaps, seen, seed)
+        else _sample_swaps(metric, swaps, seen, seed)
     )
 
 
-def _difference(metric: Metric, first: Confusion, second: Confusion, table: Confusion) -> Any:
-    one, other = metric.of_expected(first, table), metric.of_expected(second, table)
+def _metric_difference(
+    metric: Metric, first: ConfusionMatrix, second: ConfusionMatrix, table: ConfusionMatrix
+) -> Any:
+    one, other = (
+        metric.compute_from_expected(first, table),
+        metric.compute_from_expected(second, table),
+    )
     return metric.size(one) - metric.size(other)
 
 
@@ -89,14 +97,14 @@ class _Swaps(ABC):
         """Return random ways."""
 
     @abstractmethod
-    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
         """Return the tables of both systems."""
 
 
-class _OfItems(_Swaps):
+class _ItemSwaps(_Swaps):
     """Items with the same gold and the same two answers are swapped in numbers, not one by one."""
 
-    def __init__(self, pairs: Paired) -> None:
+    def __init__(self, pairs: PairedPredictions) -> None:
         self.pairs = pairs
         size = len(pairs.scale)
         self.shape, self.size = (size, size + 1), size * (size + 1)
@@ -118,7 +126,7 @@ class _OfItems(_Swaps):
         ways = np.zeros((1, 0), np.int64)
         chances = np.ones(1)
         for n in self.counts.tolist():
-            each = _fair(n)
+            each = _fair_binomial_pmf(n)
             ways = np.column_stack([ways.repeat(n + 1, 0), np.tile(np.arange(n + 1), len(ways))])
             chances = (chances[:, None] * each).reshape(-1)
         return ways, chances
@@ -126,18 +134,20 @@ class _OfItems(_Swaps):
     def some(self, rng: "Generator", size: int) -> Array:
         return rng.binomial(self.counts, 0.5, (size, len(self.counts)))
 
-    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
         """`ways` [B, pairs] are how many of the items the first system answers with `one`."""
         kept, moved = ways.astype(float), (self.counts - ways).astype(float)
-        first = self.agreed + _placed(kept, self.one, self.size)
-        first += _placed(moved, self.other, self.size)
-        second = self.agreed + _placed(moved, self.one, self.size)
-        second += _placed(kept, self.other, self.size)
-        one, other = (self.pairs.confusion(t.reshape(-1, *self.shape)) for t in (first, second))
+        first = self.agreed + _sum_into_cells(kept, self.one, self.size)
+        first += _sum_into_cells(moved, self.other, self.size)
+        second = self.agreed + _sum_into_cells(moved, self.one, self.size)
+        second += _sum_into_cells(kept, self.other, self.size)
+        one, other = (
+            self.pairs.to_confusion_matrix(t.reshape(-1, *self.shape)) for t in (first, second)
+        )
         return one, other
 
 
-def _placed(amounts: Array, cells: Array, size: int) -> Array:
+def _sum_into_cells(amounts: Array, cells: Array, size: int) -> Array:
     """Return tables [B, size] with the sum of the amounts [B, pairs] that belong into each cell."""
     tables = np.zeros((len(amounts), size))
     if len(cells):
@@ -147,7 +157,7 @@ def _placed(amounts: Array, cells: Array, size: int) -> Array:
     return tables
 
 
-def _fair(n: int) -> Array:
+def _fair_binomial_pmf(n: int) -> Array:
     """Return the chances of 0, 1, … n heads, from the middle outwards, where they are largest."""
     middle = n // 2
     k = np.arange(n)
@@ -157,10 +167,10 @@ def _fair(n: int) -> Array:
     return chances / chances.sum()
 
 
-class _OfGroups(_Swaps):
+class _GroupSwaps(_Swaps):
     """The answers of both systems to a whole group are swapped, or not."""
 
-    def __init__(self, pairs: Paired) -> None:
+    def __init__(self, pairs: PairedPredictions) -> None:
         self.pairs = pairs
         first, second = pairs.first.weights, pairs.second.weights
         apart = (first != second).any(axis=(-2, -1))
@@ -177,58 +187,60 @@ class _OfGroups(_Swaps):
     def some(self, rng: "Generator", size: int) -> Array:
         return rng.integers(0, 2, (size, len(self.first)))
 
-    def tables(self, ways: Array) -> tuple[Confusion, Confusion]:
+    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
         """`ways` [B, groups] are 1 where the answers to a group are swapped."""
         swapped, kept = ways.astype(float), 1.0 - ways
         first = np.tensordot(kept, self.first, 1) + np.tensordot(swapped, self.second, 1)
         second = np.tensordot(swapped, self.first, 1) + np.tensordot(kept, self.second, 1)
-        return self.pairs.confusion(self.fixed + first), self.pairs.confusion(self.fixed + second)
+        return self.pairs.to_confusion_matrix(self.fixed + first), self.pairs.to_confusion_matrix(
+            self.fixed + second
+        )
 
 
-def _exact(metric: Metric, swaps: _Swaps, seen: float) -> Test:
+def _enumerate_swaps(metric: Metric, swaps: _Swaps, seen: float) -> TestResult:
     ways, chances = swaps.all()
     extreme = 0.0
-    block = max(1, BLOCK // swaps.size)
+    block = max(1, BLOCK_SIZE // swaps.size)
     for start in range(0, len(ways), block):
         part = slice(start, start + block)
-        extreme += float(chances[part][_as_extreme(metric, swaps, ways[part], seen)].sum())
-    return Test(min(1.0, extreme))
+        extreme += float(chances[part][_mark_extreme_swaps(metric, swaps, ways[part], seen)].sum())
+    return TestResult(min(1.0, extreme))
 
 
-def _as_extreme(metric: Metric, swaps: _Swaps, ways: Array, seen: float) -> Array:
+def _mark_extreme_swaps(metric: Metric, swaps: _Swaps, ways: Array, seen: float) -> Array:
     """Tell which swaps differ as much as the data; where the metric is undefined, it might."""
     first, second = swaps.tables(ways)
-    found = np.abs(_difference(metric, first, second, swaps.tables(ways[:1])[0]))
-    return ~(found < seen - TIE)
+    found = np.abs(_metric_difference(metric, first, second, swaps.tables(ways[:1])[0]))
+    return ~(found < seen - TIE_TOLERANCE)
 
 
-def _sampled(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test:
+def _sample_swaps(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> TestResult:
     """Swap at random until enough swaps are as extreme as the data (Besag and Clifford 1991)."""
     rng = np.random.default_rng(seed)
-    block = min(1_000, max(1, BLOCK // swaps.size))
+    block = min(1_000, max(1, BLOCK_SIZE // swaps.size))
     extreme = drawn = 0
-    while drawn < MOST_DRAWS:
-        size = min(block, MOST_DRAWS - drawn)
-        hits = _as_extreme(metric, swaps, swaps.some(rng, size), seen)
-        if extreme + hits.sum() >= ENOUGH:
-            last = drawn + int(np.flatnonzero(hits)[ENOUGH - extreme - 1]) + 1
-            return Test(ENOUGH / last, draws=last)
+    while drawn < MOST_SWAPS:
+        size = min(block, MOST_SWAPS - drawn)
+        hits = _mark_extreme_swaps(metric, swaps, swaps.some(rng, size), seen)
+        if extreme + hits.sum() >= ENOUGH_EXTREME_SWAPS:
+            last = drawn + int(np.flatnonzero(hits)[ENOUGH_EXTREME_SWAPS - extreme - 1]) + 1
+            return TestResult(ENOUGH_EXTREME_SWAPS / last, draws=last)
         extreme += int(hits.sum())
         drawn += size
-    return Test((1.0 + extreme) / (drawn + 1.0), draws=drawn)
+    return TestResult((1.0 + extreme) / (drawn + 1.0), draws=drawn)
 
 
 # --- classical tests -----------------------------------------------------------------------------
 
 
-def mcnemar(pairs: Paired) -> Test:
+def mcnemar_test(pairs: PairedPredictions) -> TestResult:
     """Test whether two systems are right equally often, by the items that only one has right."""
     one, other = pairs.one == pairs.gold, pairs.other == pairs.gold
     first, second = pairs.weights[one & ~other].sum(), pairs.weights[other & ~one].sum()
-    return _sign(pairs, float(first), float(second))
+    return _exact_sign_test(pairs, float(first), float(second))
 
 
-def sign(pairs: Paired) -> Test:
+def sign_test(pairs: PairedPredictions) -> TestResult:
     """Test whether one system is nearer to gold more often; no answer is the farthest."""
     silent = 2.0 * pairs.scale.gaps.max()
     far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), silent)])
@@ -236,38 +248,38 @@ def sign(pairs: Paired) -> Test:
     clear = np.abs(gain) > 1e-9 * silent  # positions may be no exact numbers
     nearer = pairs.weights[clear & (gain > 0)].sum()
     farther = pairs.weights[clear & (gain < 0)].sum()
-    return _sign(pairs, float(nearer), float(farther))
+    return _exact_sign_test(pairs, float(nearer), float(farther))
 
 
-def _sign(pairs: Paired, wins: float, losses: float) -> Test:
+def _exact_sign_test(pairs: PairedPredictions, wins: float, losses: float) -> TestResult:
     """Return the exact two-sided test that wins and losses are equally likely."""
     if not pairs.whole:
-        return Test(math.nan, note="the weights are no counts")
+        return TestResult(math.nan, note="the weights are no counts")
     few, n = int(min(wins, losses)), int(wins + losses)
     if wins == losses:
-        return Test(1.0, statistic=float(few))
-    return Test(min(1.0, 2.0 * fair_tail(few, n)), statistic=float(few))
+        return TestResult(1.0, statistic=float(few))
+    return TestResult(min(1.0, 2.0 * fair_binomial_tail(few, n)), statistic=float(few))
 
 
-def bowker(cells: Array) -> Test:
+def bowker_test(cells: Array) -> TestResult:
     """Test whether a square table is symmetric: moves up are as frequent as moves down."""
     upper = np.triu_indices(len(cells), 1)
     there, back = cells[upper], cells.T[upper]
     seen = there + back > 0
     if not seen.any():
-        return Test(1.0, 0.0, 0, note="both sides always agree")
+        return TestResult(1.0, 0.0, 0, note="both sides always agree")
     statistic = float(((there - back)[seen] ** 2 / (there + back)[seen]).sum())
     freedom = len(upper[0])
-    return Test(chi_square_tail(statistic, freedom), statistic, freedom)
+    return TestResult(chi_square_tail(statistic, freedom), statistic, freedom)
 
 
-def stuart_maxwell(cells: Array) -> Test:
+def stuart_maxwell_test(cells: Array) -> TestResult:
     """Test whether both sides of a square table use the levels equally often."""
     shift = cells.sum(axis=1) - cells.sum(axis=0)
     spread = np.diag(cells.sum(axis=1) + cells.sum(axis=0)) - cells - cells.T
     shift, spread = shift[:-1], spread[:-1, :-1]  # the last level follows from the others
     freedom = int(np.linalg.matrix_rank(spread))  # levels that nobody uses take no part
     if not freedom:
-        return Test(1.0, 0.0, 0, note="both sides always agree")
+        return TestResult(1.0, 0.0, 0, note="both sides always agree")
     statistic = float(shift @ np.linalg.pinv(spread, hermitian=True) @ shift)
-    return Test(chi_square_tail(statistic, freedom), statistic, freedom)
+    return TestResult(chi_square_tail(statistic, freedom), statistic, freedom)

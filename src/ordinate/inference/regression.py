@@ -9,27 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
-from ordinate.inference.bootstrap import percentile as percentile_limits
-from ordinate.inference.confidence_intervals import Intervals
-from ordinate.inference.delta_method import limits, quantile
-from ordinate.inference.distributions import NO_STUDENT, reach
-from ordinate.inference.estimates import Estimate, nowhere
+from ordinate.inference.bootstrap import percentile_interval as percentile_limits
+from ordinate.inference.confidence_intervals import ConfidenceIntervals
+from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
+from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
+from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.metrics import Metric, regression
-from ordinate.metrics.regression import BASELINES, ROUNDING, percentile
-from ordinate.summaries.regression import ORDER, Central, Moments
+from ordinate.metrics.regression import BASELINE_FAMILY, ROUNDING_SHARE, find_error_percentile
+from ordinate.summaries.regression import HIGHEST_ORDER, CentralSums, Moments
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
-STEP = 1e-5
-IMAGINARY = 1e-20j
-NO_ERROR = "its standard error is 0 or lost in rounding"
-LOST = 1e-10  # of what is added up to a variance: less than this is rounding
-CHUNK = 1 << 12  # items whose draws fit into the cache
+MOMENT_BASIS = ((1, 0), (0, 1), (2, 0), (1, 1), (0, 2))  # the powers of target and error
+RELATIVE_STEP = 1e-5
+COMPLEX_STEP = 1e-20j
+NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
+LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
+CHUNK_SIZE = 1 << 12  # items whose draws fit into the cache
 
 
-def estimate_values(
-    metrics: Sequence[Metric], source: Moments, how: Intervals, table: Moments | None = None
+def estimate_regression_metrics(
+    metrics: Sequence[Metric],
+    source: Moments,
+    how: ConfidenceIntervals,
+    table: Moments | None = None,
 ) -> dict[str, Estimate]:
     """Return metrics by expression, each with its interval.
 
@@ -39,10 +42,10 @@ def estimate_values(
     groups = source if source.shape else None
     _refuse_misfit(how)
     whole = table if table is not None else source if groups is None else source.pooled
-    return {m.expression: _estimate(m, whole, groups, how) for m in metrics}
+    return {m.expression: _estimate_metric(m, whole, groups, how) for m in metrics}
 
 
-def _refuse_misfit(how: Intervals) -> None:
+def _refuse_misfit(how: ConfidenceIntervals) -> None:
     """Refuse what moments do not give."""
     if how.method not in {None, "delta", "t"}:
         raise BadOption(
@@ -53,21 +56,27 @@ def _refuse_misfit(how: Intervals) -> None:
         raise BadOption("Quantities have no gold levels, so intervals cannot be stratified.")
 
 
-def _estimate(metric: Metric, table: Moments, groups: Moments | None, how: Intervals) -> Estimate:
+def _estimate_metric(
+    metric: Metric, table: Moments, groups: Moments | None, how: ConfidenceIntervals
+) -> Estimate:
     value = float(metric(table))
     if metric.name == "median_absolute_error" and groups is None and not math.isnan(value):
-        return _median(table, value, how)
-    reason = _why_none(metric, table, value) or _unknown(metric, table, groups)
+        return _estimate_median(table, value, how)
+    reason = _explain_missing_interval(metric, table, value) or _explain_missing_moments(
+        metric, table, groups
+    )
     if reason is not None:
-        return nowhere(value, reason)
+        return make_point_estimate(value, reason)
     error = standard_error(metric, table, groups)
     if not math.isfinite(error) or error == 0.0:
-        return nowhere(value, NO_ERROR if error == 0.0 else "there are too few groups")
-    units = count_of(table) if groups is None else _filled(groups)
-    return about(value, error, metric.bounds, units, how.level, how.method)
+        return make_point_estimate(
+            value, NO_ERROR_NOTE if error == 0.0 else "there are too few groups"
+        )
+    units = count_items(table) if groups is None else _count_filled_groups(groups)
+    return estimate_from_error(value, error, metric.bounds, units, how.level, how.method)
 
 
-def about(
+def estimate_from_error(
     value: float,
     error: float,
     bounds: tuple[float, float],
@@ -77,26 +86,26 @@ def about(
 ) -> Estimate:
     """Return a value with the limits that its standard error gives, or why there are none."""
     try:
-        far, method = reach(level, units, method)
+        far, method = critical_value(level, units, method)
     except MissingExtra:
-        return nowhere(value, NO_STUDENT)
-    return Estimate(value, *limits(value, error, bounds, far), method)
+        return make_point_estimate(value, NO_STUDENT_NOTE)
+    return Estimate(value, *compute_bounded_interval(value, error, bounds, far), method)
 
 
-def _why_none(metric: Metric, table: Moments, value: float) -> str | None:
+def _explain_missing_interval(metric: Metric, table: Moments, value: float) -> str | None:
     """Say why a metric has no interval, if it has none."""
     if math.isnan(value):
-        return why_undefined(metric)
-    if metric.family == BASELINES:
+        return explain_undefined(metric)
+    if metric.family == BASELINE_FAMILY:
         return "it is a baseline"
-    if not covered(metric, table):
+    if not is_delta_applicable(metric, table):
         return "no method covers it"
-    if count_of(table) < 2:
+    if count_items(table) < 2:
         return "there is one item only"
     return "it is at its bound" if value in metric.bounds else None
 
 
-def covered(metric: Metric, table: Moments) -> bool:
+def is_delta_applicable(metric: Metric, table: Moments) -> bool:
     """Tell whether the delta method knows all that a metric depends on: means and moments.
 
     It knows the mean absolute error, too, but nothing else that is made of sizes of errors.
@@ -116,19 +125,21 @@ def covered(metric: Metric, table: Moments) -> bool:
         return bool(np.isclose(metric(table), metric(other), rtol=1e-12, atol=0.0))
 
 
-def why_undefined(metric: Metric) -> str:
+def explain_undefined(metric: Metric) -> str:
     """Say why a metric has no value."""
     return metric.undefined_when or "it is undefined"
 
 
-def _unknown(metric: Metric, table: Moments, groups: Moments | None) -> str | None:
+def _explain_missing_moments(metric: Metric, table: Moments, groups: Moments | None) -> str | None:
     """Say why the moments that were kept are not enough."""
-    if table.order >= ORDER or groups is not None or metric.name in {"mae", "bias"}:
+    if table.order >= HIGHEST_ORDER or groups is not None or metric.name in {"mae", "bias"}:
         return None
-    return f"it needs moments of order {ORDER}, and those of order {table.order} were summed"
+    return (
+        f"it needs moments of order {HIGHEST_ORDER}, and those of order {table.order} were summed"
+    )
 
 
-def count_of(table: Moments) -> float:
+def count_items(table: Moments) -> float:
     """Return the number of items; a whole weight is a count of them."""
     return float(table.total) if table.whole else float(table.n)
 
@@ -136,61 +147,63 @@ def count_of(table: Moments) -> float:
 def standard_error(metric: Metric, table: Moments, groups: Moments | None = None) -> float:
     """Return the standard error of a metric, of items or of groups of them."""
     if metric.name == "mae":
-        return _size_error(table, groups)
-    slopes = gradient(metric, table)
+        return _mae_standard_error(table, groups)
+    slopes = compute_gradient(metric, table)
     if groups is None:
         parts = slopes[:, None] * _covariance(table) * slopes
-        return _root(float(parts.sum()), float(np.abs(parts).sum()), table)
-    return _between(_contributions(table, groups) @ slopes, groups, table)
+        return _root_unless_rounding(float(parts.sum()), float(np.abs(parts).sum()), table)
+    return _between_group_error(_sum_group_contributions(table, groups) @ slopes, groups, table)
 
 
-def gradient(metric: Metric, table: Moments) -> Floats:
+def compute_gradient(metric: Metric, table: Moments) -> Floats:
     """Return how a metric changes with the means, variances and covariance of target and error.
 
     A step in the imaginary direction has no rounding error; the formulas of the catalogue know
     what to do with it. Metrics that people declare are asked on both sides instead.
     """
-    steps = np.diag(_steps(table))
+    steps = np.diag(_choose_steps(table))
     if metric.function.__module__ == regression.__name__:
-        found = np.imag(metric(_moved(table, steps * IMAGINARY))) / abs(IMAGINARY)
+        found = np.imag(metric(_perturb_moments(table, steps * COMPLEX_STEP))) / abs(COMPLEX_STEP)
     else:
         with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
-            values = np.asarray(metric(_moved(table, np.concatenate([steps, -steps]))), float)
+            values = np.asarray(
+                metric(_perturb_moments(table, np.concatenate([steps, -steps]))), float
+            )
         found = (values[:5] - values[5:]) / 2.0
     return np.nan_to_num(found / steps.diagonal())
 
 
-def _steps(table: Moments) -> Floats:
+def _choose_steps(table: Moments) -> Floats:
     y2, e2 = float(table.plain.mean(2, 0)), float(table.squares / table.total)
     sizes = [y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2]
-    return STEP * np.array([size or 1.0 for size in sizes])
+    return RELATIVE_STEP * np.array([size or 1.0 for size in sizes])
 
 
-def _moved(table: Moments, points: Array) -> Moments:
+def _perturb_moments(table: Moments, points: Array) -> Moments:
     """Return a batch of summaries whose means and second moments are moved a little."""
     count, weight = len(points), float(table.total)
     flat = replace(table, histogram=None)  # which no smooth metric reads
     wide = flat.map(lambda array: np.broadcast_to(array, (count, *np.shape(array))))
     y, e = table.plain.y + points[:, 0], table.plain.e + points[:, 1]
     sums = wide.plain.sums.astype(points.dtype)
-    for k, (a, b) in enumerate(BASIS[2:], start=2):
+    for k, (a, b) in enumerate(MOMENT_BASIS[2:], start=2):
         sums[:, a, b] += weight * points[:, k]
     squares = sums[:, 0, 2] + weight * e**2
-    return replace(wide, plain=Central(y, e, sums), squares=squares)
+    return replace(wide, plain=CentralSums(y, e, sums), squares=squares)
 
 
-def _centres(table: Moments) -> Floats:
-    found = [float(table.plain.mean(a, b)) for a, b in BASIS[2:]]
+def _basis_centres(table: Moments) -> Floats:
+    found = [float(table.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
     return np.array([0.0, 0.0, *found])
 
 
 def _covariance(table: Moments) -> Floats:
     """Return the covariances of the basis, from moments up to order four."""
-    sums = _squared(table).about(table.plain.y, table.plain.e).sums
-    centres = _centres(table)
+    sums = _square_weights(table).recenter_sums(table.plain.y, table.plain.e).sums
+    centres = _basis_centres(table)
     found = np.empty((5, 5))
-    for i, (a, b) in enumerate(BASIS):
-        for j, (c, d) in enumerate(BASIS):
+    for i, (a, b) in enumerate(MOMENT_BASIS):
+        for j, (c, d) in enumerate(MOMENT_BASIS):
             found[i, j] = (
                 sums[a + c, b + d]
                 - centres[i] * sums[c, d]
@@ -200,66 +213,68 @@ def _covariance(table: Moments) -> Floats:
     return found / float(table.total) ** 2
 
 
-def _squared(table: Moments) -> Central:
+def _square_weights(table: Moments) -> CentralSums:
     """Return sums with squared weights; a count is a sum of ones, whose squares are ones."""
     return table.plain if table.whole else table.squared
 
 
-def _contributions(table: Moments, groups: Moments) -> Floats:
+def _sum_group_contributions(table: Moments, groups: Moments) -> Floats:
     """Return what each group adds to the basis [G, 5]."""
-    about = groups.plain.about(table.plain.y, table.plain.e).sums
-    centres = _centres(table)
+    about = groups.plain.recenter_sums(table.plain.y, table.plain.e).sums
+    centres = _basis_centres(table)
     columns = [
-        about[:, a, b] - c * about[:, 0, 0] for (a, b), c in zip(BASIS, centres, strict=True)
+        about[:, a, b] - c * about[:, 0, 0] for (a, b), c in zip(MOMENT_BASIS, centres, strict=True)
     ]
     return np.stack(columns, axis=1)
 
 
-def _between(sums: Floats, groups: Moments, table: Moments) -> float:
-    count = _filled(groups)
+def _between_group_error(sums: Floats, groups: Moments, table: Moments) -> float:
+    count = _count_filled_groups(groups)
     if count < 2:
         return math.nan
     return math.sqrt(count / (count - 1) * float((sums**2).sum())) / float(table.total)
 
 
-def _filled(groups: Moments) -> int:
+def _count_filled_groups(groups: Moments) -> int:
     """Return the number of groups that have items."""
     return int((groups.items > 0).sum())
 
 
-def _size_error(table: Moments, groups: Moments | None) -> float:
+def _mae_standard_error(table: Moments, groups: Moments | None) -> float:
     """Return the error of the mean absolute error."""
     value = float(table.absolute / table.total)
     if groups is not None:
-        return _between(groups.absolute - value * groups.total, groups, table)
-    counts = _squared(table)
-    squares = float(counts.about(table.plain.y, np.asarray(0.0)).sums[0, 2])
+        return _between_group_error(groups.absolute - value * groups.total, groups, table)
+    counts = _square_weights(table)
+    squares = float(counts.recenter_sums(table.plain.y, np.asarray(0.0)).sums[0, 2])
     absolute = float(table.absolute if table.whole else table.absolute_squared)
     variance = squares - 2.0 * value * absolute + value**2 * float(counts.weight)
-    return _root(variance, squares, table) / float(table.total)
+    return _root_unless_rounding(variance, squares, table) / float(table.total)
 
 
-def _root(variance: float, parts: float, table: Moments) -> float:
+def _root_unless_rounding(variance: float, parts: float, table: Moments) -> float:
     """Return a standard error, 0 where rounding may be all that is left of its parts."""
-    n = count_of(table)
-    return math.sqrt(variance * n / (n - 1)) if variance > LOST * parts else 0.0
+    n = count_items(table)
+    return math.sqrt(variance * n / (n - 1)) if variance > LOST_PRECISION_SHARE * parts else 0.0
 
 
-def _median(table: Moments, value: float, how: Intervals) -> Estimate:
+def _estimate_median(table: Moments, value: float, how: ConfidenceIntervals) -> Estimate:
     """Return the limits of the median: the errors that stand as far off its rank as chance may."""
-    size = float(table.total) ** 2 / float(_squared(table).weight)  # items of equal weight
+    size = float(table.total) ** 2 / float(_square_weights(table).weight)  # items of equal weight
     if 1.0 - 2.0 ** (1.0 - size) < how.level:  # how sure it is that errors are on both sides of it
-        return nowhere(value, "there are too few items")
-    half = quantile(how.level) / (2.0 * math.sqrt(size))
-    low, high = (float(percentile(table, min(max(x, 0.0), 1.0))) for x in (0.5 - half, 0.5 + half))
+        return make_point_estimate(value, "there are too few items")
+    half = normal_quantile(how.level) / (2.0 * math.sqrt(size))
+    low, high = (
+        float(find_error_percentile(table, min(max(x, 0.0), 1.0))) for x in (0.5 - half, 0.5 + half)
+    )
     return Estimate(value, low, high, "ranks")
 
 
 # --- one pass over the items ---------------------------------------------------------------------
 
 
-def poisson_draws(
-    targets: Floats, predictions: Floats, how: Intervals, weights: Floats | None = None
+def resample_poisson(
+    targets: Floats, predictions: Floats, how: ConfidenceIntervals, weights: Floats | None = None
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
@@ -274,8 +289,8 @@ def poisson_draws(
             rates, weights = weights, None
     at = float(targets.mean()), float((predictions - targets).mean())
     sums, items = np.zeros((how.draws, 8)), np.zeros(how.draws)
-    for start in range(0, len(targets), CHUNK):
-        where = slice(start, start + CHUNK)
+    for start in range(0, len(targets), CHUNK_SIZE):
+        where = slice(start, start + CHUNK_SIZE)
         e = predictions[where] - targets[where]
         d, f = targets[where] - at[0], e - at[1]
         powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)
@@ -283,34 +298,34 @@ def poisson_draws(
         times = rng.poisson(rate, (how.draws, len(d))).astype(float)
         items += (times > 0).sum(axis=1)
         sums += (times if weights is None else times * weights[where]) @ powers
-    return _summary(sums, items, at)
+    return _build_summary(sums, items, at)
 
 
-def _summary(sums: Floats, items: Floats, at: tuple[float, float]) -> Moments:
-    powers = np.zeros((len(sums), ORDER + 1, ORDER + 1))
-    for k, (a, b) in enumerate(((0, 0), *BASIS)):
+def _build_summary(sums: Floats, items: Floats, at: tuple[float, float]) -> Moments:
+    powers = np.zeros((len(sums), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
+    for k, (a, b) in enumerate(((0, 0), *MOMENT_BASIS)):
         powers[:, a, b] = sums[:, k]
     y, e = (np.full(len(sums), point) for point in at)
-    near = Central(y, e, powers)
+    near = CentralSums(y, e, powers)
     weight = np.maximum(sums[:, 0], 1e-300)
-    plain = near.about(y + sums[:, 1] / weight, e + sums[:, 2] / weight)
+    plain = near.recenter_sums(y + sums[:, 1] / weight, e + sums[:, 2] / weight)
     for a, b in ((2, 0), (0, 2)):  # a draw of one item again and again has no spread
-        alike = plain.sums[:, a, b] <= ROUNDING * powers[:, a, b]
+        alike = plain.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
         plain.sums[alike, a, b] = 0.0
     unknown = np.full(len(sums), np.nan)
     return Moments(items, plain, plain, sums[:, 6], unknown, unknown, sums[:, 7], order=2)
 
 
-def poisson_estimates(
-    metrics: Sequence[Metric], table: Moments, draws: Moments, how: Intervals
+def estimate_from_poisson(
+    metrics: Sequence[Metric], table: Moments, draws: Moments, how: ConfidenceIntervals
 ) -> dict[str, Estimate]:
     """Return metrics with percentile limits of Poisson draws."""
     drawn = replace(draws, constants=table.constants, spread={})
     found = {}
     for metric in metrics:
         value = float(metric(table))
-        if _why_none(metric, table, value) is not None:
-            found[metric.expression] = _estimate(metric, table, None, how)
+        if _explain_missing_interval(metric, table, value) is not None:
+            found[metric.expression] = _estimate_metric(metric, table, None, how)
             continue
         values = np.asarray(metric(drawn), float)
         known = values[np.isfinite(values)]
@@ -318,5 +333,7 @@ def poisson_estimates(
         low, high = percentile_limits(known, how.level) if len(known) else (value, value)
         moves = high > low
         limits_of = Estimate(value, low, high, "poisson", share)
-        found[metric.expression] = limits_of if moves else nowhere(value, NO_ERROR, share)
+        found[metric.expression] = (
+            limits_of if moves else make_point_estimate(value, NO_ERROR_NOTE, share)
+        )
     return found

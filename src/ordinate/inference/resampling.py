@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
     from numpy.random import Generator
 
 Array = NDArray[Any]
-Redraw = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
-Tick = Callable[[float], None]  # takes the share of the work that is done
-FEWEST = 100  # draws
-BLOCK = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
+Resampler = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
+ProgressCallback = Callable[[float], None]  # takes the share of the work that is done
+FEWEST_RESAMPLES = 100  # draws
+BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
 
 @dataclass(frozen=True)
-class Draws:
+class Resampling:
     """How many draws, and from which seed: the same seed gives the same draws everywhere."""
 
     count: int = 2_000
@@ -38,18 +38,20 @@ class Draws:
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or isinstance(self.count, bool):
             raise BadOption(f"The number of draws must be a whole number, not {self.count!r}.")
-        if self.count < FEWEST:
-            raise BadOption(f"{self.count} draws are too few for limits: take {FEWEST} or more.")
+        if self.count < FEWEST_RESAMPLES:
+            raise BadOption(
+                f"{self.count} draws are too few for limits: take {FEWEST_RESAMPLES} or more."
+            )
         if not isinstance(self.seed, Integral) or isinstance(self.seed, bool) or self.seed < 0:
             raise BadOption(f"The seed must be a whole number of at least 0, not {self.seed!r}.")
 
-    def by_block(
+    def run_in_blocks(
         self,
         numbers: int,
         work: Callable[["Generator", int], Any],
         *,
-        block: int = BLOCK,
-        tick: Tick | None = None,
+        block: int = BLOCK_SIZE,
+        tick: ProgressCallback | None = None,
     ) -> list[Any]:
         """Do the work for blocks of draws, each of which holds so many numbers, on all cores.
 
@@ -60,14 +62,16 @@ class Draws:
         streams = [np.random.default_rng([self.seed, index]) for index in range(len(sizes))]
         workers = min(len(sizes), os.cpu_count() or 1)
         if workers == 1:
-            return _ticking(map(work, streams, sizes), len(sizes), tick)
+            return _collect_with_progress(map(work, streams, sizes), len(sizes), tick)
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small jobs need none
 
         with ThreadPoolExecutor(workers) as pool:
-            return _ticking(pool.map(work, streams, sizes), len(sizes), tick)
+            return _collect_with_progress(pool.map(work, streams, sizes), len(sizes), tick)
 
 
-def _ticking(results: Iterator[Any], count: int, tick: Tick | None) -> list[Any]:
+def _collect_with_progress(
+    results: Iterator[Any], count: int, tick: ProgressCallback | None
+) -> list[Any]:
     """Collect results, and say after each how large a share is done."""
     found = []
     for result in results:
@@ -77,14 +81,14 @@ def _ticking(results: Iterator[Any], count: int, tick: Tick | None) -> list[Any]
     return found
 
 
-def replicate(
+def resample_metrics(
     metrics: Sequence[Metric],
-    table: Confusion,
-    redraw: Redraw,
-    draws: Draws,
+    table: ConfusionMatrix,
+    redraw: Resampler,
+    draws: Resampling,
     *,
     numbers: int = 0,
-    tick: Tick | None = None,
+    tick: ProgressCallback | None = None,
 ) -> dict[str, Array]:
     """Return the values of metrics, by expression, on tables drawn in place of one table.
 
@@ -93,16 +97,16 @@ def replicate(
 
     def work(rng: "Generator", size: int) -> list[Array]:
         drawn = table.with_cells(redraw(rng, size))
-        return [metric.of_expected(drawn, table) for metric in metrics]
+        return [metric.compute_from_expected(drawn, table) for metric in metrics]
 
     if not metrics:
         return {}
-    blocks = draws.by_block(max(table.weights.size, numbers), work, tick=tick)
+    blocks = draws.run_in_blocks(max(table.weights.size, numbers), work, tick=tick)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
 
-def redrawing(source: Confusion, *, stratified: bool = False) -> Redraw:
+def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resampler:
     """Return how to draw one table again, or the pooled table of groups (a batch of tables).
 
     Stratified draws keep the number of items of each gold level.
@@ -112,21 +116,21 @@ def redrawing(source: Confusion, *, stratified: bool = False) -> Redraw:
         if stratified:
             raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
         tables = source.weights.reshape(-1, *shape)
-        return lambda rng, size: np.tensordot(group_draws(rng, len(tables), size), tables, 1)
+        return lambda rng, size: np.tensordot(resample_groups(rng, len(tables), size), tables, 1)
     strata = source.weights if stratified else source.weights.reshape(1, -1)
     squares = source.squares.reshape(strata.shape)
 
     def draw(rng: "Generator", size: int) -> Array:
         cells = np.empty((size, *strata.shape))
         for index, stratum in enumerate(strata):
-            drawn = redrawn(rng, stratum, None if source.whole else squares[index], size)
-            cells[:, index] = kept(drawn, stratum) if stratified else drawn
+            drawn = resample_cells(rng, stratum, None if source.whole else squares[index], size)
+            cells[:, index] = restore_stratum_weight(drawn, stratum) if stratified else drawn
         return cells.reshape(size, *shape)
 
     return draw
 
 
-def redrawn(rng: "Generator", weights: Array, squares: Array | None, size: int) -> Array:
+def resample_cells(rng: "Generator", weights: Array, squares: Array | None, size: int) -> Array:
     """Return the weights of cells drawn again, as [size, cells].
 
     Without squares the weights are counts. With them they are sums of real weights.
@@ -143,12 +147,12 @@ def redrawn(rng: "Generator", weights: Array, squares: Array | None, size: int) 
     return drawn
 
 
-def kept(drawn: Array, stratum: Array) -> Array:
+def restore_stratum_weight(drawn: Array, stratum: Array) -> Array:
     """Return drawn cells of a gold level, with its weight as it was."""
     total = drawn.sum(axis=-1, keepdims=True)
     return drawn * np.divide(stratum.sum(), total, out=np.zeros_like(total), where=total > 0)
 
 
-def group_draws(rng: "Generator", groups: int, size: int) -> Array:
+def resample_groups(rng: "Generator", groups: int, size: int) -> Array:
     """Return how often each group is drawn, as [size, groups]."""
     return rng.multinomial(groups, np.full(groups, 1.0 / groups), size).astype(float)

@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
-from ordinate.inference.clustered_errors import FEW
-from ordinate.inference.delta_method import influence
-from ordinate.inference.resampling import BLOCK, Draws, Tick, group_draws, redrawn
+from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.delta_method import compute_influence
+from ordinate.inference.resampling import (
+    BLOCK_SIZE,
+    ProgressCallback,
+    Resampling,
+    resample_cells,
+    resample_groups,
+)
 from ordinate.metrics import Metric
 from ordinate.summaries import Panel
 
@@ -19,17 +25,17 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draw
     from numpy.random import Generator
 
 Array = NDArray[Any]
-LARGE = 8 * BLOCK  # numbers in a block of draws of a panel
+LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of draws of a panel
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
-TIE = 1e-12
-NOISE = 1e-9  # of differences that do not differ, and of errors that are none
+TIE_TOLERANCE = 1e-12
+NOISE_LEVEL = 1e-9  # of differences that do not differ, and of errors that are none
 
 
-def joint_values(
+def resample_jointly(
     panel: Panel,
     metrics: Sequence[Metric],
-    draws: Draws,
-    tick: Tick | None = None,
+    draws: Resampling,
+    tick: ProgressCallback | None = None,
     *,
     tails: bool = True,
 ) -> dict[str, Array]:
@@ -39,48 +45,48 @@ def joint_values(
     influences, where that is better: a normal one for very many distinct rows, Student's for few
     groups (without its long tails, if only the spread is wanted).
     """
-    few = panel.groups is not None and 2 <= len(panel.group_values) < FEW
+    few = panel.groups is not None and 2 <= len(panel.group_values) < FEW_CLUSTERS
     large = panel.groups is None and len(panel) > MOST_ROWS
     modelled = [metric for metric in metrics if (few or large) and metric.smooth]
-    found = {m.expression: _modelled_values(panel, m, draws, tails=tails) for m in modelled}
+    found = {m.expression: _simulate_values(panel, m, draws, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in found]
-    return found | _drawn_values(panel, rest, draws, tick) if rest else found
+    return found | _resample_values(panel, rest, draws, tick) if rest else found
 
 
-def _drawn_values(
-    panel: Panel, metrics: Sequence[Metric], draws: Draws, tick: Tick | None
+def _resample_values(
+    panel: Panel, metrics: Sequence[Metric], draws: Resampling, tick: ProgressCallback | None
 ) -> dict[str, Array]:
     size = len(panel.scale)
     tables = len(panel.systems) * size * (size + 1)
-    order = _canonical(panel)
+    order = _order_rows(panel)
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        cells = _tables(panel, _multiplicities(panel, order, rng, count))
-        return [_measured(metric, panel, cells) for metric in metrics]
+        cells = _sum_tables(panel, _resample_weights(panel, order, rng, count))
+        return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
 
-    blocks = draws.by_block(len(panel) + tables, work, block=LARGE, tick=tick)
+    blocks = draws.run_in_blocks(len(panel) + tables, work, block=LARGE_BLOCK_SIZE, tick=tick)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
 
-def _canonical(panel: Panel) -> Array:
+def _order_rows(panel: Panel) -> Array:
     """Return an order of the rows that does not depend on the order or the names of systems."""
-    columns = [panel.rows[:, 1 + system] for system in reversed(_in_order(panel))]
+    columns = [panel.rows[:, 1 + system] for system in reversed(_order_systems(panel))]
     return np.lexsort([*columns, panel.rows[:, 0]])
 
 
-def _in_order(panel: Panel) -> list[int]:
+def _order_systems(panel: Panel) -> list[int]:
     """Return the systems by what they answered, whatever their names and their order."""
     tables = [panel.table(system).weights.reshape(-1).tolist() for system in panel.systems]
     return sorted(range(len(tables)), key=tables.__getitem__)
 
 
-def _distinct(panel: Panel) -> tuple[list[int], list[int]]:
+def _find_distinct_systems(panel: Panel) -> tuple[list[int], list[int]]:
     """Return the systems that answer differently, and for each system the one like it."""
     places: dict[bytes, int] = {}
     order: list[int] = []
     same = [0] * len(panel.systems)
-    for system in _in_order(panel):
+    for system in _order_systems(panel):
         answers = panel.rows[:, 1 + system].tobytes()
         if answers not in places:
             places[answers] = len(order)
@@ -89,44 +95,44 @@ def _distinct(panel: Panel) -> tuple[list[int], list[int]]:
     return order, same
 
 
-def _multiplicities(panel: Panel, order: Array, rng: "Generator", count: int) -> Array:
+def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) -> Array:
     """Return the weight [count, U] of each row in each draw."""
     if panel.groups is not None:
-        drawn = group_draws(rng, len(panel.group_values), count)
+        drawn = resample_groups(rng, len(panel.group_values), count)
         return drawn[:, panel.groups] * panel.weights
     squares = None if panel.whole else panel.squares[order]
     found = np.empty((count, len(panel)))
-    found[:, order] = redrawn(rng, panel.weights[order], squares, count)
+    found[:, order] = resample_cells(rng, panel.weights[order], squares, count)
     return found
 
 
-def _tables(panel: Panel, drawn: Array) -> Array:
+def _sum_tables(panel: Panel, drawn: Array) -> Array:
     """Return the tables [count, S, K, K + 1] of all systems: sums of drawn rows by answer."""
     size, systems = len(panel.scale), len(panel.systems)
     cells = np.zeros((len(drawn), systems, size, size + 1))
     for level in range(size):
         at = np.flatnonzero(panel.rows[:, 0] == level)
-        step = max(1, LARGE // max(1, len(at) * (size + 1)))
+        step = max(1, LARGE_BLOCK_SIZE // max(1, len(at) * (size + 1)))
         for first in range(0, systems, step) if len(at) else ():
             answers = panel.rows[at, 1 + first : 1 + first + step]
             chosen = (answers[:, :, None] == np.arange(size + 1)).reshape(len(at), -1)
-            sums = _product(drawn[:, at], chosen.astype(float), exact=panel.whole)
+            sums = _multiply_weights(drawn[:, at], chosen.astype(float), exact=panel.whole)
             cells[:, first : first + step, level] = sums.reshape(len(drawn), -1, size + 1)
     return cells
 
 
-def _product(weights: Array, chosen: Array, *, exact: bool) -> Array:
+def _multiply_weights(weights: Array, chosen: Array, *, exact: bool) -> Array:
     """Return weights @ chosen. Real weights are added in one order, whatever the threads."""
     if exact:
         return weights @ chosen
     return np.einsum("bu,us->bs", weights, chosen)
 
 
-def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
+def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
     """Return the values of a metric, a part of the tables at a time: what the cache holds."""
     table = panel.table(panel.systems[0])
     flat = cells.reshape(-1, *cells.shape[-2:])
-    step = max(1, BLOCK // flat[0].size)
+    step = max(1, BLOCK_SIZE // flat[0].size)
     parts = [
         metric.function(table.with_cells(flat[start : start + step]), **metric.options)
         for start in range(0, len(flat), step)
@@ -134,12 +140,12 @@ def _measured(metric: Metric, panel: Panel, cells: Array) -> Array:
     return np.concatenate(parts).reshape(cells.shape[:2])
 
 
-def _modelled_values(panel: Panel, metric: Metric, draws: Draws, *, tails: bool) -> Array:
+def _simulate_values(panel: Panel, metric: Metric, draws: Resampling, *, tails: bool) -> Array:
     """Return normal draws, or those of Student's t with a degree less than there are groups.
 
     A system on which the metric has no value has none in any draw.
     """
-    order, same = _distinct(panel)
+    order, same = _find_distinct_systems(panel)
     values = np.full(len(order), np.nan)
     pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
     for place, index in enumerate(order):
@@ -147,8 +153,8 @@ def _modelled_values(panel: Panel, metric: Metric, draws: Draws, *, tails: bool)
         with suppress(NotApplicable):
             values[place] = metric(table)
         if not np.isnan(values[place]):
-            pulls[place] = influence(metric, table)
-    pulls[np.abs(pulls) < NOISE] = 0.0  # what derivatives leave where nothing moves
+            pulls[place] = compute_influence(metric, table)
+    pulls[np.abs(pulls) < NOISE_LEVEL] = 0.0  # what derivatives leave where nothing moves
     rng = np.random.default_rng([draws.seed, 0])
     around = rng.multivariate_normal(
         np.zeros(len(order)), _covariance(panel, order, pulls), draws.count, method="eigh"
@@ -164,7 +170,7 @@ def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
     squares = panel.weights if panel.whole else panel.squares
     total = np.zeros((len(order), len(order)))
     sums = np.zeros((len(panel.group_values), len(order)))
-    step = max(1, LARGE // len(order))
+    step = max(1, LARGE_BLOCK_SIZE // len(order))
     for start in range(0, len(panel), step):
         part = slice(start, start + step)
         gold, answers = panel.rows[part, 0], panel.rows[part, 1:][:, order]
@@ -183,7 +189,7 @@ def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Differences:
+class SystemDifferences:
     """First minus second for pairs of systems [P], with limits that hold for all of them at once.
 
     `p` is of each pair alone; `adjusted` is by max-T over the family of pairs. Where every draw
@@ -200,7 +206,7 @@ class Differences:
     adjusted: Array
 
 
-def differences(
+def compare_pairs(
     values: Array,
     drawn: Array,
     first: Array,
@@ -209,21 +215,21 @@ def differences(
     *,
     least: Array | None = None,
     widest: Array | None = None,
-) -> Differences:
+) -> SystemDifferences:
     """Compare pairs of systems by values [S] and joint draws [B, S] of them.
 
     `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the largest
     reach of each draw over a larger family; without it, p-values step down over these pairs.
     """
     value = values[first] - values[second]
-    spread = _errors(drawn, first, second)
-    error = np.where(spread > NOISE, spread, 0.0)
-    reach = _ratio(np.abs(value), error)
+    spread = _standard_errors(drawn, first, second)
+    error = np.where(spread > NOISE_LEVEL, spread, 0.0)
+    reach = _standardise_difference(np.abs(value), error)
     order = np.argsort(-reach, kind="stable")
-    alone, stepped, largest = _exceeded(drawn, first, second, value, error, reach, order)
+    alone, stepped, largest = _count_exceedances(drawn, first, second, value, error, reach, order)
     if widest is not None:
         ranked = np.sort(widest)
-        stepped = len(ranked) - np.searchsorted(ranked, reach[order] - TIE)
+        stepped = len(ranked) - np.searchsorted(ranked, reach[order] - TIE_TOLERANCE)
         largest = widest
     adjusted = np.empty(len(value))
     adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(drawn) + 1.0))
@@ -234,11 +240,11 @@ def differences(
             np.maximum(adjusted, least[first, second]),
         )
     half = np.quantile(largest, level, method="higher") * error if len(value) else error
-    half = np.where((error == 0) & (np.abs(value) > NOISE), np.nan, half)
-    return Differences(first, second, value, error, value - half, value + half, p, adjusted)
+    half = np.where((error == 0) & (np.abs(value) > NOISE_LEVEL), np.nan, half)
+    return SystemDifferences(first, second, value, error, value - half, value + half, p, adjusted)
 
 
-def least_p(panel: Panel) -> Array:
+def smallest_attainable_p(panel: Panel) -> Array:
     """Return the smallest p-value [S, S] that swapping the answers of two systems can reach.
 
     It is 2^(1 - d) for d items, or groups, with different answers: no draw can know better.
@@ -257,24 +263,24 @@ def least_p(panel: Panel) -> Array:
     return np.minimum(1.0, 2.0 ** (1.0 - found))
 
 
-def _blocks(drawn: Array, pairs: int) -> list[Array]:
-    step = max(1, LARGE // max(1, pairs))
+def _split_resamples(drawn: Array, pairs: int) -> list[Array]:
+    step = max(1, LARGE_BLOCK_SIZE // max(1, pairs))
     return [drawn[start : start + step] for start in range(0, len(drawn), step)]
 
 
-def _errors(drawn: Array, first: Array, second: Array) -> Array:
+def _standard_errors(drawn: Array, first: Array, second: Array) -> Array:
     covariance = np.atleast_2d(np.cov(drawn, rowvar=False))
     own = np.diag(covariance)
     return np.sqrt(np.maximum(own[first] + own[second] - 2.0 * covariance[first, second], 0.0))
 
 
-def _ratio(part: Array, error: Array) -> Array:
+def _standardise_difference(part: Array, error: Array) -> Array:
     """Return part / error; without an error any difference reaches infinitely far."""
-    sure = np.where(part > NOISE, np.inf, 0.0)
+    sure = np.where(part > NOISE_LEVEL, np.inf, 0.0)
     return np.divide(part, error, out=sure, where=error > 0)
 
 
-def _exceeded(
+def _count_exceedances(
     drawn: Array,
     first: Array,
     second: Array,
@@ -290,12 +296,12 @@ def _exceeded(
     """
     alone, stepped = np.zeros(len(value)), np.zeros(len(value))
     largest = []
-    for part in _blocks(drawn, len(value)):
+    for part in _split_resamples(drawn, len(value)):
         away = np.abs(part[:, first] - part[:, second] - value)
         away = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
-        alone += (away >= reach - TIE).sum(axis=0)
+        alone += (away >= reach - TIE_TOLERANCE).sum(axis=0)
         rest = np.maximum.accumulate(away[:, order[::-1]], axis=1)[:, ::-1]
-        stepped += (rest >= reach[order] - TIE).sum(axis=0)
+        stepped += (rest >= reach[order] - TIE_TOLERANCE).sum(axis=0)
         largest.append(rest[:, 0] if len(value) else np.zeros(len(part)))
     return alone, stepped, np.concatenate(largest)
 
@@ -303,48 +309,48 @@ def _exceeded(
 # --- ranks ---------------------------------------------------------------------------------------
 
 
-def ranks(merits: Array) -> Array:
+def rank_systems(merits: Array) -> Array:
     """Return the rank of each system, 1 for the best; equal systems share the better rank.
 
-    >>> ranks(np.array([0.7, 0.9, 0.7])).tolist()
+    >>> rank_systems(np.array([0.7, 0.9, 0.7])).tolist()
     [2, 1, 2]
     """
-    better = merits[..., None, :] > merits[..., :, None] + TIE
+    better = merits[..., None, :] > merits[..., :, None] + TIE_TOLERANCE
     return better.sum(axis=-1) + 1
 
 
-def rank_shares(merits: Array) -> Array:
+def compute_rank_shares(merits: Array) -> Array:
     """Return how often each system [S] had each rank [S] in draws [B, S]."""
     count, systems = merits.shape
     shares = np.zeros((systems, systems))
-    step = max(1, LARGE // systems**2)
+    step = max(1, LARGE_BLOCK_SIZE // systems**2)
     for start in range(0, count, step):
-        found = ranks(merits[start : start + step])
+        found = rank_systems(merits[start : start + step])
         place = np.arange(systems) * systems + found - 1
         shares += np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
     return shares / count
 
 
-def rank_limits(apart: Array, better: Array) -> tuple[Array, Array]:
+def compute_rank_intervals(apart: Array, better: Array) -> tuple[Array, Array]:
     """Return 1 + how many are surely better, and S - how many are surely worse."""
     low = 1 + (apart & better.T).sum(axis=1)
     return low, len(apart) - (apart & better).sum(axis=1)
 
 
-def all_pairs(systems: int) -> tuple[Array, Array]:
+def list_pairs(systems: int) -> tuple[Array, Array]:
     """Return the indices of all pairs of systems."""
     return np.triu_indices(systems, 1)
 
 
-def widest_reach(values: Array, drawn: Array) -> Array:
+def max_t_statistic(values: Array, drawn: Array) -> Array:
     """Return the largest reach of each draw over all pairs of systems.
 
     It needs no list of pairs, and so serves hundreds of systems.
     """
     systems = len(values)
     error = np.zeros((systems, systems))
-    error[all_pairs(systems)] = _errors(drawn, *all_pairs(systems))
-    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE)
+    error[list_pairs(systems)] = _standard_errors(drawn, *list_pairs(systems))
+    scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
     widest = np.zeros(len(drawn))
     away = drawn - values
     for index in range(systems - 1):
@@ -353,15 +359,17 @@ def widest_reach(values: Array, drawn: Array) -> Array:
     return widest
 
 
-def told_apart(
+def find_significant_pairs(
     values: Array, drawn: Array, level: float, widest: Array, least: Array | None = None
 ) -> Array:
     """Return which systems [S, S] differ by more than the widest reach of most draws."""
-    first, second = all_pairs(len(values))
-    spread = _errors(drawn, first, second)
-    reach = _ratio(np.abs(values[first] - values[second]), np.where(spread > NOISE, spread, 0.0))
+    first, second = list_pairs(len(values))
+    spread = _standard_errors(drawn, first, second)
+    reach = _standardise_difference(
+        np.abs(values[first] - values[second]), np.where(spread > NOISE_LEVEL, spread, 0.0)
+    )
     ranked = np.sort(widest)
-    p = (len(ranked) - np.searchsorted(ranked, reach - TIE) + 1.0) / (len(ranked) + 1.0)
+    p = (len(ranked) - np.searchsorted(ranked, reach - TIE_TOLERANCE) + 1.0) / (len(ranked) + 1.0)
     if least is not None:
         p = np.maximum(p, least[first, second])
     apart = np.zeros((len(values), len(values)), bool)

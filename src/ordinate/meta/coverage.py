@@ -5,13 +5,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.meta.rank_correlation import correlation, mid_ranks
+from ordinate.meta.rank_correlation import compute_mid_ranks, compute_pearson
 
 Array = NDArray[Any]
-Pairs = Literal["ordered", "unordered"]
+PairOrder = Literal["ordered", "unordered"]
 
 
-def coverage(merits: ArrayLike, ratios: ArrayLike, pairs: Pairs = "ordered") -> Array:
+def compute_coverage(merits: ArrayLike, ratios: ArrayLike, pairs: PairOrder = "ordered") -> Array:
     """Return the coverage of each metric: Spearman's correlation over pairs of systems.
 
     It is that of the differences of a metric, `merits` [M, S], with the unanimous improvement
@@ -19,20 +19,21 @@ def coverage(merits: ArrayLike, ratios: ArrayLike, pairs: Pairs = "ordered") -> 
     those of a system with a later one. Systems for which a metric is undefined take no part, nor
     do pairs for which it is equally infinite: they have no difference.
 
-    >>> coverage([[0.9, 0.5, 0.1]], [[0, 1, 1], [-1, 0, 0.5], [-1, -0.5, 0]]).round(3).tolist()
+    >>> ratios = [[0, 1, 1], [-1, 0, 0.5], [-1, -0.5, 0]]
+    >>> compute_coverage([[0.9, 0.5, 0.1]], ratios).round(3).tolist()
     [0.909]
     """
     values, table = np.asarray(merits, float), np.asarray(ratios, float)
     chosen = np.triu(np.ones(table.shape, bool), 1)
     if pairs == "ordered":
         chosen |= chosen.T
-    return np.array([_covered(row, table, chosen) for row in values])
+    return np.array([_correlate_gains(row, table, chosen) for row in values])
 
 
-def _covered(values: Array, ratios: Array, chosen: Array) -> float:
+def _correlate_gains(values: Array, ratios: Array, chosen: Array) -> float:
     with np.errstate(invalid="ignore"):  # inf - inf
         gains = values[:, None] - values[None, :]
     kept = chosen & ~np.isnan(gains)
     if not kept.any():
         return float("nan")
-    return float(correlation(mid_ranks(gains[kept]), mid_ranks(ratios[kept])))
+    return float(compute_pearson(compute_mid_ranks(gains[kept]), compute_mid_ranks(ratios[kept])))

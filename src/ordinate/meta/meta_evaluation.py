@@ -9,42 +9,52 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference import Estimate
-from ordinate.inference.estimates import nowhere
-from ordinate.inference.resampling import Tick
-from ordinate.meta.coverage import coverage
-from ordinate.meta.meta_result import NOWHERE, Judged, Judgement, Judging, ranking
-from ordinate.meta.random_cases import FEWEST_CASES, split
-from ordinate.meta.robustness import (
-    agreement,
-    discriminative_power,
-    mean_merits,
-    robustness,
-    stability,
+from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.coverage import compute_coverage
+from ordinate.meta.meta_result import (
+    UNDEFINED_REASONS,
+    MetaEvaluation,
+    MetaEvaluationSettings,
+    MetricEvaluation,
+    rank_by_coverage,
 )
-from ordinate.meta.system_resampling import behind_best, limits, redraw
-from ordinate.meta.unanimity import Unanimity, improvements, unanimous_improvement
+from ordinate.meta.random_cases import FEWEST_CASES, split_into_cases
+from ordinate.meta.robustness import (
+    average_merits,
+    compute_agreement,
+    compute_discriminative_power,
+    compute_robustness,
+    compute_stability,
+)
+from ordinate.meta.system_resampling import (
+    compare_with_best,
+    estimate_intervals,
+    resample_statistics,
+)
+from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import Metric
-from ordinate.results import Origin, chosen
-from ordinate.results.evaluation import DEFAULT_METRICS, Wanted
-from ordinate.summaries import Confusion, Panel
-from ordinate.summaries.tabulation import DROP
+from ordinate.results import Origin, select_metrics
+from ordinate.results.evaluation import DEFAULT_METRICS, MetricSelection
+from ordinate.summaries import ConfusionMatrix, Panel
+from ordinate.summaries.tabulation import DROP_HINT
 
-__all__ = ["Judged", "Judgement", "Judging", "judge"]
+__all__ = ["MetaEvaluation", "MetaEvaluationSettings", "MetricEvaluation", "evaluate_metrics"]
 
 Array = NDArray[Any]
-Alike = tuple[tuple[Estimate, ...], ...]
+AgreementMatrix = tuple[tuple[Estimate, ...], ...]
 REFERENCE_METRICS = ("accuracy", "kendall_tau_a", "mutual_information")
-COMPARED = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
-JUDGED = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED)))
+COMPARED_METRICS = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
+EVALUATED_METRICS = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED_METRICS)))
 FEWEST_SYSTEMS = 3
 MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
-CONSTANT = "one of the two metrics is the same for all systems that both are defined for"
+CONSTANT_REASON = "one of the two metrics is the same for all systems that both are defined for"
 
 
-def judge(
+def evaluate_metrics(
     panel: Panel,
-    metrics: Wanted = None,
-    references: Wanted = REFERENCE_METRICS,
+    metrics: MetricSelection = None,
+    references: MetricSelection = REFERENCE_METRICS,
     *,
     cases: int = 10,
     seed: int = 0,
@@ -54,8 +64,8 @@ def judge(
     unanimity: Unanimity = "weak",
     origin: Origin | None = None,
     irregular: Sequence[Mapping[str, Any]] = (),
-    tick: Tick | None = None,
-) -> Judgement:
+    tick: ProgressCallback | None = None,
+) -> MetaEvaluation:
     """Judge metrics by the systems of a panel, whose groups are the test cases.
 
     Without groups, or with one only, the items are split at random into `cases` parts of equal
@@ -67,31 +77,31 @@ def judge(
     ...     f"s{k}": [x if i % 11 > k else "mid" for i, x in enumerate(levels)] for k in range(5)
     ... }
     >>> panel = Panel.of("low,mid,high", levels, systems)
-    >>> judge(panel, "cem_ord,bias", draws=100).best.metric.name
+    >>> evaluate_metrics(panel, "cem_ord,bias", draws=100).best.metric.name
     'cem_ord'
     """
-    how = Judging(level, draws, seed, alpha, unanimity)
-    wanted = _distinct(JUDGED if metrics is None else metrics)
-    against = _distinct(REFERENCE_METRICS if references is None else references)
+    how = MetaEvaluationSettings(level, draws, seed, alpha, unanimity)
+    wanted = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
+    against = _select_distinct(REFERENCE_METRICS if references is None else references)
     if len(panel.systems) < FEWEST_SYSTEMS:
         count = len(panel.systems)
         raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {count}.")
     whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES
     _check_pairs(len(panel.systems), cases if whole else len(panel.group_values))
-    parted = split(panel, cases, seed) if whole else panel
-    tables = [parted.by_group(system) for system in parted.systems]
-    ideal = np.stack([_reference(metric, tables) for metric in against])
-    judged, alike, unanimous = _judged(wanted, tables, ideal, how, tick)
-    return Judgement(
+    parted = split_into_cases(panel, cases, seed) if whole else panel
+    tables = [parted.count_by_group(system) for system in parted.systems]
+    ideal = np.stack([_compute_reference(metric, tables) for metric in against])
+    judged, alike, unanimous = _evaluate_all(wanted, tables, ideal, how, tick)
+    return MetaEvaluation(
         panel=parted,
-        judged=judged,
+        evaluation=judged,
         references=tuple(against),
         agreement=alike,
         unanimous=unanimous,
         how=how,
         was_split=whole,
         only_case=str(panel.group_values[0]) if whole and panel.group_values else None,
-        silent=float(np.isnan(ideal).any(axis=0).mean()),
+        unanswered=float(np.isnan(ideal).any(axis=0).mean()),
         origin=origin or Origin(),
         irregular=tuple(irregular),
     )
@@ -107,10 +117,10 @@ def _check_pairs(systems: int, cases: int) -> None:
         )
 
 
-def _distinct(metrics: Wanted) -> list[Metric]:
-    found = list({metric.expression: metric for metric in chosen(metrics)}.values())
+def _select_distinct(metrics: MetricSelection) -> list[Metric]:
+    found = list({metric.expression: metric for metric in select_metrics(metrics)}.values())
     for metric in found:
-        if metric.summary is not Confusion:
+        if metric.summary is not ConfusionMatrix:
             raise BadOption(f"{metric.name} is no metric of levels, and only those are judged.")
     return found
 
@@ -118,7 +128,7 @@ def _distinct(metrics: Wanted) -> list[Metric]:
 # --- values --------------------------------------------------------------------------------------
 
 
-def merits_of(metric: Metric, tables: Sequence[Confusion]) -> Array:
+def compute_merits(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Array:
     """Return values [S, T] of which the larger are better; nan where undefined.
 
     Infinite ones stay: a system that is infinitely bad in a test case must not gain by it.
@@ -126,72 +136,83 @@ def merits_of(metric: Metric, tables: Sequence[Confusion]) -> Array:
     return np.stack([np.asarray(metric.merit(metric(table)), float) for table in tables])
 
 
-def _reference(metric: Metric, tables: Sequence[Confusion]) -> Array:
+def _compute_reference(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Array:
     try:
-        return merits_of(metric, tables)
+        return compute_merits(metric, tables)
     except NotApplicable as reason:
         silent = any(table.has_unanswered for table in tables)
-        way = f", or leave such items out with {DROP}" if silent else ""
+        way = f", or leave such items out with {DROP_HINT}" if silent else ""
         raise NotApplicable(
             f"The reference {metric.expression} cannot be taken: {reason}. "
             f"Name other references{way}."
         ) from None
 
 
-def _judged(
+def _evaluate_all(
     metrics: list[Metric],
-    tables: Sequence[Confusion],
+    tables: Sequence[ConfusionMatrix],
     ideal: Array,
-    how: Judging,
-    tick: Tick | None,
-) -> tuple[tuple[Judged, ...], Alike, Array]:
+    how: MetaEvaluationSettings,
+    tick: ProgressCallback | None,
+) -> tuple[tuple[MetricEvaluation, ...], AgreementMatrix, Array]:
     """Return the metrics judged, their agreement, and the unanimous improvement [S, S]."""
     found, refused = {}, {}
     for index, metric in enumerate(metrics):
         try:
-            found[index] = merits_of(metric, tables)
+            found[index] = compute_merits(metric, tables)
         except NotApplicable as reason:
-            refused[index] = _refusal(metric, str(reason))
+            refused[index] = _make_refusal(metric, str(reason))
     if not found:
         reasons = "; ".join(f"{one.metric.expression}: {one.refused}" for one in refused.values())
         raise NotApplicable(f"None of the metrics can be taken. {reasons}.")
-    improved = improvements(ideal, how.unanimity)
+    improved = compute_improvements(ideal, how.unanimity)
     taken = [metrics[index] for index in found]
-    measured, alike = _measured(taken, np.stack(list(found.values())), improved, how, tick)
+    measured, alike = _evaluate_defined(taken, np.stack(list(found.values())), improved, how, tick)
     everyone = dict(zip(found, measured, strict=True)) | refused
     places = {index: place for place, index in enumerate(found)}
     table = tuple(
-        tuple(_pair(alike, places.get(one), places.get(other)) for other in range(len(metrics)))
+        tuple(
+            _get_agreement(alike, places.get(one), places.get(other))
+            for other in range(len(metrics))
+        )
         for one in range(len(metrics))
     )
     judged = tuple(everyone[index] for index in range(len(metrics)))
-    return judged, table, unanimous_improvement(improved)
+    return judged, table, compute_unanimous_improvement(improved)
 
 
-def _pair(alike: Alike, one: int | None, other: int | None) -> Estimate:
+def _get_agreement(alike: AgreementMatrix, one: int | None, other: int | None) -> Estimate:
     if one is None or other is None:
-        return nowhere(math.nan, "one of the two metrics cannot be taken", 1.0)
+        return make_point_estimate(math.nan, "one of the two metrics cannot be taken", 1.0)
     return alike[one][other]
 
 
-def _measured(
-    metrics: list[Metric], merits: Array, improved: Array, how: Judging, tick: Tick | None
-) -> tuple[list[Judged], Alike]:
+def _evaluate_defined(
+    metrics: list[Metric],
+    merits: Array,
+    improved: Array,
+    how: MetaEvaluationSettings,
+    tick: ProgressCallback | None,
+) -> tuple[list[MetricEvaluation], AgreementMatrix]:
     """Return metrics that can be taken, judged, and their agreement."""
-    means = mean_merits(merits)
-    drawn = redraw(merits, improved, how.drawn, tick=_within(tick, 0.0, 0.8))
-    told = discriminative_power(merits, how.drawn, how.alpha, tick=_within(tick, 0.8, 0.9))
-    stable = stability(merits, how.drawn, tick=_within(tick, 0.9, 1.0))
-    values = coverage(means, unanimous_improvement(improved))
-    covered = limits(values, drawn.coverage, how.level, NOWHERE["coverage"])
-    robust = limits(robustness(merits), drawn.robustness, how.level, NOWHERE["robustness"])
-    steady = limits(stable, drawn.stability, how.level, NOWHERE["stability"])
-    unranked = _unranked(covered, ~np.isnan(means))
-    best, *others = ranking(covered, unranked)
+    means = average_merits(merits)
+    drawn = resample_statistics(merits, improved, how.drawn, tick=_scale_progress(tick, 0.0, 0.8))
+    told = compute_discriminative_power(
+        merits, how.drawn, how.alpha, tick=_scale_progress(tick, 0.8, 0.9)
+    )
+    stable = compute_stability(merits, how.drawn, tick=_scale_progress(tick, 0.9, 1.0))
+    values = compute_coverage(means, compute_unanimous_improvement(improved))
+    covered = estimate_intervals(values, drawn.coverage, how.level, UNDEFINED_REASONS["coverage"])
+    robust = estimate_intervals(
+        compute_robustness(merits), drawn.robustness, how.level, UNDEFINED_REASONS["robustness"]
+    )
+    steady = estimate_intervals(stable, drawn.stability, how.level, UNDEFINED_REASONS["stability"])
+    unranked = _explain_unranked(covered, ~np.isnan(means))
+    best, *others = rank_by_coverage(covered, unranked)
     ranked = [place for place in others if unranked[place] is None]
-    behind = behind_best(values, drawn.coverage, how.level, best, ranked)
+    behind = compare_with_best(values, drawn.coverage, how.level, best, ranked)
     judged = [
-        Judged(
+        MetricEvaluation(
             metric=metric,
             coverage=covered[place],
             behind=behind.get(place),
@@ -204,11 +225,13 @@ def _measured(
         )
         for place, metric in enumerate(metrics)
     ]
-    agreeing = zip(agreement(merits), drawn.agreement.swapaxes(0, 1), strict=True)
-    return judged, tuple(tuple(limits(*row, how.level, CONSTANT)) for row in agreeing)
+    agreeing = zip(compute_agreement(merits), drawn.agreement.swapaxes(0, 1), strict=True)
+    return judged, tuple(
+        tuple(estimate_intervals(*row, how.level, CONSTANT_REASON)) for row in agreeing
+    )
 
 
-def _unranked(covered: Sequence[Estimate], known: Array) -> list[str | None]:
+def _explain_unranked(covered: Sequence[Estimate], known: Array) -> list[str | None]:
     """Say why metrics cannot be ranked: no limits, or undefined for systems that others know.
 
     Over fewer systems coverage is another question, and over two it is 1 or -1 by construction.
@@ -222,9 +245,9 @@ def _unranked(covered: Sequence[Estimate], known: Array) -> list[str | None]:
     ]
 
 
-def _refusal(metric: Metric, reason: str) -> Judged:
-    none = nowhere(math.nan, reason, 1.0)
-    return Judged(
+def _make_refusal(metric: Metric, reason: str) -> MetricEvaluation:
+    none = make_point_estimate(math.nan, reason, 1.0)
+    return MetricEvaluation(
         metric=metric,
         coverage=none,
         behind=None,
@@ -238,6 +261,8 @@ def _refusal(metric: Metric, reason: str) -> Judged:
     )
 
 
-def _within(tick: Tick | None, start: float, end: float) -> Callable[[float], None] | None:
+def _scale_progress(
+    tick: ProgressCallback | None, start: float, end: float
+) -> Callable[[float], None] | None:
     """Return a tick for a part of the work."""
     return None if tick is None else lambda share: tick(start + share * (end - start))

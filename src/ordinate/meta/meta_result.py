@@ -11,29 +11,29 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
 from ordinate.inference import Estimate
-from ordinate.inference.estimates import finite
-from ordinate.inference.resampling import Draws
-from ordinate.meta.rank_correlation import DIGITS
+from ordinate.inference.estimates import to_json_number
+from ordinate.inference.resampling import Resampling
+from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
 from ordinate.render import Document, html, render
 from ordinate.results import Origin
-from ordinate.results.baselines import json_label
+from ordinate.results.baselines import to_json_label
 from ordinate.results.evaluation import SCHEMA
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
-NOWHERE = {
+UNDEFINED_REASONS = {
     "coverage": "the metric, or the unanimous improvement, is the same for all pairs of systems",
     "robustness": "in no two test cases it ranks the same systems",
     "discriminative_power": "it has no difference between any two systems",
     "stability": "in no two halves of the test cases it ranks the same systems",
 }
-LIMITED = ("coverage", "robustness", "stability")
+INTERVAL_FIELDS = ("coverage", "robustness", "stability")
 
 
 @dataclass(frozen=True)
-class Judging:
+class MetaEvaluationSettings:
     """How to judge: the level of intervals, the draws, the level of tests, what unanimous means."""
 
     level: float = 0.95
@@ -55,13 +55,13 @@ class Judging:
             raise BadOption(f"unanimity={self.unanimity!r} is not one of {choices}.")
 
     @property
-    def drawn(self) -> Draws:
+    def drawn(self) -> Resampling:
         """The draws, checked."""
-        return Draws(self.draws, self.seed)
+        return Resampling(self.draws, self.seed)
 
 
 @dataclass(frozen=True)
-class Judged:
+class MetricEvaluation:
     """One metric: what it captures, and how far its rankings can be trusted.
 
     `behind` is its coverage less that of the best metric. `undefined` is the share of systems and
@@ -85,8 +85,10 @@ class Judged:
         """Why something is undefined, without limits, or not ranked."""
         if self.refused is not None:
             return self.refused
-        missing = [why for name, why in NOWHERE.items() if math.isnan(float(getattr(self, name)))]
-        for name in LIMITED:
+        missing = [
+            why for name, why in UNDEFINED_REASONS.items() if math.isnan(float(getattr(self, name)))
+        ]
+        for name in INTERVAL_FIELDS:
             found: Estimate = getattr(self, name)
             if found.note is not None and not math.isnan(found.value):
                 missing.append(f"its {name} has no limits: {found.note}")
@@ -101,36 +103,36 @@ class Judged:
             "ranked": self.unranked is None,
             "behind_best": None if self.behind is None else self.behind.to_dict(),
             "robustness": self.robustness.to_dict(),
-            "discriminative_power": finite(self.discriminative_power),
+            "discriminative_power": to_json_number(self.discriminative_power),
             "stability": self.stability.to_dict(),
-            "undefined": finite(self.undefined),
-            "infinite": finite(self.infinite),
+            "undefined": to_json_number(self.undefined),
+            "infinite": to_json_number(self.infinite),
             "reason": self.reason,
         }
 
 
-def ranking(coverage: Sequence[Estimate], unranked: Sequence[str | None]) -> list[int]:
+def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None]) -> list[int]:
     """Return the places of metrics from the largest coverage to the least.
 
     Metrics that cannot be ranked follow those that can, and the undefined come last.
     """
-    value = [_last(round(one.value, DIGITS)) for one in coverage]
+    value = [_make_sort_key(round(one.value, ROUNDING_DIGITS)) for one in coverage]
     return sorted(range(len(value)), key=lambda place: (unranked[place] is not None, value[place]))
 
 
 @dataclass(frozen=True)
-class Judgement:
+class MetaEvaluation:
     """Metrics judged on many systems in many test cases."""
 
     panel: Panel  # its groups are the test cases
-    judged: tuple[Judged, ...]
+    evaluation: tuple[MetricEvaluation, ...]
     references: tuple[Metric, ...]
     agreement: tuple[tuple[Estimate, ...], ...]  # of each metric with each
     unanimous: Array  # [S, S]
-    how: Judging
+    how: MetaEvaluationSettings
     was_split: bool = False  # whether the test cases are parts at random
     only_case: str | None = None  # that all items were of
-    silent: float = 0.0  # the share of systems and test cases in which a reference is undefined
+    unanswered: float = 0.0  # the share of systems and test cases in which a reference is undefined
     origin: Origin = field(default_factory=Origin)
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
 
@@ -146,13 +148,16 @@ class Judgement:
         return len(self.panel.group_values)
 
     @cached_property
-    def ranked(self) -> tuple[Judged, ...]:
+    def ranked(self) -> tuple[MetricEvaluation, ...]:
         """The metrics from the largest coverage to the least; those that are not ranked last."""
-        columns = [one.coverage for one in self.judged], [one.unranked for one in self.judged]
-        return tuple(self.judged[place] for place in ranking(*columns))
+        columns = (
+            [one.coverage for one in self.evaluation],
+            [one.unranked for one in self.evaluation],
+        )
+        return tuple(self.evaluation[place] for place in rank_by_coverage(*columns))
 
     @property
-    def best(self) -> Judged | None:
+    def best(self) -> MetricEvaluation | None:
         """The metric of the largest coverage, if any can be ranked."""
         first = self.ranked[0]
         return first if first.unranked is None else None
@@ -163,14 +168,14 @@ class Judgement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
-        from ordinate.meta.meta_text import notes  # noqa: PLC0415 - it shows results
+        from ordinate.meta.meta_text import collect_notes  # noqa: PLC0415 - it shows results
 
-        names = [one.metric.expression for one in self.judged]
+        names = [one.metric.expression for one in self.evaluation]
         return {
             "schema": SCHEMA,
             "task": "meta",
             "n": self.panel.n,
-            "scale": [json_label(label) for label in self.panel.scale.labels],
+            "scale": [to_json_label(label) for label in self.panel.scale.labels],
             "systems": list(self.panel.systems),
             "test_cases": self.cases,
             "test_cases_at_random": self.was_split,
@@ -180,7 +185,7 @@ class Judgement:
             "seed": self.how.seed,
             "alpha": self.how.alpha,
             "unanimity": self.how.unanimity,
-            "metrics": {one.metric.expression: one.to_dict() for one in self.judged},
+            "metrics": {one.metric.expression: one.to_dict() for one in self.evaluation},
             "agreement": {
                 name: {other: one.to_dict() for other, one in zip(names, row, strict=True)}
                 for name, row in zip(names, self.agreement, strict=True)
@@ -190,7 +195,7 @@ class Judgement:
                 for name, row in zip(self.panel.systems, self.unanimous.tolist(), strict=True)
             },
             "irregular": [dict(one) for one in self.irregular],
-            "notes": notes(self),
+            "notes": collect_notes(self),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
@@ -225,10 +230,10 @@ class Judgement:
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.meta.meta_text import describe  # noqa: PLC0415 - it shows results
+        from ordinate.meta.meta_text import describe_meta_evaluation  # noqa: PLC0415 - it shows results
 
-        return describe(self)
+        return describe_meta_evaluation(self)
 
 
-def _last(value: float) -> float:
+def _make_sort_key(value: float) -> float:
     return math.inf if math.isnan(value) else -value

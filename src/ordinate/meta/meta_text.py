@@ -8,52 +8,67 @@ from typing import Any
 import numpy as np
 
 from ordinate.inference import Estimate
-from ordinate.meta.meta_result import Judged, Judgement
+from ordinate.meta.meta_result import MetaEvaluation, MetricEvaluation
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, between, shown
-from ordinate.results.leaderboard_text import read_from
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.results.leaderboard_text import describe_files
 
-FEW = 10  # systems or test cases
-MOST_BESIDE = 8  # systems whose table fits on a page; JSON has all
+FEW_UNITS = 10  # systems or test cases
+MOST_SYSTEMS_PAIRWISE = 8  # systems whose table fits on a page; JSON has all
 MOST_SYSTEMS = 30  # in one grid
 
 
-def describe(result: Judgement) -> Document:
+def describe_meta_evaluation(result: MetaEvaluation) -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
-    blocks: list[str | Grid] = [_source(result), conclusion(result), *_coverage(result)]
-    blocks += [_how_to_read(result), _trust(result), _alike(result), _systems(result)]
-    blocks += [*_irregular(result), *notes(result)]
+    blocks: list[str | Grid] = [
+        _describe_source(result),
+        state_conclusion(result),
+        *_build_coverage_blocks(result),
+    ]
+    blocks += [
+        _explain_coverage(result),
+        _build_reliability_grid(result),
+        _build_agreement_grid(result),
+        _build_system_grid(result),
+    ]
+    blocks += [*_build_irregularity_grid(result), *collect_notes(result)]
     cases = f"{result.cases:,} test cases"
-    title = f"{len(result.judged)} metrics on {len(result.panel.systems)} systems in {cases}"
+    title = f"{len(result.evaluation)} metrics on {len(result.panel.systems)} systems in {cases}"
     return Document(title, tuple(blocks))
 
 
-def conclusion(result: Judgement) -> str:
+def state_conclusion(result: MetaEvaluation) -> str:
     """Say which metric captures most, and whether that is sure."""
-    best, references = result.best, _and(m.expression for m in result.references)
+    best, references = result.best, _join_names(m.expression for m in result.references)
     if best is None:
         why = dict.fromkeys(one.unranked for one in result.ranked if one.refused is None)
-        return f"Of no metric can be said that it captures most of {references}: {_either(why)}."
+        return (
+            f"Of no metric can be said that it captures most of {references}: {_join_reasons(why)}."
+        )
     itself = ", one of them," if result.is_reference(best.metric) else ""
-    parts = [f"{best.metric.expression}{itself} captures most of {references}: {_value(best)}."]
+    parts = [
+        f"{best.metric.expression}{itself} captures most of {references}: {_format_coverage(best)}."
+    ]
     ranked = [one for one in result.ranked if one.unranked is None]
     others = [one for one in ranked if not result.is_reference(one.metric)]
     if itself and others:
         name = others[0].metric.expression
-        parts.append(f"Of the metrics that are no references, {name} does: {_value(others[0])}.")
+        parts.append(
+            f"Of the metrics that are no references, {name} does: {_format_coverage(others[0])}."
+        )
     behind = [one for one in ranked if one.behind is not None]
     sure = [one.metric.expression for one in behind if one.behind and one.behind.high < 0]
     unsure = [one.metric.expression for one in behind if one.metric.expression not in sure]
     if sure:
-        parts.append(f"It surely captures more than {_and(sure)}.")
+        parts.append(f"It surely captures more than {_join_names(sure)}.")
     if unsure:
-        parts.append(f"It cannot be told apart from {_and(unsure)}.")
+        parts.append(f"It cannot be told apart from {_join_names(unsure)}.")
     if len(ranked) > 1 and not behind:
         parts.append("In most draws some metric is undefined: who is surely ahead is not known.")
     return " ".join(parts)
 
 
-def notes(result: Judgement) -> list[str]:
+def collect_notes(result: MetaEvaluation) -> list[str]:
     """Return what a reader should know before trusting the numbers."""
     found = list(result.origin.notes)
     if result.was_split:
@@ -64,61 +79,71 @@ def notes(result: Judgement) -> list[str]:
             f"(seed {result.how.seed})."
         )
     systems = len(result.panel.systems)
-    few = [f"{systems} systems"] if systems < FEW else []
-    few += [f"{result.cases} test cases"] if result.cases < FEW else []
+    few = [f"{systems} systems"] if systems < FEW_UNITS else []
+    few += [f"{result.cases} test cases"] if result.cases < FEW_UNITS else []
     if few:
         found.append(f"{' and '.join(few)} are few: all limits are rough.")
-    if result.silent:
+    if result.unanswered:
         found.append(
-            f"A reference is undefined in {_percent(result.silent)} of the systems' test cases, "
+            f"A reference is undefined in {_format_percent(result.unanswered)} of the systems' "
+            "test cases, "
             "where nobody improves on anybody."
         )
-    infinite = [one.metric.expression for one in result.judged if one.infinite > 0]
+    infinite = [one.metric.expression for one in result.evaluation if one.infinite > 0]
     if infinite:
         found.append(
-            f"Infinite for a system in a test case, {_and(infinite)}: so is the mean of that "
+            f"Infinite for a system in a test case, {_join_names(infinite)}: so is the mean of "
+            "that "
             "system. Two such systems have no difference, and no pair is told apart."
         )
-    found += _undefined(result)
-    lost = {one.metric.expression: one.coverage.undefined_share for one in result.judged}
+    found += _describe_undefined(result)
+    lost = {one.metric.expression: one.coverage.undefined_share for one in result.evaluation}
     some = {name: share for name, share in lost.items() if 0 < share < 1}
     if some:
         found.append(
-            f"Up to {_percent(max(some.values()))} of the draws have no coverage and are left out, "
-            f"of {_and(some)}."
+            f"Up to {_format_percent(max(some.values()))} of the draws have no coverage and are "
+            "left out, "
+            f"of {_join_names(some)}."
         )
     return found
 
 
-def _undefined(result: Judgement) -> list[str]:
+def _describe_undefined(result: MetaEvaluation) -> list[str]:
     """Say why metrics have no values or no limits, those with the same reason together."""
     by_reason = defaultdict(list)
-    for one in result.judged:
+    for one in result.evaluation:
         if one.reason is not None:
             by_reason[one.reason].append(one.metric.expression)
-    return [f"{_and(names)}: {reason}." for reason, names in by_reason.items()]
+    return [f"{_join_names(names)}: {reason}." for reason, names in by_reason.items()]
 
 
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _source(result: Judgement) -> str:
+def _describe_source(result: MetaEvaluation) -> str:
     origin, panel = result.origin, result.panel
     gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
-    parts = read_from(origin, panel, gold)
+    parts = describe_files(origin, panel, gold)
     return " ".join(parts)
 
 
-def _coverage(result: Judgement) -> list[Grid]:
+def _build_coverage_blocks(result: MetaEvaluation) -> list[Grid]:
     """Return the ranked metrics, and apart the others."""
-    level = _interval(result)
-    ranked = tuple(_coverage_row(result, one) for one in result.ranked if one.unranked is None)
+    level = _format_interval_header(result)
+    ranked = tuple(
+        _build_coverage_row(result, one) for one in result.ranked if one.unranked is None
+    )
     others = tuple(
-        (_name(result, one), one.coverage.value, _limits(one.coverage), _why(one))
+        (
+            _format_metric(result, one),
+            one.coverage.value,
+            _format_interval(one.coverage),
+            _explain_unranked(one),
+        )
         for one in result.ranked
         if one.unranked is not None
     )
-    references = _and(metric.expression for metric in result.references)
+    references = _join_names(metric.expression for metric in result.references)
     first = ("metric", "coverage", level, "behind the best", level)
     grids = (
         Grid(f"Coverage of {references}", first, ranked),
@@ -127,20 +152,20 @@ def _coverage(result: Judgement) -> list[Grid]:
     return [grid for grid in grids if grid.rows]
 
 
-def _why(one: Judged) -> str | None:
+def _explain_unranked(one: MetricEvaluation) -> str | None:
     """Say why a metric that has a coverage is not ranked; other reasons are among the notes."""
     return None if math.isnan(one.coverage.value) else one.unranked
 
 
-def _coverage_row(result: Judgement, one: Judged) -> tuple[Cell, ...]:
+def _build_coverage_row(result: MetaEvaluation, one: MetricEvaluation) -> tuple[Cell, ...]:
     found, behind = one.coverage, one.behind
-    row = (_name(result, one), found.value, _limits(found))
+    row = (_format_metric(result, one), found.value, _format_interval(found))
     if behind is None:
         return (*row, None, None)
-    return (*row, behind.value, _limits(behind))
+    return (*row, behind.value, _format_interval(behind))
 
 
-def _how_to_read(result: Judgement) -> str:
+def _explain_coverage(result: MetaEvaluation) -> str:
     how = result.how
     return (
         "Coverage is the rank correlation, over pairs of systems, of a metric's differences with "
@@ -150,18 +175,18 @@ def _how_to_read(result: Judgement) -> str:
     )
 
 
-def _trust(result: Judgement) -> Grid:
-    level = _interval(result)
+def _build_reliability_grid(result: MetaEvaluation) -> Grid:
+    level = _format_interval_header(result)
     header = ("metric", "robustness", level, "stability", level, "told apart", "undefined")
     rows = tuple(
         (
-            _name(result, one),
+            _format_metric(result, one),
             one.robustness.value,
-            _limits(one.robustness),
+            _format_interval(one.robustness),
             one.stability.value,
-            _limits(one.stability),
-            _percent(one.discriminative_power),
-            _percent(one.undefined),
+            _format_interval(one.stability),
+            _format_percent(one.discriminative_power),
+            _format_percent(one.undefined),
         )
         for one in result.ranked
     )
@@ -169,14 +194,14 @@ def _trust(result: Judgement) -> Grid:
     return Grid(title, header, rows)
 
 
-def _alike(result: Judgement) -> Grid:
+def _build_agreement_grid(result: MetaEvaluation) -> Grid:
     """Return for each metric the one that ranks the systems most and least alike.
 
     An agreement without limits, such as one over two systems, is in the JSON report only.
     """
-    names = [one.metric.expression for one in result.judged]
-    places = {one.metric.expression: index for index, one in enumerate(result.judged)}
-    level = _interval(result)
+    names = [one.metric.expression for one in result.evaluation]
+    places = {one.metric.expression: index for index, one in enumerate(result.evaluation)}
+    level = _format_interval_header(result)
     header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
     rows: list[tuple[Cell, ...]] = []
     for one in result.ranked:
@@ -184,24 +209,28 @@ def _alike(result: Judgement) -> Grid:
         found = result.agreement[own]
         others = [k for k in range(len(names)) if k != own and not math.isnan(found[k].low)]
         others.sort(key=lambda k: -found[k].value)
-        row: list[Cell] = [_name(result, one)]
+        row: list[Cell] = [_format_metric(result, one)]
         for k in [*others[:1], *others[-1:]]:
-            row += [names[k], found[k].value, _limits(found[k])]
+            row += [names[k], found[k].value, _format_interval(found[k])]
         rows.append((*row, *[None] * (len(header) - len(row))))
     title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
     return Grid(title, header, tuple(rows))
 
 
-def _systems(result: Judgement) -> Grid:
+def _build_system_grid(result: MetaEvaluation) -> Grid:
     """Return the unanimous improvement of systems: of all pairs, or of each over all others."""
     names, table = result.panel.systems, result.unanimous
     mean = table.sum(axis=1) / (len(names) - 1)
     order = np.argsort(-mean, kind="stable")
     title = "Unanimous improvement ratio"
-    if len(names) <= MOST_BESIDE:
+    if len(names) <= MOST_SYSTEMS_PAIRWISE:
         header = ("system", "mean", *(f"over {names[index]}" for index in order))
         rows: list[tuple[Cell, ...]] = [
-            (names[index], float(mean[index]), *_over(table[index], index, order))
+            (
+                names[index],
+                float(mean[index]),
+                *_build_improvement_cells(table[index], index, order),
+            )
             for index in order
         ]
         return Grid(title, header, tuple(rows))
@@ -216,11 +245,11 @@ def _systems(result: Judgement) -> Grid:
     return Grid(title, header, tuple(rows))
 
 
-def _over(row: np.ndarray, index: int, order: np.ndarray) -> tuple[Cell, ...]:
+def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> tuple[Cell, ...]:
     return tuple(None if other == index else float(row[other]) for other in order)
 
 
-def _irregular(result: Judgement) -> list[str | Grid]:
+def _build_irregularity_grid(result: MetaEvaluation) -> list[str | Grid]:
     """Return what is irregular by its kind, with the first example; JSON has it by file."""
     kinds: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in result.irregular:
@@ -240,31 +269,31 @@ def _irregular(result: Judgement) -> list[str | Grid]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _name(result: Judgement, one: Judged) -> str:
+def _format_metric(result: MetaEvaluation, one: MetricEvaluation) -> str:
     return one.metric.expression + (" *" if result.is_reference(one.metric) else "")
 
 
-def _interval(result: Judgement) -> str:
+def _format_interval_header(result: MetaEvaluation) -> str:
     return f"{100 * result.how.level:g} % interval"
 
 
-def _limits(found: Estimate) -> str | None:
-    return between(found.low, found.high)
+def _format_interval(found: Estimate) -> str | None:
+    return format_interval(found.low, found.high)
 
 
-def _value(one: Judged) -> str:
-    limits = _limits(one.coverage)
-    return f"coverage {shown(one.coverage.value)}" + (f" ({limits})" if limits else "")
+def _format_coverage(one: MetricEvaluation) -> str:
+    limits = _format_interval(one.coverage)
+    return f"coverage {format_cell(one.coverage.value)}" + (f" ({limits})" if limits else "")
 
 
-def _percent(share: float) -> str:
-    return shown(share) if math.isnan(share) else f"{100 * share:.1f} %"
+def _format_percent(share: float) -> str:
+    return format_cell(share) if math.isnan(share) else f"{100 * share:.1f} %"
 
 
-def _either(reasons: Iterable[str | None]) -> str:
+def _join_reasons(reasons: Iterable[str | None]) -> str:
     return ", or ".join(str(reason) for reason in reasons)
 
 
-def _and(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

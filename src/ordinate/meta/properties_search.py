@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NotApplicable, suggest
-from ordinate.meta.properties import PROPERTIES, Cases, Property
-from ordinate.meta.small_cases import every_table
-from ordinate.metrics import Metric, find
-from ordinate.metrics.catalogue import AXES
-from ordinate.summaries import Confusion
+from ordinate.errors import BadOption, NotApplicable, suggest_names
+from ordinate.meta.properties import PROPERTIES, CasePairs, MetricProperty
+from ordinate.meta.small_cases import enumerate_tables
+from ordinate.metrics import Metric, find_metric
+from ordinate.metrics.catalogue import AXES_HINT
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Verdict = Literal["violated", "tie_only", "not_violated", "undefined"]
@@ -26,7 +26,7 @@ THREADS = 2
 
 
 @dataclass(frozen=True)
-class Example:
+class Counterexample:
     """A case that a person can check: labels are numbers, and stand where they say."""
 
     scale: tuple[int, ...]
@@ -39,7 +39,7 @@ class Example:
 
 
 @dataclass
-class Tally:
+class CaseTally:
     """What the cases of a property had to say so far, smallest cases first."""
 
     cases: int = 0
@@ -48,8 +48,8 @@ class Tally:
     violations: int = 0
     low: float = math.inf  # of all values
     high: float = -math.inf
-    tie: Example | None = None
-    violation: Example | None = None
+    tie: Counterexample | None = None
+    violation: Counterexample | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -61,40 +61,42 @@ class Tally:
         return "not_violated" if self.cases else "undefined"
 
     @property
-    def example(self) -> Example | None:
+    def example(self) -> Counterexample | None:
         """The smallest case that speaks for the verdict."""
         return self.violation or self.tie
 
 
 @dataclass
-class Finding:
+class PropertyFinding:
     """A property of a metric, over gold in which every level occurs, and over any gold."""
 
-    property: Property
+    property: MetricProperty
     sizes: dict[int, int]
-    full: Tally = field(default_factory=Tally)
-    any: Tally = field(default_factory=Tally)
-    kinds: dict[str, Tally] = field(default_factory=dict)  # of full gold, where cases have kinds
+    full: CaseTally = field(default_factory=CaseTally)
+    any: CaseTally = field(default_factory=CaseTally)
+    kinds: dict[str, CaseTally] = field(
+        default_factory=dict
+    )  # of full gold, where cases have kinds
     reason: str | None = None  # why there is nothing to say
 
 
 @dataclass
-class Checked:
+class PropertyCheck:
     """All that was found about one metric."""
 
     metric: Metric
-    findings: dict[str, Finding]
+    findings: dict[str, PropertyFinding]
     tables: int = 0  # on which the metric was computed
     levels: tuple[int, ...] = ()  # for how many it can be computed
     size: float = 1.0  # of its values, for what counts as rounding
 
 
-def check(
+def check_properties(
     metrics: "Metric | str | Iterable[Metric | str]",
     properties: Sequence[str] = tuple(PROPERTIES),
     most_items: int | None = None,
     tick: Tick = lambda _: None,
-) -> list[Checked]:
+) -> list[PropertyCheck]:
     """Search all small cases of properties, and return what was found about each metric.
 
     `most_items` bounds the search further. Nothing found is no proof: only small cases are tried.
@@ -102,49 +104,53 @@ def check(
     if most_items is not None and most_items < 1:
         raise BadOption(f"most_items={most_items!r} is not a whole number of at least 1.")
     named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
-    laws = [_limited(find_law(name), most_items) for name in properties]
-    checked = [_tried(find(metric), laws) for metric in named]
+    laws = [_limit_sizes(find_property(name), most_items) for name in properties]
+    checked = [_probe_metric(find_metric(metric), laws) for metric in named]
     able = [one for one in checked if one.levels]
     if not able:
         return checked
     sizes = sorted({(n, k) for _, most in laws for k in most for n in range(1, most[k] + 1)})
-    work = np.cumsum([_tables(levels, items) for items, levels in sizes])
+    work = np.cumsum([_count_tables(levels, items) for items, levels in sizes])
     with ThreadPoolExecutor(THREADS) as pool:
         for (items, levels), done in zip(sizes, work, strict=True):
             asked = [law for law, most in laws if items <= most.get(levels, 0)]
             found = {law.name: list(law.cases(levels, items)) for law in asked}
             fitting = [one for one in able if levels in one.levels]
-            list(pool.map(partial(_judge, found=found), fitting))
+            list(pool.map(partial(_evaluate_cases, found=found), fitting))
             tick(float(done / work[-1]))
-    every_table.cache_clear()
+    enumerate_tables.cache_clear()
     return checked
 
 
-def find_law(name: str) -> Property:
+def find_property(name: str) -> MetricProperty:
     """Return a property by its name, or say which ones there are."""
     plain = str(name).strip().lower().replace(" ", "_")
     if plain not in PROPERTIES:
         raise BadOption(
-            f"There is no property {name!r}.{suggest(plain, [*PROPERTIES])} There are: "
+            f"There is no property {name!r}.{suggest_names(plain, [*PROPERTIES])} There are: "
             f"{', '.join(PROPERTIES)}."
         )
     return PROPERTIES[plain]
 
 
-def _tables(levels: int, items: int) -> float:
+def _count_tables(levels: int, items: int) -> float:
     return float(np.prod([(items + k) / k for k in range(1, levels**2)]))
 
 
-def _limited(law: Property, most_items: int | None) -> tuple[Property, dict[int, int]]:
+def _limit_sizes(
+    law: MetricProperty, most_items: int | None
+) -> tuple[MetricProperty, dict[int, int]]:
     most = most_items or max(law.sizes.values())
     return law, {levels: min(items, most) for levels, items in law.sizes.items()}
 
 
-def _tried(metric: Metric, laws: list[tuple[Property, dict[int, int]]]) -> Checked:
+def _probe_metric(
+    metric: Metric, laws: list[tuple[MetricProperty, dict[int, int]]]
+) -> PropertyCheck:
     """Find out for which numbers of levels a metric can be computed, and how large it is."""
     levels, problem, size = [], None, 0.0
     for count in range(2, 2 + max(max(most) for _, most in laws)):
-        _, tables, _ = every_table(count, 3)
+        _, tables, _ = enumerate_tables(count, 3)
         some = tables[np.linspace(0, len(tables.weights) - 1, 40).astype(int)]
         try:
             with np.errstate(all="ignore"):
@@ -158,30 +164,31 @@ def _tried(metric: Metric, laws: list[tuple[Property, dict[int, int]]]) -> Check
     if problem is not None and not levels and not metric.required:
         raise problem
     findings = {
-        law.name: Finding(
+        law.name: PropertyFinding(
             law,
             {k: n for k, n in most.items() if k in levels},
             reason=None if levels else str(problem),
         )
         for law, most in laws
     }
-    return Checked(metric, findings, levels=tuple(levels), size=size or 1.0)
+    return PropertyCheck(metric, findings, levels=tuple(levels), size=size or 1.0)
 
 
-def _refuse_unbatched(metric: Metric, tables: Confusion, together: Array) -> None:
+def _refuse_unbatched(metric: Metric, tables: ConfusionMatrix, together: Array) -> None:
     """Refuse a metric that does not take many tables at once as it takes each alone."""
     with np.errstate(all="ignore"):
         alone = [float(metric(tables[index])) for index in range(len(tables.weights))]
     if not np.allclose(together, alone, equal_nan=True):
         raise BadOption(
-            f"{metric.name} gives other values for many tables at once than for each alone. {AXES}"
+            f"{metric.name} gives other values for many tables at once than for each alone. "
+            f"{AXES_HINT}"
         )
 
 
-def _judge(one: Checked, found: dict[str, list[Cases]]) -> None:
+def _evaluate_cases(one: PropertyCheck, found: dict[str, list[CasePairs]]) -> None:
     values: dict[int, Array] = {}
 
-    def valued(tables: Confusion) -> Array:
+    def valued(tables: ConfusionMatrix) -> Array:
         if id(tables) not in values:
             with np.errstate(all="ignore"):
                 values[id(tables)] = np.asarray(one.metric(tables), float)
@@ -191,11 +198,14 @@ def _judge(one: Checked, found: dict[str, list[Cases]]) -> None:
     for name, parts in found.items():
         for cases in parts:
             if len(cases.after.scale) in one.levels:
-                _count(one, one.findings[name], cases, valued)
+                _tally_cases(one, one.findings[name], cases, valued)
 
 
-def _count(
-    one: Checked, finding: Finding, cases: Cases, valued: Callable[[Confusion], Array]
+def _tally_cases(
+    one: PropertyCheck,
+    finding: PropertyFinding,
+    cases: CasePairs,
+    valued: Callable[[ConfusionMatrix], Array],
 ) -> None:
     before, after = valued(cases.before)[cases.first], valued(cases.after)[cases.second]
     finite = np.isfinite(before) & np.isfinite(after)
@@ -216,7 +226,7 @@ def _count(
         (finding.full, full & ~undefined, full & undefined),
     ]
     if cases.kind:
-        tally = finding.kinds.setdefault(cases.kind, Tally())
+        tally = finding.kinds.setdefault(cases.kind, CaseTally())
         scopes.append((tally, full & ~undefined, full & undefined))
     for tally, chosen, lost in scopes:
         tally.cases += int(chosen.sum())
@@ -227,12 +237,12 @@ def _count(
         tally.low = min(tally.low, float(known.min(initial=math.inf)))
         tally.high = max(tally.high, float(known.max(initial=-math.inf)))
         if tally.violation is None and (wrong & chosen).any():
-            tally.violation = _example(cases, int(np.argmax(wrong & chosen)), before, after)
+            tally.violation = _make_example(cases, int(np.argmax(wrong & chosen)), before, after)
         if tally.tie is None and (ties & chosen).any():
-            tally.tie = _example(cases, int(np.argmax(ties & chosen)), before, after)
+            tally.tie = _make_example(cases, int(np.argmax(ties & chosen)), before, after)
 
 
-def _is_full(cases: Cases) -> NDArray[np.bool_]:
+def _is_full(cases: CasePairs) -> NDArray[np.bool_]:
     """Tell in which cases every level occurs in gold, before and after; a new level need not."""
     before = (cases.before.gold[cases.first] > 0).all(axis=-1)
     if len(cases.before.scale) != len(cases.after.scale):
@@ -240,32 +250,32 @@ def _is_full(cases: Cases) -> NDArray[np.bool_]:
     return np.asarray(before & (cases.after.gold[cases.second] > 0).all(axis=-1))
 
 
-def _example(cases: Cases, index: int, before: Array, after: Array) -> Example:
+def _make_example(cases: CasePairs, index: int, before: Array, after: Array) -> Counterexample:
     first, second = cases.before[cases.first[index]], cases.after[cases.second[index]]
-    gold, old = _items(first)
-    gold_after, new = _items(second)
+    gold, old = _list_items(first)
+    gold_after, new = _list_items(second)
     values = float(before[index]), float(after[index])
-    scale, scale_after = _labels(first), _labels(second)
+    scale, scale_after = _get_labels(first), _get_labels(second)
     if (gold, scale) == (gold_after, scale_after):
-        return Example(scale, gold, *_aligned(gold, old, new), values)
-    return Example(scale, gold, old, new, values, scale_after, gold_after)
+        return Counterexample(scale, gold, *_align_outputs(gold, old, new), values)
+    return Counterexample(scale, gold, old, new, values, scale_after, gold_after)
 
 
-def _labels(table: Confusion) -> tuple[int, ...]:
+def _get_labels(table: ConfusionMatrix) -> tuple[int, ...]:
     return tuple(1 + int(place) for place in table.scale.at)
 
 
-def _items(table: Confusion) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _list_items(table: ConfusionMatrix) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the gold and predicted labels of the items."""
     gold, predicted = np.nonzero(table.counts)
     times = table.counts[gold, predicted].astype(int)
-    labels = np.array(_labels(table))
+    labels = np.array(_get_labels(table))
     pairs = (labels[np.repeat(side, times)] for side in (gold, predicted))
     first, second = (tuple(side.tolist()) for side in pairs)
     return first, second
 
 
-def _aligned(
+def _align_outputs(
     gold: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return two outputs of the same items such that as few items as possible differ."""

@@ -7,17 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.inference.estimates import finite
+from ordinate.inference.estimates import to_json_number
 from ordinate.meta.properties import PROPERTIES
-from ordinate.meta.properties_search import Checked, Example, Finding, check
-from ordinate.meta.published_properties import COLUMNS, MARKS, agrees, mark
+from ordinate.meta.properties_search import (
+    Counterexample,
+    PropertyCheck,
+    PropertyFinding,
+    check_properties,
+)
+from ordinate.meta.published_properties import (
+    MARKS,
+    PUBLISHED_COLUMNS,
+    agrees_with_paper,
+    find_mark,
+)
 from ordinate.metrics import Metric
-from ordinate.metrics.known_properties import FORMAL, VERDICTS, Cell, in_a_line, plain, verified
+from ordinate.metrics.known_properties import (
+    FORMAL_PROPERTIES,
+    VERDICT_NAMES,
+    PropertyRecord,
+    drop_default_options,
+    find_verification,
+    format_counterexample,
+)
 from ordinate.render import Document, Grid
 
-FURTHER = tuple(name for name in PROPERTIES if name not in FORMAL)
-DIFFERS = " ≠ paper"
-SAME = 1e-9  # a difference that is rounding
+FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
+DIFFERS_MARK = " ≠ paper"
+SAME_TOLERANCE = 1e-9  # a difference that is rounding
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
     "is no proof. 'ties' says that a value stays the same where it has to become better. Gold has "
@@ -26,10 +43,10 @@ NO_PROOF = (
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class PropertyVerdicts:
     """What was found about some metrics, by metric and property, and on how many tables."""
 
-    cells: dict[str, dict[str, Cell]]
+    cells: dict[str, dict[str, PropertyRecord]]
     tables: dict[str, int]
 
     @classmethod
@@ -40,14 +57,14 @@ class Verdicts:
         search: bool = False,
         most_items: int | None = None,
         tick: Callable[[float], None] = lambda _: None,
-    ) -> "Verdicts":
+    ) -> "PropertyVerdicts":
         """Return what is on file; search for metrics that are not, or for all if asked to."""
-        wanted = [plain(metric) for metric in metrics]
-        known = {m.expression: None if search else verified(m) for m in wanted}
+        wanted = [drop_default_options(metric) for metric in metrics]
+        known = {m.expression: None if search else find_verification(m) for m in wanted}
         new = [metric for metric in wanted if known[metric.expression] is None]
         found: dict[str, dict[str, Any]] = {
-            one.metric.expression: {"tables": one.tables, "properties": facts(one)}
-            for one in check(new, most_items=most_items, tick=tick)
+            one.metric.expression: {"tables": one.tables, "properties": collect_facts(one)}
+            for one in check_properties(new, most_items=most_items, tick=tick)
         }
         both = {name: cells or found[name] for name, cells in known.items()}
         return cls(
@@ -63,8 +80,11 @@ class Verdicts:
         """Return one flat record for each metric and property."""
         return [
             {"metric": name, "property": law}
-            | {key: cell[key] for key in FLAT}
-            | {"counterexample": cell["counterexample"] and in_a_line(cell["counterexample"])}
+            | {key: cell[key] for key in FLAT_KEYS}
+            | {
+                "counterexample": cell["counterexample"]
+                and format_counterexample(cell["counterexample"])
+            }
             for name, cells in self.cells.items()
             for law, cell in cells.items()
         ]
@@ -74,24 +94,26 @@ class Verdicts:
         published = [name for name in MARKS if name in self.cells]
         others = [name for name in self.cells if name not in MARKS]
         grids = (
-            self._grid("Table 2 of Amigó et al. (2020), searched again", published, FORMAL),
-            self._grid("Other metrics", others, FORMAL),
-            self._grid("Further laws", [*published, *others], FURTHER),
-            self._disagreements(published),
-            self._examples("Counterexamples", "counterexample", "verdict"),
-            self._examples(
+            self._build_grid(
+                "Table 2 of Amigó et al. (2020), searched again", published, FORMAL_PROPERTIES
+            ),
+            self._build_grid("Other metrics", others, FORMAL_PROPERTIES),
+            self._build_grid("Further laws", [*published, *others], FURTHER_PROPERTIES),
+            self._build_disagreement_grid(published),
+            self._build_example_grid("Counterexamples", "counterexample", "verdict"),
+            self._build_example_grid(
                 "Where gold may lack levels",
                 "counterexample_with_empty_levels",
                 "verdict_with_empty_levels",
             ),
         )
-        laws = [f"{_spaced(name)}: {law.says}" for name, law in PROPERTIES.items()]
+        laws = [f"{_format_name(name)}: {law.statement}" for name, law in PROPERTIES.items()]
         return Document(
             "Formal properties of metrics",
-            (NO_PROOF, self._effort(), *laws, *(grid for grid in grids if grid.rows)),
+            (NO_PROOF, self._describe_effort(), *laws, *(grid for grid in grids if grid.rows)),
         )
 
-    def _effort(self) -> str:
+    def _describe_effort(self) -> str:
         cases = [
             sum(c["cases_with_empty_levels"] for c in of.values()) for of in self.cells.values()
         ]
@@ -101,26 +123,44 @@ class Verdicts:
             "levels and items."
         )
 
-    def _grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:
+    def _build_grid(self, title: str, names: list[str], laws: tuple[str, ...]) -> Grid:
         rows = tuple(
-            (name, *(_verdict(self.cells[name][law]) for law in laws if law in self.cells[name]))
+            (
+                name,
+                *(
+                    _format_verdict(self.cells[name][law])
+                    for law in laws
+                    if law in self.cells[name]
+                ),
+            )
             for name in names
         )
-        return Grid(title, ("metric", *map(_spaced, laws)), rows, left=1 + len(laws))
+        return Grid(title, ("metric", *map(_format_name, laws)), rows, left=1 + len(laws))
 
-    def _disagreements(self, names: list[str]) -> Grid:
+    def _build_disagreement_grid(self, names: list[str]) -> Grid:
         rows = tuple(
-            (name, law, cell["paper"], VERDICTS[cell["verdict"]], _line(cell["counterexample"]))
+            (
+                name,
+                law,
+                cell["paper"],
+                VERDICT_NAMES[cell["verdict"]],
+                _format_example(cell["counterexample"]),
+            )
             for name in names
             for law, cell in self.cells[name].items()
-            if law in COLUMNS and cell["agrees"] is False
+            if law in PUBLISHED_COLUMNS and cell["agrees"] is False
         )
         header = ("metric", "property", "paper", "found", "example")
         return Grid("Where the search disagrees with the paper", header, rows, left=len(header))
 
-    def _examples(self, title: str, key: str, verdict: str) -> Grid:
+    def _build_example_grid(self, title: str, key: str, verdict: str) -> Grid:
         rows = tuple(
-            (name, _spaced(law), VERDICTS[cell[verdict]], in_a_line(cell[key]))
+            (
+                name,
+                _format_name(law),
+                VERDICT_NAMES[cell[verdict]],
+                format_counterexample(cell[key]),
+            )
             for name, cells in self.cells.items()
             for law, cell in cells.items()
             if cell[key]
@@ -129,7 +169,7 @@ class Verdicts:
         return Grid(title, header, rows, left=len(header))
 
 
-FLAT = (
+FLAT_KEYS = (
     "verdict",
     "verdict_with_empty_levels",
     "cases",
@@ -142,16 +182,16 @@ FLAT = (
 
 
 @dataclass(frozen=True)
-class Explained:
+class PropertyExplanation:
     """One property of one metric, with its counterexample laid out."""
 
     metric: Metric
-    law: str
-    verdicts: Verdicts
+    property_name: str
+    verdicts: PropertyVerdicts
 
     @property
-    def _cell(self) -> Cell:
-        return self.verdicts.cells[self.metric.expression][self.law]
+    def _cell(self) -> PropertyRecord:
+        return self.verdicts.cells[self.metric.expression][self.property_name]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the one cell in the form of all of them."""
@@ -159,41 +199,46 @@ class Explained:
         return {
             "schema": 1,
             "tables": {name: self.verdicts.tables[name]},
-            "properties": {name: {self.law: self._cell}},
+            "properties": {name: {self.property_name: self._cell}},
         }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one record."""
         plain = self.to_dict()
-        return Verdicts(plain["properties"], plain["tables"]).rows()
+        return PropertyVerdicts(plain["properties"], plain["tables"]).rows()
 
     def document(self) -> Document:
         """Return the property in words, what was tried, and the smallest counterexample."""
-        cell, law = self._cell, PROPERTIES[self.law]
-        asked = {"equal": "stay the same", "better": _better(self.metric)}[law.relation]
-        blocks: list[str | Grid] = [law.says, f"So the value has to {asked}."]
+        cell, law = self._cell, PROPERTIES[self.property_name]
+        asked = {"equal": "stay the same", "better": _describe_direction(self.metric)}[law.relation]
+        blocks: list[str | Grid] = [law.statement, f"So the value has to {asked}."]
         if cell["reason"]:
             blocks.append(f"It cannot be checked: {cell['reason']}")
-        blocks += [*_tried(cell), *_paper(cell)]
+        blocks += [*_describe_search(cell), *_describe_paper(cell)]
         for key, words in (
             ("counterexample", "The smallest counterexample"),
             ("counterexample_with_empty_levels", "The smallest one if gold may lack levels"),
         ):
             if cell[key]:
-                blocks += [f"{words}: {in_a_line(cell[key])}.", *_tables(cell[key])]
-        return Document(f"{self.metric.expression}: {_spaced(self.law)}", tuple(blocks))
+                blocks += [
+                    f"{words}: {format_counterexample(cell[key])}.",
+                    *_build_example_grids(cell[key]),
+                ]
+        return Document(
+            f"{self.metric.expression}: {_format_name(self.property_name)}", tuple(blocks)
+        )
 
 
-def facts(checked: Checked) -> dict[str, Cell]:
+def collect_facts(checked: PropertyCheck) -> dict[str, PropertyRecord]:
     """Return what was found about a metric as plain values, by property."""
     name = checked.metric.expression
-    return {law: _facts(name, law, finding) for law, finding in checked.findings.items()}
+    return {law: _build_cell(name, law, finding) for law, finding in checked.findings.items()}
 
 
-def _facts(name: str, law: str, finding: Finding) -> Cell:
+def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord:
     full, loose = finding.full, finding.any
     other = loose.verdict != full.verdict
-    cell: Cell = {
+    cell: PropertyRecord = {
         "verdict": full.verdict,
         "verdict_with_empty_levels": loose.verdict,
         "cases": full.cases,
@@ -201,58 +246,60 @@ def _facts(name: str, law: str, finding: Finding) -> Cell:
         "ties": full.ties,
         "undefined_cases": full.undefined,
         "cases_with_empty_levels": loose.cases,
-        "lowest": finite(full.low),
-        "highest": finite(full.high),
+        "lowest": to_json_number(full.low),
+        "highest": to_json_number(full.high),
         "kinds": {kind: tally.verdict for kind, tally in finding.kinds.items()},
         "max_levels": max(finding.sizes, default=0),
         "max_items": max(finding.sizes.values(), default=0),
         "sizes": {str(levels): items for levels, items in finding.sizes.items()},
-        "paper": mark(name, law),
-        "counterexample": full.example and _plain(full.example),
+        "paper": find_mark(name, law),
+        "counterexample": full.example and _convert_example_to_dict(full.example),
         "counterexample_with_empty_levels": (
-            _plain(loose.example) if other and loose.example else None
+            _convert_example_to_dict(loose.example) if other and loose.example else None
         ),
         "reason": finding.reason,
     }
-    return cell | {"agrees": agrees(cell)}
+    return cell | {"agrees": agrees_with_paper(cell)}
 
 
-def _plain(example: Example) -> Cell:
+def _convert_example_to_dict(example: Counterexample) -> PropertyRecord:
     """Return an example as plain values; infinite ones as texts, which JSON lacks."""
     values = [value if math.isfinite(value) else str(value) for value in example.values]
     return asdict(example) | {"values": values}
 
 
-def _spaced(name: str) -> str:
+def _format_name(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _verdict(cell: Cell) -> str:
-    return VERDICTS[cell["verdict"]] + (DIFFERS if cell["agrees"] is False else "")
+def _format_verdict(cell: PropertyRecord) -> str:
+    return VERDICT_NAMES[cell["verdict"]] + (DIFFERS_MARK if cell["agrees"] is False else "")
 
 
-def _line(example: Cell | None) -> str:
-    return in_a_line(example) if example else ""
+def _format_example(example: PropertyRecord | None) -> str:
+    return format_counterexample(example) if example else ""
 
 
-def _better(metric: Metric) -> str:
+def _describe_direction(metric: Metric) -> str:
     return {"maximize": "rise", "minimize": "fall", "zero": "come nearer to 0"}[metric.direction]
 
 
-def _tried(cell: Cell) -> list[str]:
+def _describe_search(cell: PropertyRecord) -> list[str]:
     if not cell["sizes"]:
         return []
     sizes = ", ".join(f"{n} items with {k} levels" for k, n in cell["sizes"].items())
     tried = (
-        f"{VERDICTS[cell['verdict']].capitalize()} in {cell['cases']:,} cases in which every level "
+        f"{VERDICT_NAMES[cell['verdict']].capitalize()} in {cell['cases']:,} cases in which every "
+        "level "
         f"occurs in gold ({cell['violations']:,} violations, {cell['ties']:,} ties, "
         f"{cell['undefined_cases']:,} more undefined); if gold may lack levels, "
-        f"{VERDICTS[cell['verdict_with_empty_levels']]} in {cell['cases_with_empty_levels']:,}. "
+        f"{VERDICT_NAMES[cell['verdict_with_empty_levels']]} in "
+        f"{cell['cases_with_empty_levels']:,}. "
         f"Tried: all with at most {sizes}. What is not violated there is not proven."
     )
     lines = [tried]
     if cell["lowest"] is not None:
-        same = cell["highest"] - cell["lowest"] < SAME
+        same = cell["highest"] - cell["lowest"] < SAME_TOLERANCE
         values = (
             f"is {cell['lowest']:.4g}"
             if same
@@ -260,24 +307,24 @@ def _tried(cell: Cell) -> list[str]:
         )
         lines.append(f"In these cases the value {values}.")
     if cell["kinds"]:
-        kinds = (f"{kind} {VERDICTS[verdict]}" for kind, verdict in cell["kinds"].items())
+        kinds = (f"{kind} {VERDICT_NAMES[verdict]}" for kind, verdict in cell["kinds"].items())
         lines.append(f"By place: {', '.join(kinds)}.")
     return lines
 
 
-def _paper(cell: Cell) -> list[str]:
+def _describe_paper(cell: PropertyRecord) -> list[str]:
     if cell["paper"] is None:
         return []
     agreeing = {True: "which agrees", False: "which disagrees", None: "where nothing was found"}
     return [f"Amigó et al. (2020), Table 2, has '{cell['paper']}', {agreeing[cell['agrees']]}."]
 
 
-def _tables(example: Cell) -> tuple[Grid, Grid]:
+def _build_example_grids(example: PropertyRecord) -> tuple[Grid, Grid]:
     old, new = map(float, example["values"])
     scale = example["scale"]
     return (
-        _table(f"Before: {old:.6g}", scale, example["gold"], example["before"]),
-        _table(
+        _build_confusion_grid(f"Before: {old:.6g}", scale, example["gold"], example["before"]),
+        _build_confusion_grid(
             f"After: {new:.6g}",
             example["scale_after"] or scale,
             example["gold_after"] or example["gold"],
@@ -286,7 +333,9 @@ def _tables(example: Cell) -> tuple[Grid, Grid]:
     )
 
 
-def _table(title: str, scale: list[float], gold: list[float], predicted: list[float]) -> Grid:
+def _build_confusion_grid(
+    title: str, scale: list[float], gold: list[float], predicted: list[float]
+) -> Grid:
     places = [[list(scale).index(label) for label in side] for side in (gold, predicted)]
     counts = np.zeros((len(scale), len(scale)), int)
     np.add.at(counts, tuple(places), 1)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-COLUMNS: Final = ("invariance", "monotonicity", "imbalance")
+PUBLISHED_COLUMNS: Final = ("invariance", "monotonicity", "imbalance")
 YES, NO = "✓", "-"
 
 # In the order of the paper; one line for each row of its table.
@@ -28,16 +28,18 @@ TABLE_2: Final[dict[tuple[str, ...], str]] = {
 }
 
 MARKS: Final[dict[str, dict[str, str]]] = {
-    name: dict(zip(COLUMNS, marks, strict=True)) for row, marks in TABLE_2.items() for name in row
+    name: dict(zip(PUBLISHED_COLUMNS, marks, strict=True))
+    for row, marks in TABLE_2.items()
+    for name in row
 }
 
 
-def mark(metric: str, law: str) -> str | None:
+def find_mark(metric: str, law: str) -> str | None:
     """Return the published mark of a metric, or None where the paper is silent."""
     return MARKS.get(metric, {}).get(law)
 
 
-def agrees(cell: dict[str, Any]) -> bool | None:
+def agrees_with_paper(cell: dict[str, Any]) -> bool | None:
     """Tell whether a verdict is what the paper says; None where one of them says nothing."""
     if cell["paper"] is None or cell["verdict"] == "undefined":
         return None

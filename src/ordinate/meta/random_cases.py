@@ -15,7 +15,7 @@ FEWEST_CASES = 2
 MOST_ITEMS = 1_000_000_000  # that can be drawn without replacement
 
 
-def split(panel: Panel, cases: int, seed: int) -> Panel:
+def split_into_cases(panel: Panel, cases: int, seed: int) -> Panel:
     """Return the panel with its items in so many groups at random, of equal size up to one item.
 
     Each item is in one group. Rows of equal items are shared out by how many go to each group.
@@ -34,7 +34,7 @@ def split(panel: Panel, cases: int, seed: int) -> Panel:
     if total >= MOST_ITEMS:
         raise NotApplicable(f"{total:,} items are too many to be split. Name the test cases.")
     stream = np.random.SeedSequence(seed, spawn_key=(cases,))  # none of those that draw again
-    shared = shares(counts, cases, np.random.default_rng(stream))
+    shared = draw_case_sizes(counts, cases, np.random.default_rng(stream))
     group, row = np.nonzero(shared)
     items = shared[group, row]
     weights = items.astype(float)
@@ -49,7 +49,7 @@ def split(panel: Panel, cases: int, seed: int) -> Panel:
     )
 
 
-def shares(counts: Array, cases: int, rng: np.random.Generator) -> Array:
+def draw_case_sizes(counts: Array, cases: int, rng: np.random.Generator) -> Array:
     """Return how many items of each row [cases, U] go to each group: drawn without replacement."""
     found = np.empty((cases, len(counts)), np.int64)
     left = counts.copy()

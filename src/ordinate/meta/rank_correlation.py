@@ -6,21 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
-DIGITS = 12  # by which values that differ in rounding alone are told to be equal
+ROUNDING_DIGITS = 12  # by which values that differ in rounding alone are told to be equal
 
 
-def mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
+def compute_mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
     """Return the ranks along the last axis from 1; equal values share the mean of their ranks.
 
     `times` says how often each value counts, as if it stood there so often. Infinite values are
     ranked like others; undefined ones come last, each with a rank of its own.
 
-    >>> mid_ranks([0.2, 0.5, 0.5, 0.1]).tolist()
+    >>> compute_mid_ranks([0.2, 0.5, 0.5, 0.1]).tolist()
     [2.0, 3.5, 3.5, 1.0]
-    >>> mid_ranks([0.2, 0.5, 0.1], times=[1, 2, 1]).tolist()
+    >>> compute_mid_ranks([0.2, 0.5, 0.1], times=[1, 2, 1]).tolist()
     [2.0, 3.5, 1.0]
     """
-    rounded = np.round(np.asarray(values, float), DIGITS)
+    rounded = np.round(np.asarray(values, float), ROUNDING_DIGITS)
     order = np.argsort(rounded, axis=-1)
     inorder = np.take_along_axis(rounded, order, axis=-1)
     each = np.ones(rounded.shape) if times is None else np.asarray(times, float)
@@ -37,7 +37,7 @@ def mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
     return ranks
 
 
-def correlation(first: Array, second: Array, times: ArrayLike | None = None) -> Any:
+def compute_pearson(first: Array, second: Array, times: ArrayLike | None = None) -> Any:
     """Return Pearson's correlation along the last axis, and nan where a side is constant.
 
     `times` says how often each place counts; 0 leaves it out. It is rounded, so that no rounding
@@ -51,23 +51,23 @@ def correlation(first: Array, second: Array, times: ArrayLike | None = None) -> 
         second = second - (each * second).sum(axis=-1, keepdims=True) / count
         size = np.sqrt((each * first**2).sum(axis=-1) * (each * second**2).sum(axis=-1))
         found = np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)
-    return np.round(found, DIGITS)[()]
+    return np.round(found, ROUNDING_DIGITS)[()]
 
 
-def spearman(first: ArrayLike, second: ArrayLike, times: ArrayLike = 1.0) -> Any:
+def compute_spearman(first: ArrayLike, second: ArrayLike, times: ArrayLike = 1.0) -> Any:
     """Return Spearman's correlation along the last axis, and nan where a side is constant.
 
     It runs over the places where both sides are defined; `times` says how often each counts.
 
-    >>> round(float(spearman([1, 2, 3, 4], [1, 3, 2, 4])), 3)
+    >>> round(float(compute_spearman([1, 2, 3, 4], [1, 3, 2, 4])), 3)
     0.8
-    >>> round(float(spearman([1, 2, float("nan"), 3, 4], [1, 3, 0, 2, 4])), 3)
+    >>> round(float(compute_spearman([1, 2, float("nan"), 3, 4], [1, 3, 0, 2, 4])), 3)
     0.8
     """
     one, other = np.broadcast_arrays(np.asarray(first, float), np.asarray(second, float))
     both = ~(np.isnan(one) | np.isnan(other))
     each = both * np.asarray(times, float)
     first_ranks, second_ranks = (
-        mid_ranks(np.where(both, side, np.nan), each) for side in (one, other)
+        compute_mid_ranks(np.where(both, side, np.nan), each) for side in (one, other)
     )
-    return correlation(first_ranks, second_ranks, each)
+    return compute_pearson(first_ranks, second_ranks, each)

@@ -14,66 +14,71 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinate.errors import BadOption
-from ordinate.inference.resampling import Draws, Tick
-from ordinate.meta.rank_correlation import DIGITS, correlation, mid_ranks, spearman
+from ordinate.inference.resampling import ProgressCallback, Resampling
+from ordinate.meta.rank_correlation import (
+    ROUNDING_DIGITS,
+    compute_mid_ranks,
+    compute_pearson,
+    compute_spearman,
+)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
 Array = NDArray[Any]
-LARGE = 1 << 22  # numbers in memory at once
+MOST_NUMBERS = 1 << 22  # numbers in memory at once
 MOST_RANKINGS = 1_000  # of test cases that undefined values ask for; beyond, pairs are drawn
-PAIRS = 300  # of test cases that are drawn then
-TIE = 1e-12
+DRAWN_PAIRS = 300  # of test cases that are drawn then
+TIE_TOLERANCE = 1e-12
 
 
-def mean_merits(merits: ArrayLike, times: ArrayLike | None = None) -> Array:
+def average_merits(merits: ArrayLike, times: ArrayLike | None = None) -> Array:
     """Return the mean over test cases [M, S]; `times` [T] or [B, T] says how often each counts.
 
-    >>> mean_merits([[[0.5, 1.0], [0.5, float("nan")]]]).tolist()
+    >>> average_merits([[[0.5, 1.0], [0.5, float("nan")]]]).tolist()
     [[0.75, 0.5]]
     """
     values = np.asarray(merits, float)
     counts = np.ones(values.shape[-1]) if times is None else np.asarray(times, float)
-    total = _over_cases(np.where(np.isfinite(values), values, 0.0), counts)
-    count = _over_cases((~np.isnan(values)).astype(float), counts)
+    total = _sum_over_cases(np.where(np.isfinite(values), values, 0.0), counts)
+    count = _sum_over_cases((~np.isnan(values)).astype(float), counts)
     for infinity in (np.inf, -np.inf):
         there = values == infinity
         if there.any():
-            reached = _over_cases(there.astype(float), counts) > 0
+            reached = _sum_over_cases(there.astype(float), counts) > 0
             total = np.where(reached, np.where(np.isinf(total), np.nan, infinity), total)
     return np.divide(total, count, out=np.full_like(total, np.nan), where=count > 0)
 
 
-def _over_cases(values: Array, counts: Array) -> Array:
+def _sum_over_cases(values: Array, counts: Array) -> Array:
     flat = counts @ values.reshape(-1, values.shape[-1]).T
     return flat.reshape(*counts.shape[:-1], *values.shape[:-1])
 
 
-def agreement(merits: ArrayLike) -> Array:
+def compute_agreement(merits: ArrayLike) -> Array:
     """Return Spearman's correlation over systems between the mean merits of two metrics [M, M]."""
-    return agreement_of(mean_merits(merits)[None])[0]
+    return correlate_means(average_merits(merits)[None])[0]
 
 
-def agreement_of(means: Array, systems: ArrayLike = 1.0) -> Array:
+def correlate_means(means: Array, systems: ArrayLike = 1.0) -> Array:
     """Return the agreement [B, M, M] of mean merits [B, M, S]; `systems` [B, S] may have copies."""
     batch, metrics, count = means.shape
     times = np.broadcast_to(np.asarray(systems, float), (batch, count))[:, None, :]
     found = np.empty((batch, metrics, metrics))
     partly = np.isnan(means).any(axis=(0, 2))
     whole = np.flatnonzero(~partly)
-    ranks = mid_ranks(means[:, whole], times)
+    ranks = compute_mid_ranks(means[:, whole], times)
     for place, index in enumerate(whole):  # what is defined for all systems is ranked once
-        found[:, index, whole] = correlation(ranks[:, [place]], ranks, times)
+        found[:, index, whole] = compute_pearson(ranks[:, [place]], ranks, times)
     for index in np.flatnonzero(partly):
-        found[:, index] = found[:, :, index] = spearman(means[:, [index]], means, times)
+        found[:, index] = found[:, :, index] = compute_spearman(means[:, [index]], means, times)
     return found
 
 
 # --- the same ranking in every test case ---------------------------------------------------------
 
 
-def robustness(
+def compute_robustness(
     merits: ArrayLike,
     systems: ArrayLike | None = None,
     cases: ArrayLike | None = None,
@@ -86,21 +91,25 @@ def robustness(
     `pairs` [B, P, 2] of test cases are taken instead of all of them for a metric whose undefined
     values ask for too many rankings.
 
-    >>> robustness([[[1, 2, 1], [2, 3, 3], [3, 4, 2]]]).round(3).tolist()  # of 1, 0.5 and 0.5
+    >>> merits = [[[1, 2, 1], [2, 3, 3], [3, 4, 2]]]
+    >>> compute_robustness(merits).round(3).tolist()  # of 1, 0.5 and 0.5
     [0.667]
     """
-    values = np.round(np.asarray(merits, float), DIGITS)
+    values = np.round(np.asarray(merits, float), ROUNDING_DIGITS)
     one, other = (
         np.ones((1, size)) if times is None else np.atleast_2d(np.asarray(times, float))
         for times, size in zip((systems, cases), values.shape[1:], strict=True)
     )
     alone = systems is None and cases is None
-    found = np.stack([_robust(table, one, other, pairs, alone=alone) for table in values], axis=-1)
-    found = np.round(found, DIGITS)  # rounding errors lead out of [-1, 1]
+    found = np.stack(
+        [_compute_metric_robustness(table, one, other, pairs, alone=alone) for table in values],
+        axis=-1,
+    )
+    found = np.round(found, ROUNDING_DIGITS)  # rounding errors lead out of [-1, 1]
     return found[0] if alone else found
 
 
-def _robust(
+def _compute_metric_robustness(
     values: Array, systems: Array, cases: Array, pairs: Array | None, *, alone: bool
 ) -> Array:
     """Return the robustness [B] of one metric, by the way that takes the fewest rankings."""
@@ -108,13 +117,15 @@ def _robust(
     alike = [np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))]
     many = len(patterns) > 1 and len(patterns) * values.shape[1] > MOST_RANKINGS
     if many and alone:
-        return mean_of(_every_pair(values)[np.triu_indices(values.shape[1], 1)][None])
+        return average_defined(
+            _correlate_every_pair(values)[np.triu_indices(values.shape[1], 1)][None]
+        )
     if many and pairs is not None:
-        return mean_of(_these_pairs(values, systems, pairs))
-    return _by_pattern(values, systems, cases, patterns, alike)
+        return average_defined(_correlate_pairs(values, systems, pairs))
+    return _compute_by_pattern(values, systems, cases, patterns, alike)
 
 
-def _by_pattern(
+def _compute_by_pattern(
     values: Array, systems: Array, cases: Array, patterns: Array, alike: list[Array]
 ) -> Array:
     """Return the robustness [B] of one metric, for test cases gathered by who is defined there.
@@ -126,19 +137,21 @@ def _by_pattern(
     for one, other in combinations_with_replacement(range(len(patterns)), 2):
         there = np.flatnonzero(patterns[one] & patterns[other])
         times = systems[:, there]
-        first, count, squares = _summed(values[there][:, alike[one]], times, cases[:, alike[one]])
+        first, count, squares = _sum_rankings(
+            values[there][:, alike[one]], times, cases[:, alike[one]]
+        )
         if one == other:
             total += (times * first**2).sum(axis=-1) - squares
             pairs += count**2 - squares
         else:
             part = values[there][:, alike[other]], times, cases[:, alike[other]]
-            second, more, _ = _summed(*part)
+            second, more, _ = _sum_rankings(*part)
             total += 2 * (times * first * second).sum(axis=-1)
             pairs += 2 * count * more
     return np.divide(total, pairs, out=np.full_like(total, np.nan), where=pairs > 0)
 
 
-def _summed(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, Array]:
+def _sum_rankings(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, Array]:
     """Return the sum of the rankings of test cases [B, S], their number and that of self-pairs.
 
     The rank of a system around the middle is half the number of systems below it less those above.
@@ -146,10 +159,10 @@ def _summed(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, 
     total = np.zeros(systems.shape)
     count, squares = np.zeros(len(systems)), np.zeros(len(systems))
     size = max(1, len(values))
-    step = max(1, LARGE // (size * max(size, len(systems))))
+    step = max(1, MOST_NUMBERS // (size * max(size, len(systems))))
     for start in range(0, values.shape[1], step):
         rows = values[:, start : start + step].T
-        ranks = systems @ _above(rows).swapaxes(1, 2)  # [cases, B, S]
+        ranks = systems @ _compare_systems(rows).swapaxes(1, 2)  # [cases, B, S]
         length = np.einsum("cbs,cbs,bs->cb", ranks, ranks, systems)
         times = cases[:, start : start + step].T * (length > 0)
         unit = times / np.sqrt(np.where(length > 0, length, 1.0))
@@ -159,13 +172,13 @@ def _summed(values: Array, systems: Array, cases: Array) -> tuple[Array, Array, 
     return total, count, squares
 
 
-def _above(rows: Array) -> Array:
+def _compare_systems(rows: Array) -> Array:
     """Return 1 where the first of two systems is above the second, -1 below: [cases, S, S]."""
     first, second = rows[:, :, None], rows[:, None, :]
     return (first > second).astype(float) - (first < second)
 
 
-def _every_pair(values: Array) -> Array:
+def _correlate_every_pair(values: Array) -> Array:
     """Return Spearman's correlation of all pairs of test cases [T, T], of values [S, T].
 
     The ranks in one test case, among the systems that another one has, are a product of matrices.
@@ -173,10 +186,13 @@ def _every_pair(values: Array) -> Array:
     systems, cases = values.shape
     there = (~np.isnan(values)).astype(float)
     found = np.full((cases, cases), np.nan)
-    step = max(1, min(LARGE // systems**2, int((LARGE / systems) ** 0.5)))
+    step = max(1, min(MOST_NUMBERS // systems**2, int((MOST_NUMBERS / systems) ** 0.5)))
     blocks = [slice(start, start + step) for start in range(0, cases, step)]
     for one, other in combinations_with_replacement(blocks, 2):
-        first, second = _among(values, there, one, other), _among(values, there, other, one)
+        first, second = (
+            _rank_among(values, there, one, other),
+            _rank_among(values, there, other, one),
+        )
         inner = np.einsum("isj,jsi->ij", first, second, optimize=True)
         lengths = (first**2).sum(axis=1) * (second**2).sum(axis=1).T
         part = found[one, other]
@@ -185,22 +201,22 @@ def _every_pair(values: Array) -> Array:
     return found
 
 
-def _among(values: Array, there: Array, own: slice, others: slice) -> Array:
+def _rank_among(values: Array, there: Array, own: slice, others: slice) -> Array:
     """Return ranks around 0 [own, S, others]: in own test cases, of systems that others have."""
-    return (_above(values[:, own].T) @ there[:, others]) * there[None, :, others]
+    return (_compare_systems(values[:, own].T) @ there[:, others]) * there[None, :, others]
 
 
-def _these_pairs(values: Array, systems: Array, pairs: Array) -> Array:
+def _correlate_pairs(values: Array, systems: Array, pairs: Array) -> Array:
     """Return Spearman's correlation of pairs of test cases [B, P]; nan for copies of one."""
     found = np.empty(pairs.shape[:2])
     for row, (times, chosen) in enumerate(zip(systems, pairs, strict=True)):
         drawn = np.flatnonzero(times)
         first, second = (values[np.ix_(drawn, side)].T for side in chosen.T)
-        found[row] = spearman(first, second, times[drawn])
+        found[row] = compute_spearman(first, second, times[drawn])
     return np.where(pairs[..., 0] == pairs[..., 1], np.nan, found)
 
 
-def mean_of(values: Array) -> Array:
+def average_defined(values: Array) -> Array:
     """Return the mean of what is defined along the last axis."""
     there = ~np.isnan(values)
     total, count = np.where(there, values, 0.0).sum(axis=-1), there.sum(axis=-1)
@@ -210,7 +226,9 @@ def mean_of(values: Array) -> Array:
 # --- halves of the test cases --------------------------------------------------------------------
 
 
-def stability(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> Array:
+def compute_stability(
+    merits: ArrayLike, draws: Resampling, *, tick: ProgressCallback | None = None
+) -> Array:
     """Return the mean rank correlation [M] of two disjoint random halves of the test cases.
 
     Of an odd number of test cases one is left out, another one in each draw.
@@ -219,14 +237,14 @@ def stability(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> A
     count = values.shape[-1]
 
     def work(rng: "Generator", size: int) -> Array:
-        halves = halved(rng, count, size)
-        return spearman(*(mean_merits(values, half) for half in halves))
+        halves = split_cases_in_halves(rng, count, size)
+        return compute_spearman(*(average_merits(values, half) for half in halves))
 
-    found = np.concatenate(draws.by_block(values[..., 0].size + count, work, tick=tick))
-    return np.round(mean_of(found.T), DIGITS)
+    found = np.concatenate(draws.run_in_blocks(values[..., 0].size + count, work, tick=tick))
+    return np.round(average_defined(found.T), ROUNDING_DIGITS)
 
 
-def halved(rng: "Generator", cases: int, size: int) -> tuple[Array, Array]:
+def split_cases_in_halves(rng: "Generator", cases: int, size: int) -> tuple[Array, Array]:
     """Return which test cases are in the first and which in the second half, as [size, T]."""
     place = rng.permuted(np.tile(np.arange(cases), (size, 1)), axis=-1)
     half = cases // 2
@@ -236,8 +254,12 @@ def halved(rng: "Generator", cases: int, size: int) -> tuple[Array, Array]:
 # --- pairs of systems told apart -----------------------------------------------------------------
 
 
-def discriminative_power(
-    merits: ArrayLike, draws: Draws, alpha: float = 0.05, *, tick: Tick | None = None
+def compute_discriminative_power(
+    merits: ArrayLike,
+    draws: Resampling,
+    alpha: float = 0.05,
+    *,
+    tick: ProgressCallback | None = None,
 ) -> Array:
     """Return the share [M] of pairs of systems that a randomised Tukey HSD tells apart.
 
@@ -245,7 +267,7 @@ def discriminative_power(
     """
     if not 1.0 / (draws.count + 1) <= alpha < 1.0:
         raise BadOption(f"alpha={alpha:g} is not from 1 / (draws + 1) to below 1.")
-    found = tukey_p(merits, draws, tick=tick)
+    found = compute_tukey_p(merits, draws, tick=tick)
     first, second = np.triu_indices(found.shape[-1], 1)
     p = found[:, first, second]
     there = np.isfinite(p).sum(axis=-1)
@@ -253,7 +275,9 @@ def discriminative_power(
     return np.divide(told, there, out=np.full(len(p), np.nan), where=there > 0)
 
 
-def tukey_p(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> Array:
+def compute_tukey_p(
+    merits: ArrayLike, draws: Resampling, *, tick: ProgressCallback | None = None
+) -> Array:
     """Return the p-values [M, S, S] of all pairs of systems for each metric (Carterette 2012).
 
     Under the null hypothesis the systems are exchangeable within each test case: their values
@@ -269,24 +293,24 @@ def tukey_p(merits: ArrayLike, draws: Draws, *, tick: Tick | None = None) -> Arr
     def work(rng: "Generator", size: int) -> Array:
         place = np.tile(np.arange(systems), (size, cases, 1))
         shuffled = rng.permuted(place, axis=-1) + start
-        return np.stack([_range(table[shuffled]) for table in tables])
+        return np.stack([_compute_range(table[shuffled]) for table in tables])
 
-    blocks = draws.by_block(systems * cases, work, tick=tick)
+    blocks = draws.run_in_blocks(systems * cases, work, tick=tick)
     largest = np.sort(np.concatenate(blocks, axis=-1), axis=-1)  # [M, B]
-    means = mean_merits(values)
+    means = average_merits(values)
     with np.errstate(invalid="ignore"):  # inf - inf
         apart = np.abs(means[:, :, None] - means[:, None, :])
     rows = zip(largest, apart, strict=True)
-    below = np.stack([np.searchsorted(ranked, gaps - TIE) for ranked, gaps in rows])
+    below = np.stack([np.searchsorted(ranked, gaps - TIE_TOLERANCE) for ranked, gaps in rows])
     return np.where(~np.isnan(apart), (1 + draws.count - below) / (draws.count + 1), np.nan)
 
 
-def _range(values: Array) -> Array:
+def _compute_range(values: Array) -> Array:
     """Return the largest less the smallest mean of systems, of values [B, T, S]."""
     if np.isfinite(values).all():
         return np.ptp(values.mean(axis=1), axis=-1)
     with np.errstate(invalid="ignore"):  # inf - inf
-        means = mean_of(values.swapaxes(1, 2))
+        means = average_defined(values.swapaxes(1, 2))
         known = ~np.isnan(means)
         widest = np.where(known, means, -np.inf).max(-1) - np.where(known, means, np.inf).min(-1)
     return np.where(np.isnan(widest), np.inf, widest)

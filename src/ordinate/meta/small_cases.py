@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 
 
-def compositions(parts: int, total: int) -> Array:
+def list_compositions(parts: int, total: int) -> Array:
     """Return every way of writing a total as a sum of parts, in lexicographic order.
 
-    >>> compositions(3, 1).tolist()
+    >>> list_compositions(3, 1).tolist()
     [[0, 0, 1], [0, 1, 0], [1, 0, 0]]
     """
     columns: list[Array] = []
@@ -31,7 +31,7 @@ def compositions(parts: int, total: int) -> Array:
     return np.stack([*columns, left], axis=1).astype(np.int8)
 
 
-class Places:
+class CompositionIndex:
     """Where a composition stands among all of its kind."""
 
     def __init__(self, parts: int, total: int) -> None:
@@ -45,7 +45,7 @@ class Places:
     def of(self, rows: Array) -> Array:
         """Return the places of compositions, one in each row.
 
-        >>> Places(3, 4).of(compositions(3, 4)).tolist() == list(range(15))
+        >>> CompositionIndex(3, 4).of(list_compositions(3, 4)).tolist() == list(range(15))
         True
         """
         left = np.full(len(rows), self.before.shape[1] - 1)
@@ -56,19 +56,19 @@ class Places:
         return place
 
 
-def batch(cells: Array, positions: tuple[float, ...] | None = None) -> Confusion:
+def make_batch(cells: Array, positions: tuple[float, ...] | None = None) -> ConfusionMatrix:
     """Return tables [B, K, K] as a batch; the levels are called by their positions, from 1."""
     size = cells.shape[-1]
     at = tuple(range(size)) if positions is None else positions
     scale = Scale([1 + place for place in at], positions=at)
     counts = np.zeros((*cells.shape[:-1], size + 1))
     counts[..., :-1] = cells
-    return Confusion(scale, counts, counts, counts)
+    return ConfusionMatrix(scale, counts, counts, counts)
 
 
 @lru_cache(maxsize=2)  # laws that look at the same tables share them
-def every_table(levels: int, items: int) -> tuple[Array, Confusion, Places]:
+def enumerate_tables(levels: int, items: int) -> tuple[Array, ConfusionMatrix, CompositionIndex]:
     """Return all tables of a size as whole numbers and as a batch, and how to find one of them."""
-    rows = compositions(levels**2, items)
+    rows = list_compositions(levels**2, items)
     cells = rows.reshape(-1, levels, levels)
-    return cells, batch(cells), Places(levels**2, items)
+    return cells, make_batch(cells), CompositionIndex(levels**2, items)

@@ -6,24 +6,24 @@ from ordinate.metrics import closeness, agreement, distance, ranking, per_level,
 
 # isort: on
 from ordinate.metrics.catalogue import (
-    KINDS,
+    METRIC_KINDS,
     Metric,
-    find,
+    find_metric,
+    get_summary_type,
     list_metrics,
     metric,
     split_expressions,
-    summary_of,
 )
 
 FAMILIES = (closeness, agreement, distance, ranking, per_level, clustering, path)
 
 __all__ = [
     "FAMILIES",
-    "KINDS",
+    "METRIC_KINDS",
     "Metric",
-    "find",
+    "find_metric",
+    "get_summary_type",
     "list_metrics",
     "metric",
     "split_expressions",
-    "summary_of",
 ]

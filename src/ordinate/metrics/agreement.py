@@ -6,21 +6,23 @@ import numpy as np
 
 from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import (
-    CELLS,
+    CELL_AXES,
     Array,
     Value,
+    average_over_levels,
     diagonal,
-    largest_over,
+    has_several_levels,
+    max_over_levels,
     mean_cost,
     mean_credit,
-    mean_over,
     ratio,
-    varies,
 )
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
-BLOCK = 1 << 21  # numbers that say which of three levels lie between: 300 levels have 27 million
+BLOCK_SIZE = (
+    1 << 21
+)  # numbers that say which of three levels lie between: 300 levels have 27 million
 
 
 @metric(
@@ -34,7 +36,7 @@ BLOCK = 1 << 21  # numbers that say which of three levels lie between: 300 level
     ordered=False,
     share=True,
 )
-def accuracy(table: Confusion) -> Value:
+def accuracy(table: ConfusionMatrix) -> Value:
     """Share of items with the right level. Ignores how far off the others are."""
     return diagonal(table.share).sum(axis=-1)
 
@@ -51,7 +53,7 @@ def accuracy(table: Confusion) -> Value:
     aliases=("ordinal_accuracy", "adjacent_accuracy"),
     share=True,
 )
-def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
+def accuracy_within(table: ConfusionMatrix, *, n: int = 1) -> Value:
     """Share of items at most n levels off.
 
     It is never below the accuracy; a large difference between the two shows confusion at the
@@ -71,10 +73,10 @@ def accuracy_within(table: Confusion, *, n: int = 1) -> Value:
     ordered=False,
     macro="mean",
 )
-def macro_accuracy(table: Confusion) -> Value:
+def macro_accuracy(table: ConfusionMatrix) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
     recall = ratio(diagonal(table.share), table.gold_share)
-    return mean_over(table.gold_share > 0, recall)
+    return average_over_levels(table.gold_share > 0, recall)
 
 
 @metric(
@@ -88,19 +90,19 @@ def macro_accuracy(table: Confusion) -> Value:
     macro="worst",
     smooth=False,
 )
-def min_sensitivity(table: Confusion) -> Value:
+def min_sensitivity(table: ConfusionMatrix) -> Value:
     """The worst gold level's share of right items."""
     recall = ratio(diagonal(table.share), table.gold_share)
-    return -largest_over(table.gold_share > 0, -recall)
+    return -max_over_levels(table.gold_share > 0, -recall)
 
 
-def _agreement_beyond_chance(table: Confusion, cost: Array) -> Value:
-    observed = (table.share * cost).sum(axis=CELLS)
-    by_chance = (table.by_chance * cost).sum(axis=CELLS)
+def _agreement_beyond_chance(table: ConfusionMatrix, cost: Array) -> Value:
+    observed = (table.share * cost).sum(axis=CELL_AXES)
+    by_chance = (table.by_chance * cost).sum(axis=CELL_AXES)
     return 1.0 - ratio(observed, by_chance)
 
 
-_KAPPA = r"1 - \frac{\sum_{ij} |x_i-x_j|^p\, n_{ij}}{\sum_{ij} |x_i-x_j|^p\, g_i p_j / N}"
+_KAPPA_FORMULA = r"1 - \frac{\sum_{ij} |x_i-x_j|^p\, n_{ij}}{\sum_{ij} |x_i-x_j|^p\, g_i p_j / N}"
 _ONE_LABEL = "gold and predictions are one and the same single label"
 
 
@@ -108,15 +110,15 @@ _ONE_LABEL = "gold and predictions are one and the same single label"
     family="agreement",
     direction="maximize",
     bounds=(-np.inf, 1),
-    formula=_KAPPA,
+    formula=_KAPPA_FORMULA,
     reference="cohen1968",
     undefined_when=_ONE_LABEL,
     equal_steps=lambda options: options["power"] > 0,
 )
-def weighted_kappa(table: Confusion, *, power: float = 2.0) -> Value:
+def weighted_kappa(table: ConfusionMatrix, *, power: float = 2.0) -> Value:
     """Weighted kappa: errors cost their distance on the scale, relative to chance.
 
-    >>> table = Confusion.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
     >>> round(float(weighted_kappa(table)), 3)
     0.8
     """
@@ -133,7 +135,7 @@ def weighted_kappa(table: Confusion, *, power: float = 2.0) -> Value:
     undefined_when=_ONE_LABEL,
     ordered=False,
 )
-def cohen_kappa(table: Confusion) -> Value:
+def cohen_kappa(table: ConfusionMatrix) -> Value:
     """Cohen's kappa: exact agreement beyond chance. Ignores the order."""
     return _agreement_beyond_chance(table, table.scale.gaps > 0)
 
@@ -142,12 +144,12 @@ def cohen_kappa(table: Confusion) -> Value:
     family="agreement",
     direction="maximize",
     bounds=(-1, 1),
-    formula=_KAPPA.replace("^p", ""),
+    formula=_KAPPA_FORMULA.replace("^p", ""),
     reference="cohen1968",
     undefined_when=_ONE_LABEL,
     equal_steps=True,
 )
-def linear_kappa(table: Confusion) -> Value:
+def linear_kappa(table: ConfusionMatrix) -> Value:
     """Kappa in which an error costs its distance."""
     return _agreement_beyond_chance(table, table.scale.gaps)
 
@@ -156,12 +158,12 @@ def linear_kappa(table: Confusion) -> Value:
     family="agreement",
     direction="maximize",
     bounds=(-1, 1),
-    formula=_KAPPA.replace("^p", "^2"),
+    formula=_KAPPA_FORMULA.replace("^p", "^2"),
     reference="cohen1968",
     undefined_when=_ONE_LABEL,
     equal_steps=True,
 )
-def quadratic_kappa(table: Confusion) -> Value:
+def quadratic_kappa(table: ConfusionMatrix) -> Value:
     """Kappa in which an error costs its squared distance (QWK)."""
     return _agreement_beyond_chance(table, table.scale.gaps**2)
 
@@ -176,13 +178,13 @@ def quadratic_kappa(table: Confusion) -> Value:
     undefined_when="gold or predictions use one level only",
     ordered=False,
 )
-def mcc(table: Confusion) -> Value:
+def mcc(table: ConfusionMatrix) -> Value:
     """Matthews correlation of the levels taken as categories. Ignores the order."""
     apart = table.scale.gaps > 0
-    beyond_chance = ((table.by_chance - table.share) * apart).sum(axis=CELLS)
+    beyond_chance = ((table.by_chance - table.share) * apart).sum(axis=CELL_AXES)
     gold, predicted = table.gold_share, table.predicted_share
     spread = [np.einsum("...i,ij,...j", side, apart, side) for side in (gold, predicted)]
-    both = varies(gold) & varies(predicted)
+    both = has_several_levels(gold) & has_several_levels(predicted)
     return np.where(both, ratio(beyond_chance, np.sqrt(spread[0] * spread[1])), np.nan)[()]
 
 
@@ -196,7 +198,7 @@ def mcc(table: Confusion) -> Value:
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def gwet_ac2(
-    table: Confusion, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
+    table: ConfusionMatrix, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
 ) -> Value:
     """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares."""
     power = {"identity": 0, "linear": 1, "quadratic": 2}[weights]
@@ -220,7 +222,7 @@ def gwet_ac2(
     whole_counts=True,
 )
 def krippendorff_alpha(
-    table: Confusion, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
+    table: ConfusionMatrix, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
 ) -> Value:
     """Krippendorff's alpha of gold and predictions as two coders."""
     values = table.gold + table.predicted
@@ -230,24 +232,26 @@ def krippendorff_alpha(
     elif level == "interval":
         distance = np.broadcast_to(table.scale.gaps**2, table.counts.shape)
     else:  # the values between two levels, with half of those at each end
-        distance = _values_between(values) ** 2 * apart
-    observed = 2.0 * (table.counts * distance).sum(axis=CELLS)
+        distance = _sum_values_between(values) ** 2 * apart
+    observed = 2.0 * (table.counts * distance).sum(axis=CELL_AXES)
     expected = np.einsum("...i,...ij,...j", values, distance, values)
     return 1.0 - ratio((2.0 * table.total - 1.0) * observed, expected)
 
 
-def _values_between(values: Array) -> Array:
+def _sum_values_between(values: Array) -> Array:
     """Return the values [..., i, j] of levels strictly between two, with half of those two."""
     levels = np.arange(values.shape[-1])
-    block = max(1, BLOCK // levels.size**2)
+    block = max(1, BLOCK_SIZE // levels.size**2)
     parts = [
-        np.einsum("...k,ijk", values, _between(low[:, None, None], levels[:, None], levels))
+        np.einsum(
+            "...k,ijk", values, _weigh_levels_between(low[:, None, None], levels[:, None], levels)
+        )
         for low in np.split(levels, range(block, levels.size, block))
     ]
     return np.concatenate(parts, axis=-2)
 
 
-def _between(low: Array, high: Array, middle: Array) -> Array:
+def _weigh_levels_between(low: Array, high: Array, middle: Array) -> Array:
     """Return 1 for a level strictly between two others, and 1/2 for each of the two."""
     low, high = np.minimum(low, high), np.maximum(low, high)
     return ((low <= middle) & (middle <= high)) / 2.0 + ((low < middle) & (middle < high)) / 2.0
@@ -263,7 +267,7 @@ def _between(low: Array, high: Array, middle: Array) -> Array:
     takes_unanswered=True,
     ordered=False,
 )
-def expected_cost(table: Confusion, *, matrix: list[list[float]]) -> Value:
+def expected_cost(table: ConfusionMatrix, *, matrix: list[list[float]]) -> Value:
     """Mean cost by the user's own K x K matrix, rows gold.
 
     An item without a prediction costs the dearest of its row.

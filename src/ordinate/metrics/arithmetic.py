@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Value = Any  # a float, or an array of them: one for each table of a batch
 
-CELLS = (-2, -1)
+CELL_AXES = (-2, -1)
 
 
 def ratio(part: ArrayLike, whole: ArrayLike) -> Value:
@@ -25,12 +25,12 @@ def diagonal(cells: Array) -> Array:
     return np.diagonal(cells, axis1=-2, axis2=-1)
 
 
-def mean_over(levels: Array, values: Array) -> Value:
+def average_over_levels(levels: Array, values: Array) -> Value:
     """Return the unweighted mean of values over the levels that take part."""
     return ratio(np.where(levels, values, 0.0).sum(axis=-1), levels.sum(axis=-1))
 
 
-def varies(shares: Array) -> Array:
+def has_several_levels(shares: Array) -> Array:
     """Tell whether more than one level occurs; rounding cannot fool a count of levels."""
     return (shares > 0).sum(axis=-1) > 1
 
@@ -43,23 +43,23 @@ def harmonic_mean(first: Value, second: Value) -> Value:
 
 def entropy(shares: Array, axis: int | tuple[int, ...] = -1) -> Value:
     """Return the entropy in bits, in which an empty level has none."""
-    return -(shares * log2(shares)).sum(axis=axis)
+    return -(shares * log2_or_zero(shares)).sum(axis=axis)
 
 
-def log2(shares: Array) -> Array:
+def log2_or_zero(shares: Array) -> Array:
     """Return the binary logarithm, and 0 for what does not occur (and is multiplied by 0)."""
     return np.log2(np.where(shares > 0, shares, 1.0))
 
 
-def mean_credit(table: Confusion, credit: Array) -> Value:
+def mean_credit(table: ConfusionMatrix, credit: Array) -> Value:
     """Return the mean over items of a credit [K, K] for gold and predicted level.
 
     An item without a prediction earns nothing.
     """
-    return (table.share * credit).sum(axis=CELLS)
+    return (table.share * credit).sum(axis=CELL_AXES)
 
 
-def mean_cost(table: Confusion, cost: Array) -> Value:
+def mean_cost(table: ConfusionMatrix, cost: Array) -> Value:
     """Return the mean over items of a cost [K, K] of gold and predicted level.
 
     An item without a prediction costs as much as the worst prediction for its gold level.
@@ -67,17 +67,17 @@ def mean_cost(table: Confusion, cost: Array) -> Value:
     return _row_costs(table, cost).sum(axis=-1)
 
 
-def level_costs(table: Confusion, cost: Array) -> Array:
+def level_costs(table: ConfusionMatrix, cost: Array) -> Array:
     """Return the mean cost of each gold level, nan for a level that gold lacks."""
     return ratio(_row_costs(table, cost), table.gold_share)
 
 
-def _row_costs(table: Confusion, cost: Array) -> Array:
+def _row_costs(table: ConfusionMatrix, cost: Array) -> Array:
     costs = (table.share * cost).sum(axis=-1)
     return costs + table.unanswered_share * cost.max(axis=-1) if table.has_unanswered else costs
 
 
-def largest_over(levels: Array, values: Array) -> Value:
+def max_over_levels(levels: Array, values: Array) -> Value:
     """Return the largest value over the levels that take part, nan where none does."""
     largest = np.where(levels, values, -np.inf).max(axis=-1)
     return np.where(levels.any(axis=-1), largest, np.nan)[()]

@@ -11,20 +11,20 @@ import ordinate.metrics.proper_scores  # noqa: F401 - the catalogue lists its me
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries.probability_bins import Events
-from ordinate.summaries.reliability import FINE, Bins, Parts, Reliability
+from ordinate.summaries.reliability import FINE_BINS, Reliability, ReliabilityBins, ReliabilityParts
 
 Array = NDArray[Any]
 
 
-def _bins(events: Events, count: int | None = None) -> Any:
-    def parts(settings: Mapping[str, Any]) -> Parts:
-        wanted = Parts(frozenset({(events, int(settings["bins"]))}))
-        return wanted if count is None else Parts(frozenset({(events, count)}))
+def _request_bins(events: Events, count: int | None = None) -> Any:
+    def parts(settings: Mapping[str, Any]) -> ReliabilityParts:
+        wanted = ReliabilityParts(frozenset({(events, int(settings["bins"]))}))
+        return wanted if count is None else ReliabilityParts(frozenset({(events, count)}))
 
     return parts
 
 
-def gaps(bins: Bins) -> Array:
+def compute_calibration_errors(bins: ReliabilityBins) -> Array:
     """Return the calibration error of each event: the mean over items of their bin's gap."""
     return ratio(np.abs(bins.f - bins.o).sum(axis=-1), bins.weight.sum(axis=-1))
 
@@ -35,7 +35,7 @@ def gaps(bins: Bins) -> Array:
     bounds=(0, 1),
     formula=r"\sum_b \frac{n_b}{N} |conf_b - acc_b|",
     reference="naeini2015",
-    parts=_bins("top"),
+    parts=_request_bins("top"),
 )
 def ece(table: Reliability, *, bins: int = 10) -> Value:
     """Expected calibration error of the most probable level, in bins of equal width.
@@ -43,7 +43,7 @@ def ece(table: Reliability, *, bins: int = 10) -> Value:
     It is biased upwards: bins of few items have gaps by chance. Read it beside its value under
     perfect calibration.
     """
-    return gaps(table.bins["top", bins])[..., 0]
+    return compute_calibration_errors(table.bins["top", bins])[..., 0]
 
 
 @metric(
@@ -53,21 +53,21 @@ def ece(table: Reliability, *, bins: int = 10) -> Value:
     formula=r"\sum_b \frac{n_b}{N} \left(2|g_b| - E|X_b|\right),\; X_b \sim N(g_b, "
     r"acc_b(1 - acc_b)/n_b),\; g_b = conf_b - acc_b",
     reference="kumar2019",
-    parts=_bins("top"),
+    parts=_request_bins("top"),
 )
 def ece_debiased(table: Reliability, *, bins: int = 10) -> Value:
     """Expected calibration error less what chance adds to the gaps of its bins, at least 0."""
     found = table.bins["top", bins]
     gap = np.abs(found.confidence - found.frequency)
     single = np.maximum(found.frequency * (1.0 - found.frequency), 0.0)
-    error = np.sqrt(ratio(single, found.effective))
-    expected = np.where(error > 0, _folded_mean(gap, error), gap)
+    error = np.sqrt(ratio(single, found.effective_size))
+    expected = np.where(error > 0, _folded_normal_mean(gap, error), gap)
     inner = np.where(found.items > 0, found.weight * (2.0 * gap - expected), 0.0)
     mean = ratio(inner.sum(axis=-1), found.weight.sum(axis=-1))[..., 0]
     return np.maximum(mean, 0.0)
 
 
-def _folded_mean(mean: Array, deviation: Array) -> Array:
+def _folded_normal_mean(mean: Array, deviation: Array) -> Array:
     """Return E|X| of a normal X."""
     z = ratio(mean, deviation)
     erf = np.vectorize(math.erf, otypes=[float])
@@ -81,7 +81,7 @@ def _folded_mean(mean: Array, deviation: Array) -> Array:
     formula=r"\max_b |conf_b - acc_b|",
     reference="naeini2015",
     smooth=False,
-    parts=_bins("top"),
+    parts=_request_bins("top"),
 )
 def mce(table: Reliability, *, bins: int = 10) -> Value:
     """Maximum calibration error: the largest gap of a bin, however few items it has."""
@@ -97,11 +97,11 @@ def mce(table: Reliability, *, bins: int = 10) -> Value:
     formula=r"\frac{1}{K} \sum_k \sum_b \frac{n_{kb}}{N} |f_{kb} - o_{kb}|",
     reference="kull2019",
     ordered=False,
-    parts=_bins("levels"),
+    parts=_request_bins("levels"),
 )
 def classwise_ece(table: Reliability, *, bins: int = 10) -> Value:
     """Calibration error of each level's probability, averaged over the levels."""
-    return gaps(table.bins["levels", bins]).mean(axis=-1)
+    return compute_calibration_errors(table.bins["levels", bins]).mean(axis=-1)
 
 
 @metric(
@@ -110,11 +110,11 @@ def classwise_ece(table: Reliability, *, bins: int = 10) -> Value:
     bounds=(0, 1),
     formula=r"\frac{1}{K - 1} \sum_{k < K} \sum_b \frac{n_{kb}}{N} |F_{kb} - O_{kb}|",
     reference="",
-    parts=_bins("cumulative"),
+    parts=_request_bins("cumulative"),
 )
 def cumulative_ece(table: Reliability, *, bins: int = 10) -> Value:
     """Calibration error of the events "at most level k", averaged: what matters for an order."""
-    return gaps(table.bins["cumulative", bins]).mean(axis=-1)
+    return compute_calibration_errors(table.bins["cumulative", bins]).mean(axis=-1)
 
 
 @metric(
@@ -123,14 +123,14 @@ def cumulative_ece(table: Reliability, *, bins: int = 10) -> Value:
     bounds=(0, 1),
     formula=r"\frac{1}{B} \sum_b |conf_b - acc_b|,\; n_b = N/B",
     reference="nixon2019",
-    parts=_bins("top", FINE),
+    parts=_request_bins("top", FINE_BINS),
 )
 def ace(table: Reliability, *, bins: int = 10) -> Value:
     """Adaptive calibration error: bins of equally many items, found in a fine histogram.
 
     Approximate: the items of one of the thousand fine bins stay together.
     """
-    fine = table.bins["top", FINE]
+    fine = table.bins["top", FINE_BINS]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]
     middle = ratio(weight.cumsum(axis=-1) - weight / 2, weight.sum(axis=-1)[..., None])
     place = np.clip(np.nan_to_num(middle * bins).astype(int), 0, bins - 1)
@@ -138,8 +138,8 @@ def ace(table: Reliability, *, bins: int = 10) -> Value:
     return ratio(np.sum(gaps_of, axis=0), weight.sum(axis=-1))
 
 
-def _ranking(_: Mapping[str, Any]) -> Parts:
-    return Parts(ranking=True)
+def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
+    return ReliabilityParts(ranking=True)
 
 
 @metric(
@@ -151,7 +151,7 @@ def _ranking(_: Mapping[str, Any]) -> Parts:
     reference="harrell1996",
     undefined_when="gold has one level only",
     equal_steps=True,
-    parts=_ranking,
+    parts=_request_ranking,
 )
 def c_index(table: Reliability) -> Value:
     """How often the item of a higher gold level has the higher expected level; ties count half.
@@ -159,11 +159,11 @@ def c_index(table: Reliability) -> Value:
     The expected levels are put into a thousand bins: the value is at most half the share of pairs
     that share a bin away from the exact one.
     """
-    right, tied, pairs = ordered_pairs(table)
+    right, tied, pairs = count_ordered_pairs(table)
     return ratio(right + tied / 2.0, pairs)
 
 
-def ordered_pairs(table: Reliability) -> tuple[Array, Array, Array]:
+def count_ordered_pairs(table: Reliability) -> tuple[Array, Array, Array]:
     """Return the weight of pairs of different gold levels: in order, in one bin, and all."""
     if table.ranking is None:
         raise KeyError("ranking")

@@ -18,31 +18,31 @@ from ordinate.errors import (
     NotApplicable,
     OrdinateError,
     UnknownMetric,
-    brief,
-    suggest,
+    shorten,
+    suggest_names,
 )
 from ordinate.metrics.arithmetic import Value
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Direction = Literal["maximize", "minimize", "zero"]
 Macro = Literal["mean", "worst", "other"] | None
-Function = Callable[..., Value]
-Rule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
+MetricFunction = Callable[..., Value]
+OptionRule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
 
-AXES = (
+AXES_HINT = (
     "Count axes from the end, such as table.counts.sum(axis=(-2, -1)), or declare it with "
     "one_by_one=True, which is slower."
 )
-OWN = "own"  # the family of metrics that people declare themselves
+OWN_FAMILY = "own"  # the family of metrics that people declare themselves
 
 # Of what metrics are functions, by the name that people use: the summary, where it lives, and the
 # families that are loaded when somebody asks for them. Those of labels are always there.
-KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "labels": ("Confusion", "confusion", ()),
+METRIC_KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "labels": ("ConfusionMatrix", "confusion", ()),
     "probabilities": ("Reliability", "reliability", ("proper_scores", "calibration")),
     "values": ("Moments", "regression", ("regression",)),
-    "intervals": ("Bounds", "prediction_intervals", ("prediction_intervals",)),
-    "ensembles": ("Ensemble", "ensemble", ("prediction_intervals",)),
+    "intervals": ("PredictionIntervals", "prediction_intervals", ("prediction_intervals",)),
+    "ensembles": ("EnsemblePredictions", "ensemble", ("prediction_intervals",)),
 }
 
 CATALOGUE: dict[tuple[str, type], "Metric"] = {}
@@ -64,7 +64,7 @@ class Metric:
     """
 
     name: str
-    function: Function = field(repr=False)
+    function: MetricFunction = field(repr=False)
     summary: type = field(repr=False)
     family: str
     direction: Direction
@@ -73,11 +73,11 @@ class Metric:
     reference: str = field(repr=False)
     undefined_when: str | None = field(repr=False)
     ordered: bool = field(repr=False)
-    equal_steps: Rule = field(repr=False)
+    equal_steps: OptionRule = field(repr=False)
     linear: bool = field(repr=False)
     takes_unanswered: bool = field(repr=False)
     levels: Literal["gold", "either"] = field(repr=False)
-    whole_counts: Rule = field(repr=False)
+    whole_counts: OptionRule = field(repr=False)
     share: bool = field(repr=False)
     macro: Macro = field(repr=False)
     smooth: bool = field(repr=False)
@@ -89,9 +89,9 @@ class Metric:
 
     def __call__(self, table: Any) -> Value:
         """Return the value for a summary: a float, or one for each table of a batch."""
-        return self.of_expected(table, table)
+        return self.compute_from_expected(table, table)
 
-    def of_expected(self, expected: Any, table: Any) -> Value:
+    def compute_from_expected(self, expected: Any, table: Any) -> Value:
         """Return the value for the counts that are expected in place of a table's own.
 
         They need not be whole where the table's own are.
@@ -103,34 +103,34 @@ class Metric:
             raise NotApplicable("the weights are no whole counts, on which it depends")
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")
-        return self._each(expected) if self.one_by_one else self._together(expected)
+        return self._compute_each(expected) if self.one_by_one else self._compute_together(expected)
 
-    def _together(self, tables: Any) -> Value:
+    def _compute_together(self, tables: Any) -> Value:
         try:
             value = self.function(tables, **self.options)
-            if self.family == OWN:
+            if self.family == OWN_FAMILY:
                 value = np.asarray(value, float)[()]
         except OrdinateError:
             raise
         except Exception as problem:
-            if self.family != OWN:
+            if self.family != OWN_FAMILY:
                 raise
-            many, hint = (" for many tables at once", f" {AXES}") if tables.shape else ("", "")
+            many, hint = (" for many tables at once", f" {AXES_HINT}") if tables.shape else ("", "")
             what = f"{type(problem).__name__}: {problem}"
             raise BadOption(f"{self.name} fails{many}: {what}.{hint}") from problem
         if np.shape(value) != tables.shape:
             raise BadOption(
                 f"{self.name} must return one number for each table: {tables.shape} of them, not "
-                f"{np.shape(value)}. {AXES}"
+                f"{np.shape(value)}. {AXES_HINT}"
             )
         return value
 
-    def _each(self, tables: Any) -> Value:
+    def _compute_each(self, tables: Any) -> Value:
         if not tables.shape:
-            return self._together(tables)
+            return self._compute_together(tables)
         values = np.empty(tables.shape)
         for index in np.ndindex(tables.shape):
-            values[index] = self._together(tables[index])
+            values[index] = self._compute_together(tables[index])
         return values
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Metric":
@@ -141,7 +141,7 @@ class Metric:
         """The name with the options that were set: what JSON shows and `--metrics` takes."""
         if not self.options:
             return self.name
-        set_ = ",".join(f"{key}={_spelled(value)}" for key, value in self.options.items())
+        set_ = ",".join(f"{key}={_format_option(value)}" for key, value in self.options.items())
         return f"{self.name}({set_})"
 
     @property
@@ -176,21 +176,21 @@ class Metric:
         return [name for name in self.parameters if name not in self.settings]
 
     @property
-    def reads(self) -> Any:
+    def required_parts(self) -> Any:
         """The parts of a summary that it reads; None where a summary has no parts."""
         return None if self.parts is None else self.parts(self.settings)
 
     @property
     def assumes_equal_steps(self) -> bool:
         """Whether it takes positions for numbers, rather than only for an order."""
-        return self._holds(self.equal_steps)
+        return self._resolve_rule(self.equal_steps)
 
     @property
     def needs_whole_counts(self) -> bool:
         """Whether it depends on the number of items, and so refuses other weights than counts."""
-        return self._holds(self.whole_counts)
+        return self._resolve_rule(self.whole_counts)
 
-    def _holds(self, rule: Rule) -> bool:
+    def _resolve_rule(self, rule: OptionRule) -> bool:
         return rule(self.settings) if callable(rule) else rule
 
     def with_options(self, **options: Any) -> "Metric":
@@ -207,7 +207,7 @@ class Metric:
         """Return numbers of which the larger are better."""
         return self.size(values) if self.direction == "maximize" else -self.size(values)
 
-    def better(self, first: Value, second: Value) -> Any:
+    def is_better(self, first: Value, second: Value) -> Any:
         """Tell whether the first value is better than the second."""
         if self.direction == "zero":
             return np.abs(first) < np.abs(second)
@@ -217,24 +217,24 @@ class Metric:
 def metric(
     *,
     direction: Direction,
-    family: str = OWN,
+    family: str = OWN_FAMILY,
     bounds: tuple[float, float] = (-math.inf, math.inf),
     formula: str = "",
     reference: str = "",
     undefined_when: str | None = None,
     ordered: bool = True,
-    equal_steps: Rule = False,
+    equal_steps: OptionRule = False,
     linear: bool = False,
     takes_unanswered: bool = False,
     levels: Literal["gold", "either"] = "gold",
-    whole_counts: Rule = False,
+    whole_counts: OptionRule = False,
     share: bool = False,
     macro: Macro = None,
     smooth: bool = True,
     one_by_one: bool = False,
     parts: Callable[[Mapping[str, Any]], Any] | None = None,
     aliases: tuple[str, ...] = (),
-) -> Callable[[Function], Metric]:
+) -> Callable[[MetricFunction], Metric]:
     """Declare a metric: the summary that it needs comes from the annotation of its argument.
 
     Without one it is a function of a table, or of many at once: axes are counted from the end.
@@ -242,16 +242,16 @@ def metric(
 
     >>> @metric(direction="minimize")
     ... def far_errors(table):
-    ...     return 1.0 - find("accuracy_within")(table)
-    >>> find("far_errors")(Confusion.of("1..4", [1, 2, 3], [1, 4, 3])).round(3)
+    ...     return 1.0 - find_metric("accuracy_within")(table)
+    >>> find_metric("far_errors")(ConfusionMatrix.of("1..4", [1, 2, 3], [1, 4, 3])).round(3)
     np.float64(0.333)
     """
 
-    def declare(function: Function) -> Metric:
+    def declare(function: MetricFunction) -> Metric:
         first = next(iter(inspect.signature(function).parameters.values()))
         given = first.annotation
         annotated = isinstance(given, type) and given is not inspect.Parameter.empty
-        summary = given if annotated else Confusion
+        summary = given if annotated else ConfusionMatrix
         declared = Metric(
             name=function.__name__,
             function=function,
@@ -289,55 +289,55 @@ def metric(
     return declare
 
 
-def summary_of(kind: str) -> type:
+def get_summary_type(kind: str) -> type:
     """Return the summary of which the metrics of a kind are functions.
 
-    >>> summary_of("values").__name__
+    >>> get_summary_type("values").__name__
     'Moments'
     """
-    name, module, _ = KINDS[kind]
+    name, module, _ = METRIC_KINDS[kind]
     found: type = getattr(import_module(f"ordinate.summaries.{module}"), name)
     return found
 
 
-def _loaded(summary: type) -> type:
+def _load_families(summary: type) -> type:
     """Load the families of a summary, and return it."""
-    for name, _, families in KINDS.values():
+    for name, _, families in METRIC_KINDS.values():
         if name == summary.__name__:
             for family in families:
                 import_module(f"ordinate.metrics.{family}")
     return summary
 
 
-def find(wanted: "str | Metric", summary: type = Confusion) -> Metric:
+def find_metric(wanted: "str | Metric", summary: type = ConfusionMatrix) -> Metric:
     """Return the metric of a name or an expression such as 'weighted_kappa(power=1)'.
 
-    >>> find("accuracy_within(n=2)").options["n"]
+    >>> find_metric("accuracy_within(n=2)").options["n"]
     2
     """
     if isinstance(wanted, Metric):
         return wanted
-    name, options = _parsed(wanted)
-    if (name, _loaded(summary)) not in CATALOGUE:
+    name, options = _parse_expression(wanted)
+    if (name, _load_families(summary)) not in CATALOGUE:
         known = {name: m.title for (name, kind), m in CATALOGUE.items() if kind is summary}
         titled = [other for other, title in known.items() if name.lower() in title.lower()]
         raise UnknownMetric(
-            f"There is no metric {brief(name)}.{suggest(name, [*known], titled)} "
+            f"There is no metric {shorten(name)}.{suggest_names(name, [*known], titled)} "
             "`ordinate metrics` lists all."
         )
     found = CATALOGUE[name, summary]
     return found.with_options(**options) if options else found
 
 
-def list_metrics(summary: type = Confusion) -> list[Metric]:
+def list_metrics(summary: type = ConfusionMatrix) -> list[Metric]:
     """Return every metric of a kind of summary, without aliases, in the order of declaration."""
-    _loaded(summary)
+    _load_families(summary)
     return [m for (_, kind), m in CATALOGUE.items() if kind is summary and m.alias_of is None]
 
 
-def is_known(name: str, kind: str) -> bool:
+def is_known_metric(name: str, kind: str) -> bool:
     """Tell whether a kind has a metric of this name, or of an expression that starts with it."""
-    return (name.partition("(")[0].strip(), _loaded(summary_of(kind))) in CATALOGUE
+    return (name.partition("(")[0].strip(), _load_families(get_summary_type(kind))) in CATALOGUE
 
 
 def split_expressions(text: str) -> list[str]:
@@ -355,7 +355,7 @@ def split_expressions(text: str) -> list[str]:
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
-def _parsed(expression: str) -> tuple[str, dict[str, Any]]:
+def _parse_expression(expression: str) -> tuple[str, dict[str, Any]]:
     """Return name and options; values are literals, nothing is executed."""
     if re.fullmatch(r"\s*\w+\s*", expression):
         return expression.strip(), {}
@@ -363,18 +363,19 @@ def _parsed(expression: str) -> tuple[str, dict[str, Any]]:
         call = ast.parse(expression.strip(), mode="eval").body
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name)) or call.args:
             raise ValueError
-        options = {str(k.arg): _literal(k.value) for k in call.keywords}
+        options = {str(k.arg): _parse_literal(k.value) for k in call.keywords}
         if len(options) < len(call.keywords) or "None" in options:  # repeated, or **options
             raise ValueError
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UnknownMetric(
-            f"{brief(expression)} is not a metric. Write a name, or a name with named options such "
+            f"{shorten(expression)} is not a metric. Write a name, or a name with named options "
+            "such "
             "as weighted_kappa(power=1) or cem_nom(ties='half')."
         ) from None
     return call.func.id, options
 
 
-def _literal(value: ast.expr) -> Any:
+def _parse_literal(value: ast.expr) -> Any:
     """Return a literal; a bare word is a text, because shells eat quotes."""
     return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
 
@@ -384,33 +385,33 @@ def _check_option(of: Metric, name: str, value: Any) -> None:
         known = ", ".join(of.parameters) or "none"
         raise BadOption(f"{of.name} has no option {name!r}; its options are: {known}.")
     kind = of.parameters[name].annotation
-    choices = choices_of(kind)
+    choices = list_choices(kind)
     if choices and value not in choices:
         listed = ", ".join(map(repr, choices))
         raise BadOption(f"{of.name}: {name}={value!r} is not one of {listed}.")
-    if kind in {int, float} and not _is_amount(value, kind):
+    if kind in {int, float} and not _is_nonnegative_number(value, kind):
         what = "whole number" if kind is int else "finite number"
         raise BadOption(f"{of.name}: {name}={value!r} is not a {what} of at least 0.")
 
 
-def choices_of(kind: Any) -> tuple[Any, ...]:
+def list_choices(kind: Any) -> tuple[Any, ...]:
     """Return the values that an option of this kind takes, if it lists them.
 
-    >>> choices_of(Literal["eps"] | None)
+    >>> list_choices(Literal["eps"] | None)
     ('eps', None)
     """
     if get_origin(kind) is Literal:
         return get_args(kind)
     parts = get_args(kind) if isinstance(kind, UnionType) or get_origin(kind) is Union else ()
-    listed = [choices_of(part) if part is not NoneType else (None,) for part in parts]
+    listed = [list_choices(part) if part is not NoneType else (None,) for part in parts]
     return tuple(value for values in listed for value in values) if all(listed) else ()
 
 
-def _is_amount(value: Any, kind: type) -> bool:
+def _is_nonnegative_number(value: Any, kind: type) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
     return bool(0 <= value < float("inf")) and (kind is float or value == int(value))
 
 
-def _spelled(value: Any) -> str:
+def _format_option(value: Any) -> str:
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)

@@ -9,16 +9,24 @@ from typing import Literal
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import CELLS, Array, Value, diagonal, log2, ratio, varies
+from ordinate.metrics.arithmetic import (
+    CELL_AXES,
+    Array,
+    Value,
+    diagonal,
+    has_several_levels,
+    log2_or_zero,
+    ratio,
+)
 from ordinate.metrics.catalogue import metric
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
-BLOCK = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
+BLOCK_SIZE = 1 << 21  # numbers of `closer` that are weighed at once: 300 levels have 27 million
 
 
 @lru_cache(maxsize=16)
-def _closer_by_order(size: int) -> Array:
+def _mark_closer_by_order(size: int) -> Array:
     levels = np.arange(size)
     gold, predicted, item = levels[:, None, None], levels[:, None], levels
     low, high = np.minimum(gold, predicted), np.maximum(gold, predicted)
@@ -26,12 +34,12 @@ def _closer_by_order(size: int) -> Array:
     return between + (between & (item != predicted))
 
 
-def _closer_by_distance(distance: Array, tolerance: float) -> Array:
+def _mark_closer_by_distance(distance: Array, tolerance: float) -> Array:
     """Strictly closer counts whole, equally close by half."""
-    return np.stack([_closer_to(gold, tolerance) for gold in distance])
+    return np.stack([_compare_distances(gold, tolerance) for gold in distance])
 
 
-def _closer_to(item: Array, tolerance: float) -> Array:
+def _compare_distances(item: Array, tolerance: float) -> Array:
     """Return halves [i, x] by the distances of all levels from one gold level."""
     predicted = item[:, None]
     equal = np.abs(item - predicted) <= tolerance * np.maximum(item, predicted)
@@ -39,23 +47,23 @@ def _closer_to(item: Array, tolerance: float) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _closer_by_interval(scale: Scale) -> Array:
-    return _closer_by_distance(scale.gaps, tolerance=1e-9)
+def _mark_closer_by_interval(scale: Scale) -> Array:
+    return _mark_closer_by_distance(scale.gaps, tolerance=1e-9)
 
 
 @lru_cache(maxsize=16)
-def _closer_by_name(size: int, ties: str) -> Array:
+def _mark_closer_by_name(size: int, ties: str) -> Array:
     same = np.eye(size, dtype=np.uint8)
     if ties == "half":
-        return _closer_by_distance(1.0 - same, tolerance=0.0)
+        return _mark_closer_by_distance(1.0 - same, tolerance=0.0)
     match = same[:, None, :] * same[:, :, None]  # only items of the same level
     return 2 * np.where(same[:, :, None] > 0, match, np.uint8(1))
 
 
-def _probability(table: Confusion, closer: Array) -> Array:
+def _probability_of_closer(table: ConfusionMatrix, closer: Array) -> Array:
     """Return P(x is closer to gold j than predicted i) over gold items x, as [..., j, i]."""
     size = len(table.scale)
-    block = max(1, BLOCK // size**2)  # gold levels
+    block = max(1, BLOCK_SIZE // size**2)  # gold levels
     parts = [
         table.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
         for gold in range(0, size, block)
@@ -63,60 +71,62 @@ def _probability(table: Confusion, closer: Array) -> Array:
     return np.minimum(np.concatenate(parts, axis=-1).reshape(*table.shape, size, size), 1.0)
 
 
-def _score(table: Confusion, proximity: Array) -> Value:
-    credit = (table.share * proximity).sum(axis=CELLS)
+def _score_proximity(table: ConfusionMatrix, proximity: Array) -> Value:
+    credit = (table.share * proximity).sum(axis=CELL_AXES)
     best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
     return ratio(credit, best)
 
 
-def _information(probability: Array) -> Array:
-    return 0.0 - log2(probability)
+def _self_information(probability: Array) -> Array:
+    return 0.0 - log2_or_zero(probability)
 
 
-def _ordinal_proximity(table: Confusion) -> Array:
-    return _information(_probability(table, _closer_by_order(len(table.scale))))
+def _ordinal_proximity(table: ConfusionMatrix) -> Array:
+    return _self_information(_probability_of_closer(table, _mark_closer_by_order(len(table.scale))))
 
 
-_QUOTIENT = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
-_BETWEEN = r"\frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
+_CLOSENESS_FORMULA = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
+_SHARE_BETWEEN_FORMULA = r"\frac{g_j/2 + \sum_{k \text{ from next to } j \text{ to } i} g_k}{N}"
 
 
 @metric(
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=rf"{_QUOTIENT},\; prox(j, i) = -\log_2 {_BETWEEN}",
+    formula=rf"{_CLOSENESS_FORMULA},\; prox(j, i) = -\log_2 {_SHARE_BETWEEN_FORMULA}",
     reference="amigo2020",
     linear=True,
     takes_unanswered=True,
 )
-def cem_ord(table: Confusion) -> Value:
+def cem_ord(table: ConfusionMatrix) -> Value:
     """Closeness Evaluation Measure: errors across many gold items cost more.
 
     It uses the order of the levels and how gold fills them, and assumes nothing about distances.
     Right answers for rare levels count more than those for common ones.
 
-    >>> table = Confusion.from_counts(
+    >>> table = ConfusionMatrix.from_counts(
     ...     "negative,neutral,positive", [[5, 1, 4], [5, 50, 5], [7, 8, 15]]
     ... )
     >>> round(float(cem_ord(table)), 2)
     0.71
     """
-    return _score(table, _ordinal_proximity(table))
+    return _score_proximity(table, _ordinal_proximity(table))
 
 
 @metric(
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=rf"{_QUOTIENT},\; prox(j, i) = 1 - {_BETWEEN}",
+    formula=rf"{_CLOSENESS_FORMULA},\; prox(j, i) = 1 - {_SHARE_BETWEEN_FORMULA}",
     reference="amigo2020",
     linear=True,
     takes_unanswered=True,
 )
-def cem_ord_flat(table: Confusion) -> Value:
+def cem_ord_flat(table: ConfusionMatrix) -> Value:
     """Closeness without the logarithm: the probability itself."""
-    return _score(table, 1.0 - _probability(table, _closer_by_order(len(table.scale))))
+    return _score_proximity(
+        table, 1.0 - _probability_of_closer(table, _mark_closer_by_order(len(table.scale)))
+    )
 
 
 @metric(
@@ -130,33 +140,36 @@ def cem_ord_flat(table: Confusion) -> Value:
     takes_unanswered=True,
     ordered=False,
 )
-def cem_nom(table: Confusion, *, ties: Literal["literal", "half"] = "literal") -> Value:
+def cem_nom(table: ConfusionMatrix, *, ties: Literal["literal", "half"] = "literal") -> Value:
     """Closeness at nominal scale: exact matches, of which those of rare levels count more.
 
     With `literal`, a mismatch earns nothing, as the definition says. With `half`, half of the
     equally close items count as closer, as in the published values of the EvALL tools.
     """
-    probability = _probability(table, _closer_by_name(len(table.scale), ties))
-    value = _score(table, _information(probability))
+    probability = _probability_of_closer(table, _mark_closer_by_name(len(table.scale), ties))
+    value = _score_proximity(table, _self_information(probability))
     if ties == "half":
         return value
-    return np.where(varies(table.gold_share), value, np.nan)[()]
+    return np.where(has_several_levels(table.gold_share), value, np.nan)[()]
 
 
 @metric(
     family="closeness",
     direction="maximize",
     bounds=(0, 1),
-    formula=rf"{_QUOTIENT},\; prox(j, i) = -\log_2 P\big(|x - x_i| < |x_j - x_i|,"
+    formula=rf"{_CLOSENESS_FORMULA},\; prox(j, i) = -\log_2 P\big(|x - x_i| < |x_j - x_i|,"
     r" \text{ ties by half}\big)",
     reference="amigo2020",
     equal_steps=True,
     linear=True,
     takes_unanswered=True,
 )
-def cem_int(table: Confusion) -> Value:
+def cem_int(table: ConfusionMatrix) -> Value:
     """Closeness at interval scale: gold items nearer to the truth than the prediction is."""
-    return _score(table, _information(_probability(table, _closer_by_interval(table.scale))))
+    return _score_proximity(
+        table,
+        _self_information(_probability_of_closer(table, _mark_closer_by_interval(table.scale))),
+    )
 
 
 @metric(
@@ -168,11 +181,13 @@ def cem_int(table: Confusion) -> Value:
     undefined_when="gold and predictions are one and the same single label",
     takes_unanswered=True,
 )
-def cem_ord_chance_corrected(table: Confusion) -> Value:
+def cem_ord_chance_corrected(table: ConfusionMatrix) -> Value:
     """Closeness beyond chance: 0 for any constant output, 1 for a perfect one."""
     proximity = _ordinal_proximity(table)
     best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
-    gained = ((table.share - table.by_chance) * proximity).sum(axis=CELLS)
-    left = best - (table.by_chance * proximity).sum(axis=CELLS)
-    one_label = ~varies(table.gold_share + table.predicted_share) & ~table.unanswered.any(axis=-1)
+    gained = ((table.share - table.by_chance) * proximity).sum(axis=CELL_AXES)
+    left = best - (table.by_chance * proximity).sum(axis=CELL_AXES)
+    one_label = ~has_several_levels(
+        table.gold_share + table.predicted_share
+    ) & ~table.unanswered.any(axis=-1)
     return np.where(one_label, np.nan, ratio(gained, left))[()]

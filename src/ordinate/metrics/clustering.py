@@ -2,15 +2,23 @@
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import CELLS, Value, entropy, harmonic_mean, log2, ratio, varies
+from ordinate.metrics.arithmetic import (
+    CELL_AXES,
+    Value,
+    entropy,
+    harmonic_mean,
+    has_several_levels,
+    log2_or_zero,
+    ratio,
+)
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 
-def _information(table: Confusion) -> Value:
-    surprise = log2(table.share) - log2(table.gold_share)[..., :, None]
-    surprise = surprise - log2(table.predicted_share)[..., None, :]
-    return np.maximum((table.share * surprise).sum(axis=CELLS), 0.0)
+def _information_in_bits(table: ConfusionMatrix) -> Value:
+    surprise = log2_or_zero(table.share) - log2_or_zero(table.gold_share)[..., :, None]
+    surprise = surprise - log2_or_zero(table.predicted_share)[..., None, :]
+    return np.maximum((table.share * surprise).sum(axis=CELL_AXES), 0.0)
 
 
 @metric(
@@ -21,9 +29,9 @@ def _information(table: Confusion) -> Value:
     reference="shannon1948",
     ordered=False,
 )
-def mutual_information(table: Confusion) -> Value:
+def mutual_information(table: ConfusionMatrix) -> Value:
     """Bits that a prediction tells about the gold level."""
-    return _information(table)
+    return _information_in_bits(table)
 
 
 @metric(
@@ -35,19 +43,19 @@ def mutual_information(table: Confusion) -> Value:
     undefined_when="both gold and predictions use one level only",
     ordered=False,
 )
-def normalized_mutual_information(table: Confusion) -> Value:
+def normalized_mutual_information(table: ConfusionMatrix) -> Value:
     """Mutual information as a share of the mean entropy of the two sides."""
     mean_entropy = (entropy(table.gold_share) + entropy(table.predicted_share)) / 2.0
-    value = np.minimum(ratio(_information(table), mean_entropy), 1.0)
-    either = varies(table.gold_share) | varies(table.predicted_share)
+    value = np.minimum(ratio(_information_in_bits(table), mean_entropy), 1.0)
+    either = has_several_levels(table.gold_share) | has_several_levels(table.predicted_share)
     return np.where(either, value, np.nan)[()]
 
 
-def _purity(table: Confusion) -> Value:
+def _purity(table: ConfusionMatrix) -> Value:
     return table.share.max(axis=-2).sum(axis=-1)
 
 
-def _inverse_purity(table: Confusion) -> Value:
+def _inverse_purity(table: ConfusionMatrix) -> Value:
     return table.share.max(axis=-1).sum(axis=-1)
 
 
@@ -60,7 +68,7 @@ def _inverse_purity(table: Confusion) -> Value:
     ordered=False,
     smooth=False,
 )
-def purity(table: Confusion) -> Value:
+def purity(table: ConfusionMatrix) -> Value:
     """Share of items in the commonest gold level of their predicted level."""
     return _purity(table)
 
@@ -74,7 +82,7 @@ def purity(table: Confusion) -> Value:
     ordered=False,
     smooth=False,
 )
-def inverse_purity(table: Confusion) -> Value:
+def inverse_purity(table: ConfusionMatrix) -> Value:
     """Share of items in the commonest predicted level of their gold level."""
     return _inverse_purity(table)
 
@@ -88,6 +96,6 @@ def inverse_purity(table: Confusion) -> Value:
     ordered=False,
     smooth=False,
 )
-def purity_f(table: Confusion) -> Value:
+def purity_f(table: ConfusionMatrix) -> Value:
     """Harmonic mean of purity and inverse purity."""
     return harmonic_mean(_purity(table), _inverse_purity(table))

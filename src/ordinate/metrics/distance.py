@@ -6,18 +6,18 @@ from typing import Literal
 import numpy as np
 
 from ordinate.metrics.arithmetic import (
-    CELLS,
+    CELL_AXES,
     Array,
     Value,
-    largest_over,
+    average_over_levels,
     level_costs,
+    max_over_levels,
     mean_cost,
     mean_credit,
-    mean_over,
     ratio,
 )
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 
 @metric(
@@ -30,7 +30,7 @@ from ordinate.summaries import Confusion
     linear=True,
     takes_unanswered=True,
 )
-def ordinal_distance_linear(table: Confusion) -> Value:
+def ordinal_distance_linear(table: ConfusionMatrix) -> Value:
     """One minus the mean distance, as a share of the largest distance on the scale.
 
     0 is reached only if gold sits at the ends of the scale: read it beside its attainable range.
@@ -49,7 +49,7 @@ def ordinal_distance_linear(table: Confusion) -> Value:
     takes_unanswered=True,
     aliases=("ordinal_mse",),
 )
-def ordinal_distance_quadratic(table: Confusion) -> Value:
+def ordinal_distance_quadratic(table: ConfusionMatrix) -> Value:
     """One minus the mean squared distance, as a share of the largest on the scale.
 
     0 is reached only if gold sits at the ends of the scale, and a system at the level of chance
@@ -68,7 +68,7 @@ def ordinal_distance_quadratic(table: Confusion) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def mae(table: Confusion) -> Value:
+def mae(table: ConfusionMatrix) -> Value:
     """Mean absolute error in steps of the scale."""
     return mean_cost(table, table.scale.gaps)
 
@@ -83,7 +83,7 @@ def mae(table: Confusion) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def mse(table: Confusion) -> Value:
+def mse(table: ConfusionMatrix) -> Value:
     """Mean squared error in steps of the scale."""
     return mean_cost(table, table.scale.gaps**2)
 
@@ -97,7 +97,7 @@ def mse(table: Confusion) -> Value:
     equal_steps=True,
     takes_unanswered=True,
 )
-def rmse(table: Confusion) -> Value:
+def rmse(table: ConfusionMatrix) -> Value:
     """Root of the mean squared error in steps of the scale."""
     return np.sqrt(mean_cost(table, table.scale.gaps**2))
 
@@ -112,7 +112,7 @@ def rmse(table: Confusion) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def bias(table: Confusion) -> Value:
+def bias(table: ConfusionMatrix) -> Value:
     """Mean of predicted minus gold position: above 0, the system rates too high.
 
     An item without a prediction counts as the level farthest from gold; where the lowest and the
@@ -135,9 +135,9 @@ def bias(table: Confusion) -> Value:
     takes_unanswered=True,
     macro="mean",
 )
-def macro_mae(table: Confusion) -> Value:
+def macro_mae(table: ConfusionMatrix) -> Value:
     """Mean over gold levels of their mean absolute error, so that rare levels count as much."""
-    return mean_over(table.gold_share > 0, level_costs(table, table.scale.gaps))
+    return average_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps))
 
 
 @metric(
@@ -151,9 +151,9 @@ def macro_mae(table: Confusion) -> Value:
     takes_unanswered=True,
     macro="mean",
 )
-def macro_mse(table: Confusion) -> Value:
+def macro_mse(table: ConfusionMatrix) -> Value:
     """Mean over gold levels of their mean squared error."""
-    return mean_over(table.gold_share > 0, level_costs(table, table.scale.gaps**2))
+    return average_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps**2))
 
 
 @metric(
@@ -167,9 +167,9 @@ def macro_mse(table: Confusion) -> Value:
     macro="worst",
     smooth=False,
 )
-def max_mae(table: Confusion) -> Value:
+def max_mae(table: ConfusionMatrix) -> Value:
     """The worst gold level's mean absolute error."""
-    return largest_over(table.gold_share > 0, level_costs(table, table.scale.gaps))
+    return max_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps))
 
 
 @metric(
@@ -184,7 +184,7 @@ def max_mae(table: Confusion) -> Value:
     takes_unanswered=True,
 )
 def rennie_srebro(
-    table: Confusion,
+    table: ConfusionMatrix,
     *,
     kind: Literal["all", "immediate"] = "all",
     penalty: Literal["hinge", "logistic", "zero_one"] = "hinge",
@@ -199,10 +199,10 @@ def rennie_srebro(
 
 @lru_cache(maxsize=16)
 def _threshold_cost(size: int, kind: str, penalty: str) -> Array:
-    return np.stack([_penalties(gold, size, kind, penalty) for gold in range(size)])
+    return np.stack([_sum_threshold_penalties(gold, size, kind, penalty) for gold in range(size)])
 
 
-def _penalties(gold: int, size: int, kind: str, penalty: str) -> Array:
+def _sum_threshold_penalties(gold: int, size: int, kind: str, penalty: str) -> Array:
     """Return the penalties of all thresholds together, for each prediction of a gold level."""
     predicted, threshold = np.arange(size)[:, None], np.arange(size - 1)
     above = np.where(gold > threshold, 1, -1)
@@ -225,7 +225,7 @@ def _penalties(gold: int, size: int, kind: str, penalty: str) -> Array:
     equal_steps=True,
     smooth=False,
 )
-def nmd(table: Confusion) -> Value:
+def nmd(table: ConfusionMatrix) -> Value:
     """Normalised match distance of the two distributions over levels. Ignores the pairing."""
     cumulated = np.abs(np.cumsum(table.gold_share - table.predicted_share, axis=-1))
     steps = np.diff(table.scale.positions)
@@ -241,11 +241,11 @@ def nmd(table: Confusion) -> Value:
     reference="sakai2021",
     equal_steps=True,
 )
-def rnod(table: Confusion) -> Value:
+def rnod(table: ConfusionMatrix) -> Value:
     """Root normalised order-aware divergence of the two distributions. Ignores the pairing."""
     surplus = (table.predicted_share - table.gold_share)[..., None, :] ** 2
     by_level = (table.scale.gaps * surplus).sum(axis=-1)
-    return np.sqrt(mean_over(table.gold_share > 0, by_level) / table.scale.span)
+    return np.sqrt(average_over_levels(table.gold_share > 0, by_level) / table.scale.span)
 
 
 @metric(
@@ -258,9 +258,9 @@ def rnod(table: Confusion) -> Value:
     undefined_when="one side is at position -1 throughout",
     equal_steps=True,
 )
-def cosine(table: Confusion) -> Value:
+def cosine(table: ConfusionMatrix) -> Value:
     """Cosine of gold and predictions as vectors of 1-based positions."""
     at = 1.0 + table.scale.positions
-    product = (table.share * at * at[:, None]).sum(axis=CELLS)
+    product = (table.share * at * at[:, None]).sum(axis=CELL_AXES)
     lengths = (table.gold_share * at**2).sum(-1) * (table.predicted_share * at**2).sum(-1)
     return np.clip(ratio(product, np.sqrt(lengths)), -1.0, 1.0)

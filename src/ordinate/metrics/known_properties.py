@@ -9,12 +9,12 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ordinate.metrics.catalogue import CATALOGUE, Metric, find
-from ordinate.summaries import Confusion
+from ordinate.metrics.catalogue import CATALOGUE, Metric, find_metric
+from ordinate.summaries import ConfusionMatrix
 
-Cell = dict[str, Any]  # what was found about a metric and a property
-FORMAL = ("invariance", "unused_level", "monotonicity", "imbalance")  # which tables show
-VERDICTS = {
+PropertyRecord = dict[str, Any]  # what was found about a metric and a property
+FORMAL_PROPERTIES = ("invariance", "unused_level", "monotonicity", "imbalance")  # which tables show
+VERDICT_NAMES = {
     "violated": "violated",
     "tie_only": "ties",
     "not_violated": "not violated",
@@ -23,69 +23,73 @@ VERDICTS = {
 
 
 @cache
-def _shipped() -> dict[str, Any]:
+def _load_shipped_properties() -> dict[str, Any]:
     text = files(__package__).joinpath("known_properties.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def verified(metric: Metric) -> dict[str, Any] | None:
+def find_verification(metric: Metric) -> dict[str, Any] | None:
     """Return the number of tables that were tried and what was found, if anybody searched.
 
     `properties` has what was found, by property.
     """
-    name, found = plain(metric).expression, _shipped()
-    if metric.summary is not Confusion or name not in found["properties"]:
+    name, found = drop_default_options(metric).expression, _load_shipped_properties()
+    if metric.summary is not ConfusionMatrix or name not in found["properties"]:
         return None
     return {"tables": found["tables"][name], "properties": found["properties"][name]}
 
 
-def plain(metric: Metric) -> Metric:
+def drop_default_options(metric: Metric) -> Metric:
     """Return a metric by its own name, without options that are the defaults."""
     as_usual = metric.required == [] and all(
         metric.defaults.get(key) == value for key, value in metric.options.items()
     )
     name = metric.alias_of or metric.name
     return (
-        find(name, metric.summary) if as_usual and (name, metric.summary) in CATALOGUE else metric
+        find_metric(name, metric.summary)
+        if as_usual and (name, metric.summary) in CATALOGUE
+        else metric
     )
 
 
-def properties_of(metric: Metric) -> dict[str, Cell]:
+def find_properties(metric: Metric) -> dict[str, PropertyRecord]:
     """Return what was found about a metric by property: nothing if nobody searched."""
-    found = verified(metric)
+    found = find_verification(metric)
     return found["properties"] if found else {}
 
 
-def in_a_line(example: Cell) -> str:
+def format_counterexample(example: PropertyRecord) -> str:
     """Return a counterexample in one line that a person can check by hand.
 
-    >>> in_a_line({"scale": [1, 2, 3], "gold": [1, 2], "before": [3, 2], "after": [2, 2],
-    ...            "values": [0.5, 0.5], "scale_after": None, "gold_after": None})
+    >>> example = {"scale": [1, 2, 3], "gold": [1, 2], "before": [3, 2], "after": [2, 2],
+    ...            "values": [0.5, 0.5], "scale_after": None, "gold_after": None}
+    >>> format_counterexample(example)
     'levels 1..3: gold 1 2, output 3 2 -> 2 2: 0.5 -> 0.5'
     """
-    before, after = (_several(example[side]) for side in ("before", "after"))
-    old, new = _told_apart(*map(float, example["values"]))
-    start = f"levels {_levels(example['scale'])}: gold {_several(example['gold'])}, output {before}"
+    before, after = (_format_labels(example[side]) for side in ("before", "after"))
+    old, new = _format_distinct_values(*map(float, example["values"]))
+    levels, gold = _format_levels(example["scale"]), _format_labels(example["gold"])
+    start = f"levels {levels}: gold {gold}, output {before}"
     if example["gold_after"] is None:
         return f"{start} -> {after}: {old} -> {new}"
-    levels = _levels(example["scale_after"])
+    levels = _format_levels(example["scale_after"])
     return (
-        f"{start}: {old} -> levels {levels}: gold {_several(example['gold_after'])}, output "
+        f"{start}: {old} -> levels {levels}: gold {_format_labels(example['gold_after'])}, output "
         f"{after}: {new}"
     )
 
 
-def _several(labels: Sequence[float]) -> str:
+def _format_labels(labels: Sequence[float]) -> str:
     return " ".join(f"{label:g}" for label in labels)
 
 
-def _levels(labels: Sequence[float]) -> str:
+def _format_levels(labels: Sequence[float]) -> str:
     in_steps = list(labels) == list(range(1, len(labels) + 1))
-    return f"1..{len(labels)}" if in_steps else _several(labels)
+    return f"1..{len(labels)}" if in_steps else _format_labels(labels)
 
 
-def _told_apart(first: float, second: float) -> tuple[str, str]:
+def _format_distinct_values(first: float, second: float) -> tuple[str, str]:
     """Return two values with as many digits as tell them apart, four to ten."""
     for digits in range(4, 11):
         shown = f"{first:.{digits}g}", f"{second:.{digits}g}"

@@ -3,12 +3,12 @@
 import numpy as np
 
 from ordinate.errors import BadOption
-from ordinate.metrics.arithmetic import CELLS, Array, Value, ratio
+from ordinate.metrics.arithmetic import CELL_AXES, Array, Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 
-def _cheapest(steps: Array, *carried: Array) -> Array:
+def _find_cheapest_path(steps: Array, *carried: Array) -> Array:
     """Return cost and carried sums of the cheapest monotone path through cells [..., K, K].
 
     Paths run from the first cell to the last by steps to the right, down, or both. All cells of
@@ -20,7 +20,7 @@ def _cheapest(steps: Array, *carried: Array) -> Array:
     for diagonal in range(2 * size - 1):
         rows = np.arange(max(0, diagonal - size + 1), min(diagonal, size - 1) + 1)
         cheapest = np.full_like(last, np.inf)
-        so_far = _least(last, _one_row_down(last), _one_row_down(before))
+        so_far = _select_cheapest(last, _shift_row_down(last), _shift_row_down(before))
         if diagonal == 0:
             so_far = np.zeros_like(last)
         cheapest[..., rows] = layers[..., rows, diagonal - rows] + so_far[..., rows]
@@ -28,13 +28,13 @@ def _cheapest(steps: Array, *carried: Array) -> Array:
     return last[..., -1]
 
 
-def _one_row_down(line: Array) -> Array:
+def _shift_row_down(line: Array) -> Array:
     down = np.full_like(line, np.inf)
     down[..., 1:] = line[..., :-1]
     return down
 
 
-def _least(first: Array, *others: Array) -> Array:
+def _select_cheapest(first: Array, *others: Array) -> Array:
     """Return the one of the least cost, which is the first layer, with its carried sums."""
     for other in others:
         first = np.where(other[0] < first[0], other, first)
@@ -52,17 +52,17 @@ def _least(first: Array, *others: Array) -> Array:
     whole_counts=lambda options: options["gamma"] != 1,
     smooth=False,
 )
-def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
+def oci(table: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     """Ordinal Classification Index: the cheapest monotone path through the table."""
     if gamma == 0:
         raise BadOption("oci: gamma must be above 0.")
     # Items and distances as shares of N, except where the root makes the size of N matter.
     distance = table.scale.gaps**gamma
-    far = (table.counts * distance).sum(axis=CELLS) ** (1.0 / gamma)
+    far = (table.counts * distance).sum(axis=CELL_AXES) ** (1.0 / gamma)
     total = np.asarray(table.total, float)
     benefit = ratio(table.counts, (total + far)[..., None, None])
     penalty = beta1 / table.scale.span**gamma * table.share * distance
-    return 1.0 + _cheapest(penalty - benefit)[0][()]
+    return 1.0 + _find_cheapest_path(penalty - benefit)[0][()]
 
 
 @metric(
@@ -76,7 +76,7 @@ def oci(table: Confusion, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
     macro="other",
     smooth=False,
 )
-def uoc(table: Confusion) -> Value:
+def uoc(table: ConfusionMatrix) -> Value:
     """Uniform Ordinal Classification index: OCI with equal weight for each gold level.
 
     The cheapest path costs least along straight lines in t, so its integral is exact: each
@@ -84,25 +84,25 @@ def uoc(table: Confusion) -> Value:
     """
     rows = np.nan_to_num(ratio(table.counts, table.gold[..., None]))
     levels = (table.gold > 0).sum(axis=-1).astype(float)
-    far = (rows * table.scale.gaps).sum(axis=CELLS)
+    far = (rows * table.scale.gaps).sum(axis=CELL_AXES)
     benefit = ratio(rows, (levels + far)[..., None, None])
     penalty = ratio(rows * table.scale.gaps, levels[..., None, None])
     size = len(table.scale)
-    return _integral(benefit.reshape(-1, size, size), penalty.reshape(-1, size, size)).reshape(
-        table.shape
-    )[()]
+    return _integrate_path_cost(
+        benefit.reshape(-1, size, size), penalty.reshape(-1, size, size)
+    ).reshape(table.shape)[()]
 
 
-def _integral(benefit: Array, penalty: Array) -> Array:
+def _integrate_path_cost(benefit: Array, penalty: Array) -> Array:
     """Integrate min over paths of 1 - benefit + t * penalty over t from 0 to 1."""
 
     def line_at(which: Array, t: Array) -> Array:
         """Return height and slope of the line that is lowest at t, as [2, n]."""
         gain, loss = benefit[which], penalty[which]
-        _, height, slope = _cheapest(t[:, None, None] * loss - gain, -gain, loss)
+        _, height, slope = _find_cheapest_path(t[:, None, None] * loss - gain, -gain, loss)
         return np.stack([1.0 + height, slope])
 
-    total = np.where(np.isnan(benefit).any(axis=CELLS), np.nan, 0.0)
+    total = np.where(np.isnan(benefit).any(axis=CELL_AXES), np.nan, 0.0)
     which = np.flatnonzero(~np.isnan(total))
     low, high = np.zeros(len(which)), np.ones(len(which))
     left, right = line_at(which, low), line_at(which, high)
@@ -110,8 +110,8 @@ def _integral(benefit: Array, penalty: Array) -> Array:
         crossing = ratio(right[0] - left[0], left[1] - right[1])
         middle = np.clip(np.where(np.isnan(crossing), high, crossing), low, high)
         below = line_at(which, middle)
-        split = _at(below, middle) < _at(left, middle) - 1e-13
-        area = _area(left, low, middle) + _area(right, middle, high)
+        split = _evaluate_line(below, middle) < _evaluate_line(left, middle) - 1e-13
+        area = _integrate_line(left, low, middle) + _integrate_line(right, middle, high)
         np.add.at(total, which[~split], area[~split])
         which = np.tile(which[split], 2)
         low, middle, high = low[split], middle[split], high[split]
@@ -121,9 +121,9 @@ def _integral(benefit: Array, penalty: Array) -> Array:
     return total
 
 
-def _at(line: Array, t: Array) -> Array:
+def _evaluate_line(line: Array, t: Array) -> Array:
     return line[0] + line[1] * t
 
 
-def _area(line: Array, low: Array, high: Array) -> Array:
-    return (high - low) * _at(line, (low + high) / 2.0)
+def _integrate_line(line: Array, low: Array, high: Array) -> Array:
+    return (high - low) * _evaluate_line(line, (low + high) / 2.0)

@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import Array, Value, diagonal, mean_over, ratio
+from ordinate.metrics.arithmetic import Array, Value, average_over_levels, diagonal, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 
-class PerLevel(NamedTuple):
+class LevelMetrics(NamedTuple):
     """One value for each level; nan where the level gives nothing to divide by."""
 
     precision: Array
@@ -18,11 +18,11 @@ class PerLevel(NamedTuple):
     occurs: Array
 
 
-def per_level(table: Confusion) -> PerLevel:
+def compute_level_metrics(table: ConfusionMatrix) -> LevelMetrics:
     """Return precision, recall and F1 of each level, and whether it occurs at all."""
     right = diagonal(table.share)
     gold, predicted = table.gold_share, table.predicted_share
-    return PerLevel(
+    return LevelMetrics(
         ratio(right, predicted),
         ratio(right, gold),
         ratio(2.0 * right, gold + predicted),
@@ -30,9 +30,9 @@ def per_level(table: Confusion) -> PerLevel:
     )
 
 
-def _over_occurring(values: Array, table: Confusion) -> Value:
+def _average_over_occurring(values: Array, table: ConfusionMatrix) -> Value:
     """Average over the levels of gold or predictions; what is undefined counts as 0."""
-    return mean_over(per_level(table).occurs, np.nan_to_num(values))
+    return average_over_levels(compute_level_metrics(table).occurs, np.nan_to_num(values))
 
 
 @metric(
@@ -46,9 +46,9 @@ def _over_occurring(values: Array, table: Confusion) -> Value:
     ordered=False,
     macro="other",
 )
-def precision_macro(table: Confusion) -> Value:
+def precision_macro(table: ConfusionMatrix) -> Value:
     """Mean precision over the levels that occur; a level never predicted counts 0."""
-    return _over_occurring(per_level(table).precision, table)
+    return _average_over_occurring(compute_level_metrics(table).precision, table)
 
 
 @metric(
@@ -62,9 +62,9 @@ def precision_macro(table: Confusion) -> Value:
     ordered=False,
     macro="other",
 )
-def recall_macro(table: Confusion) -> Value:
+def recall_macro(table: ConfusionMatrix) -> Value:
     """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
-    return _over_occurring(per_level(table).recall, table)
+    return _average_over_occurring(compute_level_metrics(table).recall, table)
 
 
 @metric(
@@ -78,9 +78,9 @@ def recall_macro(table: Confusion) -> Value:
     ordered=False,
     macro="other",
 )
-def f1_macro(table: Confusion) -> Value:
+def f1_macro(table: ConfusionMatrix) -> Value:
     """Mean F1 over the levels that occur in gold or predictions."""
-    return _over_occurring(per_level(table).f1, table)
+    return _average_over_occurring(compute_level_metrics(table).f1, table)
 
 
 @metric(
@@ -93,9 +93,9 @@ def f1_macro(table: Confusion) -> Value:
     levels="either",
     ordered=False,
 )
-def f1_weighted(table: Confusion) -> Value:
+def f1_weighted(table: ConfusionMatrix) -> Value:
     """Mean F1 of the levels, each weighted by its share of gold."""
-    return (table.gold_share * np.nan_to_num(per_level(table).f1)).sum(axis=-1)
+    return (table.gold_share * np.nan_to_num(compute_level_metrics(table).f1)).sum(axis=-1)
 
 
 @metric(
@@ -108,7 +108,7 @@ def f1_weighted(table: Confusion) -> Value:
     levels="either",
     ordered=False,
 )
-def f1_micro(table: Confusion) -> Value:
+def f1_micro(table: ConfusionMatrix) -> Value:
     """F1 of all levels together: the accuracy, when every item has an answer."""
     answers = table.gold_share.sum(axis=-1) + table.predicted_share.sum(axis=-1)
     return ratio(2.0 * diagonal(table.share).sum(axis=-1), answers)

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import Metric, metric
-from ordinate.summaries.ensemble import Ensemble
-from ordinate.summaries.prediction_intervals import Bounds, ItemSums
+from ordinate.summaries.ensemble import EnsemblePredictions
+from ordinate.summaries.prediction_intervals import ItemSums, PredictionIntervals
 
 Array = NDArray[Any]
-STEP = 0.01  # of a mean's standard error: how far it is moved to find a slope
-ALIKE = 1e-12  # of the squares of a score: a smaller variance is rounding
+STEP_IN_ERRORS = 0.01  # of a mean's standard error: how far it is moved to find a slope
+ROUNDING_SHARE = 1e-12  # of the squares of a score: a smaller variance is rounding
 ONE_MEMBER = "an ensemble of one member has no spread"
 
 
@@ -25,10 +25,10 @@ ONE_MEMBER = "an ensemble of one member has no spread"
     formula=r"\frac{1}{N} \sum [l \le y \le u]",
     share=True,
 )
-def interval_coverage(table: Bounds) -> Value:
+def interval_coverage(table: PredictionIntervals) -> Value:
     """How often the interval holds the target, its ends included.
 
-    >>> float(interval_coverage(Bounds.of([1.0, 5.0], [0.0, 2.0], [2.0, 4.0])))
+    >>> float(interval_coverage(PredictionIntervals.of([1.0, 5.0], [0.0, 2.0], [2.0, 4.0])))
     0.5
     """
     return table.mean("covered")
@@ -40,9 +40,9 @@ def interval_coverage(table: Bounds) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum (u - l)",
 )
-def mean_interval_width(table: Bounds) -> Value:
+def mean_interval_width(table: PredictionIntervals) -> Value:
     """Mean width of the intervals, in the unit of the target; infinite if one has no end."""
-    return _ended(table, table.mean("width"))
+    return _replace_unbounded(table, table.mean("width"))
 
 
 @metric(
@@ -53,7 +53,7 @@ def mean_interval_width(table: Bounds) -> Value:
     r"\right) \right)",
     reference="winkler1972",
 )
-def winkler(table: Bounds, *, alpha: float = 0.1) -> Value:
+def winkler(table: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     """Winkler's interval score: the width, and 2/alpha times the distance of a target outside.
 
     The central interval that should hold a share 1 - alpha of the targets is the best there is.
@@ -61,7 +61,7 @@ def winkler(table: Bounds, *, alpha: float = 0.1) -> Value:
     if not 0.0 < alpha < 1.0:
         raise BadOption(f"alpha={alpha!r} is not a number between 0 and 1.")
     outside = table.mean("below") + table.mean("above")
-    return _ended(table, table.mean("width") + 2.0 / alpha * outside)
+    return _replace_unbounded(table, table.mean("width") + 2.0 / alpha * outside)
 
 
 @metric(
@@ -72,7 +72,7 @@ def winkler(table: Bounds, *, alpha: float = 0.1) -> Value:
     r"\frac{1}{1.5} \left( \frac{1}{2N} \sum |y - m| + \frac{\alpha}{2} \text{Winkler} \right)",
     reference="bracher2021",
 )
-def weighted_interval_score(table: Bounds, *, alpha: float = 0.1) -> Value:
+def weighted_interval_score(table: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     """Weighted interval score of one interval: alpha/2 times Winkler's score.
 
     Where there are predictions, too, they stand for the median: half of the absolute error is
@@ -82,7 +82,7 @@ def weighted_interval_score(table: Bounds, *, alpha: float = 0.1) -> Value:
     return (table.mean("error") / 2.0 + score) / 1.5 if table.points else score
 
 
-def _ended(table: Bounds, value: Array) -> Value:
+def _replace_unbounded(table: PredictionIntervals, value: Array) -> Value:
     """Return a value, or infinity where an interval has no end."""
     return np.where(table.endless > 0, np.inf, value)[()]
 
@@ -96,18 +96,18 @@ def _ended(table: Bounds, value: Array) -> Value:
     undefined_when=ONE_MEMBER,
     reference="gneiting2007",
 )
-def crps(table: Ensemble, *, estimator: Literal["fair", "nrg"] = "fair") -> Value:
+def crps(table: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "fair") -> Value:
     """Continuous ranked probability score of an ensemble, in the unit of the target.
 
     `fair` estimates the score of the distribution that the members are drawn from, whatever their
     number. `nrg` (M² in place of M (M - 1)) is the score of the members themselves; with one member
     it is the absolute error.
 
-    >>> table = Ensemble.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
     >>> round(float(crps(table)), 3), round(float(crps.with_options(estimator="nrg")(table)), 3)
     (1.0, 1.333)
     """
-    pairs = 1.0 - 1.0 / table.members if estimator == "nrg" else _several(table)
+    pairs = 1.0 - 1.0 / table.members if estimator == "nrg" else _mask_single_member(table)
     return table.mean("absolute") - pairs * table.mean("gap") / 2.0
 
 
@@ -118,9 +118,9 @@ def crps(table: Ensemble, *, estimator: Literal["fair", "nrg"] = "fair") -> Valu
     formula=r"\sqrt{\frac{1}{N} \sum s^2}",
     undefined_when=ONE_MEMBER,
 )
-def spread(table: Ensemble) -> Value:
+def spread(table: EnsemblePredictions) -> Value:
     """Spread of the members: the root of their mean variance, in the unit of the target."""
-    return np.sqrt(table.mean("variance")) * _several(table)
+    return np.sqrt(table.mean("variance")) * _mask_single_member(table)
 
 
 @metric(
@@ -129,7 +129,7 @@ def spread(table: Ensemble) -> Value:
     bounds=(0, np.inf),
     formula=r"\sqrt{\frac{1}{N} \sum (\bar x - y)^2}",
 )
-def rmse(table: Ensemble) -> Value:
+def rmse(table: EnsemblePredictions) -> Value:
     """Root of the mean squared error of the ensemble's mean."""
     return np.sqrt(table.mean("square"))
 
@@ -140,7 +140,7 @@ def rmse(table: Ensemble) -> Value:
     bounds=(-np.inf, np.inf),
     formula=r"\frac{1}{N} \sum (\bar x - y)",
 )
-def bias(table: Ensemble) -> Value:
+def bias(table: EnsemblePredictions) -> Value:
     """Mean error of the ensemble's mean: above 0 predictions are too high."""
     return table.mean("bias")
 
@@ -153,7 +153,7 @@ def bias(table: Ensemble) -> Value:
     undefined_when="the ensemble's mean makes no error, or there is one member only",
     reference="fortin2014",
 )
-def dispersion(table: Ensemble) -> Value:
+def dispersion(table: EnsemblePredictions) -> Value:
     """By how much the spread exceeds the error, as a share of it: below 0, ensembles are too sure.
 
     Of members and targets from one distribution it is 0, whatever the number of members.
@@ -169,25 +169,27 @@ def dispersion(table: Ensemble) -> Value:
     formula=r"\text{share of } \frac{1 - level}{2} \le \text{PIT} \le \frac{1 + level}{2}",
     undefined_when="there are fewer than (1 + level)/(1 - level) members, too few for this level",
 )
-def central_coverage(table: Ensemble, *, level: float = 0.9) -> Value:
+def central_coverage(table: EnsemblePredictions, *, level: float = 0.9) -> Value:
     """How often the central part of the ensemble holds the target; it should be the level.
 
     A rank that lies partly within the level counts in part: see `pit`.
     """
-    inside = within(table.members, level)
+    inside = weigh_central_ranks(table.members, level)
     if inside[0] > 0:  # a target beyond all members would count as held, in part
         return np.full(table.shape, np.nan)[()]
     return ratio((table.ranks * inside).sum(axis=-1), table.total)
 
 
-def within(members: int, level: float) -> Array:
+def weigh_central_ranks(members: int, level: float) -> Array:
     """Return which part of each rank [M + 1] is within the central level."""
     if not 0.0 < level < 1.0:
         raise BadOption(f"level={level!r} is not a number between 0 and 1.")
-    return _overlap(members, np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]))[0].round(12)
+    return _overlap_ranks(members, np.array([(1.0 - level) / 2.0, (1.0 + level) / 2.0]))[0].round(
+        12
+    )
 
 
-def pit(table: Ensemble, *, bins: int = 10) -> Array:
+def compute_pit_histogram(table: EnsemblePredictions, *, bins: int = 10) -> Array:
     """Return the histogram [..., bins] of probability integral transforms, as shares.
 
     A target with r of M members below it lies somewhere from r/(M + 1) to (r + 1)/(M + 1). It is
@@ -195,24 +197,24 @@ def pit(table: Ensemble, *, bins: int = 10) -> Array:
     have a flat histogram for any number of bins. It is the histogram of the middles of these ranges
     where bins divide M + 1.
 
-    >>> table = Ensemble.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
-    >>> pit(table, bins=2).tolist()
+    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> compute_pit_histogram(table, bins=2).tolist()
     [0.5, 0.5]
     """
     if not (isinstance(bins, int) and bins >= 1):
         raise BadOption(f"bins={bins!r} is not a whole number of at least 1.")
-    parts = _overlap(table.members, np.linspace(0.0, 1.0, bins + 1))
+    parts = _overlap_ranks(table.members, np.linspace(0.0, 1.0, bins + 1))
     return ratio(table.ranks @ parts.T, np.asarray(table.total)[..., None])
 
 
-def _overlap(members: int, edges: Array) -> Array:
+def _overlap_ranks(members: int, edges: Array) -> Array:
     """Return which part of each rank lies between neighbouring edges: [edges - 1, M + 1]."""
     ranks = np.arange(members + 1)
     inside = np.clip(edges[:, None] * (members + 1) - ranks, 0.0, 1.0)
     return np.diff(inside, axis=0)
 
 
-def _several(table: Ensemble) -> float:
+def _mask_single_member(table: EnsemblePredictions) -> float:
     """Return 1, or nan where one member is all."""
     return 1.0 if table.members > 1 else math.nan
 
@@ -223,15 +225,15 @@ def standard_error(metric: Metric, table: ItemSums) -> float:
     Whole weights are counts of items. It is nan where there are fewer than two, and 0 where the
     items are alike: then the scores vary by less than a millionth of their size.
     """
-    n = items_of(table)
+    n = count_items(table)
     if n < 2:
         return math.nan
     covariance = _covariance(table) * n / (n - 1.0)
-    slopes = _slopes(metric, table, STEP * np.sqrt(np.diag(covariance)))
+    slopes = _differentiate_metric(metric, table, STEP_IN_ERRORS * np.sqrt(np.diag(covariance)))
     return math.sqrt(max(float(slopes @ covariance @ slopes), 0.0))
 
 
-def items_of(table: ItemSums) -> float:
+def count_items(table: ItemSums) -> float:
     """Return the number of items; a whole weight is a count of them."""
     return float(table.total if table.whole else table.items)
 
@@ -241,13 +243,15 @@ def _covariance(table: ItemSums) -> Array:
     sums = table.plain if table.whole else table.squared
     centred = np.hstack([-table.means[:, None], np.eye(len(table.names))])
     found = centred @ sums @ centred.T / table.total**2
-    alike = np.diag(found) * table.total**2 <= ALIKE * np.diag(sums)[1:]
+    alike = np.diag(found) * table.total**2 <= ROUNDING_SHARE * np.diag(sums)[1:]
     found[alike], found[:, alike] = 0.0, 0.0
     return found
 
 
-def _slopes(metric: Metric, table: ItemSums, steps: Array) -> Array:
+def _differentiate_metric(metric: Metric, table: ItemSums, steps: Array) -> Array:
     """Return the derivative of a metric by each mean; 0 for scores that do not vary."""
     moves = np.diag(steps)
-    up, down = metric.of_expected(table.at(table.means + np.stack([moves, -moves])), table)
+    up, down = metric.compute_from_expected(
+        table.at(table.means + np.stack([moves, -moves])), table
+    )
     return np.divide(up - down, 2.0 * steps, out=np.zeros(len(steps)), where=steps > 0)

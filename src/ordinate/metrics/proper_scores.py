@@ -7,30 +7,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.metrics.arithmetic import Value, ratio
-from ordinate.metrics.catalogue import find, metric
-from ordinate.summaries import Confusion
-from ordinate.summaries.reliability import SCORES, Bins, Parts, Reliability, Scores
+from ordinate.metrics.catalogue import find_metric, metric
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.reliability import (
+    SCORE_NAMES,
+    ProperScores,
+    Reliability,
+    ReliabilityBins,
+    ReliabilityParts,
+)
 
 Array = NDArray[Any]
 
 
-def _scores(_: Mapping[str, Any]) -> Parts:
-    return Parts(scores=True)
+def _request_scores(_: Mapping[str, Any]) -> ReliabilityParts:
+    return ReliabilityParts(scores=True)
 
 
-def _table(_: Mapping[str, Any]) -> Parts:
-    return Parts(table=True)
+def _request_table(_: Mapping[str, Any]) -> ReliabilityParts:
+    return ReliabilityParts(table=True)
 
 
-def scores_of(table: Reliability) -> Scores:
+def get_scores(table: Reliability) -> ProperScores:
     """Return the sums of scores, which must have been asked for."""
     if table.scores is None:
         raise KeyError("scores")
     return table.scores
 
 
-def _mean(table: Reliability, name: str) -> Value:
-    return ratio(scores_of(table).weighted[..., SCORES.index(name)], table.weight)
+def _average_score(table: Reliability, name: str) -> Value:
+    return ratio(get_scores(table).weighted[..., SCORE_NAMES.index(name)], table.weight)
 
 
 @metric(
@@ -40,11 +46,11 @@ def _mean(table: Reliability, name: str) -> Value:
     formula=r"\frac{1}{N} \sum_{items} \sum_k (p_k - [g = k])^2",
     reference="brier1950",
     ordered=False,
-    parts=_scores,
+    parts=_request_scores,
 )
 def brier(table: Reliability) -> Value:
     """Brier score: the squared error of the probabilities, summed over the levels, from 0 to 2."""
-    return _mean(table, "brier")
+    return _average_score(table, "brier")
 
 
 @metric(
@@ -55,7 +61,7 @@ def brier(table: Reliability) -> Value:
     reference="good1952",
     undefined_when=None,
     ordered=False,
-    parts=_scores,
+    parts=_request_scores,
 )
 def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Value:
     """Log loss: the surprise at the gold level, in nats.
@@ -64,9 +70,9 @@ def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Valu
     not infinitely much; `clip=None` does not.
     """
     if clip == "eps":
-        return _mean(table, "log_loss")
-    found = scores_of(table)
-    total = found.weighted[..., SCORES.index("log_loss")] + found.beyond
+        return _average_score(table, "log_loss")
+    found = get_scores(table)
+    total = found.weighted[..., SCORE_NAMES.index("log_loss")] + found.beyond
     return ratio(np.where(found.impossible > 0, np.inf, total), table.weight)
 
 
@@ -76,11 +82,11 @@ def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Valu
     bounds=(0, 1),
     formula=r"\frac{1}{N (K - 1)} \sum_{items} \sum_{k < K} (P(\le k) - [g \le k])^2",
     reference="epstein1969",
-    parts=_scores,
+    parts=_request_scores,
 )
 def rps(table: Reliability) -> Value:
     """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1."""
-    return _mean(table, "rps_sum") / (len(table.scale) - 1)
+    return _average_score(table, "rps_sum") / (len(table.scale) - 1)
 
 
 @metric(
@@ -89,19 +95,19 @@ def rps(table: Reliability) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum_{items} \sum_{k < K} (P(\le k) - [g \le k])^2",
     reference="epstein1969",
-    parts=_scores,
+    parts=_request_scores,
 )
 def rps_sum(table: Reliability) -> Value:
     """Ranked probability score without the division by the number of steps."""
-    return _mean(table, "rps_sum")
+    return _average_score(table, "rps_sum")
 
 
-def _expected(table: Reliability, name: str) -> Value:
+def _expected_label_metric(table: Reliability, name: str) -> Value:
     """Return a label metric of the predicted distribution instead of one prediction."""
     if table.table is None:
         raise KeyError("table")
     cells = np.concatenate([table.table, np.zeros((*table.table.shape[:-1], 1))], axis=-1)
-    return find(name)(Confusion(table.scale, cells, cells, cells, counted=False))
+    return find_metric(name)(ConfusionMatrix(table.scale, cells, cells, cells, counted=False))
 
 
 @metric(
@@ -110,11 +116,11 @@ def _expected(table: Reliability, name: str) -> Value:
     bounds=(0, 1),
     formula=r"CEM^{ORD} \text{ of } \sum_{items} [g = i]\, p_j",
     reference="amigo2020",
-    parts=_table,
+    parts=_request_table,
 )
 def expected_cem_ord(table: Reliability) -> Value:
     """CEM of the predicted distribution. Not proper: not for choosing models."""
-    return _expected(table, "cem_ord")
+    return _expected_label_metric(table, "cem_ord")
 
 
 @metric(
@@ -124,11 +130,11 @@ def expected_cem_ord(table: Reliability) -> Value:
     formula=r"\frac{1}{N} \sum_{items} \sum_k p_k |x_k - x_g|",
     reference="",
     equal_steps=True,
-    parts=_table,
+    parts=_request_table,
 )
 def expected_mae(table: Reliability) -> Value:
     """Mean absolute error of the predicted distribution. Not proper: not for choosing models."""
-    return _expected(table, "mae")
+    return _expected_label_metric(table, "mae")
 
 
 @metric(
@@ -138,17 +144,23 @@ def expected_mae(table: Reliability) -> Value:
     formula=r"\frac{1}{N} \sum_{items} \sum_k p_k (x_k - x_g)^2",
     reference="",
     equal_steps=True,
-    parts=_table,
+    parts=_request_table,
 )
 def expected_mse(table: Reliability) -> Value:
     """Mean squared error of the predicted distribution. Not proper: not for choosing models."""
-    return _expected(table, "mse")
+    return _expected_label_metric(table, "mse")
 
 
-TERMS = ("reliability", "resolution", "uncertainty", "within_variance", "within_covariance")
+DECOMPOSITION_TERMS = (
+    "reliability",
+    "resolution",
+    "uncertainty",
+    "within_variance",
+    "within_covariance",
+)
 
 
-def decomposition(bins: Bins) -> Array:
+def decompose_score(bins: ReliabilityBins) -> Array:
     """Return the five terms [5, ..., events] of the squared error of each event.
 
     They are those of Stephenson, Coelho and Jolliffe (2008): the score is reliability - resolution
@@ -168,4 +180,4 @@ def decomposition(bins: Bins) -> Array:
     return np.stack([ratio(part.sum(axis=-1), total) for part in parts])
 
 
-SIGNS = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+DECOMPOSITION_SIGNS = np.array([1.0, -1.0, 1.0, 1.0, -1.0])

@@ -4,25 +4,34 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ordinate.metrics.arithmetic import CELLS, Array, Value, harmonic_mean, ratio, varies
+from ordinate.metrics.arithmetic import (
+    CELL_AXES,
+    Array,
+    Value,
+    harmonic_mean,
+    has_several_levels,
+    ratio,
+)
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 _ONE_SIDE = "gold or predictions use one level only"
 
 
-def _covariance(table: Confusion, gold: Array, predicted: Array) -> tuple[Value, Value, Value]:
+def _covariance(
+    table: ConfusionMatrix, gold: Array, predicted: Array
+) -> tuple[Value, Value, Value]:
     """Return covariance and variances of scores [..., K] given to the levels of either side."""
     gold = gold - (table.gold_share * gold).sum(axis=-1, keepdims=True)
     predicted = predicted - (table.predicted_share * predicted).sum(axis=-1, keepdims=True)
-    covariance = (table.share * gold[..., :, None] * predicted[..., None, :]).sum(axis=CELLS)
+    covariance = (table.share * gold[..., :, None] * predicted[..., None, :]).sum(axis=CELL_AXES)
     spread = (table.gold_share * gold**2).sum(-1), (table.predicted_share * predicted**2).sum(-1)
     return covariance, *spread
 
 
-def _correlation(table: Confusion, gold: Array, predicted: Array) -> Value:
+def _correlation(table: ConfusionMatrix, gold: Array, predicted: Array) -> Value:
     covariance, gold_spread, predicted_spread = _covariance(table, gold, predicted)
-    both = varies(table.gold_share) & varies(table.predicted_share)
+    both = has_several_levels(table.gold_share) & has_several_levels(table.predicted_share)
     value = ratio(covariance, np.sqrt(gold_spread) * np.sqrt(predicted_spread))
     return np.where(both, np.clip(value, -1.0, 1.0), np.nan)[()]
 
@@ -36,7 +45,7 @@ def _correlation(table: Confusion, gold: Array, predicted: Array) -> Value:
     undefined_when=_ONE_SIDE,
     equal_steps=True,
 )
-def pearson(table: Confusion) -> Value:
+def pearson(table: ConfusionMatrix) -> Value:
     """Linear correlation of the positions. A constant shift of all predictions goes unseen."""
     return _correlation(table, table.scale.positions, table.scale.positions)
 
@@ -49,7 +58,7 @@ def pearson(table: Confusion) -> Value:
     reference="spearman1904",
     undefined_when=_ONE_SIDE,
 )
-def spearman(table: Confusion) -> Value:
+def spearman(table: ConfusionMatrix) -> Value:
     """Rank correlation, in which tied items share their mean rank."""
     return _correlation(table, _mid_rank(table.gold_share), _mid_rank(table.predicted_share))
 
@@ -68,18 +77,18 @@ def _mid_rank(share: Array) -> Array:
     undefined_when="gold and predictions are one and the same single label",
     equal_steps=True,
 )
-def ccc(table: Confusion) -> Value:
+def ccc(table: ConfusionMatrix) -> Value:
     """Lin's concordance: linear correlation that also punishes shift and scale."""
     at = table.scale.positions
     covariance, gold_spread, predicted_spread = _covariance(table, at, at)
     shift = ((table.gold_share - table.predicted_share) * at).sum(axis=-1)
-    wrong = (table.share * table.scale.gaps).sum(axis=CELLS) > 0
-    both = wrong | varies(table.gold_share)
+    wrong = (table.share * table.scale.gaps).sum(axis=CELL_AXES) > 0
+    both = wrong | has_several_levels(table.gold_share)
     value = ratio(2.0 * covariance, gold_spread + predicted_spread + shift**2)
     return np.where(both, np.clip(value, -1.0, 1.0), np.nan)[()]
 
 
-class _Pairs(NamedTuple):
+class _PairShares(NamedTuple):
     """Shares of the N^2 / 2 pairs of items."""
 
     concordant: Value
@@ -88,17 +97,17 @@ class _Pairs(NamedTuple):
     untied_predicted: Value
 
 
-def _above(size: int) -> Array:
+def _mark_levels_above(size: int) -> Array:
     """Return 1 where the column's level is strictly above the row's."""
     return np.triu(np.ones((size, size)), k=1)
 
 
-def _pairs(table: Confusion) -> _Pairs:
-    share, up = table.share, _above(len(table.scale))
+def _count_pairs(table: ConfusionMatrix) -> _PairShares:
+    share, up = table.share, _mark_levels_above(len(table.scale))
     higher = up @ share  # for each level: the items of higher gold levels, by prediction
-    return _Pairs(
-        concordant=(share * (higher @ up.T)).sum(axis=CELLS),
-        discordant=(share * (higher @ up)).sum(axis=CELLS),
+    return _PairShares(
+        concordant=(share * (higher @ up.T)).sum(axis=CELL_AXES),
+        discordant=(share * (higher @ up)).sum(axis=CELL_AXES),
         untied_gold=np.einsum("...i,ij,...j", table.gold_share, up, table.gold_share),
         untied_predicted=np.einsum(
             "...i,ij,...j", table.predicted_share, up, table.predicted_share
@@ -115,9 +124,9 @@ def _pairs(table: Confusion) -> _Pairs:
     undefined_when="there is only one item",
     whole_counts=True,
 )
-def kendall_tau_a(table: Confusion) -> Value:
+def kendall_tau_a(table: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of all pairs of items."""
-    pairs = _pairs(table)
+    pairs = _count_pairs(table)
     n = table.total
     return ratio(2.0 * (pairs.concordant - pairs.discordant) * n, n - 1.0)
 
@@ -130,9 +139,9 @@ def kendall_tau_a(table: Confusion) -> Value:
     reference="kendall1945",
     undefined_when=_ONE_SIDE,
 )
-def kendall_tau_b(table: Confusion) -> Value:
+def kendall_tau_b(table: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of the pairs that are not tied."""
-    pairs = _pairs(table)
+    pairs = _count_pairs(table)
     untied = np.sqrt(pairs.untied_gold) * np.sqrt(pairs.untied_predicted)
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
 
@@ -145,9 +154,9 @@ def kendall_tau_b(table: Confusion) -> Value:
     reference="stuart1953",
     undefined_when=_ONE_SIDE,
 )
-def kendall_tau_c(table: Confusion) -> Value:
+def kendall_tau_c(table: ConfusionMatrix) -> Value:
     """Stuart's tau-c; m is the smaller number of levels that occur on a side."""
-    pairs = _pairs(table)
+    pairs = _count_pairs(table)
     sides = (table.gold_share > 0).sum(-1), (table.predicted_share > 0).sum(-1)
     levels = np.minimum(*sides)
     largest = ratio(levels - 1.0, levels)
@@ -162,9 +171,9 @@ def kendall_tau_c(table: Confusion) -> Value:
     reference="goodman1954",
     undefined_when="no two items differ on both sides",
 )
-def goodman_kruskal_gamma(table: Confusion) -> Value:
+def goodman_kruskal_gamma(table: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of the pairs that differ on both sides."""
-    pairs = _pairs(table)
+    pairs = _count_pairs(table)
     return ratio(pairs.concordant - pairs.discordant, pairs.concordant + pairs.discordant)
 
 
@@ -176,20 +185,20 @@ def goodman_kruskal_gamma(table: Confusion) -> Value:
     reference="somers1962",
     undefined_when="the given side uses one level only",
 )
-def somers_d(table: Confusion, *, given: Literal["gold", "predicted"] = "gold") -> Value:
+def somers_d(table: ConfusionMatrix, *, given: Literal["gold", "predicted"] = "gold") -> Value:
     """Concordant minus discordant pairs, out of the pairs that one side tells apart."""
-    pairs = _pairs(table)
+    pairs = _count_pairs(table)
     untied = pairs.untied_gold if given == "gold" else pairs.untied_predicted
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
 
 
-def _in_order(table: Confusion, side: Array, cells: Array) -> Value:
+def _share_in_order(table: ConfusionMatrix, side: Array, cells: Array) -> Value:
     """Mean over items of the share of items, apart on one side, in the same order on the other."""
-    up = _above(len(table.scale))
+    up = _mark_levels_above(len(table.scale))
     same_order = up @ cells @ up.T + up.T @ cells @ up
     apart = side @ (up + up.T)
     by_cell = cells * ratio(same_order, apart[..., None, :])
-    return np.where(varies(side), np.nansum(by_cell, axis=CELLS), np.nan)[()]
+    return np.where(has_several_levels(side), np.nansum(by_cell, axis=CELL_AXES), np.nan)[()]
 
 
 @metric(
@@ -200,9 +209,9 @@ def _in_order(table: Confusion, side: Array, cells: Array) -> Value:
     reference="amigo2013",
     undefined_when="predictions use one level only",
 )
-def reliability(table: Confusion) -> Value:
+def reliability(table: ConfusionMatrix) -> Value:
     """How far the orders that the system states are right, as a mean over items."""
-    return _in_order(table, table.predicted_share, table.share)
+    return _share_in_order(table, table.predicted_share, table.share)
 
 
 @metric(
@@ -213,9 +222,9 @@ def reliability(table: Confusion) -> Value:
     reference="amigo2013",
     undefined_when="gold uses one level only",
 )
-def sensitivity(table: Confusion) -> Value:
+def sensitivity(table: ConfusionMatrix) -> Value:
     """How far the orders of gold are found by the system, as a mean over items."""
-    return _in_order(table, table.gold_share, np.swapaxes(table.share, -1, -2))
+    return _share_in_order(table, table.gold_share, np.swapaxes(table.share, -1, -2))
 
 
 @metric(
@@ -226,6 +235,6 @@ def sensitivity(table: Confusion) -> Value:
     reference="amigo2013",
     undefined_when=_ONE_SIDE,
 )
-def reliability_sensitivity_f(table: Confusion) -> Value:
+def reliability_sensitivity_f(table: ConfusionMatrix) -> Value:
     """Harmonic mean of reliability and sensitivity."""
     return harmonic_mean(reliability.function(table), sensitivity.function(table))

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption
 from ordinate.metrics.arithmetic import Value, ratio
 from ordinate.metrics.catalogue import metric
-from ordinate.summaries.regression import MIDDLE, TRAIN, Moments, size_of
+from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments, compute_bin_size
 
 Array = NDArray[Any]
-ONE_VALUE = "all targets are equal"
-ROUNDING = 1e-13  # of a variance that is what is left of larger ones
-BASELINES = "baselines"
-TIE = 1e-12  # a share this near to another is the same
+CONSTANT_TARGET_NOTE = "all targets are equal"
+ROUNDING_SHARE = 1e-13  # of a variance that is what is left of larger ones
+BASELINE_FAMILY = "baselines"
+TIE_TOLERANCE = 1e-12  # a share this near to another is the same
 
 
 @metric(
@@ -60,7 +60,7 @@ def mae(table: Moments) -> Value:
 )
 def median_absolute_error(table: Moments) -> Value:
     """Half of the errors are smaller: from a histogram, half a per cent from the exact value."""
-    return percentile(table, 0.5)
+    return find_error_percentile(table, 0.5)
 
 
 @metric(
@@ -75,7 +75,7 @@ def error_percentile(table: Moments, *, share: float = 0.9) -> Value:
     """The size that so large a share of the errors does not exceed, from a histogram."""
     if not 0.0 < share < 1.0:
         raise BadOption(f"share={share!r} is not a number between 0 and 1.")
-    return percentile(table, share)
+    return find_error_percentile(table, share)
 
 
 @metric(
@@ -106,7 +106,7 @@ def bias(table: Moments) -> Value:
     direction="maximize",
     bounds=(-np.inf, 1),
     formula=r"1 - \frac{MSE}{\sigma^2}",
-    undefined_when=ONE_VALUE,
+    undefined_when=CONSTANT_TARGET_NOTE,
 )
 def r2(table: Moments) -> Value:
     """R²: the share of the variance of the targets that is explained; below 0 it is none.
@@ -121,7 +121,7 @@ def r2(table: Moments) -> Value:
     direction="maximize",
     bounds=(-np.inf, 1),
     formula=r"1 - \frac{Var(e)}{\sigma^2}",
-    undefined_when=ONE_VALUE,
+    undefined_when=CONSTANT_TARGET_NOTE,
 )
 def explained_variance(table: Moments) -> Value:
     """R² after the bias is taken out."""
@@ -133,7 +133,7 @@ def explained_variance(table: Moments) -> Value:
     direction="maximize",
     bounds=(-np.inf, 1),
     formula=r"1 - \frac{RMSE}{\sigma}",
-    undefined_when=ONE_VALUE,
+    undefined_when=CONSTANT_TARGET_NOTE,
 )
 def relative_accuracy(table: Moments) -> Value:
     """One less the RMSE as a share of σ. This is not R², which is 1 - RMSE²/σ²."""
@@ -145,9 +145,9 @@ def relative_accuracy(table: Moments) -> Value:
     direction="minimize",
     bounds=(0, np.inf),
     formula=r"\frac{RMSE}{\sigma}",
-    undefined_when=ONE_VALUE,
+    undefined_when=CONSTANT_TARGET_NOTE,
 )
-def rmse_share(table: Moments) -> Value:
+def nrmse(table: Moments) -> Value:
     """RMSE as a share of σ of the evaluated targets."""
     return ratio(rmse(table), np.sqrt(table.plain.mean(2, 0)))
 
@@ -185,24 +185,24 @@ def _variances(table: Moments) -> tuple[Array, Array, Array]:
     """Return Var(y), Cov(y, p), Var(p) where p = y + e; what rounding leaves of Var(p) is 0."""
     of_y, both, of_e = (table.plain.mean(a, b) for a, b in ((2, 0), (1, 1), (0, 2)))
     of_p = of_y + 2.0 * both + of_e
-    kept = np.real(of_p) > ROUNDING * np.real(of_y + of_e)
+    kept = np.real(of_p) > ROUNDING_SHARE * np.real(of_y + of_e)
     return of_y, np.where(kept, of_y + both, 0.0), np.where(kept, of_p, 0.0)
 
 
 @metric(
-    family=BASELINES,
+    family=BASELINE_FAMILY,
     direction="minimize",
     bounds=(0, np.inf),
     formula=r"\sqrt{\sigma^2 + (\bar y - c)^2}",
 )
 def baseline_rmse(table: Moments) -> Value:
     """RMSE of the constant prediction c: the training mean, or the mean of the targets."""
-    constant = table.constants.get(TRAIN, table.constants.get(MIDDLE, table.plain.y))
+    constant = table.constants.get(TRAIN_MEAN, table.constants.get(TARGET_MEAN, table.plain.y))
     return np.sqrt(table.plain.mean(2, 0) + (table.plain.y - constant) ** 2)
 
 
 @metric(
-    family=BASELINES,
+    family=BASELINE_FAMILY,
     direction="minimize",
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum |y - c|",
@@ -210,7 +210,7 @@ def baseline_rmse(table: Moments) -> Value:
 )
 def baseline_mae(table: Moments) -> Value:
     """MAE of the constant prediction c: the training mean, or the mean of the targets."""
-    name = TRAIN if TRAIN in table.constants else MIDDLE
+    name = TRAIN_MEAN if TRAIN_MEAN in table.constants else TARGET_MEAN
     if name not in table.constants:
         return np.full(table.shape, np.nan)[()]
     return ratio(table.spread[name], table.total)
@@ -228,7 +228,7 @@ def skill(table: Moments) -> Value:
     return 1.0 - ratio(rmse(table), baseline_rmse(table))
 
 
-def percentile(table: Moments, share: float) -> Value:
+def find_error_percentile(table: Moments, share: float) -> Value:
     """Return the size below which a share of the errors lies, from the histogram.
 
     Between two errors it is their mean. At most half a per cent away; nan where no histogram was
@@ -239,8 +239,8 @@ def percentile(table: Moments, share: float) -> Value:
     places = sorted(table.histogram)
     weights = np.stack([table.histogram[k] for k in places], axis=-1)
     below = ratio(weights.cumsum(axis=-1), weights.sum(axis=-1)[..., None])
-    first, last = below >= share - TIE, below > share + TIE
+    first, last = below >= share - TIE_TOLERANCE, below > share + TIE_TOLERANCE
     last[..., -1] = True
-    sizes = table.step * np.array([size_of(k) for k in places])
+    sizes = table.step * np.array([compute_bin_size(k) for k in places])
     found = (sizes[np.argmax(first, axis=-1)] + sizes[np.argmax(last, axis=-1)]) / 2.0
     return np.where(table.total > 0, found, np.nan)[()]

@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadStore, MissingExtra, brief
+from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
 from ordinate.experiment.manifest import Manifest
-from ordinate.models.stored_trees import check_boosted, check_forest, check_lightgbm
+from ordinate.models.stored_trees import check_forest, check_lightgbm, check_xgboost
 
-PICKLED = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
+PICKLE_PATTERN = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first day of zip files: a model's bytes tell no time
-AGAIN = "It is not used. Make the model again, or restore the folder."
+RESTORE_HINT = "It is not used. Make the model again, or restore the folder."
 
 # What skops may build, and how. It knows other ways, which call functions that the file names.
-BUILT: dict[str, frozenset[str]] = {
+ALLOWED_NODES: dict[str, frozenset[str]] = {
     "DictNode": frozenset({"builtins.dict"}),
     "JsonNode": frozenset({"builtins.str"}),
     "ListNode": frozenset({"builtins.list"}),
@@ -51,15 +51,15 @@ BUILT: dict[str, frozenset[str]] = {
     "TupleNode": frozenset({"builtins.tuple"}),
     "TypeNode": frozenset({"builtins.str"}),
 }
-TYPES = sorted(frozenset().union(*BUILT.values()))
+ALLOWED_TYPES = sorted(frozenset().union(*ALLOWED_NODES.values()))
 
 
-def save(fitted: Any, folder: Path) -> list[str]:
+def save_fitted(fitted: Any, folder: Path) -> list[str]:
     """Write what was fitted into a folder, in the format of its library; return the names."""
     library = type(fitted).__module__.partition(".")[0]
     name = {"lightgbm": LIGHTGBM, "xgboost": XGBOOST}.get(library, SKOPS)
     content = WRITERS[name](fitted)
-    with safe_files.replacing(folder / name) as temporary:
+    with safe_files.replace_file(folder / name) as temporary:
         temporary.write_bytes(content)
     return [name]
 
@@ -67,16 +67,17 @@ def save(fitted: Any, folder: Path) -> list[str]:
 def load_model(folder: Path) -> Any:
     """Return what was fitted, once the folder is what its manifest says."""
     Manifest.read(folder).verify(folder)
-    return load(folder)
+    return load_fitted(folder)
 
 
-def load(folder: Path) -> Any:
+def load_fitted(folder: Path) -> Any:
     """Return what was fitted; the caller has verified the manifest."""
     names = sorted(path.name for path in folder.iterdir())
     for name in names:
-        if Path(name).suffix.lower() in safe_files.PICKLES:
+        if Path(name).suffix.lower() in safe_files.PICKLE_SUFFIXES:
             raise BadStore(
-                f"{folder / name} is a pickle, and a pickle executes what it contains. {AGAIN}"
+                f"{folder / name} is a pickle, and a pickle executes what it contains. "
+                f"{RESTORE_HINT}"
             )
     found = [name for name in names if name in READERS]
     if len(found) != 1:
@@ -85,37 +86,37 @@ def load(folder: Path) -> Any:
         raise BadStore(f"A model's folder has one file of {known}; {folder} has {has}.")
     path = folder / found[0]
     content = path.read_bytes()
-    if PICKLED.match(content):
+    if PICKLE_PATTERN.match(content):
         raise BadStore(
             f"{path} is a pickle by its content, whatever its name, and a pickle executes what it "
-            f"contains. {AGAIN}"
+            f"contains. {RESTORE_HINT}"
         )
     try:
         return READERS[path.name](content)
     except MissingExtra:
         raise
     except BadStore as reason:
-        raise BadStore(f"{path} is refused: {reason}. {AGAIN}") from None
+        raise BadStore(f"{path} is refused: {reason}. {RESTORE_HINT}") from None
     except Exception as problem:  # noqa: BLE001 - loaders fail in their own ways on damaged files
-        raise BadStore(f"{path} cannot be read: {brief(str(problem))}. {AGAIN}") from None
+        raise BadStore(f"{path} cannot be read: {shorten(str(problem))}. {RESTORE_HINT}") from None
 
 
 # --- skops ---------------------------------------------------------------------------------------
 
 
-def _dumped(fitted: Any) -> bytes:
+def _dump_skops(fitted: Any) -> bytes:
     from skops.io import dumps  # noqa: PLC0415 - heavy, and optional
 
-    content = _settled(dumps(fitted))
+    content = _normalize_skops(dumps(fitted))
     _check_skops(content)  # what could not be loaded again is not written
     return content
 
 
-def _skops(content: bytes) -> Any:
+def _load_skops(content: bytes) -> Any:
     _check_skops(content)
     from skops.io import loads  # noqa: PLC0415 - heavy, and optional
 
-    fitted = loads(content, trusted=TYPES)
+    fitted = loads(content, trusted=ALLOWED_TYPES)
     check_forest(fitted)
     return fitted
 
@@ -129,15 +130,15 @@ def _check_skops(content: bytes) -> None:
             raise BadStore("it is compressed, and could unfold to any size")
         if SCHEMA not in archive.namelist():
             raise BadStore(f"it has no {SCHEMA}, and is no skops file")
-        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_each_once)
-    for node in _nodes(schema):
+        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_refuse_duplicate_keys)
+    for node in _walk_nodes(schema):
         builder, kind = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
-        if kind not in BUILT.get(str(builder), ()):
-            how = f"{brief(kind)} by {brief(builder)}"
+        if kind not in ALLOWED_NODES.get(str(builder), ()):
+            how = f"{shorten(kind)} by {shorten(builder)}"
             raise BadStore(f"it builds the type {how}, which is no part of a model")
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def _walk_nodes(schema: Any) -> Iterator[dict[str, Any]]:
     """Yield whatever in a schema names a type or a way to build one."""
     left = [schema]
     while left:
@@ -150,14 +151,14 @@ def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
             left.extend(part)
 
 
-def _settled(content: bytes) -> bytes:
+def _normalize_skops(content: bytes) -> bytes:
     """Return a skops file without times and addresses in memory: equal models, equal bytes."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     schema = json.loads(members.pop(SCHEMA))
     numbers: dict[Any, int] = {}
     names: dict[str, str] = {}
-    for node in _nodes(schema):
+    for node in _walk_nodes(schema):
         if "__id__" in node:
             node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
         if "file" in node:
@@ -173,13 +174,13 @@ def _settled(content: bytes) -> bytes:
 # --- boosted trees -------------------------------------------------------------------------------
 
 
-def _lightgbm_text(fitted: Any) -> bytes:
+def _dump_lightgbm(fitted: Any) -> bytes:
     text = str(fitted.model_to_string())
     check_lightgbm(text)  # what could not be loaded again is not written
     return text.encode()
 
 
-def _lightgbm(content: bytes) -> Any:
+def _load_lightgbm(content: bytes) -> Any:
     text = content.decode()
     check_lightgbm(text)
     import lightgbm  # noqa: PLC0415 - heavy, and optional
@@ -187,15 +188,15 @@ def _lightgbm(content: bytes) -> Any:
     return lightgbm.Booster(model_str=text)
 
 
-def _xgboost_json(fitted: Any) -> bytes:
+def _dump_xgboost(fitted: Any) -> bytes:
     content = bytes(fitted.save_raw(raw_format="json"))
-    check_boosted(json.loads(content))
+    check_xgboost(json.loads(content))
     return content
 
 
-def _xgboost(content: bytes) -> Any:
-    model = json.loads(content, object_pairs_hook=_each_once)
-    check_boosted(model)
+def _load_xgboost(content: bytes) -> Any:
+    model = json.loads(content, object_pairs_hook=_refuse_duplicate_keys)
+    check_xgboost(model)
     try:
         import xgboost  # noqa: PLC0415 - heavy, and optional
     except ImportError:
@@ -205,7 +206,7 @@ def _xgboost(content: bytes) -> Any:
     return booster
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON, of which two readers may take two values for one key."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -215,12 +216,12 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 SKOPS, LIGHTGBM, XGBOOST = "model.skops", "model.lightgbm.txt", "model.xgboost.json"
 WRITERS: dict[str, Callable[[Any], bytes]] = {
-    SKOPS: _dumped,
-    LIGHTGBM: _lightgbm_text,
-    XGBOOST: _xgboost_json,
+    SKOPS: _dump_skops,
+    LIGHTGBM: _dump_lightgbm,
+    XGBOOST: _dump_xgboost,
 }
 READERS: dict[str, Callable[[bytes], Any]] = {
-    SKOPS: _skops,
-    LIGHTGBM: _lightgbm,
-    XGBOOST: _xgboost,
+    SKOPS: _load_skops,
+    LIGHTGBM: _load_lightgbm,
+    XGBOOST: _load_xgboost,
 }

@@ -15,24 +15,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from ordinate.errors import BadStore
 
-STRANGE = "its tree {number} is of a form that Ordinate does not make"
+UNKNOWN_FORM = "its tree {number} is of a form that Ordinate does not make"
 
 # --- LightGBM ------------------------------------------------------------------------------------
 
-HEADER = (
+LIGHTGBM_HEADER = (
     *("version", "num_class", "num_tree_per_iteration", "label_index", "max_feature_idx"),
     *("objective", "feature_names", "feature_infos", "tree_sizes"),
 )
-WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
+INTEGER = re.compile(r"-?\d{1,18}", re.ASCII)
 DECIMAL = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d{1,3})?", re.ASCII)
-OF_SPLITS = {"split_feature": WHOLE, "split_gain": DECIMAL, "threshold": DECIMAL}
-OF_SPLITS |= {"decision_type": WHOLE, "left_child": WHOLE, "right_child": WHOLE}
-OF_LEAVES = {"leaf_value": DECIMAL, "leaf_weight": DECIMAL, "leaf_count": WHOLE}
-OF_INNER = {"internal_value": DECIMAL, "internal_weight": DECIMAL, "internal_count": WHOLE}
+OF_SPLITS = {"split_feature": INTEGER, "split_gain": DECIMAL, "threshold": DECIMAL}
+OF_SPLITS |= {"decision_type": INTEGER, "left_child": INTEGER, "right_child": INTEGER}
+OF_LEAVES = {"leaf_value": DECIMAL, "leaf_weight": DECIMAL, "leaf_count": INTEGER}
+OF_INNER = {"internal_value": DECIMAL, "internal_weight": DECIMAL, "internal_count": INTEGER}
 ARRAYS = OF_SPLITS | OF_LEAVES | OF_INNER
-TREE = ("Tree", "num_leaves", "num_cat", *ARRAYS, "is_linear", "shrinkage")
-NUMERIC = (0, 2, 4, 6, 8, 10)  # decision types of numbers: where missing ones go; odd: categories
-END = re.compile(
+TREE_KEYS = ("Tree", "num_leaves", "num_cat", *ARRAYS, "is_linear", "shrinkage")
+NUMERIC_DECISIONS = (
+    0,
+    2,
+    4,
+    6,
+    8,
+    10,
+)  # decision types of numbers: where missing ones go; odd: categories
+LIGHTGBM_END = re.compile(
     r"end of trees\n\nfeature_importances:\n(Column_\d+=\d+\n)*"
     r"\nparameters:\n(\[[a-z0-9_]+: [^\]\n]*\]\n)*"
     r"\nend of parameters\n\npandas_categorical:(null|\[\])\n",
@@ -51,21 +58,21 @@ def check_lightgbm(text: str) -> None:
     header, found, rest = text.partition("\n\n")
     if not header.startswith("tree\n") or not found:
         raise BadStore("it does not begin as a LightGBM model")
-    facts = _facts(header.split("\n")[1:], HEADER, "its header")
-    sizes = _numbers(facts["tree_sizes"], WHOLE).tolist()
-    width = int(_numbers(facts["max_feature_idx"], WHOLE, 1)[0]) + 1
+    facts = _parse_facts(header.split("\n")[1:], LIGHTGBM_HEADER, "its header")
+    sizes = _parse_numbers(facts["tree_sizes"], INTEGER).tolist()
+    width = int(_parse_numbers(facts["max_feature_idx"], INTEGER, 1)[0]) + 1
     for number, size in enumerate(sizes):
         block, rest = rest[:size], rest[size:]
         if len(block) != size or not block.startswith(f"Tree={number}\n"):
             raise BadStore(f"its tree {number} of {len(sizes)} is cut off or moved")
         _check_block(block, width=width, number=number)
     settings = re.findall(r"^\[(\w+): ", rest, re.MULTILINE)
-    if not END.fullmatch(rest) or len(set(settings)) < len(settings):
+    if not LIGHTGBM_END.fullmatch(rest) or len(set(settings)) < len(settings):
         raise BadStore("its end is cut off, or something stands there that does not belong to it")
     _check_outputs(facts, len(sizes), width)
 
 
-def _facts(lines: Sequence[str], keys: Sequence[str], what: str) -> dict[str, str]:
+def _parse_facts(lines: Sequence[str], keys: Sequence[str], what: str) -> dict[str, str]:
     """Return the values of lines key=value: exactly these keys, in this order."""
     pairs = [line.partition("=") for line in lines]
     if [key + sign for key, sign, _ in pairs] != [f"{key}=" for key in keys]:
@@ -73,17 +80,17 @@ def _facts(lines: Sequence[str], keys: Sequence[str], what: str) -> dict[str, st
     return {key: value for key, _, value in pairs}
 
 
-def _numbers(text: str, form: re.Pattern[str], count: int | None = None) -> NDArray[Any]:
+def _parse_numbers(text: str, form: re.Pattern[str], count: int | None = None) -> NDArray[Any]:
     """Return the numbers of a value: so many, in the form in which they are written."""
     cells = text.split(" ") if text else []
     if not all(map(form.fullmatch, cells)) or (count is not None and len(cells) != count):
         raise BadStore("it has no numbers, or too few or too many, where LightGBM writes numbers")
-    return np.array(cells, np.int64 if form is WHOLE else np.float64)
+    return np.array(cells, np.int64 if form is INTEGER else np.float64)
 
 
 def _check_outputs(facts: dict[str, str], trees: int, width: int) -> None:
     """Refuse an objective that would write more probabilities than there is room for."""
-    count, step = (int(_numbers(facts[key], WHOLE, 1)[0]) for key in HEADER[1:3])
+    count, step = (int(_parse_numbers(facts[key], INTEGER, 1)[0]) for key in LIGHTGBM_HEADER[1:3])
     single = ("binary sigmoid:1", "regression")
     known = (f"multiclass num_class:{count}",) if count > 1 else single
     if facts["objective"] not in known or step != count or count < 1 or trees % step:
@@ -97,21 +104,21 @@ def _check_outputs(facts: dict[str, str], trees: int, width: int) -> None:
 
 def _check_block(block: str, *, width: int, number: int) -> None:
     *lines, a, b, c = block.split("\n")
-    facts = _facts(lines, TREE, f"its tree {number}")
-    leaves = int(_numbers(facts["num_leaves"], WHOLE, 1)[0])
+    facts = _parse_facts(lines, TREE_KEYS, f"its tree {number}")
+    leaves = int(_parse_numbers(facts["num_leaves"], INTEGER, 1)[0])
     inner, alone = leaves - 1, leaves == 1
     if a or b or c or leaves < 1 or (facts["num_cat"], facts["is_linear"]) != ("0", "0"):
-        raise BadStore(STRANGE.format(number=number))
-    _numbers(facts["shrinkage"], DECIMAL, 1)
+        raise BadStore(UNKNOWN_FORM.format(number=number))
+    _parse_numbers(facts["shrinkage"], DECIMAL, 1)
     found: dict[str, NDArray[Any]] = {}
     for name, form in ARRAYS.items():
         count = leaves if name in OF_LEAVES else inner
         empty = alone and name != "leaf_value" and not facts[name]  # a leaf alone needs its value
-        found[name] = _numbers(facts[name], form, 0 if empty else count)
+        found[name] = _parse_numbers(facts[name], form, 0 if empty else count)
         if not np.isfinite(found[name]).all():
             raise BadStore(f"its tree {number} has numbers that are not finite")
-    if not np.isin(found["decision_type"], NUMERIC).all():
-        raise BadStore(STRANGE.format(number=number))
+    if not np.isin(found["decision_type"], NUMERIC_DECISIONS).all():
+        raise BadStore(UNKNOWN_FORM.format(number=number))
     children = np.concatenate([found["left_child"], found["right_child"]])
     children = np.where(children < 0, inner + ~children, children)  # leaves have negative numbers
     _check_tree(
@@ -133,7 +140,7 @@ OF_NODES = (
 NO_PARENT = 2**31 - 1
 
 
-def check_boosted(model: Any) -> None:
+def check_xgboost(model: Any) -> None:
     """Refuse the JSON of an XGBoost model whose trees are none."""
     learner = model["learner"]
     facts, booster = learner["learner_model_param"], learner["gradient_booster"]
@@ -182,9 +189,9 @@ def _check_nodes(tree: Any, *, width: int, number: int) -> None:
     plain = count > 0 and all(values.shape == (count,) for values in found.values())
     plain = plain and all(values.dtype.kind == "i" for values in (left, right, splits))
     if not plain or tree["categories"] or found["split_type"].any():
-        raise BadStore(STRANGE.format(number=number))
+        raise BadStore(UNKNOWN_FORM.format(number=number))
     if int(said["num_feature"]) != width or int(said["size_leaf_vector"]) > 1:
-        raise BadStore(STRANGE.format(number=number))
+        raise BadStore(UNKNOWN_FORM.format(number=number))
     inner = left != -1
     children = np.concatenate([left[inner], right[inner]])
     _check_tree(
@@ -203,15 +210,15 @@ def check_forest(fitted: Any) -> None:
     from sklearn.tree._tree import Tree  # noqa: PLC0415 - heavy, and optional
 
     number = 0
-    for part in _parts(fitted):
+    for part in _walk_parts(fitted):
         if isinstance(part, Tree):
-            _check_grown(part, number)
+            _check_sklearn_tree(part, number)
             number += 1
         elif hasattr(part, "__dict__"):
-            _check_holder(vars(part), Tree)
+            _check_estimator(vars(part), Tree)
 
 
-def _check_grown(tree: Any, number: int) -> None:
+def _check_sklearn_tree(tree: Any, number: int) -> None:
     if tree.node_count != tree.capacity or tree.node_count < 1:  # first: else all else reads beyond
         raise BadStore(f"its tree {number} has other nodes than it says")
     left, right, splits = tree.children_left, tree.children_right, tree.feature
@@ -226,7 +233,7 @@ def _check_grown(tree: Any, number: int) -> None:
     )
 
 
-def _check_holder(state: Mapping[str, Any], tree: type[Any]) -> None:
+def _check_estimator(state: Mapping[str, Any], tree: type[Any]) -> None:
     """Refuse an estimator that would let through rows of other features than its trees ask for."""
     width, grown = state.get("n_features_in_"), state.get("tree_")
     if grown is not None and not (isinstance(grown, tree) and _is_width(width, grown.n_features)):
@@ -243,7 +250,7 @@ def _is_width(given: Any, wanted: Any) -> bool:
     return isinstance(given, int) and not isinstance(given, bool) and given == wanted
 
 
-def _parts(whole: Any) -> Iterator[Any]:
+def _walk_parts(whole: Any) -> Iterator[Any]:
     """Yield an object and all that it is made of, each once."""
     left, seen = [whole], set[int]()
     while left:

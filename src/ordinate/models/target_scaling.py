@@ -11,17 +11,19 @@ from ordinate.errors import BadStore, BadValues
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
-CHANGED = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
-ROUNDING = 1e-12  # of the largest value of a column: if it varies by no more, it is constant
+CONSTANT_TOLERANCE = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
+ROUNDING_TOLERANCE = (
+    1e-12  # of the largest value of a column: if it varies by no more, it is constant
+)
 
 
 @dataclass(frozen=True)
-class Scaled:
+class FeatureTargetScaler:
     """How features and target are normalised, as the training rows have it.
 
     A feature that is constant in training is 0 for ever: nothing is known of other values.
 
-    >>> scaled = Scaled.fit([[1.0, 5.0], [3.0, 5.0]], [10.0, 30.0])
+    >>> scaled = FeatureTargetScaler.fit([[1.0, 5.0], [3.0, 5.0]], [10.0, 30.0])
     >>> scaled.features([[5.0, 6.0]]).tolist()
     [[3.0, 0.0]]
     >>> scaled.target.denormalize(2.0)
@@ -51,7 +53,9 @@ class Scaled:
 
     def changed(self, features: Any) -> NDArray[np.bool_]:
         """Tell of values [N, d] whether they differ from one that never varied in training."""
-        near = np.isclose(np.asarray(features, np.float64), self.means, rtol=CHANGED, atol=0.0)
+        near = np.isclose(
+            np.asarray(features, np.float64), self.means, rtol=CONSTANT_TOLERANCE, atol=0.0
+        )
         return (self.stds == 0.0) & ~near
 
     def to_dict(self) -> dict[str, Any]:
@@ -81,4 +85,4 @@ class Scaled:
 def is_constant(x: Floats) -> NDArray[np.bool_]:
     """Tell of each column whether it varies by no more than rounding: 0.1 + 0.2 is not 0.3."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray((x - x[0]).std(axis=0) <= ROUNDING * np.abs(x).max(axis=0))
+        return np.asarray((x - x[0]).std(axis=0) <= ROUNDING_TOLERANCE * np.abs(x).max(axis=0))

@@ -6,24 +6,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, brief
+from ordinate.errors import BadOption, shorten
 from ordinate.scale import Scale
-from ordinate.scale.labels import text_of
+from ordinate.scale.labels import normalize_label
 
 Floats = NDArray[np.float64]
 ClassWeights = Mapping[Any, float] | Sequence[float] | NDArray[Any] | str | None
 
 BALANCED = "balanced"
-FAR = 0.05  # share of the items that would have to change their level
-ERRORS = 3.0  # standard deviations of chi-squared above its mean
-FEWEST = 30  # rows that have shares of their own
-HOW = "Pass a number above 0 for each level, by label or in the order of the scale, or 'balanced'."
+FAR_SHARE = 0.05  # share of the items that would have to change their level
+STANDARD_DEVIATIONS = 3.0  # standard deviations of chi-squared above its mean
+FEWEST_ROWS = 30  # rows that have shares of their own
+CLASS_WEIGHTS_HINT = (
+    "Pass a number above 0 for each level, by label or in the order of the scale, or 'balanced'."
+)
 
 
-def undone(probabilities: Floats, weights: Floats | None) -> Floats:
+def undo_class_weights(probabilities: Floats, weights: Floats | None) -> Floats:
     """Return the probabilities that a model fitted without class weights would have given.
 
-    >>> undone(np.array([[0.5, 0.5]]), np.array([1.0, 3.0])).tolist()
+    >>> undo_class_weights(np.array([[0.5, 0.5]]), np.array([1.0, 3.0])).tolist()
     [[0.75, 0.25]]
     """
     if weights is None:
@@ -33,45 +35,51 @@ def undone(probabilities: Floats, weights: Floats | None) -> Floats:
     return np.divide(parts, total, out=probabilities.copy(), where=total > 0)
 
 
-def class_weights(given: ClassWeights, scale: Scale, shares: Floats | None) -> Floats | None:
+def resolve_class_weights(
+    given: ClassWeights, scale: Scale, shares: Floats | None
+) -> Floats | None:
     """Return class weights in the order of the scale; 'balanced' is one over the shares of gold."""
     if given is None:
         return None
     if isinstance(given, str):
-        return _balanced(given, shares)
+        return _balance_weights(given, shares)
     try:
-        listed = _by_level(given, scale) if isinstance(given, Mapping) else given
+        listed = _order_by_level(given, scale) if isinstance(given, Mapping) else given
         weights = np.array(listed, float)
     except (TypeError, ValueError) as problem:
         if isinstance(problem, BadOption):
             raise
         weights = np.empty(0)
     if weights.shape != (len(scale),) or not (np.isfinite(weights) & (weights > 0)).all():
-        raise BadOption(f"class_weights={brief(given)} are no weights for {scale}. {HOW}")
+        raise BadOption(
+            f"class_weights={shorten(given)} are no weights for {scale}. {CLASS_WEIGHTS_HINT}"
+        )
     return weights
 
 
-def _balanced(given: str, shares: Floats | None) -> Floats:
+def _balance_weights(given: str, shares: Floats | None) -> Floats:
     if given != BALANCED:
-        raise BadOption(f"class_weights={brief(given)} are no weights. {HOW}")
+        raise BadOption(f"class_weights={shorten(given)} are no weights. {CLASS_WEIGHTS_HINT}")
     if shares is None:
         raise BadOption("class_weights='balanced' are one over the shares of gold: pass gold.")
     return np.divide(1.0, shares, out=np.full(len(shares), np.inf), where=shares > 0)
 
 
-def _by_level(given: Mapping[Any, float], scale: Scale) -> list[float]:
-    named = {text_of(label): weight for label, weight in given.items()}
-    levels = [text_of(label) for label in scale.labels]
+def _order_by_level(given: Mapping[Any, float], scale: Scale) -> list[float]:
+    named = {normalize_label(label): weight for label, weight in given.items()}
+    levels = [normalize_label(label) for label in scale.labels]
     for level in levels:
         if level not in named:
-            raise BadOption(f"There is no class weight for {level!r}. {HOW}")
+            raise BadOption(f"There is no class weight for {level!r}. {CLASS_WEIGHTS_HINT}")
     for label in named:
         if label not in levels:
-            raise BadOption(f"There is a class weight for {brief(label)}, which is not on {scale}.")
+            raise BadOption(
+                f"There is a class weight for {shorten(label)}, which is not on {scale}."
+            )
     return [named[level] for level in levels]
 
 
-def distance(
+def measure_prior_shift(
     rows: Floats,
     shares: Floats,
     learned_on: int | None = None,
@@ -87,17 +95,17 @@ def distance(
     """
     own = len(rows) if weights is None else weights.sum() ** 2 / (weights**2).sum()
     n = own if learned_on is None else 1.0 / (1.0 / max(1, own) + 1.0 / learned_on)
-    if n < FEWEST:
+    if n < FEWEST_ROWS:
         return None
     mean = np.average(rows, axis=0, weights=weights)
     difference, freedom = mean - shares, len(shares) - 1
     chi_squared = n * float((difference**2 / np.maximum(shares, 0.5 / n)).sum())
     apart = 0.5 * float(np.abs(difference).sum())
-    clear = chi_squared > freedom + ERRORS * np.sqrt(2.0 * freedom)
-    return apart if apart > FAR and clear else None
+    clear = chi_squared > freedom + STANDARD_DEVIATIONS * np.sqrt(2.0 * freedom)
+    return apart if apart > FAR_SHARE and clear else None
 
 
-def mismatch(apart: float, *, weighted: bool) -> str:
+def describe_mismatch(apart: float, *, weighted: bool) -> str:
     """Say what it may mean that probabilities and gold differ on the items fitted on."""
     cause = (
         "these class weights are not the ones of a weighted-likelihood fit, which can be undone"
@@ -110,7 +118,7 @@ def mismatch(apart: float, *, weighted: bool) -> str:
     )
 
 
-def moved(apart: float) -> str:
+def describe_prior_shift(apart: float) -> str:
     """Say what it may mean that probabilities differ from the gold that was fitted on."""
     return (
         f"The mean probabilities of these rows lie {apart:.0%} away from the shares of the levels "

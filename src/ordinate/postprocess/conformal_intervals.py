@@ -9,20 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, NoItems
-from ordinate.postprocess.conformal_sets import ROUNDED, check_alpha, threshold
+from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
 from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import groups_of, several
-from ordinate.summaries.numeric_columns import numbers
-from ordinate.summaries.prediction_intervals import Bounds, require
-from ordinate.summaries.tabulation import same_length
+from ordinate.postprocess.scored_items import encode_groups, format_names
+from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
+from ordinate.summaries.tabulation import check_same_length
 
 Floats = NDArray[np.float64]
-SLACK = 4.0 * float(np.finfo(float).eps)  # what rounding may do to a residual, of its parts
-SHOWN = 5  # groups that a note names
+ROUNDING_SLACK = 4.0 * float(
+    np.finfo(float).eps
+)  # what rounding may do to a residual, of its parts
+MOST_SHOWN = 5  # groups that a note names
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
+class ConformalIntervals:
     """Intervals, one for each item: `lower, upper = band`."""
 
     lower: Floats
@@ -35,9 +37,9 @@ class Band:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def summary(self, targets: Any, weights: Any = None, groups: Any = None) -> Bounds:
+    def summary(self, targets: Any, weights: Any = None, groups: Any = None) -> PredictionIntervals:
         """Return the sums from which coverage, width and scores follow."""
-        return Bounds.of(targets, self.lower, self.upper, weights, groups)
+        return PredictionIntervals.of(targets, self.lower, self.upper, weights, groups)
 
 
 class SplitConformal(Estimator):
@@ -72,28 +74,34 @@ class SplitConformal(Estimator):
     def fit(self, targets: Any, predictions: Any, spread: Any = None, groups: Any = None) -> Self:
         """Learn thresholds from items that the model was not fitted on."""
         check_alpha(self.alpha)
-        y, p = _finite(targets, "target"), _finite(predictions, "prediction")
-        same_length(len(y), len(p), "targets", "predictions")
+        y, p = _check_finite(targets, "target"), _check_finite(predictions, "prediction")
+        check_same_length(len(y), len(p), "targets", "predictions")
         if not len(y):
             raise NoItems("There are no items to learn intervals from: there are no rows.")
         unit = self._unit(spread, len(y))
-        of = groups_of(groups, len(y), "predictions")
-        sides = self._sides(y - p, SLACK * (np.abs(y) + np.abs(p)), unit)
+        of = encode_groups(groups, len(y), "predictions")
+        sides = self._sides(y - p, ROUNDING_SLACK * (np.abs(y) + np.abs(p)), unit)
         order = np.argsort(of.codes, kind="stable")
         ends = np.bincount(of.codes, minlength=len(of.values)).cumsum()[:-1]
-        self.thresholds_ = np.array([self._reach(x) for x in np.split(sides[:, order], ends, 1)])
+        self.thresholds_ = np.array(
+            [self._learn_reach(x) for x in np.split(sides[:, order], ends, 1)]
+        )
         self.groups_ = None if groups is None else tuple(of.values)
-        self.notes_ = tuple(self._notes())
+        self.notes_ = tuple(self._collect_notes())
         return self
 
-    def predict(self, predictions: Any, spread: Any = None, groups: Any = None) -> Band:
+    def predict(
+        self, predictions: Any, spread: Any = None, groups: Any = None
+    ) -> ConformalIntervals:
         """Return the interval of each prediction."""
         self._fitted()
-        p = _finite(predictions, "prediction")
-        thresholds, notes = self._thresholds(groups, len(p))
+        p = _check_finite(predictions, "prediction")
+        thresholds, notes = self._look_up_thresholds(groups, len(p))
         reach = thresholds * self._unit(spread, len(p))
-        reach += SLACK * (np.abs(p) + np.abs(reach))  # so that rounding cannot keep a target out
-        return Band(p - reach[0], p + reach[1], (*self.notes_, *notes))
+        reach += ROUNDING_SLACK * (
+            np.abs(p) + np.abs(reach)
+        )  # so that rounding cannot keep a target out
+        return ConformalIntervals(p - reach[0], p + reach[1], (*self.notes_, *notes))
 
     def _unit(self, spread: Any, n: int) -> Floats:
         """Return what residuals are measured in: the spread, or 1."""
@@ -102,10 +110,10 @@ class SplitConformal(Estimator):
             raise BadInput(f"SplitConformal(normalize={self.normalize}) {need}.")
         if spread is None:
             return np.ones(n)
-        unit = _finite(spread, "spread")
-        same_length(n, len(unit), "predictions", "spreads")
+        unit = _check_finite(spread, "spread")
+        check_same_length(n, len(unit), "predictions", "spreads")
         positive = "The spread of row {row} is {value}, not a number above 0."
-        require(unit > 0, np.arange(n), unit, positive)
+        require_valid(unit > 0, np.arange(n), unit, positive)
         return unit
 
     def _sides(self, residual: Floats, slack: Floats, unit: Floats) -> Floats:
@@ -114,43 +122,47 @@ class SplitConformal(Estimator):
         sides = [size, size] if self.symmetric else [-residual, residual]
         return (np.array(sides) + slack) / unit
 
-    def _reach(self, sides: Floats) -> list[float]:
+    def _learn_reach(self, sides: Floats) -> list[float]:
         alpha = float(self.alpha) if self.symmetric else float(self.alpha) / 2.0
-        return [threshold(np.sort(side), alpha) for side in sides]
+        return [conformal_quantile(np.sort(side), alpha) for side in sides]
 
-    def _thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
+    def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds [2, n] of each row; a group that fit did not see has none."""
         if (groups is None) != (self.groups_ is None):
             both = (
                 "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
             )
             raise BadInput(f"Groups were given to {both}.")
-        of = groups_of(groups, n, "predictions")
+        of = encode_groups(groups, n, "predictions")
         known = {value: row for row, value in enumerate(self.groups_ or (None,))}
         table = np.vstack([self.thresholds_, [np.inf, np.inf]])
         new = [value for value in of.values if value not in known]
         notes = (
-            [f"Not seen in fit, so their intervals have no ends: {several(new)}."] if new else []
+            [f"Not seen in fit, so their intervals have no ends: {format_names(new)}."]
+            if new
+            else []
         )
         rows = np.array([known.get(value, len(known)) for value in of.values], np.intp)
         return table[rows[of.codes]].T, notes
 
-    def _notes(self) -> list[str]:
+    def _collect_notes(self) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""
         few = np.isinf(self.thresholds_.max(axis=1))
         if not few.any():
             return []
         alpha = float(self.alpha)
-        needed = math.ceil(1.0 / (alpha if self.symmetric else alpha / 2.0) - 1.0 - ROUNDED)
+        needed = math.ceil(
+            1.0 / (alpha if self.symmetric else alpha / 2.0) - 1.0 - ROUNDING_TOLERANCE
+        )
         names = [] if self.groups_ is None else [self.groups_[k] for k in np.flatnonzero(few)]
-        each, short = (" of each group", f" of {several(names)}") if names else ("", "")
+        each, short = (" of each group", f" of {format_names(names)}") if names else ("", "")
         there = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{there}: {'such intervals' if names else 'the intervals'} have no ends."]
 
 
-def _finite(column: Any, name: str) -> Floats:
+def _check_finite(column: Any, name: str) -> Floats:
     """Return a column of finite numbers, or say which row has none."""
-    values = numbers(column, f"{name}s")
+    values = convert_to_numbers(column, f"{name}s")
     finite = f"The {name} of row {{row}} is {{value}}, not a finite number."
-    require(np.isfinite(values), np.arange(len(values)), values, finite)
+    require_valid(np.isfinite(values), np.arange(len(values)), values, finite)
     return values

@@ -10,25 +10,25 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, NoItems
 from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.prediction_sets import LevelSets
+from ordinate.postprocess.prediction_sets import PredictionSets
 from ordinate.postprocess.scored_items import (
     Floats,
     Positions,
-    gold_levels,
-    groups_of,
-    once,
-    probability_rows,
-    several,
+    encode_gold_levels,
+    encode_groups,
+    format_names,
+    list_columns,
+    read_probability_rows,
 )
-from ordinate.scale import Scale, resolve
+from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.probabilities import same_rows
+from ordinate.summaries.probabilities import check_same_rows
 
-ROUNDED = 1e-12  # of a number that should be whole
-SHOWN = 5  # levels or groups that a note names
+ROUNDING_TOLERANCE = 1e-12  # of a number that should be whole
+MOST_SHOWN = 5  # levels or groups that a note names
 
 
-class OrdinalSets(Estimator):
+class OrdinalConformalSets(Estimator):
     """Sets of neighbouring levels that hold the gold level of a share 1 - alpha of new items.
 
     A set starts with the most probable level (the lowest of equals) and adds the more probable of
@@ -45,7 +45,7 @@ class OrdinalSets(Estimator):
     scale, with a warning if that is not the order of the sorted labels. `renormalize` accepts rows
     that sum to 0.99 to 1.01.
 
-    >>> sets = OrdinalSets(alpha=0.2, scale="A,B,C")
+    >>> sets = OrdinalConformalSets(alpha=0.2, scale="A,B,C")
     >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["A"] * 6 + ["B"] * 3)
     >>> found = sets.predict([[0.1, 0.7, 0.2], [0.2, 0.5, 0.3]])
     >>> found.low.tolist(), found.high.tolist()
@@ -76,32 +76,32 @@ class OrdinalSets(Estimator):
     def fit(self, probabilities: Any, gold: Any, groups: Any = None) -> Self:
         """Learn thresholds from items that the model was not fitted on."""
         check_alpha(self.alpha)
-        scale, columns = resolve(self.scale, gold), once(self.columns)
-        rows = probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
-        levels = gold_levels(scale, gold)
-        same_rows(levels, rows)
+        scale, columns = resolve_scale(self.scale, gold), list_columns(self.columns)
+        rows = read_probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        levels = encode_gold_levels(scale, gold)
+        check_same_rows(levels, rows)
         if not len(levels):
             raise NoItems("There are no items to learn sets from: there are no rows.")
         of = Groups([None], np.zeros(len(levels), np.int64))
         if groups is not None:
-            of = groups_of(groups, len(levels), "rows of probabilities")
-        scores = joining_scores(rows)[np.arange(len(levels)), levels]
+            of = encode_groups(groups, len(levels), "rows of probabilities")
+        scores = compute_nonconformity_scores(rows)[np.arange(len(levels)), levels]
         thresholds, counts = self._learned(scores, levels, of, len(scale))
         self.scale_, self.columns_, self.thresholds_ = scale, columns, thresholds
         self.groups_ = None if groups is None else tuple(of.values)
-        self.notes_ = tuple(self._notes(counts))
+        self.notes_ = tuple(self._collect_notes(counts))
         return self
 
-    def predict(self, probabilities: Any, groups: Any = None) -> LevelSets:
+    def predict(self, probabilities: Any, groups: Any = None) -> PredictionSets:
         """Return the set of each row."""
         self._fitted()
         how = self.renormalize
-        rows = probability_rows(self.scale_, probabilities, self.columns_, renormalize=how)
-        thresholds, notes = self._thresholds(groups, len(rows))
-        joined = joining_scores(rows) <= thresholds
+        rows = read_probability_rows(self.scale_, probabilities, self.columns_, renormalize=how)
+        thresholds, notes = self._look_up_thresholds(groups, len(rows))
+        joined = compute_nonconformity_scores(rows) <= thresholds
         low = joined.argmax(axis=1)
         high = len(self.scale_) - 1 - joined[:, ::-1].argmax(axis=1)
-        return LevelSets(self.scale_, low, high, (*self.notes_, *notes))
+        return PredictionSets(self.scale_, low, high, (*self.notes_, *notes))
 
     def _learned(
         self, scores: Floats, levels: Positions, groups: Groups, size: int
@@ -111,10 +111,10 @@ class OrdinalSets(Estimator):
         own = groups.codes * shape[1] + (levels if self.per_level else 0)
         counts = np.bincount(own, minlength=shape[0] * shape[1])
         ordered = np.split(scores[np.lexsort((scores, own))], counts.cumsum()[:-1])
-        found = np.array([threshold(part, self.alpha) for part in ordered]).reshape(shape)
+        found = np.array([conformal_quantile(part, self.alpha) for part in ordered]).reshape(shape)
         return np.broadcast_to(found, (shape[0], size)), counts.reshape(shape)
 
-    def _thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
+    def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds of each row; nothing is known of a group that fit did not see."""
         if (groups is None) != (self.groups_ is None):
             both = (
@@ -124,27 +124,33 @@ class OrdinalSets(Estimator):
         if groups is None or self.groups_ is None:
             return self.thresholds_, []
         of, known = (
-            groups_of(groups, n, "rows of probabilities"),
+            encode_groups(groups, n, "rows of probabilities"),
             {value: row for row, value in enumerate(self.groups_)},
         )
         table = np.vstack([self.thresholds_, np.full(len(self.scale_), np.inf)])
         new = [value for value in of.values if value not in known]
         notes = (
-            [f"Not seen in fit, so all levels are in their sets: {several(new)}."] if new else []
+            [f"Not seen in fit, so all levels are in their sets: {format_names(new)}."]
+            if new
+            else []
         )
         rows = np.array([known.get(value, len(known)) for value in of.values], np.intp)
         return table[rows[of.codes]], notes
 
-    def _notes(self, counts: NDArray[np.int64]) -> list[str]:
+    def _collect_notes(self, counts: NDArray[np.int64]) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""
-        few = _rank(counts, self.alpha) > counts
+        few = _quantile_rank(counts, self.alpha) > counts
         if not few.any():
             return []
         alpha = float(self.alpha)
-        needed = math.ceil(1.0 / alpha - 1.0 - ROUNDED)
+        needed = math.ceil(1.0 / alpha - 1.0 - ROUNDING_TOLERANCE)
         grouped = self.groups_ is not None
         each = " of each level" * self.per_level + " of each group" * grouped
-        short = f" of {several([self._called(*cell) for cell in np.argwhere(few)])}" if each else ""
+        short = (
+            f" of {format_names([self._called(*cell) for cell in np.argwhere(few)])}"
+            if each
+            else ""
+        )
         levels = "such a level" if self.per_level else "every level"
         needs = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{needs}: {levels} is in each set{' of the group' * grouped}."]
@@ -160,10 +166,10 @@ def check_alpha(alpha: Any) -> None:
         raise BadOption(f"alpha={alpha!r} is not a number between 0 and 1.")
 
 
-def joining_scores(rows: Floats) -> Floats:
+def compute_nonconformity_scores(rows: Floats) -> Floats:
     """Return what the growing set of each row holds before each level joins it.
 
-    >>> joining_scores(np.array([[0.1, 0.2, 0.4, 0.3]])).round(1).tolist()
+    >>> compute_nonconformity_scores(np.array([[0.1, 0.2, 0.4, 0.3]])).round(1).tolist()
     [[0.9, 0.7, 0.0, 0.4]]
     """
     n, size = rows.shape
@@ -183,16 +189,17 @@ def joining_scores(rows: Floats) -> Floats:
     return scores
 
 
-def threshold(ordered: Floats, alpha: float) -> float:
+def conformal_quantile(ordered: Floats, alpha: float) -> float:
     """Return the ⌈(n + 1)(1 - alpha)⌉-th of n scores in order, and inf where that exceeds n.
 
-    >>> threshold(np.arange(1.0, 10.0), 0.2), threshold(np.arange(1.0, 10.0), 0.05)
+    >>> scores = np.arange(1.0, 10.0)
+    >>> conformal_quantile(scores, 0.2), conformal_quantile(scores, 0.05)
     (8.0, inf)
     """
-    rank = int(_rank(np.array(len(ordered)), alpha))
+    rank = int(_quantile_rank(np.array(len(ordered)), alpha))
     return float(ordered[rank - 1]) if rank <= len(ordered) else math.inf
 
 
-def _rank(n: NDArray[Any], alpha: float) -> NDArray[np.int64]:
+def _quantile_rank(n: NDArray[Any], alpha: float) -> NDArray[np.int64]:
     wanted = (n + 1) * (1.0 - float(alpha))
-    return np.ceil(wanted * (1.0 - ROUNDED)).astype(np.int64)  # 20 * 0.95 is 19
+    return np.ceil(wanted * (1.0 - ROUNDING_TOLERANCE)).astype(np.int64)  # 20 * 0.95 is 19

@@ -14,13 +14,13 @@ Floats = NDArray[np.float64]
 Levels = NDArray[np.intp]
 Loss = Callable[[Floats, Floats, Levels, Floats], tuple[float, Floats, Floats]]
 
-FLAT = 1e-9  # largest part of a gradient at which a fit has arrived
-SETTLED = 1e-15  # relative gain of a step below which the next ones gain nothing
+GRADIENT_TOLERANCE = 1e-9  # largest part of a gradient at which a fit has arrived
+GAIN_TOLERANCE = 1e-15  # relative gain of a step below which the next ones gain nothing
 MOST_ROWS = 2_000  # of which it is quick to find all products and their directions
-WIDEST = 30.0  # |log gap| of neighbouring thresholds: e^30 apart is infinitely far
+WIDEST_LOG_GAP = 30.0  # |log gap| of neighbouring thresholds: e^30 apart is infinitely far
 
 
-def proportional_odds(
+def proportional_odds_loss(
     scores: Floats, cuts: Floats, codes: Levels, weights: Floats
 ) -> tuple[float, Floats, Floats]:
     """Return minus the log likelihood of the levels, and its slopes in scores and cuts.
@@ -31,10 +31,13 @@ def proportional_odds(
     upper = np.append(cuts, np.inf)[codes] - scores
     lower = np.insert(cuts, 0, -np.inf)[codes] - scores
     gaps = np.diff(cuts)
-    inner = _sums(codes, weights, len(cuts) + 1)[1:-1]  # of levels between two cuts
+    inner = _sum_by_level(codes, weights, len(cuts) + 1)[1:-1]  # of levels between two cuts
     value = weights @ (_softplus(-upper) + _softplus(lower)) - inner @ np.log(-np.expm1(-gaps))
     below, above = weights * sigmoid(-upper), weights * sigmoid(lower)
-    per_cut = _sums(codes, above, len(cuts) + 1)[1:] - _sums(codes, below, len(cuts) + 1)[:-1]
+    per_cut = (
+        _sum_by_level(codes, above, len(cuts) + 1)[1:]
+        - _sum_by_level(codes, below, len(cuts) + 1)[:-1]
+    )
     with np.errstate(over="ignore"):  # infinitely far apart: the slope is 0
         pull = inner / np.expm1(gaps)
     per_cut[1:] -= pull
@@ -42,7 +45,7 @@ def proportional_odds(
     return float(value), below - above, per_cut
 
 
-def all_threshold(
+def all_threshold_loss(
     scores: Floats, cuts: Floats, codes: Levels, weights: Floats
 ) -> tuple[float, Floats, Floats]:
     """Return the log losses of all events "above this cut", summed, and its slopes."""
@@ -52,15 +55,18 @@ def all_threshold(
     return float(weights @ _softplus(-margins).sum(axis=1)), slopes.sum(1), -slopes.sum(0)
 
 
-LOSSES: dict[str, Loss] = {"proportional_odds": proportional_odds, "all_threshold": all_threshold}
+LOSSES: dict[str, Loss] = {
+    "proportional_odds": proportional_odds_loss,
+    "all_threshold": all_threshold_loss,
+}
 
 
-def objective(
+def penalised_loss(
     point: Floats, matrix: Any, codes: Levels, weights: Floats, penalty: float, loss: Loss
 ) -> tuple[float, Floats]:
     """Return the mean loss with its ridge penalty, and the gradient, at (β, θ_1, log gaps)."""
     width = matrix.shape[1]
-    coefficients, cuts = point[:width], ordered(point[width:])
+    coefficients, cuts = point[:width], build_ordered_cuts(point[width:])
     value, by_score, by_cut = loss(matrix @ coefficients, cuts, codes, weights)
     total = weights.sum()
     gradient = np.empty_like(point)
@@ -72,37 +78,39 @@ def objective(
     return value / total, gradient / total
 
 
-def ordered(parts: Floats) -> Floats:
+def build_ordered_cuts(parts: Floats) -> Floats:
     """Return rising cuts from the lowest one and the logs of the gaps."""
-    return np.cumsum(np.concatenate([parts[:1], np.exp(np.clip(parts[1:], -WIDEST, WIDEST))]))
+    return np.cumsum(
+        np.concatenate([parts[:1], np.exp(np.clip(parts[1:], -WIDEST_LOG_GAP, WIDEST_LOG_GAP))])
+    )
 
 
-def minimised(
+def fit_cumulative_logits(
     matrix: Any,
     codes: Levels,
     weights: Floats,
     *,
     penalty: float,
-    loss: Loss = proportional_odds,
+    loss: Loss = proportional_odds_loss,
     steps: int = 1000,
 ) -> tuple[Floats, Floats, int]:
     """Return the coefficients, the cuts and the number of steps; warn if steps run out."""
     from scipy.optimize import minimize  # noqa: PLC0415 - fitting alone needs it
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - the same
 
-    features, restored = narrowed(matrix)
+    features, restored = reduce_columns(matrix)
     width = features.shape[1]
     found = minimize(
-        objective,
-        np.concatenate([np.zeros(width), _start(codes, weights)]),
+        penalised_loss,
+        np.concatenate([np.zeros(width), _initial_cuts(codes, weights)]),
         args=(features, codes, weights, penalty, loss),
         jac=True,
         method="L-BFGS-B",
         options={
             "maxiter": steps,
             "maxfun": 2 * steps,
-            "gtol": FLAT,
-            "ftol": SETTLED,
+            "gtol": GRADIENT_TOLERANCE,
+            "ftol": GAIN_TOLERANCE,
             "maxcor": 20,
         },
     )
@@ -113,10 +121,10 @@ def minimised(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return restored(found.x[:width]), ordered(found.x[width:]), int(found.nit)
+    return restored(found.x[:width]), build_ordered_cuts(found.x[width:]), int(found.nit)
 
 
-def narrowed(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
+def reduce_columns(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
     """Return features with no more columns than rows, and the way back to all coefficients.
 
     A ridge penalty keeps coefficients to sums of rows. So where there are more features than rows,
@@ -134,20 +142,20 @@ def narrowed(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
     return vectors * roots, lambda found: matrix.T @ (vectors @ (found / roots))
 
 
-def levels_between(higher: Floats) -> Floats:
+def compute_level_probabilities(higher: Floats) -> Floats:
     """Return the probability of each level from those [N, P - 1] to lie above each cut."""
     first, last = np.ones((len(higher), 1)), np.zeros((len(higher), 1))
     return np.maximum(-np.diff(np.hstack([first, higher, last]), axis=1), 0.0)
 
 
-def _start(codes: Levels, weights: Floats) -> Floats:
+def _initial_cuts(codes: Levels, weights: Floats) -> Floats:
     """Return the cuts of a model without features: the logits of the cumulative shares."""
     shares = np.cumsum(np.bincount(codes, weights))[:-1] / weights.sum()
     cuts = np.log(shares) - np.log1p(-shares)
     return np.concatenate([cuts[:1], np.log(np.diff(cuts))])
 
 
-def _sums(codes: Levels, values: Floats, count: int) -> Floats:
+def _sum_by_level(codes: Levels, values: Floats, count: int) -> Floats:
     """Return the sum of the values of each level."""
     return np.bincount(codes, values, count).astype(float)
 

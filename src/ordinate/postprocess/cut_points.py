@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NoItems, NotApplicable
-from ordinate.metrics import Metric, find
-from ordinate.postprocess.cut_search import Ordered, best_places, is_best
-from ordinate.postprocess.decoder import labels_of
+from ordinate.metrics import Metric, find_metric
+from ordinate.postprocess.cut_search import ScoreOrderedItems, is_best_value, search_best_cuts
+from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import Floats, gold_levels, score_column
-from ordinate.scale import Scale, resolve
-from ordinate.summaries import Confusion
-from ordinate.summaries.counting import checked
-from ordinate.summaries.tabulation import checked_weights, same_length
+from ordinate.postprocess.scored_items import Floats, encode_gold_levels, read_score_column
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 
 class CutPoints(Estimator):
@@ -54,42 +54,42 @@ class CutPoints(Estimator):
 
     def fit(self, scores: Any, gold: Any, sample_weight: Any = None) -> Self:
         """Find the best cuts for these scores and gold labels; an item of weight 0 is none."""
-        metric, scale = _label_metric(self.metric), resolve(self.scale, gold)
-        values = score_column(scores, checked_weights(sample_weight))
-        weights = _weights(sample_weight, len(values))
-        levels = gold_levels(scale, gold, weights)
-        same_length(len(levels), len(values), "gold labels", "scores")
+        metric, scale = _find_label_metric(self.metric), resolve_scale(self.scale, gold)
+        values = read_score_column(scores, convert_weights(sample_weight))
+        weights = _check_weights(sample_weight, len(values))
+        levels = encode_gold_levels(scale, gold, weights)
+        check_same_length(len(levels), len(values), "gold labels", "scores")
         there = weights > 0
         if not there.any():
             reason = "all weights are 0" if len(levels) else "there are no scores"
             raise NoItems(f"There are no items to find cuts for: {reason}.")
         distinct, ranks = np.unique(values[there], return_inverse=True)
-        items = Ordered.of(scale, ranks, levels[there], weights[there])
+        items = ScoreOrderedItems.of(scale, ranks, levels[there], weights[there])
         try:
-            places, exact = best_places(metric, items)
-            self.value_ = float(metric(items.table_of(places)))
+            places, exact = search_best_cuts(metric, items)
+            self.value_ = float(metric(items.tabulate_cuts(places)))
         except NotApplicable as reason:
             raise NotApplicable(f"No cuts for {metric.expression}: {reason}.") from None
         self.scale_ = scale
         self.cuts_ = _midpoints(distinct)[places]
-        self.exact_ = exact or is_best(metric, self.value_)
+        self.exact_ = exact or is_best_value(metric, self.value_)
         return self
 
     def predict(self, scores: Any) -> NDArray[Any]:
         """Return the label of each score."""
         self._fitted()
-        return labels_of(self.scale_)[np.searchsorted(self.cuts_, score_column(scores))]
+        return make_label_array(self.scale_)[np.searchsorted(self.cuts_, read_score_column(scores))]
 
 
-def _label_metric(wanted: str | Metric) -> Metric:
-    metric = find(wanted)
-    if metric.summary is not Confusion:
+def _find_label_metric(wanted: str | Metric) -> Metric:
+    metric = find_metric(wanted)
+    if metric.summary is not ConfusionMatrix:
         raise BadOption(f"{metric.name} is no metric of labels, and cuts make labels.")
     return metric
 
 
-def _weights(given: Any, n: int) -> Floats:
-    return np.ones(n) if given is None else checked(np.asarray(checked_weights(given, n)), 0)
+def _check_weights(given: Any, n: int) -> Floats:
+    return np.ones(n) if given is None else check_weights(np.asarray(convert_weights(given, n)), 0)
 
 
 def _midpoints(distinct: Floats) -> Floats:

@@ -15,18 +15,18 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 Worth = Callable[[Floats], Floats]
 
-TIE = 1e-13  # of the largest sum: what rounding alone may set apart
-CELLS = 1 << 20  # looked at together
+TIE_TOLERANCE = 1e-13  # of the largest sum: what rounding alone may set apart
+MOST_CELLS = 1 << 20  # looked at together
 
 
-def cells_between(below: Floats, places: Places) -> Floats:
+def tabulate_segments(below: Floats, places: Places) -> Floats:
     """Return the tables [..., K, K], rows gold, of cuts at places [..., K - 1]."""
     ends = np.empty((*places.shape[:-1], places.shape[-1] + 2), np.intp)
     ends[..., 0], ends[..., 1:-1], ends[..., -1] = 0, places, len(below) - 1
     return np.swapaxes(np.diff(below[ends], axis=-2), -1, -2)
 
 
-def best_for_cells(credit: Floats, below: Floats) -> Places:
+def maximise_cell_credit(credit: Floats, below: Floats) -> Places:
     """Return the places with the largest Σ_ij credit_ij n_ij, in O(U K).
 
     Moving the cut between two levels up by one score gives its items to the lower level, so each
@@ -39,7 +39,7 @@ def best_for_cells(credit: Floats, below: Floats) -> Places:
     for k, here in enumerate(sums):
         np.add(earned[:, k], highest, out=here)
         highest = np.maximum.accumulate(here)
-    room = TIE * float(np.abs(earned).max(initial=0.0))
+    room = TIE_TOLERANCE * float(np.abs(earned).max(initial=0.0))
     places, end = np.empty(len(sums), np.intp), len(below)
     for k in reversed(range(len(sums))):
         here = sums[k, :end]
@@ -48,7 +48,7 @@ def best_for_cells(credit: Floats, below: Floats) -> Places:
     return places
 
 
-def best_for_columns(worth: Worth, below: Floats) -> Places:
+def maximise_column_worth(worth: Worth, below: Floats) -> Places:
     """Return the places with the largest sum of what each column is worth, in O(U² K).
 
     `worth` takes the weights [K, S, E] by gold level of the items between S places and E others,
@@ -59,7 +59,7 @@ def best_for_columns(worth: Worth, below: Floats) -> Places:
     best = np.full((size, stops), -np.inf)
     via = np.zeros((size, stops), np.intp)
     nothing_yet = np.where(np.arange(stops) == 0, 0.0, -np.inf)
-    step = max(1, CELLS // (size * stops))
+    step = max(1, MOST_CELLS // (size * stops))
     for start in range(0, stops, step):
         last = min(start + step, stops)
         ends, begins = np.arange(start, last), np.arange(last)
@@ -71,14 +71,16 @@ def best_for_columns(worth: Worth, below: Floats) -> Places:
             sums = before[:last, None] + worths[level % len(worths)]
             top = sums.max(axis=0)
             best[level, ends] = top
-            via[level, ends] = np.argmax(sums >= top - TIE * np.maximum(np.abs(top), 1.0), axis=0)
+            via[level, ends] = np.argmax(
+                sums >= top - TIE_TOLERANCE * np.maximum(np.abs(top), 1.0), axis=0
+            )
     places, end = np.empty(size - 1, np.intp), stops - 1
     for level in reversed(range(1, size)):
         places[level - 1] = end = int(via[level, end])
     return places
 
 
-def best_quotient(
+def maximise_quotient(
     best: Callable[[float], Places], value: Callable[[Places], float], start: Places
 ) -> Places:
     """Return the places with the largest quotient of two sums (Dinkelbach 1967).
@@ -91,5 +93,5 @@ def best_quotient(
         found = best(rate)
         reached = value(found)
         if not reached > rate:
-            return found if reached >= rate - TIE else places
+            return found if reached >= rate - TIE_TOLERANCE else places
         places, rate = found, reached

@@ -8,43 +8,47 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ordinate.errors import BadOption, NoItems
-from ordinate.metrics import Metric, find
+from ordinate.metrics import Metric, find_metric
 from ordinate.postprocess.class_priors import (
     ClassWeights,
-    class_weights,
-    distance,
-    mismatch,
-    moved,
-    undone,
+    describe_mismatch,
+    describe_prior_shift,
+    measure_prior_shift,
+    resolve_class_weights,
+    undo_class_weights,
 )
 from ordinate.postprocess.decoding_costs import (
-    CHANCE,
-    SEARCHED_ROWS,
+    CHANCE_TOLERANCE,
+    MOST_SEARCHED_ROWS,
+    DecodingMethod,
+    DecodingPlan,
     Floats,
     Levels,
-    Method,
-    Settled,
-    Way,
-    answers,
-    by_ratio,
-    by_search,
-    credits_at,
-    fixed_credits,
-    way_of,
+    OptimalGain,
+    choose_levels,
+    compute_credits,
+    find_fixed_credits,
+    minimise_cost_ratio,
+    plan_decoding,
+    search_level_factors,
 )
 from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import gold_levels, once, probability_rows
-from ordinate.scale import Scale, resolve
-from ordinate.summaries import Confusion
-from ordinate.summaries.counting import checked
-from ordinate.summaries.probabilities import same_rows
-from ordinate.summaries.tabulation import checked_weights
+from ordinate.postprocess.scored_items import (
+    encode_gold_levels,
+    list_columns,
+    read_probability_rows,
+)
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.probabilities import check_same_rows
+from ordinate.summaries.tabulation import convert_weights
 
-Declared = Scale | str | Iterable[Hashable] | None
-PLAIN = {str, int, float, bool}  # labels that NumPy has a type for
+ScaleDeclaration = Scale | str | Iterable[Hashable] | None
+PLAIN_TYPES = {str, int, float, bool}  # labels that NumPy has a type for
 
 
-class _Items(NamedTuple):
+class _FittingItems(NamedTuple):
     """What a decoder is fitted on; where there is no gold, there are no totals of it."""
 
     rows: Floats
@@ -58,7 +62,7 @@ class _Items(NamedTuple):
         return None if self.totals is None else self.totals / self.totals.sum()
 
     @property
-    def weighed(self) -> Floats:
+    def weighted_rows(self) -> Floats:
         """The rows times their weights, which tables of them add up."""
         return self.rows if self.weights is None else self.rows * self.weights[:, None]
 
@@ -84,7 +88,7 @@ class Decoder(Estimator):
 
     scale_: Scale
     n_: int  # rows fitted on
-    method_: Method
+    method_: DecodingMethod
     gain_: Floats  # [K, K]: what an answer is worth, rows gold
     shares_: Floats | None  # of the levels in gold
     columns_: tuple[Any, ...] | None
@@ -96,7 +100,7 @@ class Decoder(Estimator):
     def __init__(
         self,
         metric: str | Metric | None = None,
-        scale: Declared = None,
+        scale: ScaleDeclaration = None,
         *,
         class_weights: ClassWeights = None,
         cost: ArrayLike | None = None,
@@ -117,47 +121,47 @@ class Decoder(Estimator):
         need neither. Weighted items stand for others like them, and probabilities are taken for
         those of such items: where weights differ by level, multiply by them first.
         """
-        scale = resolve(self.scale, *(() if gold is None else (gold,)))
+        scale = resolve_scale(self.scale, *(() if gold is None else (gold,)))
         metric = self._wanted()
-        way = way_of(metric, scale)
-        fixed = fixed_credits(way.base, scale)
+        way = plan_decoding(metric, scale)
+        fixed = find_fixed_credits(way.base, scale)
         uses_gold = way.method != "linear" or fixed is None
-        columns = once(self.columns)
+        columns = list_columns(self.columns)
         items = self._items(scale, columns, probabilities, gold, sample_weight)
         if uses_gold and items.gold is None:
             raise BadOption(
                 f"Decoding for {metric.expression} is learned from probabilities and gold labels: "
                 "pass both to fit."
             )
-        weights = class_weights(self.class_weights, scale, items.shares)
-        items = items._replace(rows=undone(items.rows, weights))
+        weights = resolve_class_weights(self.class_weights, scale, items.shares)
+        items = items._replace(rows=undo_class_weights(items.rows, weights))
         totals = np.zeros(0) if items.totals is None else items.totals
-        credit = credits_at(way.base, scale, totals) if fixed is None else fixed
-        found = _settled(metric, way, scale, items, credit)
+        credit = compute_credits(way.base, scale, totals) if fixed is None else fixed
+        found = _optimise_gain(metric, way, scale, items, credit)
         self.scale_, self.method_, self.uses_gold_ = scale, way.method, uses_gold
         self.columns_ = columns
         self.gain_, self.ratio_ = found.gain, found.ratio if way.method == "ratio" else None
         self.n_, self.shares_, self.weights_ = len(items.rows), items.shares, weights
-        self.notes_ = tuple(self._notes(metric, items))
+        self.notes_ = tuple(self._collect_notes(metric, items))
         return self
 
     def predict(self, probabilities: Any) -> NDArray[Any]:
         """Return the label of the decoded level of each row; warn if the levels' shares shift."""
         self._fitted()
-        rows = self._undone(probabilities)
-        if (shift := self._shift(rows)) is not None:
+        rows = self._undo_class_weights(probabilities)
+        if (shift := self._describe_shift(rows)) is not None:
             warnings.warn(shift, stacklevel=2)
-        return labels_of(self.scale_)[answers(rows, self.gain_)]
+        return make_label_array(self.scale_)[choose_levels(rows, self.gain_)]
 
     def predict_positions(self, probabilities: Any) -> Levels:
         """Return the position of the decoded level of each row."""
         self._fitted()
-        return answers(self._undone(probabilities), self.gain_)
+        return choose_levels(self._undo_class_weights(probabilities), self.gain_)
 
     def shift(self, probabilities: Any) -> str | None:
         """Say whether these probabilities expect other shares of levels than gold had in fit."""
         self._fitted()
-        return self._shift(self._undone(probabilities))
+        return self._describe_shift(self._undo_class_weights(probabilities))
 
     @property
     def exact_(self) -> bool:
@@ -171,8 +175,8 @@ class Decoder(Estimator):
             raise BadOption("Say what to decode for: a metric, or a cost matrix of your own.")
         if self.metric is None:
             matrix = np.asarray(self.cost).tolist()
-            return find("expected_cost").with_options(matrix=matrix)
-        return find(self.metric)
+            return find_metric("expected_cost").with_options(matrix=matrix)
+        return find_metric(self.metric)
 
     def _items(
         self,
@@ -181,25 +185,25 @@ class Decoder(Estimator):
         probabilities: Any,
         gold: Any,
         sample_weight: Any,
-    ) -> _Items:
+    ) -> _FittingItems:
         if probabilities is None:
-            return _Items(np.empty((0, len(scale))))
+            return _FittingItems(np.empty((0, len(scale))))
         rows = self._read(scale, columns, probabilities)
         if gold is None:
-            return _Items(rows)
-        weights = checked_weights(sample_weight, len(rows))
-        levels = gold_levels(scale, gold, weights)
-        same_rows(levels, rows)
+            return _FittingItems(rows)
+        weights = convert_weights(sample_weight, len(rows))
+        levels = encode_gold_levels(scale, gold, weights)
+        check_same_rows(levels, rows)
         if weights is not None:
-            there = checked(weights, 0) > 0
+            there = check_weights(weights, 0) > 0
             rows, levels, weights = rows[there], levels[there], weights[there]
         if not len(levels):
             why = "the columns are empty" if weights is None else "all weights are 0"
             raise NoItems(f"There are no items to learn decoding from: {why}.")
         totals = np.bincount(levels, weights, len(scale)).astype(float)
-        return _Items(rows, levels, totals, weights)
+        return _FittingItems(rows, levels, totals, weights)
 
-    def _notes(self, metric: Metric, items: _Items) -> list[str]:
+    def _collect_notes(self, metric: Metric, items: _FittingItems) -> list[str]:
         if items.shares is None:
             return []
         notes = []
@@ -209,48 +213,58 @@ class Decoder(Estimator):
                 f"Gold has no item of {', '.join(unseen)} to fit on. What such an item would be "
                 "worth is not known, and counts as nothing where it depends on the shares of gold."
             )
-        if (apart := distance(items.rows, items.shares, weights=items.weights)) is not None:
-            notes.append(mismatch(apart, weighted=self.weights_ is not None))
-        if self.method_ == "ratio" and not self._observed(metric, items) > 0:
+        if (
+            apart := measure_prior_shift(items.rows, items.shares, weights=items.weights)
+        ) is not None:
+            notes.append(describe_mismatch(apart, weighted=self.weights_ is not None))
+        if self.method_ == "ratio" and not self._compute_observed(metric, items) > 0:
             notes.append(
                 f"{metric.expression} of the decoded answers is not above 0 on the items fitted on."
             )
         if self.method_ == "search":
-            thinned = f" over {SEARCHED_ROWS:,} rows" if len(items.rows) > SEARCHED_ROWS else ""
+            thinned = (
+                f" over {MOST_SEARCHED_ROWS:,} rows" if len(items.rows) > MOST_SEARCHED_ROWS else ""
+            )
             notes.append(f"The answers were found by a search{thinned}: better ones may exist.")
         return notes
 
-    def _observed(self, metric: Metric, items: _Items) -> float:
+    def _compute_observed(self, metric: Metric, items: _FittingItems) -> float:
         size, gold = len(self.scale_), np.asarray(items.gold)
-        cell = gold * size + answers(items.rows, self.gain_)
+        cell = gold * size + choose_levels(items.rows, self.gain_)
         cells = np.bincount(cell, items.weights, size * size)
-        return float(metric(Confusion.from_counts(self.scale_, cells.reshape(size, size))))
+        return float(metric(ConfusionMatrix.from_counts(self.scale_, cells.reshape(size, size))))
 
     # --- probabilities -----------------------------------------------------------------------
 
     def _read(self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any) -> Floats:
-        rows = probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
+        rows = read_probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
         return rows / rows.sum(axis=1, keepdims=True)
 
-    def _undone(self, probabilities: Any) -> Floats:
-        return undone(self._read(self.scale_, self.columns_, probabilities), self.weights_)
+    def _undo_class_weights(self, probabilities: Any) -> Floats:
+        return undo_class_weights(
+            self._read(self.scale_, self.columns_, probabilities), self.weights_
+        )
 
-    def _shift(self, rows: Floats) -> str | None:
+    def _describe_shift(self, rows: Floats) -> str | None:
         if not self.uses_gold_ or self.shares_ is None:
             return None
-        apart = distance(rows, self.shares_, self.n_)
-        return None if apart is None else moved(apart)
+        apart = measure_prior_shift(rows, self.shares_, self.n_)
+        return None if apart is None else describe_prior_shift(apart)
 
 
-def _settled(metric: Metric, way: Way, scale: Scale, items: _Items, credit: Floats) -> Settled:
+def _optimise_gain(
+    metric: Metric, way: DecodingPlan, scale: Scale, items: _FittingItems, credit: Floats
+) -> OptimalGain:
     if way.method == "linear" or items.shares is None:
-        return Settled(credit, 0.0)
+        return OptimalGain(credit, 0.0)
     if way.method == "search":
-        return Settled(by_search(metric, scale, items.weighed, credit, items.shares), 0.0)
+        return OptimalGain(
+            search_level_factors(metric, scale, items.weighted_rows, credit, items.shares), 0.0
+        )
     if (items.shares > 0).sum() < 2:
         raise BadOption(f"{metric.expression} cannot be decoded: gold has one level only.")
-    found = by_ratio(items.weighed, -credit, items.shares)
-    if found.ratio >= 1.0 - CHANCE:
+    found = minimise_cost_ratio(items.weighted_rows, -credit, items.shares)
+    if found.ratio >= 1.0 - CHANCE_TOLERANCE:
         raise BadOption(
             f"{metric.expression} cannot be decoded with these probabilities: the best that they "
             f"lead to expect is {1.0 - found.ratio:.3f}, which is no better than chance. Do they "
@@ -259,10 +273,10 @@ def _settled(metric: Metric, way: Way, scale: Scale, items: _Items, credit: Floa
     return found
 
 
-def labels_of(scale: Scale) -> NDArray[Any]:
+def make_label_array(scale: Scale) -> NDArray[Any]:
     """Return the labels as an array: of numbers or texts where all are, else of objects."""
     kinds = {type(label) for label in scale.labels}
-    if len(kinds) == 1 and kinds <= PLAIN:
+    if len(kinds) == 1 and kinds <= PLAIN_TYPES:
         return np.array(scale.labels)
     labels = np.empty(len(scale), object)
     for place, label in enumerate(scale.labels):

@@ -11,96 +11,103 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
-from ordinate.metrics import Metric, find
+from ordinate.metrics import Metric, find_metric
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Floats = NDArray[np.float64]
 Levels = NDArray[np.intp]
-Method = Literal["linear", "ratio", "search"]
+DecodingMethod = Literal["linear", "ratio", "search"]
 
-ROWS = 1 << 16  # that are decided together
-TIE = 1e-10  # how much of what is at stake in a row is no difference
-STEPS = 100  # of Dinkelbach's method; about five are needed
-SETTLED = 1e-12  # change of the ratio that ends it
-CHANCE = 1e-9  # kappa that is none
-SEARCHED_ROWS = 20_000  # that a search looks at
-WIDEST, FINEST = 4.0, 0.02  # factors of a search, in powers of 2
-ROUNDS = 200  # over all levels
-LEANINGS, STRONGEST = 300, 2.0  # towards the worst level, the first of which is the strongest
+BLOCK_ROWS = 1 << 16  # that are decided together
+TIE_TOLERANCE = 1e-10  # how much of what is at stake in a row is no difference
+MOST_STEPS = 100  # of Dinkelbach's method; about five are needed
+RATIO_TOLERANCE = 1e-12  # change of the ratio that ends it
+CHANCE_TOLERANCE = 1e-9  # kappa that is none
+MOST_SEARCHED_ROWS = 20_000  # that a search looks at
+WIDEST_FACTOR, FINEST_FACTOR = 4.0, 0.02  # factors of a search, in powers of 2
+MOST_ROUNDS = 200  # over all levels
+LEANING_STEPS, STRONGEST_LEANING = (
+    300,
+    2.0,
+)  # towards the worst level, the first of which is the strongest
 
 # Metrics that are best where a linear one is, when every item has an answer.
-SAME = {"rmse": "mse", "f1_micro": "accuracy", "recall_macro": "macro_accuracy"}
-SEARCHED = {
+EQUIVALENT_METRICS = {"rmse": "mse", "f1_micro": "accuracy", "recall_macro": "macro_accuracy"}
+SEARCHED_METRICS = {
     "f1_macro": "accuracy",
     "f1_weighted": "accuracy",
     "mcc": "accuracy",
     "min_sensitivity": "accuracy",
     "max_mae": "mae",
 }
-LEAST = {"min_sensitivity", "max_mae"}  # the worth of the level that fares worst
-DECODED = (
+WORST_LEVEL_METRICS = {"min_sensitivity", "max_mae"}  # the worth of the level that fares worst
+DECODABLE_HINT = (
     "Metrics that are sums over the items (accuracy, mae, cem_ord, macro_mae, expected_cost, …), "
     "the kappas and cem_ord_chance_corrected are decoded exactly, and "
-    f"{', '.join(SEARCHED)} by a search."
+    f"{', '.join(SEARCHED_METRICS)} by a search."
 )
 
 
-def _distances(metric: Metric, scale: Scale) -> Metric:
+def _find_distance_metric(metric: Metric, scale: Scale) -> Metric:
     power = metric.settings["power"]
     matrix = np.where(scale.gaps > 0, scale.gaps**power, 0.0)
-    return find("expected_cost").with_options(matrix=matrix.tolist())
+    return find_metric("expected_cost").with_options(matrix=matrix.tolist())
 
 
-CORRECTED: dict[str, Callable[[Metric, Scale], Metric]] = {
-    "cohen_kappa": lambda _, __: find("accuracy"),
-    "linear_kappa": lambda _, __: find("mae"),
-    "quadratic_kappa": lambda _, __: find("mse"),
-    "weighted_kappa": _distances,
-    "cem_ord_chance_corrected": lambda _, __: find("cem_ord"),
+CHANCE_CORRECTED_BASES: dict[str, Callable[[Metric, Scale], Metric]] = {
+    "cohen_kappa": lambda _, __: find_metric("accuracy"),
+    "linear_kappa": lambda _, __: find_metric("mae"),
+    "quadratic_kappa": lambda _, __: find_metric("mse"),
+    "weighted_kappa": _find_distance_metric,
+    "cem_ord_chance_corrected": lambda _, __: find_metric("cem_ord"),
 }
 
 
-class Way(NamedTuple):
+class DecodingPlan(NamedTuple):
     """How a metric is decoded, and the linear metric that says what a single answer is worth."""
 
-    method: Method
+    method: DecodingMethod
     base: Metric
 
 
-def way_of(metric: Metric, scale: Scale) -> Way:
+def plan_decoding(metric: Metric, scale: Scale) -> DecodingPlan:
     """Return how a metric is decoded, or refuse with the reason."""
     name = metric.alias_of or metric.name
-    if metric.summary is not Confusion:
-        _refuse(metric, "it is no metric of levels")
+    if metric.summary is not ConfusionMatrix:
+        _refuse_metric(metric, "it is no metric of levels")
     if metric.direction == "zero":
-        _refuse(metric, "it is best at 0, which no answer to one item brings nearer on its own")
-    if name in SAME:
-        return Way("linear", find(SAME[name]))
+        _refuse_metric(
+            metric, "it is best at 0, which no answer to one item brings nearer on its own"
+        )
+    if name in EQUIVALENT_METRICS:
+        return DecodingPlan("linear", find_metric(EQUIVALENT_METRICS[name]))
     if metric.linear:
-        return Way("linear", metric)
-    if name in CORRECTED:
-        return Way("ratio", CORRECTED[name](metric, scale))
-    if name in SEARCHED:
-        return Way("search", find(SEARCHED[name]))
-    return _refuse(metric, "it is neither a sum over the items nor a ratio of two such sums")
+        return DecodingPlan("linear", metric)
+    if name in CHANCE_CORRECTED_BASES:
+        return DecodingPlan("ratio", CHANCE_CORRECTED_BASES[name](metric, scale))
+    if name in SEARCHED_METRICS:
+        return DecodingPlan("search", find_metric(SEARCHED_METRICS[name]))
+    return _refuse_metric(metric, "it is neither a sum over the items nor a ratio of two such sums")
 
 
-def _refuse(metric: Metric, reason: str) -> NoReturn:
-    raise BadOption(f"{metric.expression} cannot be decoded: {reason}. {DECODED}")
+def _refuse_metric(metric: Metric, reason: str) -> NoReturn:
+    raise BadOption(f"{metric.expression} cannot be decoded: {reason}. {DECODABLE_HINT}")
 
 
 # --- what one answer is worth --------------------------------------------------------------------
 
 
-def credits_at(metric: Metric, scale: Scale, gold: Floats, levels: Levels | None = None) -> Floats:
+def compute_credits(
+    metric: Metric, scale: Scale, gold: Floats, levels: Levels | None = None
+) -> Floats:
     """Return what each answer adds to a linear metric beside the right one, at given gold totals.
 
     A linear metric is a sum over the cells, so that moving all items of one level from the right
     answer to another tells the worth of that cell. The row of a level without items is 0, and so
     are rows that are not among `levels`.
 
-    >>> credits_at(find("mae"), Scale.of("low,mid,high"), np.ones(3)).tolist()
+    >>> compute_credits(find_metric("mae"), Scale.of("low,mid,high"), np.ones(3)).tolist()
     [[0.0, -1.0, -2.0], [-1.0, 0.0, -1.0], [-2.0, -1.0, 0.0]]
     """
     size, right = len(scale), np.diag(gold)
@@ -113,40 +120,40 @@ def credits_at(metric: Metric, scale: Scale, gold: Floats, levels: Levels | None
         worth[level] = (_merits(metric, scale, moved) - best) * (gold.sum() / gold[level])
     if not np.isfinite(worth).all():
         when = metric.undefined_when or "gold lacks the levels that it needs"
-        _refuse(metric, f"it is undefined here: {when}")
+        _refuse_metric(metric, f"it is undefined here: {when}")
     return worth
 
 
 def _merits(metric: Metric, scale: Scale, counts: Floats) -> Any:
-    return metric.merit(metric(Confusion.from_counts(scale, counts)))
+    return metric.merit(metric(ConfusionMatrix.from_counts(scale, counts)))
 
 
-def fixed_credits(metric: Metric, scale: Scale) -> Floats | None:
+def find_fixed_credits(metric: Metric, scale: Scale) -> Floats | None:
     """Return the credits of a metric for which the shares of gold do not matter, or None."""
     size = len(scale)
     ends, alike, rising = np.array([0, size - 1]), np.ones(size), np.arange(1.0, size + 1.0)
-    first, second = (credits_at(metric, scale, gold, ends) for gold in (alike, rising))
+    first, second = (compute_credits(metric, scale, gold, ends) for gold in (alike, rising))
     same = np.allclose(first, second, rtol=1e-9, atol=1e-9)
-    return credits_at(metric, scale, alike) if same else None
+    return compute_credits(metric, scale, alike) if same else None
 
 
 # --- answers -------------------------------------------------------------------------------------
 
 
-def answers(probabilities: Floats, gain: Floats) -> Levels:
+def choose_levels(probabilities: Floats, gain: Floats) -> Levels:
     """Return the best level of each row; of equals the most probable, then the lowest."""
     found = np.empty(len(probabilities), np.intp)
     at_stake = np.abs(gain).max(axis=1)
-    for start in range(0, len(found), ROWS):
-        part = probabilities[start : start + ROWS]
+    for start in range(0, len(found), BLOCK_ROWS):
+        part = probabilities[start : start + BLOCK_ROWS]
         worth = part @ gain
-        room = TIE * (part @ at_stake)
+        room = TIE_TOLERANCE * (part @ at_stake)
         tied = worth >= (worth.max(axis=1) - room)[:, None]
-        found[start : start + ROWS] = np.where(tied, part, -1.0).argmax(axis=1)
+        found[start : start + BLOCK_ROWS] = np.where(tied, part, -1.0).argmax(axis=1)
     return found
 
 
-def expected_table(probabilities: Floats, answered: Levels) -> Floats:
+def compute_expected_table(probabilities: Floats, answered: Levels) -> Floats:
     """Return how many items of each level [K, K] are expected to get each answer."""
     size = probabilities.shape[1]
     columns = [np.bincount(answered, probabilities[:, k], size) for k in range(size)]
@@ -156,25 +163,25 @@ def expected_table(probabilities: Floats, answered: Levels) -> Floats:
 # --- kappas --------------------------------------------------------------------------------------
 
 
-class Settled(NamedTuple):
+class OptimalGain(NamedTuple):
     """The gains at which a ratio of expectations is least, and that ratio."""
 
     gain: Floats
     ratio: float
 
 
-def by_ratio(probabilities: Floats, cost: Floats, shares: Floats) -> Settled:
+def minimise_cost_ratio(probabilities: Floats, cost: Floats, shares: Floats) -> OptimalGain:
     """Minimise the expected cost over that by chance, by Dinkelbach's method.
 
     By chance, an answer a costs the sum over k of shares_k cost[k, a].
     """
     by_chance = shares @ cost
-    ratio, found = 1.0, Settled(by_chance - cost, 1.0)
-    for _ in range(STEPS):
-        table = expected_table(probabilities, answers(probabilities, found.gain))
+    ratio, found = 1.0, OptimalGain(by_chance - cost, 1.0)
+    for _ in range(MOST_STEPS):
+        table = compute_expected_table(probabilities, choose_levels(probabilities, found.gain))
         ratio = float((table * cost).sum() / (table.sum(axis=0) @ by_chance))
-        done = abs(ratio - found.ratio) <= SETTLED
-        found = Settled(ratio * by_chance - cost, ratio)
+        done = abs(ratio - found.ratio) <= RATIO_TOLERANCE
+        found = OptimalGain(ratio * by_chance - cost, ratio)
         if done:
             break
     return found
@@ -183,7 +190,7 @@ def by_ratio(probabilities: Floats, cost: Floats, shares: Floats) -> Settled:
 # --- a search ------------------------------------------------------------------------------------
 
 
-def by_search(
+def search_level_factors(
     metric: Metric, scale: Scale, probabilities: Floats, credit: Floats, shares: Floats
 ) -> Floats:
     """Return the gains of the factors on the levels under which the expected table is best found.
@@ -194,10 +201,10 @@ def by_search(
     none.
     """
     seen = shares > 0
-    rows = probabilities[:: -(-len(probabilities) // SEARCHED_ROWS)]
+    rows = probabilities[:: -(-len(probabilities) // MOST_SEARCHED_ROWS)]
 
     def table(factors: Floats) -> Floats:
-        return expected_table(rows * seen, answers(rows, factors[:, None] * credit))
+        return compute_expected_table(rows * seen, choose_levels(rows, factors[:, None] * credit))
 
     def worth(cells: Floats) -> float:
         value = float(_merits(metric, scale, cells))
@@ -208,25 +215,25 @@ def by_search(
 
     rarity = np.divide(1.0, shares, out=np.zeros(len(shares)), where=seen)
     starts = [seen.astype(float), rarity]
-    if (metric.alias_of or metric.name) in LEAST:
-        starts.append(_levelled(table, worth, credit, rarity))
+    if (metric.alias_of or metric.name) in WORST_LEVEL_METRICS:
+        starts.append(_search_leaning_factors(table, worth, credit, rarity))
     factors = max(starts, key=merit)
-    best, step = merit(factors), WIDEST
-    for _ in range(ROUNDS):
+    best, step = merit(factors), WIDEST_FACTOR
+    for _ in range(MOST_ROUNDS):
         before = best
         for level in np.flatnonzero(seen):
             for power in (step, -step):
                 trial = factors.copy()
                 trial[level] *= 2.0**power
-                if (value := merit(trial)) > best + TIE:
+                if (value := merit(trial)) > best + TIE_TOLERANCE:
                     factors, best = trial, value
         step = step / 2.0 if best == before else step
-        if step < FINEST:
+        if step < FINEST_FACTOR:
             break
     return factors[:, None] * credit
 
 
-def _levelled(
+def _search_leaning_factors(
     table: Callable[[Floats], Floats],
     worth: Callable[[Floats], float],
     credit: Floats,
@@ -238,13 +245,13 @@ def _levelled(
     equals, but raising both can.
     """
     factors, best = start, (-np.inf, start)
-    for step in range(1, LEANINGS + 1):
+    for step in range(1, LEANING_STEPS + 1):
         cells = table(factors)
         best = max(best, (worth(cells), factors), key=lambda found: found[0])
         items = cells.sum(axis=1)
         there = items > 0
         fares = (cells * credit).sum(axis=1)[there] / items[there]
-        lean = (fares.mean() - fares) / max(np.abs(fares).max(), TIE)
+        lean = (fares.mean() - fares) / max(np.abs(fares).max(), TIE_TOLERANCE)
         factors = factors.copy()
-        factors[there] *= np.exp(STRONGEST / np.sqrt(step) * lean)
+        factors[there] *= np.exp(STRONGEST_LEANING / np.sqrt(step) * lean)
     return best[1]

@@ -13,19 +13,19 @@ class Estimator:
     """
 
     @classmethod
-    def _parameters(cls) -> list[str]:
+    def _list_parameters(cls) -> list[str]:
         return list(inspect.signature(cls).parameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001,FBT002 - scikit-learn's own
         """Return the parameters by name."""
         del deep
-        return {name: getattr(self, name) for name in self._parameters()}
+        return {name: getattr(self, name) for name in self._list_parameters()}
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters by name."""
         for name, value in parameters.items():
-            if name not in self._parameters():
-                known = ", ".join(self._parameters())
+            if name not in self._list_parameters():
+                known = ", ".join(self._list_parameters())
                 raise BadOption(f"{type(self).__name__} has no parameter {name!r}, only: {known}.")
             setattr(self, name, value)
         return self
@@ -48,12 +48,12 @@ class Estimator:
         told = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if not _same(value, defaults[name].default)
+            if not _is_default(value, defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(told)})"
 
 
-def _same(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any) -> bool:
     """Tell whether a parameter has its default, of which a pickle brings back only an equal."""
     try:
         return value is default or (type(value) is type(default) and bool(value == default))

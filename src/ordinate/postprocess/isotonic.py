@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
-DIGITS = 12  # inputs that agree so far are equal: sums of probabilities carry rounding errors
-WORTH = 8  # a pass over all blocks must remove at least one in so many
+EQUAL_DIGITS = 12  # inputs that agree so far are equal: sums of probabilities carry rounding errors
+WORTHWHILE_SHARE = 8  # a pass over all blocks must remove at least one in so many
 
 
-class Curve(NamedTuple):
+class IsotonicCurve(NamedTuple):
     """A curve that never falls: flat within a block, a line between blocks, flat beyond the ends.
 
-    >>> curve = Curve(at=np.array([0.0, 0.2, 0.4]), values=np.array([0.1, 0.1, 0.5]))
+    >>> curve = IsotonicCurve(at=np.array([0.0, 0.2, 0.4]), values=np.array([0.1, 0.1, 0.5]))
     >>> curve(np.array([0.1, 0.3, 0.9]))
     array([0.1, 0.3, 0.5])
     """
@@ -27,29 +27,29 @@ class Curve(NamedTuple):
         return np.interp(x, self.at, self.values)
 
 
-def rising(x: Floats, y: NDArray[Any], weights: Floats) -> Curve:
+def fit_isotonic(x: Floats, y: NDArray[Any], weights: Floats) -> IsotonicCurve:
     """Return the rising curve of y over x with the least weighted sum of squared errors.
 
-    >>> rising(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]), np.ones(4)).values
+    >>> fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]), np.ones(4)).values
     array([0. , 0.5, 0.5, 1. ])
     """
-    at, place = np.unique(np.round(x, DIGITS), return_inverse=True)
+    at, place = np.unique(np.round(x, EQUAL_DIGITS), return_inverse=True)
     weight = np.bincount(place, weights).astype(float)
     total = np.bincount(place, weights * y).astype(float)
-    first = blocks(total, weight)
+    first = pool_adjacent_violators(total, weight)
     means = np.add.reduceat(total, first) / np.add.reduceat(weight, first)
     last = np.append(first[1:], len(at)) - 1
     ends = np.union1d(first, last)
-    return Curve(at[ends], means[np.searchsorted(first, ends, side="right") - 1])
+    return IsotonicCurve(at[ends], means[np.searchsorted(first, ends, side="right") - 1])
 
 
-def blocks(total: Floats, weight: Floats) -> Indices:
+def pool_adjacent_violators(total: Floats, weight: Floats) -> Indices:
     """Return where each block begins when all neighbours whose means do not rise are pooled.
 
     All falling runs are pooled at once, as long as that leaves far fewer blocks; then the few that
     remain one by one.
 
-    >>> blocks(np.array([1.0, 0.0, 3.0, 2.0]), np.ones(4)).tolist()
+    >>> pool_adjacent_violators(np.array([1.0, 0.0, 3.0, 2.0]), np.ones(4)).tolist()
     [0, 2]
     """
     first = np.arange(len(total))
@@ -59,12 +59,12 @@ def blocks(total: Floats, weight: Floats) -> Indices:
         removed = len(first) - len(begins)
         total, weight = np.add.reduceat(total, begins), np.add.reduceat(weight, begins)
         first = first[begins]
-        if removed * WORTH < len(means):
-            return first[_one_by_one(total, weight)]
+        if removed * WORTHWHILE_SHARE < len(means):
+            return first[_pool_one_by_one(total, weight)]
     return first
 
 
-def _one_by_one(total: Floats, weight: Floats) -> list[int]:
+def _pool_one_by_one(total: Floats, weight: Floats) -> list[int]:
     first: list[int] = []
     kept: list[tuple[float, float]] = []
     for place, (s, w) in enumerate(zip(total.tolist(), weight.tolist(), strict=True)):

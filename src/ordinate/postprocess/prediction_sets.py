@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NoItems
-from ordinate.inference.estimates import Estimate, finite, nowhere
-from ordinate.inference.small_samples import wilson
-from ordinate.postprocess.decoder import labels_of
-from ordinate.postprocess.scored_items import Positions, gold_levels
+from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
+from ordinate.inference.small_samples import wilson_interval
+from ordinate.postprocess.decoder import make_label_array
+from ordinate.postprocess.scored_items import Positions, encode_gold_levels
 from ordinate.scale import Scale
-from ordinate.summaries.tabulation import same_length
+from ordinate.summaries.tabulation import check_same_length
 
 Bools = NDArray[np.bool]
-UNKNOWN = "whether sets have the gold level cannot be told"
+UNKNOWN_COVERAGE_NOTE = "whether sets have the gold level cannot be told"
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSets:
+class PredictionSets:
     """Sets of neighbouring levels, one for each item, from a lowest to a highest level.
 
-    >>> sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
+    >>> sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
     >>> sets.members.tolist(), sets.sizes.tolist(), sets.contains(["mid", "high"]).tolist()
     ([[True, True, False], [False, True, False]], [2, 1], [True, False])
     """
@@ -41,12 +41,12 @@ class LevelSets:
     @property
     def low(self) -> NDArray[Any]:
         """The label of the lowest level of each set."""
-        return labels_of(self.scale)[self.low_positions]
+        return make_label_array(self.scale)[self.low_positions]
 
     @property
     def high(self) -> NDArray[Any]:
         """The label of the highest level of each set."""
-        return labels_of(self.scale)[self.high_positions]
+        return make_label_array(self.scale)[self.high_positions]
 
     @property
     def members(self) -> Bools:
@@ -61,13 +61,13 @@ class LevelSets:
 
     def contains(self, gold: Any) -> Bools:
         """Tell whether each set has the gold level of its item."""
-        levels = gold_levels(self.scale, gold, why=UNKNOWN)
-        same_length(len(levels), len(self), "gold labels", "sets")
+        levels = encode_gold_levels(self.scale, gold, why=UNKNOWN_COVERAGE_NOTE)
+        check_same_length(len(levels), len(self), "gold labels", "sets")
         return (self.low_positions <= levels) & (levels <= self.high_positions)
 
 
 @dataclass(frozen=True)
-class SetEvaluation:
+class PredictionSetEvaluation:
     """How often sets have the gold level, and how large they are."""
 
     n: int
@@ -82,7 +82,7 @@ class SetEvaluation:
         rows = self.rows()
         width = max(len(row["of"]) for row in rows)
         covered, shares = (
-            [_line(row, width) for row in rows if row["metric"] == name]
+            [_format_line(row, width) for row in rows if row["metric"] == name]
             for name in ("coverage", "share")
         )
         sets = f"{self.n} sets, {self.mean_size:.2f} levels on average"
@@ -95,10 +95,13 @@ class SetEvaluation:
         of_levels = self.coverage_by_level.items()
         sizes = {0: self.empty_share} | self.size_shares
         return [
-            _record("coverage", "all items", self.coverage),
-            *(_record("coverage", str(label), found) for label, found in of_levels),
-            _record("mean_size", "all items", nowhere(self.mean_size, "")),
-            *(_record("share", str(size), nowhere(share, "")) for size, share in sizes.items()),
+            _make_record("coverage", "all items", self.coverage),
+            *(_make_record("coverage", str(label), found) for label, found in of_levels),
+            _make_record("mean_size", "all items", make_point_estimate(self.mean_size, "")),
+            *(
+                _make_record("share", str(size), make_point_estimate(share, ""))
+                for size, share in sizes.items()
+            ),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,26 +118,31 @@ class SetEvaluation:
         }
 
 
-def evaluate_sets(sets: LevelSets, gold: Any, level: float = 0.95) -> SetEvaluation:
+def evaluate_prediction_sets(
+    sets: PredictionSets, gold: Any, level: float = 0.95
+) -> PredictionSetEvaluation:
     """Return coverage, overall and by gold level, with Wilson's limits, and the sizes of sets.
 
-    >>> sets = LevelSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
-    >>> found = evaluate_sets(sets, ["mid", "high"])
+    >>> sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
+    >>> found = evaluate_prediction_sets(sets, ["mid", "high"])
     >>> found.coverage.value, found.mean_size, found.size_shares
     (0.5, 1.5, {1: 0.5, 2: 0.5, 3: 0.0})
     """
     if not (isinstance(level, Real) and not isinstance(level, bool) and 0.5 <= level < 1.0):
         raise BadOption(f"The level of an interval is 0.5 to below 1, not {level!r}.")
-    held, levels = sets.contains(gold), gold_levels(sets.scale, gold, why=UNKNOWN)
+    held, levels = (
+        sets.contains(gold),
+        encode_gold_levels(sets.scale, gold, why=UNKNOWN_COVERAGE_NOTE),
+    )
     if not len(levels):
         raise NoItems("There are no items to evaluate: there are no sets.")
     of_level = [held[levels == k] for k in range(len(sets.scale))]
     shares = np.bincount(sets.sizes, minlength=len(sets.scale) + 1) / len(sets)
-    return SetEvaluation(
+    return PredictionSetEvaluation(
         n=len(sets),
-        coverage=_share(held, level),
+        coverage=_estimate_coverage(held, level),
         coverage_by_level={
-            label: _share(part, level)
+            label: _estimate_coverage(part, level)
             for label, part in zip(sets.scale.labels, of_level, strict=True)
         },
         mean_size=float(sets.sizes.mean()),
@@ -144,27 +152,27 @@ def evaluate_sets(sets: LevelSets, gold: Any, level: float = 0.95) -> SetEvaluat
     )
 
 
-def _record(metric: str, of: str, found: Estimate) -> dict[str, Any]:
+def _make_record(metric: str, of: str, found: Estimate) -> dict[str, Any]:
     return {
         "metric": metric,
         "of": of,
-        "value": finite(found.value),
-        "low": finite(found.low),
-        "high": finite(found.high),
+        "value": to_json_number(found.value),
+        "low": to_json_number(found.low),
+        "high": to_json_number(found.high),
         "method": found.method,
         "note": found.note or None,
     }
 
 
-def _line(row: dict[str, Any], width: int) -> str:
+def _format_line(row: dict[str, Any], width: int) -> str:
     if row["value"] is None:
         return f"  {row['of']:<{width}}  undefined: {row['note']}"
     limits = "" if row["low"] is None else f"  [{row['low']:.3f}, {row['high']:.3f}]"
     return f"  {row['of']:<{width}}  {row['value']:.3f}{limits}"
 
 
-def _share(held: Bools, level: float) -> Estimate:
+def _estimate_coverage(held: Bools, level: float) -> Estimate:
     if not len(held):
-        return nowhere(math.nan, "gold has no item of this level")
-    low, high = wilson(held.sum(), len(held), level)
+        return make_point_estimate(math.nan, "gold has no item of this level")
+    low, high = wilson_interval(held.sum(), len(held), level)
     return Estimate(float(held.mean()), float(low), float(high), "wilson")

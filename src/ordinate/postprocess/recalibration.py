@@ -8,30 +8,38 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NoItems, brief, suggest
-from ordinate.postprocess.decoder import labels_of
+from ordinate.errors import BadOption, NoItems, shorten, suggest_names
+from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.isotonic import Curve, rising
-from ordinate.postprocess.scored_items import gold_levels, once, probability_rows
-from ordinate.scale import Scale, resolve
-from ordinate.summaries.counting import checked
-from ordinate.summaries.tabulation import checked_weights, same_length
+from ordinate.postprocess.isotonic import IsotonicCurve, fit_isotonic
+from ordinate.postprocess.scored_items import (
+    encode_gold_levels,
+    list_columns,
+    read_probability_rows,
+)
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool]
-Declared = Scale | str | Iterable[Hashable] | None
+ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 
-SMALLEST = float(np.finfo(float).eps)  # what a probability of 0 counts for, as in the log loss
-COLDEST, HOTTEST = 0.01, 1000.0  # temperatures
-NOTHING = 1e-300  # share of all weight that is none
-LOWEST = -700.0  # the exponential of which is still above 0
-ROWS = 1 << 14  # whose derivatives are taken together
-STEPS = 100  # of Newton's method; about ten are needed
-FIRM = 1e-12  # added to second derivatives: equal probabilities say nothing of a temperature
-ENOUGH = 1e-12  # log loss that one more step would gain
+SMALLEST_PROBABILITY = float(
+    np.finfo(float).eps
+)  # what a probability of 0 counts for, as in the log loss
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 1000.0  # temperatures
+NEGLIGIBLE_SHARE = 1e-300  # share of all weight that is none
+LOWEST_EXPONENT = -700.0  # the exponential of which is still above 0
+BLOCK_ROWS = 1 << 14  # whose derivatives are taken together
+MOST_STEPS = 100  # of Newton's method; about ten are needed
+DERIVATIVE_RIDGE = (
+    1e-12  # added to second derivatives: equal probabilities say nothing of a temperature
+)
+LEAST_GAIN = 1e-12  # log loss that one more step would gain
 
 
-class HeldOut(NamedTuple):
+class CalibrationItems(NamedTuple):
     """Items with a gold label and a weight; the weights sum to 1."""
 
     probabilities: Floats
@@ -63,7 +71,7 @@ class Recalibration(Estimator, ABC):
 
     def __init__(
         self,
-        scale: Declared = None,
+        scale: ScaleDeclaration = None,
         *,
         columns: Iterable[Any] | None = None,
         renormalize: bool = False,
@@ -74,13 +82,15 @@ class Recalibration(Estimator, ABC):
 
     def fit(self, probabilities: Any, gold: Any, sample_weight: Any = None) -> Self:
         """Learn from held-out probabilities and gold labels."""
-        scale, columns = resolve(self.scale, gold), once(self.columns)
+        scale, columns = resolve_scale(self.scale, gold), list_columns(self.columns)
 
         def read(there: Bools) -> Floats:
             how = self.renormalize
-            return probability_rows(scale, probabilities, columns, renormalize=how, there=there)
+            return read_probability_rows(
+                scale, probabilities, columns, renormalize=how, there=there
+            )
 
-        self._learn(_held_out(scale, read, gold, sample_weight))
+        self._fit_items(_collect_items(scale, read, gold, sample_weight))
         self.scale_, self.columns_ = scale, columns
         return self
 
@@ -91,10 +101,10 @@ class Recalibration(Estimator, ABC):
     def predict_proba(self, probabilities: Any) -> Floats:
         """Return recalibrated probabilities, in the order of the scale."""
         self._fitted()
-        rows = probability_rows(
+        rows = read_probability_rows(
             self.scale_, probabilities, self.columns_, renormalize=self.renormalize
         )
-        return self._changed(rows)
+        return self._recalibrate(rows)
 
     def transform(self, probabilities: Any) -> Floats:
         """Return recalibrated probabilities, in the order of the scale."""
@@ -107,7 +117,7 @@ class Recalibration(Estimator, ABC):
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels of the scale, in its order: those of the columns of `predict_proba`."""
-        return labels_of(self.scale_)
+        return make_label_array(self.scale_)
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags  # noqa: PLC0415 - only scikit-learn asks
@@ -117,23 +127,23 @@ class Recalibration(Estimator, ABC):
         return tags
 
     @abstractmethod
-    def _learn(self, held: HeldOut) -> None:
+    def _fit_items(self, held: CalibrationItems) -> None:
         """Learn from held-out items."""
 
     @abstractmethod
-    def _changed(self, probabilities: Floats) -> Floats:
+    def _recalibrate(self, probabilities: Floats) -> Floats:
         """Return probabilities as they should have been."""
 
 
-def _held_out(
+def _collect_items(
     scale: Scale, read: Callable[[Bools], Floats], gold: Any, sample_weight: Any
-) -> HeldOut:
-    given = checked_weights(sample_weight)
+) -> CalibrationItems:
+    given = convert_weights(sample_weight)
     if given is not None:
-        given = np.where(checked(given, 0) > NOTHING * given.sum(), given, 0.0)
-    levels = gold_levels(scale, gold, given)
+        given = np.where(check_weights(given, 0) > NEGLIGIBLE_SHARE * given.sum(), given, 0.0)
+    levels = encode_gold_levels(scale, gold, given)
     weights = np.ones(len(levels)) if given is None else given
-    same_length(len(levels), len(weights), "labels", "weights")
+    check_same_length(len(levels), len(weights), "labels", "weights")
     there = weights > 0
     rows = read(there)
     if not there.any():
@@ -141,10 +151,10 @@ def _held_out(
         raise NoItems(f"There are no items to recalibrate with: {reason}.")
     weights = weights[there]
     shares = weights / weights.sum()
-    return HeldOut(rows, levels[there], shares, _number(weights))
+    return CalibrationItems(rows, levels[there], shares, _count_items(weights))
 
 
-def _number(weights: Floats) -> float:
+def _count_items(weights: Floats) -> float:
     """Return how many items weights stand for: counts for their sum, others for Kish's number."""
     if (weights == np.floor(weights)).all():
         return float(weights.sum())
@@ -152,12 +162,12 @@ def _number(weights: Floats) -> float:
     return float(1.0 / (shares**2).sum())
 
 
-class _Scaling(Recalibration):
+class _LogitScaling(Recalibration):
     """Logits that are changed in a straight line, a_k log p_k + b_k, by penalised likelihood."""
 
     def __init__(
         self,
-        scale: Declared = None,
+        scale: ScaleDeclaration = None,
         *,
         ridge: float = 1.0,
         columns: Iterable[Any] | None = None,
@@ -167,7 +177,7 @@ class _Scaling(Recalibration):
         self.ridge = ridge
 
     def _best(
-        self, held: HeldOut, start: Floats, directions: Floats, limits: tuple[float, float]
+        self, held: CalibrationItems, start: Floats, directions: Floats, limits: tuple[float, float]
     ) -> Floats:
         """Return the parameters with the least penalised log loss; they begin at no change.
 
@@ -175,11 +185,11 @@ class _Scaling(Recalibration):
         """
         if not (isinstance(self.ridge, Real) and 0.0 <= self.ridge < np.inf):
             raise BadOption(f"ridge={self.ridge!r} is not a finite number of at least 0.")
-        logs = np.log(np.maximum(held.probabilities, SMALLEST))
+        logs = np.log(np.maximum(held.probabilities, SMALLEST_PROBABILITY))
         ridge = self.ridge / held.size
 
         def penalised(here: Floats) -> Derivatives:
-            loss, slope, bend = _log_loss(directions @ here, logs, held)
+            loss, slope, bend = _differentiate_log_loss(directions @ here, logs, held)
             moved = here - start
             return Derivatives(
                 loss + ridge / 2.0 * float(moved @ moved),
@@ -187,10 +197,10 @@ class _Scaling(Recalibration):
                 directions.T @ bend @ directions + ridge * np.eye(len(here)),
             )
 
-        return minimised(penalised, start, *limits)
+        return minimise_convex(penalised, start, *limits)
 
 
-class TemperatureScaling(_Scaling):
+class TemperatureScaling(_LogitScaling):
     """One temperature for all levels: p_k becomes proportional to p_k^(1/T).
 
     T above 1 makes a model less sure, T below 1 makes it surer. The order of a row's probabilities
@@ -209,17 +219,17 @@ class TemperatureScaling(_Scaling):
 
     temperature_: float
 
-    def _learn(self, held: HeldOut) -> None:
-        shared = _no_change(held)[:, None]
-        limits = 1.0 / HOTTEST, 1.0 / COLDEST
+    def _fit_items(self, held: CalibrationItems) -> None:
+        shared = _identity_parameters(held)[:, None]
+        limits = 1.0 / HIGHEST_TEMPERATURE, 1.0 / LOWEST_TEMPERATURE
         (inverse,) = self._best(held, np.ones(1), shared, limits)
         self.temperature_ = float(1.0 / inverse)
 
-    def _changed(self, probabilities: Floats) -> Floats:
-        return _scaled(probabilities, 1.0 / self.temperature_, 0.0)
+    def _recalibrate(self, probabilities: Floats) -> Floats:
+        return _scale_logits(probabilities, 1.0 / self.temperature_, 0.0)
 
 
-class VectorScaling(_Scaling):
+class VectorScaling(_LogitScaling):
     """A slope and an offset for each level: p_k becomes proportional to exp(a_k log p_k + b_k).
 
     They minimise the log loss plus `ridge` Σ_k ((a_k − 1)² + b_k²) / (2n): like a normal prior
@@ -237,13 +247,13 @@ class VectorScaling(_Scaling):
     slopes_: Floats
     offsets_: Floats
 
-    def _learn(self, held: HeldOut) -> None:
-        start = _no_change(held)
+    def _fit_items(self, held: CalibrationItems) -> None:
+        start = _identity_parameters(held)
         best = self._best(held, start, np.eye(len(start)), (-np.inf, np.inf))
         self.slopes_, self.offsets_ = np.split(best, 2)
 
-    def _changed(self, probabilities: Floats) -> Floats:
-        return _scaled(probabilities, self.slopes_, self.offsets_)
+    def _recalibrate(self, probabilities: Floats) -> Floats:
+        return _scale_logits(probabilities, self.slopes_, self.offsets_)
 
 
 class CumulativeIsotonic(Recalibration):
@@ -261,17 +271,17 @@ class CumulativeIsotonic(Recalibration):
     [[0.658, 0.342], [0.025, 0.975]]
     """
 
-    curves_: tuple[Curve, ...]
+    curves_: tuple[IsotonicCurve, ...]
     items_: float
 
-    def _learn(self, held: HeldOut) -> None:
+    def _fit_items(self, held: CalibrationItems) -> None:
         below = held.probabilities.cumsum(axis=1)[:, :-1]
         self.curves_ = tuple(
-            rising(below[:, k], held.gold <= k, held.weights) for k in range(below.shape[1])
+            fit_isotonic(below[:, k], held.gold <= k, held.weights) for k in range(below.shape[1])
         )
         self.items_ = held.size
 
-    def _changed(self, probabilities: Floats) -> Floats:
+    def _recalibrate(self, probabilities: Floats) -> Floats:
         below = probabilities.cumsum(axis=1)
         for k, curve in enumerate(self.curves_):
             below[:, k] = curve(below[:, k])
@@ -281,37 +291,39 @@ class CumulativeIsotonic(Recalibration):
         return (1.0 - share) * np.diff(raised, axis=1, prepend=0.0) + share / below.shape[1]
 
 
-METHODS: dict[str, type[Recalibration]] = {
+RECALIBRATION_METHODS: dict[str, type[Recalibration]] = {
     "temperature": TemperatureScaling,
     "vector": VectorScaling,
     "isotonic": CumulativeIsotonic,
 }
 
 
-def recalibration(method: str, scale: Declared = None, **parameters: Any) -> Recalibration:
+def make_recalibration(
+    method: str, scale: ScaleDeclaration = None, **parameters: Any
+) -> Recalibration:
     """Return a way to recalibrate by its name, not yet fitted.
 
-    >>> recalibration("vector", "low,mid,high", ridge=0.1)
+    >>> make_recalibration("vector", "low,mid,high", ridge=0.1)
     VectorScaling(scale='low,mid,high', ridge=0.1)
     """
-    if method not in METHODS:
-        known = ", ".join(METHODS)
+    if method not in RECALIBRATION_METHODS:
+        known = ", ".join(RECALIBRATION_METHODS)
         raise BadOption(
-            f"There is no recalibration {brief(method)}, only: {known}."
-            + suggest(str(method), [*METHODS])
+            f"There is no recalibration {shorten(method)}, only: {known}."
+            + suggest_names(str(method), [*RECALIBRATION_METHODS])
         )
-    return METHODS[method](scale).set_params(**parameters)
+    return RECALIBRATION_METHODS[method](scale).set_params(**parameters)
 
 
-def _no_change(held: HeldOut) -> Floats:
+def _identity_parameters(held: CalibrationItems) -> Floats:
     """Return slopes of 1 and offsets of 0."""
     return np.repeat([1.0, 0.0], held.probabilities.shape[1])
 
 
-def _scaled(probabilities: Floats, slopes: Floats | float, offsets: Floats | float) -> Floats:
-    logits = np.log(np.maximum(probabilities, SMALLEST)) * slopes + offsets
+def _scale_logits(probabilities: Floats, slopes: Floats | float, offsets: Floats | float) -> Floats:
+    logits = np.log(np.maximum(probabilities, SMALLEST_PROBABILITY)) * slopes + offsets
     logits -= logits.max(axis=1, keepdims=True)
-    odds = np.exp(np.maximum(logits, LOWEST))
+    odds = np.exp(np.maximum(logits, LOWEST_EXPONENT))
     return odds / odds.sum(axis=1, keepdims=True)
 
 
@@ -323,13 +335,13 @@ class Derivatives(NamedTuple):
     bend: Floats
 
 
-def _log_loss(line: Floats, logs: Floats, held: HeldOut) -> Derivatives:
+def _differentiate_log_loss(line: Floats, logs: Floats, held: CalibrationItems) -> Derivatives:
     """Return the mean log loss of logits a · logs + b and its derivatives by a and b together."""
     size = logs.shape[1]
     a, b = np.split(line, 2)
     value, slope, bend = 0.0, np.zeros(2 * size), np.zeros((2 * size, 2 * size))
-    for start in range(0, len(logs), ROWS):
-        part = slice(start, start + ROWS)
+    for start in range(0, len(logs), BLOCK_ROWS):
+        part = slice(start, start + BLOCK_ROWS)
         log, gold, weight = logs[part], held.gold[part], held.weights[part]
         own = np.arange(len(gold)), gold
         logits = log * a + b
@@ -341,30 +353,32 @@ def _log_loss(line: Floats, logs: Floats, held: HeldOut) -> Derivatives:
         both = np.hstack([p * log, p])
         moments = weight @ np.hstack([both[:, :size] * log, both])
         bend -= (both * weight[:, None]).T @ both
-        bend += _two_by_two(*np.split(moments, 3))
+        bend += _assemble_hessian(*np.split(moments, 3))
         seen = np.bincount(gold, weight * log[own], size), np.bincount(gold, weight, size)
         slope += moments[size:] - np.concatenate(seen)
     return Derivatives(value, slope, bend)
 
 
-def _two_by_two(squares: Floats, products: Floats, plain: Floats) -> Floats:
+def _assemble_hessian(squares: Floats, products: Floats, plain: Floats) -> Floats:
     return np.block([[np.diag(squares), np.diag(products)], [np.diag(products), np.diag(plain)]])
 
 
-def minimised(
+def minimise_convex(
     at: Callable[[Floats], Derivatives], start: Floats, low: float = -np.inf, high: float = np.inf
 ) -> Floats:
     """Return where a convex function is smallest, by Newton's steps, halved until they descend.
 
-    >>> minimised(lambda x: Derivatives(float(x @ x), 2 * x, 2 * np.eye(1)), np.array([3.0]), low=1)
+    >>> def square(x):
+    ...     return Derivatives(float(x @ x), 2 * x, 2 * np.eye(1))
+    >>> minimise_convex(square, np.array([3.0]), low=1)
     array([1.])
     """
     here, now = start, at(start)
-    for _ in range(STEPS):
-        firm = now.bend + FIRM * np.eye(len(here))
+    for _ in range(MOST_STEPS):
+        firm = now.bend + DERIVATIVE_RIDGE * np.eye(len(here))
         aim = np.clip(here - np.linalg.solve(firm, now.slope), low, high)
         gain = float(now.slope @ (here - aim))
-        if gain <= ENOUGH:
+        if gain <= LEAST_GAIN:
             return aim
         for half in range(50):
             there = here + (aim - here) / 2.0**half

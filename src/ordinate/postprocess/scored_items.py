@@ -6,21 +6,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, brief
+from ordinate.errors import BadInput, MissingLabels, shorten
 from ordinate.scale import Scale
-from ordinate.scale.encoding import Groups, factorise
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.scale.labels import is_missing
-from ordinate.summaries.probabilities import probability_array, warn_of_order
-from ordinate.summaries.tabulation import SHOWN, Weights, absent, positions_of, same_length
+from ordinate.summaries.probabilities import build_probability_array, warn_of_order
+from ordinate.summaries.tabulation import (
+    ROWS_SHOWN,
+    Weights,
+    check_same_length,
+    encode_positions,
+    make_missing_labels_error,
+)
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 
 
-def score_column(scores: Any, weights: Weights = None) -> Floats:
+def read_score_column(scores: Any, weights: Weights = None) -> Floats:
     """Return one column of finite numbers, or say which row is none, unless its weight is 0.
 
-    >>> score_column([[0.5], [2]]).tolist()
+    >>> read_score_column([[0.5], [2]]).tolist()
     [0.5, 2.0]
     """
     try:
@@ -46,22 +52,22 @@ def score_column(scores: Any, weights: Weights = None) -> Floats:
     return values
 
 
-def gold_levels(
+def encode_gold_levels(
     scale: Scale, gold: Any, weights: Weights = None, *, why: str = "nothing can be learned"
 ) -> Positions:
     """Return the position of each gold label; none may be missing, unless its weight is 0."""
-    levels = positions_of(scale, gold, "gold", weights)
+    levels = encode_positions(scale, gold, "gold", weights)
     lacking = levels == len(scale)
     if weights is not None and len(weights) == len(levels):
         lacking &= weights > 0
     if lacking.any():
-        rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:SHOWN]]
+        rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:ROWS_SHOWN]]
         way = f"Leave these items out: {why} from them."
-        raise absent(int(lacking.sum()), len(levels), "gold labels", rows, way)
+        raise make_missing_labels_error(int(lacking.sum()), len(levels), "gold labels", rows, way)
     return levels.astype(np.intp)
 
 
-def probability_rows(
+def read_probability_rows(
     scale: Scale,
     probabilities: Any,
     columns: tuple[Any, ...] | None,
@@ -73,23 +79,25 @@ def probability_rows(
 
     Columns without names are taken in that order, with a warning if the model may have another.
     """
-    rows = probability_array(scale, probabilities, columns, renormalize=renormalize, there=there)
+    rows = build_probability_array(
+        scale, probabilities, columns, renormalize=renormalize, there=there
+    )
     if columns is None and len(rows):
         warn_of_order(scale, probabilities)
     return rows
 
 
-def once(columns: Iterable[Any] | None) -> tuple[Any, ...] | None:
+def list_columns(columns: Iterable[Any] | None) -> tuple[Any, ...] | None:
     """Return the names of columns, which may come from where they can be read only once."""
     return None if columns is None else tuple(columns)
 
 
-def groups_of(groups: Any, n: int, what: str) -> Groups:
+def encode_groups(groups: Any, n: int, what: str) -> Groups:
     """Return the groups of n items, of which none is missing; one group where there are none."""
     if groups is None:
         return Groups([None], np.zeros(n, np.int64))
-    found = factorise(groups)
-    same_length(n, len(found.codes), what, "groups")
+    found = factorize_column(groups)
+    check_same_length(n, len(found.codes), what, "groups")
     missing = [value for value in found.values if is_missing(value)]
     if missing:
         row = int(np.argmax(found.codes == found.values.index(missing[0])))
@@ -97,7 +105,9 @@ def groups_of(groups: Any, n: int, what: str) -> Groups:
     return found
 
 
-def several(names: list[Any]) -> str:
+def format_names(names: list[Any]) -> str:
     """Return the first of some names, as an error or a note lists them."""
-    shown = ", ".join(str(name) if isinstance(name, str) else brief(name) for name in names[:SHOWN])
-    return shown + (", …" if len(names) > SHOWN else "")
+    shown = ", ".join(
+        str(name) if isinstance(name, str) else shorten(name) for name in names[:ROWS_SHOWN]
+    )
+    return shown + (", …" if len(names) > ROWS_SHOWN else "")

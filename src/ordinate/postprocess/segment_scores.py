@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.metrics.arithmetic import log2, ratio
+from ordinate.metrics.arithmetic import log2_or_zero, ratio
 
 Floats = NDArray[np.float64]
 
@@ -15,7 +15,7 @@ ColumnWorth = Callable[[Floats, Floats, float], Floats]
 
 
 def _self_information(share: Floats) -> Floats:
-    return -share * log2(share)
+    return -share * log2_or_zero(share)
 
 
 def _information(share: Floats, _gold: Floats, _rate: float) -> Floats:
@@ -28,35 +28,37 @@ def _normalized_information(share: Floats, gold: Floats, rate: float) -> Floats:
     return _information(share, gold, rate) - rate * entropy / 2.0
 
 
-def _commonest(share: Floats, _gold: Floats, _rate: float) -> Floats:
+def _largest_share(share: Floats, _gold: Floats, _rate: float) -> Floats:
     return share.max(axis=0, keepdims=True)
 
 
 def _precision(share: Floats, gold: Floats, rate: float) -> Floats:
     predicted = share.sum(axis=0)
-    return np.nan_to_num(ratio(share, predicted)) - rate * _strange(predicted, gold)
+    return np.nan_to_num(ratio(share, predicted)) - rate * _mark_unseen_levels(predicted, gold)
 
 
 def _f1(share: Floats, gold: Floats, rate: float) -> Floats:
     predicted = share.sum(axis=0)
-    return np.nan_to_num(ratio(2.0 * share, gold + predicted)) - rate * _strange(predicted, gold)
+    return np.nan_to_num(ratio(2.0 * share, gold + predicted)) - rate * _mark_unseen_levels(
+        predicted, gold
+    )
 
 
 def _weighted_f1(share: Floats, gold: Floats, _rate: float) -> Floats:
     return gold * _f1(share, gold, 0.0)
 
 
-def _strange(predicted: Floats, gold: Floats) -> NDArray[np.bool]:
+def _mark_unseen_levels(predicted: Floats, gold: Floats) -> NDArray[np.bool]:
     """A level that is predicted, though gold lacks it, is one more that the mean runs over."""
     return (gold == 0) & (predicted > 0)
 
 
-COLUMNS: dict[str, ColumnWorth] = {
+COLUMN_METRICS: dict[str, ColumnWorth] = {
     "mutual_information": _information,
     "normalized_mutual_information": _normalized_information,
-    "purity": _commonest,
+    "purity": _largest_share,
     "precision_macro": _precision,
     "f1_macro": _f1,
     "f1_weighted": _weighted_f1,
 }
-QUOTIENTS = {"normalized_mutual_information", "precision_macro", "f1_macro"}
+QUOTIENT_METRICS = {"normalized_mutual_information", "precision_macro", "f1_macro"}

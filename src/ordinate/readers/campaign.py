@@ -9,34 +9,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, MissingLabels, NoItems, brief
+from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
 from ordinate.readers.campaign_layout import (
     CampaignColumns,
-    Layout,
-    by_header,
-    by_position,
-    header_in,
-    no_column,
+    ColumnLayout,
+    detect_header,
+    find_layout_by_header,
+    find_layout_by_position,
+    make_unknown_column_error,
 )
-from ordinate.readers.clusters import clusters, numbered
+from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
 from ordinate.readers.confusion import Watch
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import read, read_arrays
-from ordinate.readers.irregular_lines import Irregularity, Kind, in_order, refuse
-from ordinate.readers.label_spelling import Spelling
-from ordinate.readers.line_faults import answers_of, checked_by
-from ordinate.readers.panel_runs import run_names
-from ordinate.readers.text_lines import Found, Lines, columns_of, shown
+from ordinate.readers.files import read_arrays, read_rows
+from ordinate.readers.irregular_lines import (
+    Irregularity,
+    IrregularityKind,
+    refuse_irregularities,
+    sort_irregularities,
+)
+from ordinate.readers.label_spelling import LabelSpelling
+from ordinate.readers.line_faults import build_line_check_sql, build_predictions_sql
+from ordinate.readers.panel_runs import name_runs
+from ordinate.readers.text_lines import LineReader, NamedFile, build_split_sql, format_excerpt
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
-from ordinate.summaries.panel import single_items
-from ordinate.summaries.tabulation import SHOWN, WORST, Missing
+from ordinate.summaries.panel import sum_single_items
+from ordinate.summaries.tabulation import ROWS_SHOWN, WORST_HINT, MissingPolicy
 
 __all__ = ["Campaign", "CampaignColumns", "Irregularity", "read_campaign"]
 
 Array = NDArray[Any]
-NAMED = 3  # files that a note names
+MOST_FILES_NAMED = 3  # files that a note names
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ def read_campaign(
     runs: list[str],
     columns: CampaignColumns | None = None,
     scale: Scale | None = None,
-    missing: Missing | None = None,
+    missing: MissingPolicy | None = None,
     *,
     lenient: bool = False,
     watch: Watch = lambda _: nullcontext(),
@@ -76,15 +81,15 @@ def read_campaign(
         tempfile.TemporaryDirectory(prefix="ordinate-") as folder,
         watch(connection),
     ):
-        lines = Lines(connection, Path(folder), columns.delimiter, columns.encoding)
+        lines = LineReader(connection, Path(folder), columns.delimiter, columns.encoding)
         file = lines.gold(gold)
-        campaign = _Campaign(connection, lines, columns, lenient=lenient)
-        found, same = lines.runs(runs, file[1])
+        campaign = _CampaignReader(connection, lines, columns, lenient=lenient)
+        found, same = lines.find_runs(runs, file[1])
         campaign.notes += [f"{name} is the gold file, and no run." for name in same]
         return campaign.run(file, found, scale, missing)
 
 
-class _Campaign:
+class _CampaignReader:
     """One reading of all files; the engine has the lines of one of them at a time."""
 
     scale: Scale
@@ -92,50 +97,58 @@ class _Campaign:
     by_test_case: bool
 
     def __init__(
-        self, connection: Connection, lines: Lines, columns: CampaignColumns, *, lenient: bool
+        self, connection: Connection, lines: LineReader, columns: CampaignColumns, *, lenient: bool
     ) -> None:
         self.connection, self.lines, self.columns = connection, lines, columns
         self.lenient = lenient
-        self.spelling = Spelling(columns.renamed)
+        self.spelling = LabelSpelling(columns.renamed)
         self.file = ""
         self.irregular: list[Irregularity] = []
         self.how: dict[str, list[str]] = {}  # files, by how they were read
-        self.by_id: list[str] = []  # runs without test cases
+        self.files_without_test_case: list[str] = []  # runs without test cases
         self.notes: list[str] = []
         self.counts: dict[str, dict[str, int]] = {}
 
     def run(
-        self, gold: Found, runs: list[Found], scale: Scale | None, missing: Missing | None
+        self,
+        gold: NamedFile,
+        runs: list[NamedFile],
+        scale: Scale | None,
+        missing: MissingPolicy | None,
     ) -> Campaign:
         """Read gold, then each run."""
-        names = run_names([name for name, _ in runs])
+        names = name_runs([name for name, _ in runs])
         answers = [self._gold(gold, scale)]
         labelled = answers[0] < len(self.scale)
         answers += [self._run(names[k], run, labelled) for k, run in enumerate(runs)]
         if not self.lenient:
-            refuse(self.irregular)
+            refuse_irregularities(self.irregular)
         rows = np.stack(answers, axis=1)[labelled]
-        panel = self._panel(names, rows, np.flatnonzero(labelled), missing or self._usual)
+        panel = self._build_panel(names, rows, np.flatnonzero(labelled), missing or self._usual)
         files = tuple(name for name, _ in (gold, *runs))
         return Campaign(
-            panel, tuple(self.irregular), files, (*self._read_how(), *self.notes), self.counts
+            panel,
+            tuple(self.irregular),
+            files,
+            (*self._describe_layouts(), *self.notes),
+            self.counts,
         )
 
     @property
-    def _usual(self) -> Missing:
+    def _usual(self) -> MissingPolicy:
         return "drop" if self.lenient else "error"
 
     # --- files -------------------------------------------------------------------------------
 
-    def _gold(self, file: Found, scale: Scale | None) -> Array:
+    def _gold(self, file: NamedFile, scale: Scale | None) -> Array:
         """Keep the ids of gold in the engine, as `known`, and return the level of each."""
         layout = self._answers(file, "gold")
         self.by_test_case = layout.test_case is not None
-        self._query(
+        self._run_query(
             "CREATE TEMP TABLE known AS SELECT row_number() OVER (ORDER BY min(line)) - 1 AS "
             "place, test_case, id FROM answers WHERE kind IS NULL GROUP BY test_case, id"
         )
-        self.places = self._query("SELECT count(*) FROM known")[0][0]
+        self.places = self._run_query("SELECT count(*) FROM known")[0][0]
         labels = self._labels()
         self.scale = self.spelling.scale(scale, labels, [])
         if scale is None:
@@ -143,25 +156,33 @@ class _Campaign:
             self.notes.append(
                 f"No scale was declared: the gold labels are of the preset {preset!r}."
             )
-        levels, _ = self._checked(labels, by_test_case=self.by_test_case)
+        levels, _ = self._check_lines(labels, by_test_case=self.by_test_case)
         if not (levels < len(self.scale)).any():
-            refuse([] if self.lenient else self.irregular)
+            refuse_irregularities([] if self.lenient else self.irregular)
             raise NoItems(f"{self.file} has no item with a label on the scale.")
         return levels
 
-    def _run(self, name: str, file: Found, labelled: Array) -> Array:
+    def _run(self, name: str, file: NamedFile, labelled: Array) -> Array:
         """Return the level that a run gives to each id of gold."""
         layout = self._answers(file, "predicted")
         by_test_case = self.by_test_case and layout.test_case is not None
         if self.by_test_case and not by_test_case:
-            self._check_unique()
-        levels, there = self._checked(self._labels(), by_test_case=by_test_case)
+            self._check_ids_unique()
+        levels, there = self._check_lines(self._labels(), by_test_case=by_test_case)
         lacking = labelled & ~there
         if lacking.any():
-            first = self._ids(np.flatnonzero(lacking)[:1])[0]
+            first = self._read_ids(np.flatnonzero(lacking)[:1])[0]
             count = int(lacking.sum())
-            self.irregular.append(Irregularity(self.file, Kind.MISSING, count, None, shown(first)))
-        unknown = (x.count for x in self.irregular if (x.file, x.kind) == (self.file, Kind.UNKNOWN))
+            self.irregular.append(
+                Irregularity(
+                    self.file, IrregularityKind.MISSING, count, None, format_excerpt(first)
+                )
+            )
+        unknown = (
+            x.count
+            for x in self.irregular
+            if (x.file, x.kind) == (self.file, IrregularityKind.UNKNOWN)
+        )
         self.counts[name] = {
             "matched": int((labelled & there).sum()),
             "answered": int((labelled & (levels < len(self.scale))).sum()),
@@ -170,45 +191,46 @@ class _Campaign:
         }
         return levels
 
-    def _answers(self, file: Found, role: str) -> Layout:
+    def _answers(self, file: NamedFile, role: str) -> ColumnLayout:
         """Keep the lines of a file in the engine as `answers`, and return where things stand."""
         self.file, path = file
         first = self.lines.keep(self.file, path)
-        delimiter = self.lines.delimiter_of(path, first)
+        delimiter = self.lines.detect_delimiter(path, first)
         named = self.columns.named(role)
-        names = header_in(first[0], delimiter, named)
+        names = detect_header(first[0], delimiter, named)
         if names is not None:
-            self._query(
+            self._run_query(
                 "DELETE FROM lines WHERE line <= (SELECT min(line) FROM lines WHERE text <> '')"
             )
-            self.lines.join_quoted(delimiter, len(names))
-        self._query(
-            f"CREATE OR REPLACE TEMP TABLE cut AS SELECT line, text, {columns_of(delimiter)} AS "
+            self.lines.join_quoted_lines(delimiter, len(names))
+        self._run_query(
+            f"CREATE OR REPLACE TEMP TABLE cut AS SELECT line, text, {build_split_sql(delimiter)} "
+            "AS "
             "parts FROM lines WHERE text <> ''"
         )
         layout = (
-            by_header(self.file, names, named)
+            find_layout_by_header(self.file, names, named)
             if names is not None
-            else by_position(self.file, *self._widths(), first[0])
+            else find_layout_by_position(self.file, *self._count_line_widths(), first[0])
         )
         self._check_test_case(layout, role, names or [])
-        self._query(f"CREATE OR REPLACE TEMP TABLE answers AS {answers_of(layout)}")
+        self._run_query(f"CREATE OR REPLACE TEMP TABLE answers AS {build_predictions_sql(layout)}")
         self.how.setdefault(layout.how, []).append(self.file)
         return layout
 
-    def _widths(self) -> tuple[int, int]:
+    def _count_line_widths(self) -> tuple[int, int]:
         """Return how many lines have three columns, and how many two."""
         counts = "count(*) FILTER (len(parts) = 3), count(*) FILTER (len(parts) = 2)"
-        return self._query(f"SELECT {counts} FROM cut")[0]
+        return self._run_query(f"SELECT {counts} FROM cut")[0]
 
-    def _check_test_case(self, layout: Layout, role: str, names: list[str]) -> None:
+    def _check_test_case(self, layout: ColumnLayout, role: str, names: list[str]) -> None:
         asked = self.columns.test_case
         if asked is None or layout.test_case is not None or role != "gold":
             return
         if names:
-            raise no_column(self.file, asked, names)
+            raise make_unknown_column_error(self.file, asked, names)
         raise BadInput(
-            f"{self.file} has no test case, and {brief(asked)} was named: its lines have two "
+            f"{self.file} has no test case, and {shorten(asked)} was named: its lines have two "
             "columns, id and value."
         )
 
@@ -216,9 +238,9 @@ class _Campaign:
 
     def _labels(self) -> list[str]:
         labels = "SELECT DISTINCT value FROM answers WHERE kind IS NULL AND value <> ''"
-        return [row[0] for row in self._query(f"{labels} ORDER BY 1")]
+        return [row[0] for row in self._run_query(f"{labels} ORDER BY 1")]
 
-    def _checked(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
+    def _check_lines(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
         """Find the kind of every line; return the level of each id of gold, and which are there."""
         levels = self.spelling.levels(self.scale, labels)[: len(labels)]
         self.connection.execute(
@@ -226,9 +248,9 @@ class _Campaign:
             "unnest($2::INTEGER[]) AS level",
             [labels, levels.tolist()],
         )
-        checked = checked_by(len(self.scale), by_test_case=by_test_case)
-        self._query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
-        self._collect()
+        checked = build_line_check_sql(len(self.scale), by_test_case=by_test_case)
+        self._run_query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
+        self._count_irregular_lines()
         none = len(self.scale)
         found = read_arrays(
             self.connection,
@@ -240,87 +262,90 @@ class _Campaign:
         answers[found["place"]], there[found["place"]] = found["level"], True
         return answers, there
 
-    def _collect(self) -> None:
+    def _count_irregular_lines(self) -> None:
         """Count the irregular lines by their kinds."""
-        found = self._query(
+        found = self._run_query(
             "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) FROM checked "
             "WHERE kind IS NOT NULL GROUP BY kind"
         )
-        self.irregular += in_order(
-            Irregularity(self.file, Kind(kind), count, line, shown(text))
+        self.irregular += sort_irregularities(
+            Irregularity(self.file, IrregularityKind(kind), count, line, format_excerpt(text))
             for kind, count, line, text in found
         )
 
-    def _check_unique(self) -> None:
+    def _check_ids_unique(self) -> None:
         """Refuse a run without test cases if its ids do not tell the items apart."""
         query = (
             "SELECT id, count(*) FROM known GROUP BY id HAVING count(*) > 1 "
             "ORDER BY min(place) LIMIT 1"
         )
-        for found, times in self._query(query):
+        for found, times in self._run_query(query):
             raise BadInput(
                 f"{self.file} has no test case, so its items are found by their ids alone; but the "
-                f"id {brief(found)} is in {times:,} test cases of gold."
+                f"id {shorten(found)} is in {times:,} test cases of gold."
             )
-        self.by_id.append(self.file)
+        self.files_without_test_case.append(self.file)
 
     # --- the panel ---------------------------------------------------------------------------
 
-    def _panel(
-        self, systems: tuple[str, ...], rows: Array, places: Array, missing: Missing
+    def _build_panel(
+        self, systems: tuple[str, ...], rows: Array, places: Array, missing: MissingPolicy
     ) -> Panel:
         lacking = rows == len(self.scale)
         for k, name in enumerate(systems, start=1):
             if missing != "worst" and bool(lacking[:, k].all()):
-                raise self._silent(name, len(rows))
+                raise self._make_silent_run_error(name, len(rows))
         return Panel.from_rows(
             self.scale,
             systems,
             rows,
-            single_items(len(rows), None),
+            sum_single_items(len(rows), None),
             self._groups(places),
             missing,
-            lambda column: self._ids(places[lacking[:, column]][:SHOWN]),
+            lambda column: self._read_ids(places[lacking[:, column]][:ROWS_SHOWN]),
         )
 
-    def _silent(self, name: str, n: int) -> MissingLabels:
+    def _make_silent_run_error(self, name: str, n: int) -> MissingLabels:
         """Return the error for a run that answers nothing."""
         why = "" if self.counts[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
             f"{name} answers none of the {n:,} items{why}. Leave this run out, or count its items "
-            f"as wrong with {WORST}."
+            f"as wrong with {WORST_HINT}."
         )
 
     def _groups(self, places: Array) -> Groups | None:
         if not self.by_test_case:
             return None
         items = "SELECT test_case AS cluster, place AS nth FROM known"
-        query = f"SELECT number FROM ({numbered(items)}) ORDER BY nth"
+        query = f"SELECT number FROM ({build_cluster_number_sql(items)}) ORDER BY nth"
         found = read_arrays(self.connection, query, self.file)["number"]
-        return Groups(clusters(self.connection, items, self.file), found[places])
+        return Groups(read_clusters(self.connection, items, self.file), found[places])
 
-    def _ids(self, places: Array) -> list[str]:
+    def _read_ids(self, places: Array) -> list[str]:
         """Return ids, after their test cases where there are any."""
         wanted = ", ".join(map(str, places.tolist()))
         query = (
             f"SELECT concat_ws(' ', test_case, id) FROM known WHERE place IN ({wanted}) "
             "ORDER BY place"
         )
-        return [row[0] for row in self._query(query)]
+        return [row[0] for row in self._run_query(query)]
 
-    def _read_how(self) -> list[str]:
+    def _describe_layouts(self) -> list[str]:
         """Return notes on how each kind of file was read."""
-        notes = [f"{_several(files, 'was', 'were')} read {how}." for how, files in self.how.items()]
-        if self.by_id:
-            files = _several(self.by_id, "has", "have")
+        notes = [
+            f"{_format_subject(files, 'was', 'were')} read {how}."
+            for how, files in self.how.items()
+        ]
+        if self.files_without_test_case:
+            files = _format_subject(self.files_without_test_case, "has", "have")
             notes.append(f"{files} no test cases: items are found by their ids alone.")
         return notes
 
-    def _query(self, query: str) -> list[Any]:
-        return read(self.connection, query, self.file)
+    def _run_query(self, query: str) -> list[Any]:
+        return read_rows(self.connection, query, self.file)
 
 
-def _several(files: list[str], one: str, many: str) -> str:
+def _format_subject(files: list[str], one: str, many: str) -> str:
     """Return the subject of a sentence on files, and its verb."""
-    more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
-    return f"{', '.join(files[:NAMED])}{more} {one if len(files) == 1 else many}"
+    more = f" and {len(files) - MOST_FILES_NAMED} more" if len(files) > MOST_FILES_NAMED else ""
+    return f"{', '.join(files[:MOST_FILES_NAMED])}{more} {one if len(files) == 1 else many}"

@@ -10,41 +10,47 @@ from pathlib import Path
 import numpy as np
 
 from ordinate.errors import BadInput
-from ordinate.readers.clusters import numbered, store
-from ordinate.readers.confusion_cells import Array, Coded
-from ordinate.readers.disagreements import write_items
+from ordinate.readers.clusters import build_cluster_number_sql, store_cluster_counts
+from ordinate.readers.confusion_cells import Array, EncodedCells
+from ordinate.readers.disagreements import write_disagreements
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import open_sources, read, read_arrays
-from ordinate.readers.label_spelling import Spelling, coded
-from ordinate.readers.query import WEIGHT, Columns, Items, Planner, sums_of
-from ordinate.readers.row_locations import Places
+from ordinate.readers.files import open_sources, read_arrays, read_rows
+from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
+from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, build_sums_sql
+from ordinate.readers.row_locations import RowLocator
 from ordinate.scale import Scale
 from ordinate.scale.labels import is_missing
-from ordinate.summaries import Confusion
-from ordinate.summaries.counting import Sums
-from ordinate.summaries.tabulation import DROP, Missing, MissingRows, absent, no_group
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.counting import CellSums
+from ordinate.summaries.tabulation import (
+    DROP_HINT,
+    MissingPolicy,
+    MissingRows,
+    make_missing_groups_error,
+    make_missing_labels_error,
+)
 
 Watch = Callable[[Connection], AbstractContextManager[None]]
-SUMS = ("items", "weight", "square", "fractions")  # as the engine names them
+SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
 
 
 @dataclass(frozen=True)
-class Counted:
+class ConfusionData:
     """The tables of files, and what a report says of where they came from.
 
     With groups, `groups` has a table for each, and `by` for each subgroup a batch of the tables of
     its groups. `human` is the table of the second gold labels, on the same items.
     """
 
-    table: Confusion
-    by: list[tuple[str | None, Confusion]]
+    table: ConfusionMatrix
+    by: list[tuple[str | None, ConfusionMatrix]]
     gold: str
     predicted: str
     files: tuple[str, ...]
     joined: dict[str, int] | None
     notes: tuple[str, ...]
-    groups: Confusion | None = None
-    human: Confusion | None = None
+    groups: ConfusionMatrix | None = None
+    human: ConfusionMatrix | None = None
 
 
 @dataclass(frozen=True)
@@ -65,13 +71,13 @@ class _Cell:
 
 def count_files(
     paths: list[str],
-    columns: Columns,
+    columns: LabelColumns,
     scale: Scale | None = None,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     *,
     items: Path | None = None,
     watch: Watch = lambda _: nullcontext(),
-) -> Counted:
+) -> ConfusionData:
     """Count files into confusion tables; `items` is where the items that disagree are written."""
     with (
         connect() as connection,
@@ -79,16 +85,16 @@ def count_files(
         watch(connection),
     ):
         gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
-        planner = Planner(connection, gold_files, reader.sources(paths), columns)
-        return _Count(connection, planner).run(scale, missing, items)
+        planner = QueryPlanner(connection, gold_files, reader.sources(paths), columns)
+        return _ConfusionReader(connection, planner).run(scale, missing, items)
 
 
-def read_map(path: str) -> dict[str, str | None]:
+def read_label_map(path: str) -> dict[str, str | None]:
     """Return the labels to rename: a JSON object, or CSV with the header from,to."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         found = json.loads(text) if text.lstrip().startswith("{") else None
-        rows = list(found.items()) if found else _rows_of_map(path, text)
+        rows = list(found.items()) if found else _parse_label_map(path, text)
     except BadInput:
         raise
     except (OSError, ValueError, csv.Error) as problem:
@@ -103,7 +109,7 @@ def read_map(path: str) -> dict[str, str | None]:
     return renamed
 
 
-def _rows_of_map(path: str, text: str) -> list[tuple[str, str]]:
+def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:
     rows = [row for row in csv.reader(text.splitlines()) if row]
     if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
         raise BadInput(
@@ -113,51 +119,55 @@ def _rows_of_map(path: str, text: str) -> list[tuple[str, str]]:
     return [(old, new) for old, new in rows[1:]]
 
 
-class _Count:
+class _ConfusionReader:
     """One run over the files."""
 
-    def __init__(self, connection: Connection, planner: Planner) -> None:
+    def __init__(self, connection: Connection, planner: QueryPlanner) -> None:
         self.connection, self.planner = connection, planner
         self.columns = planner.columns
         self.items = planner.items()
-        self.spelling = Spelling(self.columns.renamed)
-        self.places = Places(connection, self.items, self.spelling, self.columns.weights)
+        self.spelling = LabelSpelling(self.columns.renamed)
+        self.places = RowLocator(connection, self.items, self.spelling, self.columns.weights)
         titles = (planner.gold, planner.predicted, self.columns.second_gold)
         sides = zip(("gold", "predicted", "second"), titles, strict=True)
         self.titles = {side: title for side, title in sides if title is not None}
 
-    def run(self, scale: Scale | None, missing: Missing, items: Path | None) -> Counted:
+    def run(self, scale: Scale | None, missing: MissingPolicy, items: Path | None) -> ConfusionData:
         """Count, find the scale, and apply the policy for missing labels."""
         cells = self._cells()
         known = [cell for cell in cells if cell.in_gold]
         if not known:
-            self.places.refuse_nothing("evaluate")
+            self.places.refuse_no_items("evaluate")
         labels = {side: {getattr(cell, side) for cell in known} for side in self.titles}
         scale = self.spelling.scale(scale, set().union(*labels.values()), self.planner.notes)
         for side, title in self.titles.items():
-            strange = self.spelling.strange(scale, labels[side])
-            self.places.refuse_strange(scale, side, strange, title)
-        found = self._coded(scale, known)
-        counted = self._counted(found.without(self._lacking(found, missing)), cells, missing)
+            strange = self.spelling.find_off_scale_labels(scale, labels[side])
+            self.places.refuse_off_scale_labels(scale, side, strange, title)
+        found = self._encode_cells(scale, known)
+        counted = self._counted(
+            found.without(self._find_incomplete_cells(found, missing)), cells, missing
+        )
         if items is not None:
             self._write(scale, known, items)
         return counted
 
-    def _counted(self, found: Coded, cells: list[_Cell], missing: Missing) -> Counted:
+    def _counted(
+        self, found: EncodedCells, cells: list[_Cell], missing: MissingPolicy
+    ) -> ConfusionData:
         places = self.places
         rows = MissingRows(lambda: places.missing("gold"), lambda: places.missing("predicted"))
         tables = found.tables(rows, missing)
         grouped = self.columns.groups is not None
-        values = _subgroups(cells) if self.columns.by else []
-        return Counted(
+        values = _list_subgroups(cells) if self.columns.by else []
+        return ConfusionData(
             tables.batch.pooled,
-            [(x, tables.of_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
+            [(x, tables.summarize_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
             self.planner.gold,
             self.planner.predicted,
             tuple(source.name for source in (*self.planner.gold_files, *self.planner.files)),
-            _joined(cells) if self.items[0].keyed else None,
+            _count_joined_items(cells) if self.items[0].keyed else None,
             tuple(self.planner.notes),
-            tables.of_groups() if grouped else None,
+            tables.summarize_groups() if grouped else None,
             found.human(rows, missing, grouped=grouped)
             if self.columns.second_gold is not None
             else None,
@@ -171,80 +181,86 @@ class _Count:
             for part in self.items:
                 self.places.check_weights(part)
         if self.columns.groups is not None:
-            store(self.connection, self.items, self._grouping)
+            store_cluster_counts(self.connection, self.items, self._build_count_sql)
             kept = "gold, predicted, grp, second, in_gold, in_predicted"
             sums = (
                 "CAST(sum(items) AS BIGINT), sum(weight), sum(square), "
                 "CAST(sum(fractions) AS BIGINT)"
             )
             query = f"SELECT {kept}, {sums} FROM counted GROUP BY ALL ORDER BY 3, 1, 2"
-            return [_Cell(*row) for row in read(self.connection, query, self.items[0].name)]
+            return [_Cell(*row) for row in read_rows(self.connection, query, self.items[0].name)]
         return [
             _Cell(*row)
             for part in self.items
-            for row in read(self.connection, self._grouping(part) + " ORDER BY 3, 1, 2", part.name)
+            for row in read_rows(
+                self.connection, self._build_count_sql(part) + " ORDER BY 3, 1, 2", part.name
+            )
         ]
 
-    def _grouping(self, part: Items, further: str = "") -> str:
+    def _build_count_sql(self, part: ItemQuery, further: str = "") -> str:
         """Return SQL for the number of items, and the sums of weights, of equal items."""
         weights = self.columns.weights
-        alive = "" if weights is None else f"WHERE {WEIGHT} > 0 OR NOT in_gold"
+        alive = "" if weights is None else f"WHERE {WEIGHT_SQL} > 0 OR NOT in_gold"
         by = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
         second = "second" if self.columns.second_gold else "NULL"
         return (
             f"SELECT gold, predicted, {by} AS grp, {second} AS second, in_gold, in_predicted, "
-            f"{sums_of(weights)}{further} FROM ({part.sql}) {alive} GROUP BY ALL"
+            f"{build_sums_sql(weights)}{further} FROM ({part.sql}) {alive} GROUP BY ALL"
         )
 
-    def _coded(self, scale: Scale, cells: list[_Cell]) -> Coded:
+    def _encode_cells(self, scale: Scale, cells: list[_Cell]) -> EncodedCells:
         """Return the cells with levels in the place of labels."""
         if self.columns.groups is not None:
-            return self._coded_groups(scale, cells)
-        place = {by: index for index, by in enumerate(_subgroups(cells))}
+            return self._encode_grouped_cells(scale, cells)
+        place = {by: index for index, by in enumerate(_list_subgroups(cells))}
         gold, predicted, second = (
             np.array([scale.lookup[self.spelling.level(getattr(cell, side))] for cell in cells])
             for side in ("gold", "predicted", "second")
         )
-        parts = ([getattr(cell, x) for cell in cells] for x in SUMS)
-        sums = Sums(*(np.array(part) for part in parts))
+        parts = ([getattr(cell, x) for cell in cells] for x in SUM_COLUMNS)
+        sums = CellSums(*(np.array(part) for part in parts))
         none = np.zeros(len(cells), int)
         by = np.array([place[cell.by] for cell in cells])
-        return Coded(scale, by, none, none > 0, gold, predicted, second, sums)
+        return EncodedCells(scale, by, none, none > 0, gold, predicted, second, sums)
 
-    def _coded_groups(self, scale: Scale, cells: list[_Cell]) -> Coded:
+    def _encode_grouped_cells(self, scale: Scale, cells: list[_Cell]) -> EncodedCells:
         """Code inside the engine, where there may be millions of cells."""
         sides: dict[str, list[str]] = {}
         for side in ("gold", "predicted", "second"):
             found = {getattr(cell, side) for cell in cells}
             sides[side] = sorted(found - {None})
-        chosen = ", ".join(f"{coded(side, labels)} AS {side}" for side, labels in sides.items())
+        chosen = ", ".join(
+            f"{build_label_code_sql(side, labels)} AS {side}" for side, labels in sides.items()
+        )
         query = (
             f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {chosen}, items, "
             "CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions "
-            f"FROM ({numbered('SELECT * FROM counted WHERE in_gold')})"
+            f"FROM ({build_cluster_number_sql('SELECT * FROM counted WHERE in_gold')})"
         )
         arrays = read_arrays(self.connection, query, self.items[0].name)
         gold, predicted, second = (
             self.spelling.levels(scale, labels)[arrays[side]] for side, labels in sides.items()
         )
-        sums = Sums(*(arrays[part] for part in SUMS))
+        sums = CellSums(*(arrays[part] for part in SUM_COLUMNS))
         by, group, alone = arrays["by"], arrays["number"], arrays["alone"]
-        return Coded(scale, by, group, alone, gold, predicted, second, sums)
+        return EncodedCells(scale, by, group, alone, gold, predicted, second, sums)
 
     # --- what is missing ---------------------------------------------------------------------
 
-    def _lacking(self, found: Coded, missing: Missing) -> Array:
+    def _find_incomplete_cells(self, found: EncodedCells, missing: MissingPolicy) -> Array:
         """Return the cells without a group or a second gold label, or say where they are."""
         alone, once = found.alone, np.zeros_like(found.alone)
         n = int(found.sums.items.sum())
         if alone.any() and missing != "drop":
             places = self.places.empty("cluster")
-            raise no_group(found.items(alone), n, f"column {self.columns.groups!r}", places)
+            raise make_missing_groups_error(
+                found.items(alone), n, f"column {self.columns.groups!r}", places
+            )
         if self.columns.second_gold is not None:
-            once = found.judged_once
+            once = found.lacks_second_rating
         if once.any() and missing != "drop":
-            places, way = self.places.missing("second"), f"Leave them out with {DROP}."
-            raise absent(found.items(once), n, "second gold labels", places, way)
+            places, way = self.places.missing("second"), f"Leave them out with {DROP_HINT}."
+            raise make_missing_labels_error(found.items(once), n, "second gold labels", places, way)
         return alone | once
 
     def _write(self, scale: Scale, cells: list[_Cell], out: Path) -> None:
@@ -260,14 +276,14 @@ class _Count:
                 unanswered[cell.gold, cell.predicted] = True
             elif predicted != gold:
                 wrong[cell.gold, str(cell.predicted), predicted - gold] = True
-        write_items(self.connection, self.items, wrong, unanswered, out)
+        write_disagreements(self.connection, self.items, wrong, unanswered, out)
 
 
-def _subgroups(cells: list[_Cell]) -> list[str | None]:
+def _list_subgroups(cells: list[_Cell]) -> list[str | None]:
     return list(dict.fromkeys(cell.by for cell in cells if cell.in_gold))
 
 
-def _joined(cells: list[_Cell]) -> dict[str, int]:
+def _count_joined_items(cells: list[_Cell]) -> dict[str, int]:
     return {
         "matched": sum(cell.items for cell in cells if cell.in_gold and cell.in_predicted),
         "missing": sum(cell.items for cell in cells if not cell.in_predicted),

@@ -7,15 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
-from ordinate.summaries.counting import Sums, check_size
-from ordinate.summaries.tabulation import Missing, MissingRows
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.counting import CellSums, check_size
+from ordinate.summaries.tabulation import MissingPolicy, MissingRows
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Coded:
+class EncodedCells:
     """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
 
     A level of K is a missing label. `alone` are items without a group.
@@ -28,64 +28,66 @@ class Coded:
     gold: Array
     predicted: Array
     second: Array
-    sums: Sums
+    sums: CellSums
 
     def items(self, where: Array) -> int:
         """Return how many items some cells have."""
         return int(self.sums.items[where].sum())
 
     @property
-    def judged_once(self) -> Array:
+    def lacks_second_rating(self) -> Array:
         """Which cells lack the second gold label."""
         return self.second == len(self.scale)
 
-    def without(self, where: Array) -> "Coded":
+    def without(self, where: Array) -> "EncodedCells":
         """Return cells of which some have no gold label, and so do not count."""
         return replace(self, gold=np.where(where, len(self.scale), self.gold))
 
-    def tables(self, rows: MissingRows, missing: Missing) -> "Tables":
+    def tables(self, rows: MissingRows, missing: MissingPolicy) -> "ConfusionBatch":
         """Return a table for each pair of subgroup and group that occurs."""
         groups = int(self.group.max(initial=0)) + 1
         pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
         check_size(len(pairs), len(self.scale))
-        sums = _counted(self, slot, self.predicted, len(pairs))
-        batch = Confusion.settled(self.scale, sums, rows, missing)
-        return Tables(batch, pairs // groups, pairs % groups)
+        sums = _sum_cells(self, slot, self.predicted, len(pairs))
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return ConfusionBatch(batch, pairs // groups, pairs % groups)
 
-    def human(self, rows: MissingRows, missing: Missing, *, grouped: bool) -> Confusion:
+    def human(self, rows: MissingRows, missing: MissingPolicy, *, grouped: bool) -> ConfusionMatrix:
         """Return the table of the second gold labels, on the items that the other tables have.
 
         With groups it is a batch, too.
         """
         unanswered = self.predicted == len(self.scale)
         left = self.without(unanswered) if missing == "drop" else self
-        sums = _counted(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
-        batch = Confusion.settled(self.scale, sums, rows, missing)
-        return _filled(batch) if grouped else batch.pooled
+        sums = _sum_cells(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return _drop_empty_matrices(batch) if grouped else batch.pooled
 
 
 @dataclass(frozen=True)
-class Tables:
+class ConfusionBatch:
     """A batch of tables, and the subgroup and group of each."""
 
-    batch: Confusion
+    batch: ConfusionMatrix
     by: Array
     group: Array
 
-    def of_groups(self) -> Confusion:
+    def summarize_groups(self) -> ConfusionMatrix:
         """Return a table for each group, whatever the subgroup."""
-        return _filled(self.batch.summed(self.group, int(self.group.max(initial=0)) + 1))
+        return _drop_empty_matrices(
+            self.batch.compute_sums(self.group, int(self.group.max(initial=0)) + 1)
+        )
 
-    def of_subgroup(self, index: int, *, grouped: bool) -> Confusion:
+    def summarize_subgroup(self, index: int, *, grouped: bool) -> ConfusionMatrix:
         """Return the table of a subgroup, or the batch of its groups."""
         here = self.by == index
         part = self.batch[here]
         if not grouped:
             return part[0]
-        return part.summed(self.group[here], int(self.group.max(initial=0)) + 1)
+        return part.compute_sums(self.group[here], int(self.group.max(initial=0)) + 1)
 
 
-def _counted(coded: Coded, slot: Array, answers: Array, slots: int) -> Sums:
+def _sum_cells(coded: EncodedCells, slot: Array, answers: Array, slots: int) -> CellSums:
     size = len(coded.scale) + 1
     cells = (slot.reshape(-1) * size + coded.gold) * size + answers
     shape = (slots, size, size)
@@ -95,7 +97,7 @@ def _counted(coded: Coded, slot: Array, answers: Array, slots: int) -> Sums:
     return found._replace(items=found.items.astype(np.int64))
 
 
-def _filled(batch: Confusion) -> Confusion:
+def _drop_empty_matrices(batch: ConfusionMatrix) -> ConfusionMatrix:
     """Return the tables that have items; the first also counts what others dropped."""
     there = batch.items.any(axis=(-2, -1))
     kept = batch[there]

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import literal, quoted, read
-from ordinate.readers.query import Items, told_apart
+from ordinate.readers.files import quote_identifier, quote_literal, read_rows
+from ordinate.readers.query import ItemQuery, make_names_distinct
 
-FORMATS = {  # by suffix; anything else is CSV
+COPY_FORMATS = {  # by suffix; anything else is CSV
     ".parquet": "parquet",
     ".pq": "parquet",
     ".jsonl": "json",
@@ -15,45 +15,47 @@ FORMATS = {  # by suffix; anything else is CSV
     ".json": "json, ARRAY true",
     ".tsv": "csv, HEADER, DELIMITER '\t'",
 }
-CSV = "csv, HEADER"
-OFF_BY = "steps_off"  # predicted minus gold level; empty without a prediction
-FORMULA = "=+@-\t\r"  # how a text begins that a spreadsheet takes for a command
+CSV_FORMAT = "csv, HEADER"
+OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
+FORMULA_CHARACTERS = "=+@-\t\r"  # how a text begins that a spreadsheet takes for a command
 
 
-def write_items(
+def write_disagreements(
     connection: Connection,
-    items: list[Items],
+    items: list[ItemQuery],
     wrong: Iterable[tuple[str, str, int]],
     unanswered: Iterable[tuple[str, str | None]],
     out: Path,
 ) -> None:
     """Write the items that are wrong (gold, predicted, steps off) or have no prediction."""
     cases = [
-        f"WHEN gold = {literal(gold)} AND predicted = {literal(predicted)} THEN {steps}"
+        f"WHEN gold = {quote_literal(gold)} AND predicted = {quote_literal(predicted)} THEN {steps}"
         for gold, predicted, steps in wrong
     ]
     steps = f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
     silent = [
-        f"gold = {literal(gold)} AND predicted IS NOT DISTINCT FROM "
-        + ("NULL" if predicted is None else literal(predicted))
+        f"gold = {quote_literal(gold)} AND predicted IS NOT DISTINCT FROM "
+        + ("NULL" if predicted is None else quote_literal(predicted))
         for gold, predicted in unanswered
     ]
-    form = FORMATS.get(out.suffix.lower(), CSV)
-    parts = [_select(connection, part, steps, silent, form) for part in items]
+    form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
+    parts = [_build_selection_sql(connection, part, steps, silent, form) for part in items]
     query = " UNION ALL BY NAME ".join(parts)
-    read(connection, f"COPY ({query}) TO {literal(str(out))} (FORMAT {form})", str(out))
+    read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
 
 
-def _select(connection: Connection, part: Items, steps: str, silent: list[str], form: str) -> str:
-    kinds = {row[0]: row[1] for row in read(connection, f"DESCRIBE {part.sql}", part.name)}
+def _build_selection_sql(
+    connection: Connection, part: ItemQuery, steps: str, silent: list[str], form: str
+) -> str:
+    kinds = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
     chosen = []
-    for index, name in enumerate(told_apart(*part.own, OFF_BY)):
+    for index, name in enumerate(make_names_distinct(*part.own, OFF_BY_COLUMN)):
         sql = f"o{index}" if index < len(part.own) else "steps"
         if form.startswith("csv") and kinds.get(sql) == "VARCHAR":
-            sql = _harmless(sql)
-        risky = form.startswith("csv") and name.startswith(tuple(FORMULA))
+            sql = _escape_formula_sql(sql)
+        risky = form.startswith("csv") and name.startswith(tuple(FORMULA_CHARACTERS))
         safe = f"'{name}" if risky else name
-        chosen.append(f"{sql} AS {quoted(safe)}")
+        chosen.append(f"{sql} AS {quote_identifier(safe)}")
     condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
     return (
         f"SELECT {', '.join(chosen)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
@@ -61,7 +63,7 @@ def _select(connection: Connection, part: Items, steps: str, silent: list[str], 
     )
 
 
-def _harmless(column: str) -> str:
+def _escape_formula_sql(column: str) -> str:
     """Return SQL for a text that a spreadsheet shows and does not run."""
     formula = f"regexp_matches({column}, '^[=+@\\t\\r-]') AND TRY_CAST({column} AS DOUBLE) IS NULL"
     return f"CASE WHEN {formula} THEN '''' || {column} ELSE {column} END"

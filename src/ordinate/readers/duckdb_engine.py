@@ -8,13 +8,13 @@ if TYPE_CHECKING:
 
 Connection: TypeAlias = "duckdb.DuckDBPyConnection"
 
-ALONE: dict[str, Any] = {  # nothing is fetched from elsewhere
+OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
 
 
-def engine() -> Any:
+def import_duckdb() -> Any:
     """Return DuckDB's native module: its Python half takes as long to import as NumPy."""
     try:
         return import_module("_duckdb")
@@ -24,6 +24,6 @@ def engine() -> Any:
 
 def connect() -> Connection:
     """Return a connection that lives in memory and reaches nothing but the files it is given."""
-    connection = engine().connect(config=ALONE)
+    connection = import_duckdb().connect(config=OFFLINE_SETTINGS)
     connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
     return connection

@@ -8,22 +8,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, brief
+from ordinate.errors import BadInput, shorten
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Reader, Source, open_sources, read
-from ordinate.readers.panel_runs import run_names
-from ordinate.readers.query import USUAL, column_of, label_of, listed
+from ordinate.readers.files import FileReader, FileSource, open_sources, read_rows
+from ordinate.readers.panel_runs import name_runs
+from ordinate.readers.query import (
+    USUAL_COLUMN_NAMES,
+    build_label_sql,
+    format_columns,
+    resolve_column,
+)
 
-Given = tuple[str | None, Any]  # an id, and a label or probabilities by level
-IDS = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id")
-ROW = "row"  # its number, where items have no ids
-ANSWERS = (*USUAL["predicted"], "answer", "level")
-LEVELS = (*ANSWERS, "label", "cefr_level", "cefr_label", "cefr")
-PREFIX = "p_"  # before a level, in the names of columns of probabilities
+IdentifiedPrediction = tuple[str | None, Any]  # an id, and a label or probabilities by level
+ID_COLUMN_NAMES = ("id", "writing_id", "essay_id", "text_id", "item_id", "doc_id", "document_id")
+ROW_COLUMN_NAME = "row"  # its number, where items have no ids
+PREDICTION_COLUMN_NAMES = (*USUAL_COLUMN_NAMES["predicted"], "answer", "level")
+LEVEL_COLUMN_NAMES = (*PREDICTION_COLUMN_NAMES, "label", "cefr_level", "cefr_label", "cefr")
+PROBABILITY_PREFIX = "p_"  # before a level, in the names of columns of probabilities
 
 
 @dataclass(frozen=True)
-class AnswerColumns:
+class PredictionColumns:
     """Which columns files of answers have; None: recognised by their usual names.
 
     So is the id of a file that lacks the named column: it may be what another file calls its ids.
@@ -34,7 +39,7 @@ class AnswerColumns:
 
 
 @dataclass(frozen=True)
-class Answers:
+class ExternalPredictions:
     """The answers of one file, as they stand in it; `column` has the levels, where one has."""
 
     name: str
@@ -43,20 +48,22 @@ class Answers:
     column: str | None = None
 
 
-def read_answers(paths: Sequence[str], columns: AnswerColumns) -> list[Answers]:
+def read_external_predictions(
+    paths: Sequence[str], columns: PredictionColumns
+) -> list[ExternalPredictions]:
     """Read CSV, TSV, JSONL or Parquet with a column of ids, or a JSON object by id.
 
     A pattern stands for all files that it matches. Files are called by their stems.
     """
     with connect() as connection, open_sources(connection, None, None) as reader:
         found = [pair for path in paths for pair in reader.found(path)]
-        _refuse_twice(found)
-        reading = _Reading(connection, reader, columns)
-        names = run_names([file for file, _ in found]) if found else ()
+        _refuse_duplicate_files(found)
+        reading = _PredictionReader(connection, reader, columns)
+        names = name_runs([file for file, _ in found]) if found else ()
         return [reading.answers(*both) for both in zip(names, found, strict=True)]
 
 
-def _refuse_twice(found: list[tuple[str, Path]]) -> None:
+def _refuse_duplicate_files(found: list[tuple[str, Path]]) -> None:
     seen: set[Path] = set()
     for file, path in found:
         if path.resolve() in seen:
@@ -64,64 +71,81 @@ def _refuse_twice(found: list[tuple[str, Path]]) -> None:
         seen.add(path.resolve())
 
 
-class _Reading:
+class _PredictionReader:
     """What all files share: the engine, and which columns are wanted."""
 
-    def __init__(self, connection: Connection, reader: Reader, columns: AnswerColumns) -> None:
+    def __init__(
+        self, connection: Connection, reader: FileReader, columns: PredictionColumns
+    ) -> None:
         self.connection, self.reader, self.columns = connection, reader, columns
 
-    def answers(self, name: str, found: tuple[str, Path]) -> Answers:
+    def answers(self, name: str, found: tuple[str, Path]) -> ExternalPredictions:
         """Return the answers of one file."""
         file, path = found
-        rows, column = _mapping(file, path), None
+        rows, column = _read_json_object(file, path), None
         if rows is None:
             (source,) = self.reader.sources([file])
-            rows, column = self._table(source)
+            rows, column = self._read_table(source)
         if not rows:
             raise BadInput(f"{file} has no answers.")
-        return Answers(name, file, tuple(_by_id(file, rows).items()), column)
+        return ExternalPredictions(name, file, tuple(_index_by_id(file, rows).items()), column)
 
-    def _table(self, source: Source) -> tuple[list[Given], str | None]:
+    def _read_table(self, source: FileSource) -> tuple[list[IdentifiedPrediction], str | None]:
         """Return ids and answers of a file with columns; its answers go before probabilities."""
         named = self.columns.id if self.columns.id in source.columns else None
-        by = self._column(source, named, (*IDS, ROW), "the ids of the items", "--id-column")
-        spread = [name for name in source.columns if name.startswith(PREFIX)]
+        by = self._find_column(
+            source,
+            named,
+            (*ID_COLUMN_NAMES, ROW_COLUMN_NAME),
+            "the ids of the items",
+            "--id-column",
+        )
+        spread = [name for name in source.columns if name.startswith(PROBABILITY_PREFIX)]
         # Beside probabilities, a column called label is rather the gold one.
-        if self.columns.level is None and spread and not _usual(source, ANSWERS):
-            return self._probabilities(source, by, spread), None
-        column = self._column(source, self.columns.level, LEVELS, "the levels", "--predicted")
-        query = f"SELECT {label_of(source, by)}, {label_of(source, column)} FROM {source.sql}"
-        return read(self.connection, query, source.name), column
+        if (
+            self.columns.level is None
+            and spread
+            and not _find_usual_columns(source, PREDICTION_COLUMN_NAMES)
+        ):
+            return self._read_probabilities(source, by, spread), None
+        column = self._find_column(
+            source, self.columns.level, LEVEL_COLUMN_NAMES, "the levels", "--predicted"
+        )
+        ids, labels = build_label_sql(source, by), build_label_sql(source, column)
+        query = f"SELECT {ids}, {labels} FROM {source.sql}"
+        return read_rows(self.connection, query, source.name), column
 
-    def _probabilities(self, source: Source, by: str, spread: list[str]) -> list[Given]:
-        cells = ", ".join(label_of(source, name) for name in spread)
-        query = f"SELECT {label_of(source, by)}, {cells} FROM {source.sql}"
-        levels = [name.removeprefix(PREFIX) for name in spread]
-        rows = read(self.connection, query, source.name)
+    def _read_probabilities(
+        self, source: FileSource, by: str, spread: list[str]
+    ) -> list[IdentifiedPrediction]:
+        cells = ", ".join(build_label_sql(source, name) for name in spread)
+        query = f"SELECT {build_label_sql(source, by)}, {cells} FROM {source.sql}"
+        levels = [name.removeprefix(PROBABILITY_PREFIX) for name in spread]
+        rows = read_rows(self.connection, query, source.name)
         return [(one, dict(zip(levels, cells, strict=True))) for one, *cells in rows]
 
-    def _column(
-        self, source: Source, named: str | None, usual: tuple[str, ...], what: str, option: str
+    def _find_column(
+        self, source: FileSource, named: str | None, usual: tuple[str, ...], what: str, option: str
     ) -> str:
         if named is not None:
-            column_of(source, named)  # says what is there
+            resolve_column(source, named)  # says what is there
             return named
-        found = _usual(source, usual)
+        found = _find_usual_columns(source, usual)
         if len(found) != 1:
             which = "Several columns may be" if found else "No column is known to be"
             raise BadInput(
-                f"{which} {what} in {source.name}: name it with {option}. {listed(source)}"
+                f"{which} {what} in {source.name}: name it with {option}. {format_columns(source)}"
             )
         return found[0]
 
 
-def _usual(source: Source, names: tuple[str, ...]) -> list[str]:
+def _find_usual_columns(source: FileSource, names: tuple[str, ...]) -> list[str]:
     """Return the columns that have the first usual name that any column has."""
     by_name = [[c for c in source.columns if c.lower() == name] for name in names]
     return next((found for found in by_name if found), [])
 
 
-def _by_id(file: str, rows: list[Given]) -> dict[str, Any]:
+def _index_by_id(file: str, rows: list[IdentifiedPrediction]) -> dict[str, Any]:
     """Return answers by id, or say which id is missing or occurs twice."""
     places: dict[str, int] = {}
     for row, (one, _) in enumerate(rows, start=1):
@@ -129,7 +153,7 @@ def _by_id(file: str, rows: list[Given]) -> dict[str, Any]:
             raise BadInput(f"{file}: row {row} has no id.")
         if one in places:
             raise BadInput(
-                f"{file}: the id {brief(one)} occurs twice (rows {places[one]} and {row}). Keep "
+                f"{file}: the id {shorten(one)} occurs twice (rows {places[one]} and {row}). Keep "
                 "one answer for each item."
             )
         places[one] = row
@@ -139,29 +163,29 @@ def _by_id(file: str, rows: list[Given]) -> dict[str, Any]:
 # --- JSON by id ----------------------------------------------------------------------------------
 
 
-class _Pairs(list[tuple[str, Any]]):
+class _JsonPairs(list[tuple[str, Any]]):
     """A JSON object as it stands, with keys that occur twice."""
 
 
-def _mapping(file: str, path: Path) -> list[Given] | None:
+def _read_json_object(file: str, path: Path) -> list[IdentifiedPrediction] | None:
     """Return ids and answers of a JSON object {id: level} or {id: {level: p}}, None for others."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes[-1:] != [".json"] or not path.is_file():
         return None
     try:
-        whole = json.loads(_text(file, path), object_pairs_hook=_Pairs)
+        whole = json.loads(_read_text(file, path), object_pairs_hook=_JsonPairs)
     except json.JSONDecodeError as problem:
         if problem.msg == "Extra data":  # an object in each line
             return None
         raise BadInput(f"{file} is not JSON: {problem}.") from None
     except RecursionError:
         raise BadInput(f"{file} is nested too deeply.") from None
-    if not isinstance(whole, _Pairs):
+    if not isinstance(whole, _JsonPairs):
         return None
-    return [(one, _plain(file, one, answer)) for one, answer in whole]
+    return [(one, _check_distinct_levels(file, one, answer)) for one, answer in whole]
 
 
-def _text(file: str, path: Path) -> str:
+def _read_text(file: str, path: Path) -> str:
     try:
         raw = path.read_bytes()
         packed = raw.startswith(b"\x1f\x8b")
@@ -172,10 +196,10 @@ def _text(file: str, path: Path) -> str:
         raise BadInput(f"{file} cannot be read: {problem}.") from None
 
 
-def _plain(file: str, one: str, answer: Any) -> Any:
-    if not isinstance(answer, _Pairs):
+def _check_distinct_levels(file: str, one: str, answer: Any) -> Any:
+    if not isinstance(answer, _JsonPairs):
         return answer
     levels = [level for level, _ in answer]
     if len(set(levels)) < len(levels):
-        raise BadInput(f"{file}: a level stands twice in the probabilities of id {brief(one)}.")
+        raise BadInput(f"{file}: a level stands twice in the probabilities of id {shorten(one)}.")
     return dict(answer)

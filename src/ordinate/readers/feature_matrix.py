@@ -11,79 +11,82 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, brief
+from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.duckdb_engine import Connection, connect
 from ordinate.readers.files import (
-    LINES,
-    PACKED,
-    Reader,
-    Source,
-    delimiter_of,
-    literal,
+    COMPRESSION_BY_MAGIC,
+    DELIMITER_LINES,
+    FileReader,
+    FileSource,
+    detect_delimiter,
     open_sources,
-    opened,
-    quoted,
-    read,
+    open_unpacked,
+    quote_identifier,
+    quote_literal,
     read_arrays,
+    read_rows,
 )
-from ordinate.readers.query import column_of, label_of
+from ordinate.readers.query import build_label_sql, resolve_column
 
 Array = NDArray[Any]
-BLOCK = 1024  # columns that are read at once: the engine holds them beside the matrix
+COLUMNS_PER_BLOCK = 1024  # columns that are read at once: the engine holds them beside the matrix
 
 
 @dataclass(frozen=True)
-class Numbers:
+class FeatureMatrix:
     """The numbers of a file, and its ids as texts where a column of them was asked for."""
 
     matrix: Array  # [N, D], float32 where all columns are
     ids: list[str | None] | None
 
 
-def column_names(
+def read_column_names(
     path: str, delimiter: str | None = None, encoding: str | None = None
 ) -> tuple[str, ...]:
     """Return the names of the columns of a file."""
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
-        return tuple(_source(connection, reader, path).columns)
+        return tuple(_describe_source(connection, reader, path).columns)
 
 
-def first_cells(path: Path) -> list[str]:
+def read_first_cells(path: Path) -> list[str]:
     """Return the cells of the first line of a text file, whatever they are; none if unreadable."""
     try:
         with path.open("rb") as file:
-            packing = PACKED.get(file.read(2), "")
-        with opened(path, packing) as raw, io.TextIOWrapper(raw, "utf-8-sig", newline="") as text:
-            lines = [text.readline() for _ in range(LINES)]
-        return next(csv.reader(lines, delimiter=delimiter_of(lines)), [])
+            packing = COMPRESSION_BY_MAGIC.get(file.read(2), "")
+        with (
+            open_unpacked(path, packing) as raw,
+            io.TextIOWrapper(raw, "utf-8-sig", newline="") as text,
+        ):
+            lines = [text.readline() for _ in range(DELIMITER_LINES)]
+        return next(csv.reader(lines, delimiter=detect_delimiter(lines)), [])
     except (OSError, EOFError, UnicodeError, csv.Error):
         return []
 
 
-def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -> Numbers:
+def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -> FeatureMatrix:
     """Return columns of a file as a matrix; a cell that is no finite number is an error."""
     with connect() as connection, open_sources(connection, None, None) as reader:
-        source = _source(connection, reader, path)
-        n = int(read(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
-        kind = np.float32 if _single(connection, source, names) else np.float64
+        source = _describe_source(connection, reader, path)
+        n = int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
+        kind = np.float32 if _is_single_precision(connection, source, names) else np.float64
         matrix = np.empty((n, len(names)), kind)
-        for start in range(0, len(names), BLOCK):
-            _fill(connection, source, matrix, names, start)
-        ids = None if id_column is None else _ids(connection, source, id_column)
-        return Numbers(matrix, ids)
+        for start in range(0, len(names), COLUMNS_PER_BLOCK):
+            _fill_matrix(connection, source, matrix, names, start)
+        ids = None if id_column is None else _read_ids(connection, source, id_column)
+        return FeatureMatrix(matrix, ids)
 
 
-def _source(connection: Connection, reader: Reader, path: str) -> Source:
+def _describe_source(connection: Connection, reader: FileReader, path: str) -> FileSource:
     """Return a file under its own names: the engine takes 'it' and 'It' for one, and renames."""
     source = reader.sources([path])[0]
     if source.parquet is None:
         return source
-    schema = f"SELECT name FROM parquet_schema({literal(str(source.parquet))}) OFFSET 1"
-    names = [row[0] for row in read(connection, schema, source.name)]
+    schema = f"SELECT name FROM parquet_schema({quote_literal(str(source.parquet))}) OFFSET 1"
+    names = [row[0] for row in read_rows(connection, schema, source.name)]
     if len(names) != len(source.columns):  # nested columns, whose parts are listed too
         return source
     if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise BadInput(f"{source.name} has two columns named {brief(twice[0])}. Rename one.")
+        raise BadInput(f"{source.name} has two columns named {shorten(twice[0])}. Rename one.")
     numbers = {
         own for own, known in zip(names, source.columns, strict=True) if known in source.numbers
     }
@@ -91,20 +94,20 @@ def _source(connection: Connection, reader: Reader, path: str) -> Source:
     return replace(source, columns=columns, numbers=frozenset(numbers))
 
 
-def _single(connection: Connection, source: Source, names: Sequence[str]) -> bool:
+def _is_single_precision(connection: Connection, source: FileSource, names: Sequence[str]) -> bool:
     """Tell whether all columns are of single precision, as embeddings often are."""
-    rows = read(connection, f"DESCRIBE SELECT * FROM {source.sql}", source.name)
-    kinds = {quoted(row[0]): row[1] for row in rows}
-    return bool(names) and all(kinds.get(column_of(source, name)) == "FLOAT" for name in names)
+    rows = read_rows(connection, f"DESCRIBE SELECT * FROM {source.sql}", source.name)
+    kinds = {quote_identifier(row[0]): row[1] for row in rows}
+    return bool(names) and all(kinds.get(resolve_column(source, name)) == "FLOAT" for name in names)
 
 
-def _fill(
-    connection: Connection, source: Source, matrix: Array, names: Sequence[str], start: int
+def _fill_matrix(
+    connection: Connection, source: FileSource, matrix: Array, names: Sequence[str], start: int
 ) -> None:
-    part = names[start : start + BLOCK]
+    part = names[start : start + COLUMNS_PER_BLOCK]
     kind = "FLOAT" if matrix.dtype == np.float32 else "DOUBLE"
     chosen = [
-        f"coalesce(TRY_CAST({column_of(source, name)} AS {kind}), 'nan'::{kind}) AS x{k}"
+        f"coalesce(TRY_CAST({resolve_column(source, name)} AS {kind}), 'nan'::{kind}) AS x{k}"
         for k, name in enumerate(part)
     ]
     query = f"SELECT {', '.join(chosen)} FROM {source.sql}"
@@ -114,26 +117,26 @@ def _fill(
         column[:] = found[f"x{k}"]
         odd = ~np.isfinite(column)
         if odd.any():
-            raise _strange(connection, source, name, int(np.argmax(odd)))
+            raise _make_cell_error(connection, source, name, int(np.argmax(odd)))
 
 
-def _strange(connection: Connection, source: Source, name: str, row: int) -> BadValues:
+def _make_cell_error(connection: Connection, source: FileSource, name: str, row: int) -> BadValues:
     """Return the error for a cell that is no finite number, with what stands there."""
-    query = f"SELECT CAST({column_of(source, name)} AS VARCHAR) FROM {source.sql} LIMIT 1"
-    cell = read(connection, f"{query} OFFSET {row}", source.name)[0][0]
-    what = "is empty" if not cell else f"is {brief(cell)}, which is no finite number"
-    return BadValues(f"{source.name}: the cell in row {row + 1} of column {brief(name)} {what}.")
+    query = f"SELECT CAST({resolve_column(source, name)} AS VARCHAR) FROM {source.sql} LIMIT 1"
+    cell = read_rows(connection, f"{query} OFFSET {row}", source.name)[0][0]
+    what = "is empty" if not cell else f"is {shorten(cell)}, which is no finite number"
+    return BadValues(f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {what}.")
 
 
-def _ids(connection: Connection, source: Source, name: str) -> list[str | None]:
-    query = f"SELECT {label_of(source, name)} FROM {source.sql}"
-    found = [row[0] for row in read(connection, query, source.name)]
+def _read_ids(connection: Connection, source: FileSource, name: str) -> list[str | None]:
+    query = f"SELECT {build_label_sql(source, name)} FROM {source.sql}"
+    found = [row[0] for row in read_rows(connection, query, source.name)]
     if name not in source.numbers:
         return found
     return [None if one is None else one.removesuffix(".0") for one in found]  # 7.0 is the id 7
 
 
-def read_lines(path: Path) -> list[list[str]]:
+def read_csv_records(path: Path) -> list[list[str]]:
     """Return the records of a small CSV file, such as a list of names."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:

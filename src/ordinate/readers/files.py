@@ -19,10 +19,10 @@ from typing import IO, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, brief, suggest
-from ordinate.readers.duckdb_engine import Connection, engine
+from ordinate.errors import BadInput, shorten, suggest_names
+from ordinate.readers.duckdb_engine import Connection, import_duckdb
 
-SUFFIXES = {
+FORMATS_BY_SUFFIX = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -32,20 +32,20 @@ SUFFIXES = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-HEAD = 1 << 16  # bytes looked at before a file is read
-LINES = 5  # of a text file, by which its delimiter is recognised
+COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
+DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
-BUFFER = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
+BUFFER_BYTES = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
 PARALLEL, SEQUENTIAL = "parallel=true", "parallel=false"
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
-UTF8 = {"utf-8", "utf-8-sig", "ascii"}
+UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Source:
+class FileSource:
     """One file: what people call it, its table in SQL, and SQL for each of its columns."""
 
     name: str
@@ -55,12 +55,12 @@ class Source:
     parquet: Path | None = None  # where it lies, if it is a Parquet file
 
 
-def quoted(name: str) -> str:
+def quote_identifier(name: str) -> str:
     """Return a name as SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def literal(text: str) -> str:
+def quote_literal(text: str) -> str:
     """Return a text as SQL, which ends at a NUL."""
     parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
     return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
@@ -69,13 +69,13 @@ def literal(text: str) -> str:
 @contextmanager
 def open_sources(
     connection: Connection, delimiter: str | None, encoding: str | None
-) -> "Iterator[Reader]":
+) -> "Iterator[FileReader]":
     """Give a reader of files; its temporary copies go when everything is read."""
     with tempfile.TemporaryDirectory(prefix="ordinate-") as folder:
-        yield Reader(connection, Path(folder), delimiter, encoding)
+        yield FileReader(connection, Path(folder), delimiter, encoding)
 
 
-class Reader:
+class FileReader:
     """Finds files, recognises them, and says how to read them."""
 
     def __init__(
@@ -85,7 +85,7 @@ class Reader:
         self.delimiter, self.encoding = delimiter, encoding
         self.made = 0
 
-    def sources(self, paths: list[str]) -> list[Source]:
+    def sources(self, paths: list[str]) -> list[FileSource]:
         """Return the files of names, patterns, and '-' for standard input, each described."""
         return [self.source(name, path) for name, path in self.files(paths)]
 
@@ -104,7 +104,7 @@ class Reader:
     def found(self, text: str) -> list[tuple[str, Path]]:
         """Return the files of a name or a pattern, by what people call them."""
         if text == "-":
-            return [("standard input", self._copied(sys.stdin.buffer))]
+            return [("standard input", self._copy_stream(sys.stdin.buffer))]
         try:
             if Path(text).exists():
                 return [(text, Path(text))]
@@ -112,76 +112,77 @@ class Reader:
         except (OSError, ValueError):
             matches = []
         if not matches:
-            raise BadInput(f"There is no file {brief(text)}.{_nearby(text)}")
+            raise BadInput(f"There is no file {shorten(text)}.{_suggest_files(text)}")
         return [(match, Path(match)) for match in matches]
 
-    def _temporary(self) -> Path:
+    def _new_temporary_path(self) -> Path:
         self.made += 1
         return self.folder / f"input-{self.made}"
 
-    def _copied(self, stream: IO[bytes]) -> Path:
-        copy = self._temporary()
+    def _copy_stream(self, stream: IO[bytes]) -> Path:
+        copy = self._new_temporary_path()
         with copy.open("wb") as out:
             shutil.copyfileobj(stream, out)
         return copy
 
     # --- recognising -------------------------------------------------------------------------
 
-    def source(self, name: str, given: Path) -> Source:
+    def source(self, name: str, given: Path) -> FileSource:
         """Recognise and describe a file."""
         try:
-            path = self.plain_file(given)
+            path = self.resolve_plain_file(given)
             with path.open("rb") as file:
-                start = file.read(HEAD)
+                start = file.read(HEAD_BYTES)
         except OSError as problem:
             raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
         if not start:
             raise BadInput(f"{name} is empty.")
         packing = next(
-            (kind for magic, kind in PACKED.items() if start.startswith(magic)), "uncompressed"
+            (kind for magic, kind in COMPRESSION_BY_MAGIC.items() if start.startswith(magic)),
+            "uncompressed",
         )
         if packing == "zstd":
             raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
         if packing == "gzip":
             check_gzip(name, path)
-        kind = _kind(given, path, packing)
+        kind = _detect_format(given, path, packing)
         if kind == "parquet":
-            return self._parquet(name, path)
-        path, packing = self.as_utf8(name, path, packing)
+            return self._describe_parquet(name, path)
+        path, packing = self.convert_to_utf8(name, path, packing)
         return (
-            self._json(name, path, packing)
+            self._describe_json(name, path, packing)
             if kind == "json"
-            else self._delimited(name, path, packing, kind)
+            else self._describe_delimited(name, path, packing, kind)
         )
 
-    def plain_file(self, path: Path) -> Path:
+    def resolve_plain_file(self, path: Path) -> Path:
         """Return a path that DuckDB reads as it stands: no pipe, no pattern, no home folder."""
         if path.is_dir():
             raise BadInput(f"{path} is a folder. Name files, or a pattern such as '{path}/*.csv'.")
         if not path.is_file():
             with path.open("rb") as stream:
-                return self._copied(stream)
+                return self._copy_stream(stream)
         if not set("*?[") & set(str(path.absolute())):
             return path.absolute()
-        link = self._temporary()
+        link = self._new_temporary_path()
         link.symlink_to(path.absolute())
         return link
 
-    def as_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
+    def convert_to_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
         """Return the file, or a copy in UTF-8 if it is written in another encoding."""
-        encoding = self.encoding or _marked(path, packing)
+        encoding = self.encoding or _detect_encoding(path, packing)
         try:
             known = codecs.lookup(encoding)
         except LookupError:
             known = None
         if known is None or not known._is_text_encoding:  # noqa: SLF001 - as open() itself asks
-            raise BadInput(f"There is no encoding {brief(encoding)}. Try latin-1 or cp1252.")
-        if known.name in UTF8:
+            raise BadInput(f"There is no encoding {shorten(encoding)}. Try latin-1 or cp1252.")
+        if known.name in UTF8_ENCODINGS:
             return path, packing
-        copy = self._temporary()
+        copy = self._new_temporary_path()
         try:
             with (
-                opened(path, packing) as raw,
+                open_unpacked(path, packing) as raw,
                 io.TextIOWrapper(raw, encoding=known.name, newline="") as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
@@ -192,16 +193,19 @@ class Reader:
 
     # --- describing --------------------------------------------------------------------------
 
-    def _parquet(self, name: str, path: Path) -> Source:
-        sql = f"read_parquet({literal(str(path))}, {PLAIN_FOLDERS})"
-        rows = read(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
+    def _describe_parquet(self, name: str, path: Path) -> FileSource:
+        sql = f"read_parquet({quote_literal(str(path))}, {PLAIN_FOLDERS})"
+        rows = read_rows(self.connection, f"DESCRIBE SELECT * FROM {sql}", name)
         numbers = frozenset(row[0] for row in rows if row[1] in {"FLOAT", "DOUBLE"})
-        return Source(name, sql, {row[0]: quoted(row[0]) for row in rows}, numbers, path)
+        return FileSource(
+            name, sql, {row[0]: quote_identifier(row[0]) for row in rows}, numbers, path
+        )
 
-    def _json(self, name: str, path: Path, packing: str) -> Source:
+    def _describe_json(self, name: str, path: Path, packing: str) -> FileSource:
         """Take every value as text: a key may come late, and hold numbers and texts."""
         sql = (
-            f"read_json_objects({literal(str(path))}, compression='{packing}', format='auto', "
+            f"read_json_objects({quote_literal(str(path))}, compression='{packing}', "
+            "format='auto', "
             f"{PLAIN_FOLDERS})"
         )
         keys = (
@@ -209,28 +213,32 @@ class Reader:
             f"(SELECT ks, i, unnest(ks) AS k FROM (SELECT json_keys(json) AS ks, "
             f"row_number() OVER () AS i FROM {sql})) GROUP BY k ORDER BY 2, 1"
         )
-        found = read(self.connection, keys, name)
+        found = read_rows(self.connection, keys, name)
         if any(twice for _, _, twice in found):
-            named = ", ".join(brief(key) for key, _, twice in found[:5] if twice)
+            named = ", ".join(shorten(key) for key, _, twice in found[:5] if twice)
             raise BadInput(f"{name} has an object in which one key stands twice ({named}).")
-        return Source(name, sql, {key: f"(json->>{literal(_pointer(key))})" for key, _, _ in found})
+        return FileSource(
+            name,
+            sql,
+            {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, _, _ in found},
+        )
 
-    def _delimited(self, name: str, path: Path, packing: str, kind: str) -> Source:
+    def _describe_delimited(self, name: str, path: Path, packing: str, kind: str) -> FileSource:
         usual = "\t" if kind == "tsv" else None
-        columns = _header(name, path, packing, self.delimiter or usual)
+        columns = _read_header(name, path, packing, self.delimiter or usual)
         names = [column or f"(column {k})" for k, column in enumerate(columns.names, start=1)]
         twice = [column for column in names if names.count(column) > 1]
         if twice:
-            raise BadInput(f"{name} has two columns named {brief(twice[0])}. Rename one.")
+            raise BadInput(f"{name} has two columns named {shorten(twice[0])}. Rename one.")
         types = ", ".join(f"c{k}: 'VARCHAR'" for k in range(len(names)))
         sql = (
-            f"read_csv({literal(str(path))}, auto_detect=false, header=true, nullstr='', "
-            f"delim={literal(columns.delimiter)}, quote='\"', escape='\"', "
+            f"read_csv({quote_literal(str(path))}, auto_detect=false, header=true, nullstr='', "
+            f"delim={quote_literal(columns.delimiter)}, quote='\"', escape='\"', "
             f"compression='{packing}', max_line_size={LONGEST_LINE}, "
-            f"buffer_size={BUFFER}, {_reading(path, packing)}, {PLAIN_FOLDERS}, "
+            f"buffer_size={BUFFER_BYTES}, {_choose_parallelism(path, packing)}, {PLAIN_FOLDERS}, "
             f"columns={{{types}}})"
         )
-        return Source(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
+        return FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
 
 
 @dataclass(frozen=True)
@@ -239,16 +247,16 @@ class _Header:
     delimiter: str
 
 
-def _header(name: str, path: Path, packing: str, delimiter: str | None) -> _Header:
+def _read_header(name: str, path: Path, packing: str, delimiter: str | None) -> _Header:
     """Return the names in the first line of a text file."""
     try:
-        with opened(path, packing) as raw:
-            if b"\0" in raw.read(HEAD):
+        with open_unpacked(path, packing) as raw:
+            if b"\0" in raw.read(HEAD_BYTES):
                 raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
         if delimiter is None:
-            with opened(path, packing) as raw, _text(raw) as text:
-                delimiter = delimiter_of([text.readline() for _ in range(LINES)])
-        with opened(path, packing) as raw, _text(raw) as text:
+            with open_unpacked(path, packing) as raw, _decode_stream(raw) as text:
+                delimiter = detect_delimiter([text.readline() for _ in range(DELIMITER_LINES)])
+        with open_unpacked(path, packing) as raw, _decode_stream(raw) as text:
             names = next(csv.reader(text, delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise BadInput(
@@ -261,13 +269,15 @@ def _header(name: str, path: Path, packing: str, delimiter: str | None) -> _Head
     return _Header(names, delimiter)
 
 
-def _reading(path: Path, packing: str) -> str:
+def _choose_parallelism(path: Path, packing: str) -> str:
     """Return how DuckDB reads a text file: in parallel, unless that could drop its last row.
 
     Readers in parallel lose a last row that is longer than a buffer, and say nothing; one reader
     alone refuses it. A packed file does not tell how its last row looks.
     """
-    if packing == "uncompressed" and (path.stat().st_size <= BUFFER or _ends_in_short_row(path)):
+    if packing == "uncompressed" and (
+        path.stat().st_size <= BUFFER_BYTES or _ends_in_short_row(path)
+    ):
         return PARALLEL
     return SEQUENTIAL
 
@@ -286,11 +296,11 @@ def _ends_in_short_row(path: Path) -> bool:
     return bool((after % 2 == 0).any())
 
 
-def _text(raw: IO[bytes]) -> io.TextIOWrapper:
+def _decode_stream(raw: IO[bytes]) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
-def delimiter_of(lines: list[str]) -> str:
+def detect_delimiter(lines: list[str]) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
     def columns(letter: str) -> tuple[int, int]:
@@ -303,7 +313,7 @@ def delimiter_of(lines: list[str]) -> str:
     return max(",;\t|", key=columns)  # the first of equals: a comma
 
 
-def _pointer(key: str) -> str:
+def _format_json_pointer(key: str) -> str:
     """Return a key as a JSON pointer, which takes any letter."""
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
@@ -318,62 +328,62 @@ def check_gzip(name: str, path: Path) -> None:
         raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
 
 
-def _kind(given: Path, path: Path, packing: str) -> str:
+def _detect_format(given: Path, path: Path, packing: str) -> str:
     suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
-    if suffixes and suffixes[-1] in SUFFIXES:
-        return SUFFIXES[suffixes[-1]]
-    with opened(path, packing) as file:
-        start = file.read(HEAD)
+    if suffixes and suffixes[-1] in FORMATS_BY_SUFFIX:
+        return FORMATS_BY_SUFFIX[suffixes[-1]]
+    with open_unpacked(path, packing) as file:
+        start = file.read(HEAD_BYTES)
     if start.startswith(b"PAR1"):
         return "parquet"
     return "json" if start.lstrip(codecs.BOM_UTF8 + b" \r\n\t")[:1] in {b"{", b"["} else "csv"
 
 
-def _marked(path: Path, packing: str) -> str:
+def _detect_encoding(path: Path, packing: str) -> str:
     """Return the encoding that a byte-order mark declares, or UTF-8."""
-    with opened(path, packing) as file:
+    with open_unpacked(path, packing) as file:
         start = file.read(2)
     return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
 
 
-def opened(path: Path, packing: str) -> IO[bytes]:
+def open_unpacked(path: Path, packing: str) -> IO[bytes]:
     """Open a file, unpacked if it is packed."""
     return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
 
 
-def _nearby(text: str) -> str:
+def _suggest_files(text: str) -> str:
     try:
-        return suggest(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
+        return suggest_names(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
     except (OSError, ValueError):
         return ""
 
 
-def read(connection: Connection, query: str, name: str) -> list[Any]:
+def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
     """Return the rows of a query on a file."""
-    return _run(lambda sql: connection.execute(sql).fetchall(), query, name)
+    return _run_query(lambda sql: connection.execute(sql).fetchall(), query, name)
 
 
 def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run(lambda sql: connection.execute(sql).fetchnumpy(), query, name)
+    return _run_query(lambda sql: connection.execute(sql).fetchnumpy(), query, name)
 
 
-def _run(execute: Callable[[str], T], query: str, name: str) -> T:
+def _run_query(execute: Callable[[str], T], query: str, name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:
         return execute(query)
-    except engine().Error as problem:
+    except import_duckdb().Error as problem:
         # Readers in parallel refuse some texts with line breaks in quotes, which one alone takes.
         if PARALLEL in query:
-            return _run(execute, query.replace(PARALLEL, SEQUENTIAL), name)
+            return _run_query(execute, query.replace(PARALLEL, SEQUENTIAL), name)
         message = str(problem).replace(str(Path(name).absolute()), name)
-        raise BadInput(f"{name} cannot be read: {_reason(message)}") from None
+        raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
 
 
-ADVICE = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
+ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
 
 
-def _reason(message: str) -> str:
+def _extract_reason(message: str) -> str:
     """Return the telling part of a message of DuckDB, without its advice on its own options."""
     if "state machine" in message:
         return "a quote is not closed, or its line ends are mixed."
@@ -387,7 +397,7 @@ def _reason(message: str) -> str:
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     kept = [lines[0].split(": ", 1)[-1]]
     for line in lines[1:3]:
-        if line.lower().startswith(ADVICE):
+        if line.lower().startswith(ADVICE_MARKERS):
             break
         kept.append(line[:80])
     text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(kept))[0][:300].rstrip(". ")

@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from ordinate.errors import BadInput
 
-LISTED = 8  # kinds that an error lists
+MOST_KINDS_LISTED = 8  # kinds that an error lists
 
 
-class Kind(StrEnum):
+class IrregularityKind(StrEnum):
     """The kinds of irregularity; a line is of the first that fits."""
 
     ENCODING = "bytes that are not UTF-8"
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     MISSING = "id that the run lacks"
 
 
-KINDS = list(Kind)
+KINDS = list(IrregularityKind)
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Irregularity:
     """
 
     file: str
-    kind: Kind
+    kind: IrregularityKind
     count: int
     line: int | None
     example: str
@@ -47,28 +47,31 @@ class Irregularity:
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
-def in_order(irregular: Iterable[Irregularity]) -> list[Irregularity]:
+def sort_irregularities(irregular: Iterable[Irregularity]) -> list[Irregularity]:
     """Return the irregularities of a file by their kinds."""
     return sorted(irregular, key=lambda one: KINDS.index(one.kind))
 
 
-def refuse(irregular: Sequence[Irregularity]) -> None:
+def refuse_irregularities(irregular: Sequence[Irregularity]) -> None:
     """Say what is irregular, in all files together, if anything is."""
     if not irregular:
         return
     found = [[one for one in irregular if one.kind == kind] for kind in KINDS]
-    told = [_told(ones) for ones in found if ones]
-    more = f"; and {len(told) - LISTED} more kinds" if len(told) > LISTED else ""
+    told = [_format_irregularity(ones) for ones in found if ones]
+    more = (
+        f"; and {len(told) - MOST_KINDS_LISTED} more kinds" if len(told) > MOST_KINDS_LISTED else ""
+    )
     total = sum(one.count for one in irregular)
     hint = " Pass --encoding if a file is not UTF-8." if found[0] else ""
     raise BadInput(
         f"The files have {total:,} irregular {'line or id' if total == 1 else 'lines or ids'}: "
-        f"{'; '.join(told[:LISTED])}{more}. Correct the files, or pass lenient=True (--lenient) to "
+        f"{'; '.join(told[:MOST_KINDS_LISTED])}{more}. Correct the files, or pass lenient=True "
+        "(--lenient) to "
         f"leave these lines out and evaluate the rest.{hint}"
     )
 
 
-def _told(ones: list[Irregularity]) -> str:
+def _format_irregularity(ones: list[Irregularity]) -> str:
     """Return one kind with its count and its first example."""
     first, count = ones[0], sum(one.count for one in ones)
     files = f" in {len(ones)} files" if len(ones) > 1 else ""

@@ -8,19 +8,19 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, brief
+from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Source, open_sources, read, read_arrays
-from ordinate.readers.query import column_of, label_of
-from ordinate.readers.regression import CountedValues, ValueColumns
+from ordinate.readers.files import FileSource, open_sources, read_arrays, read_rows
+from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.regression import RegressionColumns, RegressionData
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.tabulation import DROP, SHOWN, absent
+from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
 Array = NDArray[Any]
-MOST = 20_000_000  # rows that are taken into memory
+MOST_CELLS = 20_000_000  # rows that are taken into memory
 
 
-class Places(Sequence[str]):
+class RowNames(Sequence[str]):
     """Where items stand: 'row 3', or 'b.csv:3' where there are several files."""
 
     def __init__(self, files: tuple[str, ...], file: Array, row: Array) -> None:
@@ -41,7 +41,7 @@ class Places(Sequence[str]):
 
 
 @dataclass(frozen=True)
-class Table:
+class ItemTable:
     """Columns by name, and where their items stand: in which file, in which of its rows, from 1."""
 
     columns: dict[str, Any]
@@ -57,22 +57,22 @@ class Table:
         return self.columns[name]
 
     @property
-    def places(self) -> Places:
+    def places(self) -> RowNames:
         """Where each item stands, as people say it."""
-        return Places(self.files, self.file, self.row)
+        return RowNames(self.files, self.file, self.row)
 
-    def some(self, kept: Array) -> "Table":
+    def some(self, kept: Array) -> "ItemTable":
         """Return some of the items; they keep their rows."""
         if kept.all():
             return self
         columns, labels = (
-            {name: _some(column, kept) for name, column in part.items()}
+            {name: _select_cells(column, kept) for name, column in part.items()}
             for part in (self.columns, self.labels)
         )
-        return Table(columns, labels, self.files, self.file[kept], self.row[kept])
+        return ItemTable(columns, labels, self.files, self.file[kept], self.row[kept])
 
 
-def _some(column: Any, kept: Array) -> Any:
+def _select_cells(column: Any, kept: Array) -> Any:
     if isinstance(column, list):
         return [cell for cell, there in zip(column, kept, strict=True) if there]
     return column[kept]
@@ -85,52 +85,55 @@ def read_columns(
     encoding: str | None = None,
     *,
     labels: Sequence[str] = (),
-) -> Table:
+) -> ItemTable:
     """Return columns by name: numbers where all that is there is a number, texts otherwise.
 
     `labels` are columns that are read as texts, whatever they hold.
     """
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
         sources = reader.sources(paths)
-        counts = [_count(connection, source) for source in sources]
-        if sum(counts) > MOST:
+        counts = [_count_rows(connection, source) for source in sources]
+        if sum(counts) > MOST_CELLS:
             raise BadInput(
-                f"{sum(counts):,} rows are too many to look at one by one: at most {MOST:,}."
+                f"{sum(counts):,} rows are too many to look at one by one: at most {MOST_CELLS:,}."
             )
-        return Table(
-            {name: _column(connection, sources, name) for name in dict.fromkeys(names)},
-            {name: _labels(connection, sources, name) for name in dict.fromkeys(labels)},
+        return ItemTable(
+            {name: _read_column(connection, sources, name) for name in dict.fromkeys(names)},
+            {name: _read_labels(connection, sources, name) for name in dict.fromkeys(labels)},
             tuple(source.name for source in sources),
             np.repeat(np.arange(len(counts)), counts),
             np.concatenate([np.arange(1, count + 1) for count in counts]),
         )
 
 
-def _count(connection: Connection, source: Source) -> int:
-    return int(read(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
+def _count_rows(connection: Connection, source: FileSource) -> int:
+    return int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
 
 
-def _column(connection: Connection, sources: list[Source], name: str) -> Any:
-    query = _together([f"SELECT {column_of(s, name)} AS x FROM {s.sql}" for s in sources])
+def _read_column(connection: Connection, sources: list[FileSource], name: str) -> Any:
+    query = _union_queries([f"SELECT {resolve_column(s, name)} AS x FROM {s.sql}" for s in sources])
     value = "nullif(CAST(x AS VARCHAR), '')"
     odd = f"{value} IS NOT NULL AND TRY_CAST(x AS DOUBLE) IS NULL"
     strange = f"SELECT count(*) FROM ({query}) WHERE {odd}"
-    if int(read(connection, strange, sources[0].name)[0][0]):
+    if int(read_rows(connection, strange, sources[0].name)[0][0]):
         return [
-            row[0] for row in read(connection, f"SELECT {value} FROM ({query})", sources[0].name)
+            row[0]
+            for row in read_rows(connection, f"SELECT {value} FROM ({query})", sources[0].name)
         ]
     number = "coalesce(TRY_CAST(x AS DOUBLE), CAST('nan' AS DOUBLE)) AS x"
     found = read_arrays(connection, f"SELECT {number} FROM ({query})", sources[0].name)
     return np.asarray(found["x"])
 
 
-def _labels(connection: Connection, sources: list[Source], name: str) -> Array:
-    query = _together([f"SELECT {label_of(s, name)} AS x FROM {s.sql}" for s in sources])
-    found = [row[0] for row in read(connection, query, sources[0].name)]
+def _read_labels(connection: Connection, sources: list[FileSource], name: str) -> Array:
+    query = _union_queries(
+        [f"SELECT {build_label_sql(s, name)} AS x FROM {s.sql}" for s in sources]
+    )
+    found = [row[0] for row in read_rows(connection, query, sources[0].name)]
     return np.array([*found, None], object)[:-1]  # None: an array of texts, however long
 
 
-def _together(queries: list[str]) -> str:
+def _union_queries(queries: list[str]) -> str:
     return " UNION ALL ".join(f"({query})" for query in queries)
 
 
@@ -138,13 +141,13 @@ def _together(queries: list[str]) -> str:
 
 
 @dataclass(frozen=True)
-class ValueItems:
+class RegressionItems:
     """The items that were evaluated, and which of their columns is what."""
 
-    table: Table
+    table: ItemTable
     target: str
     predicted: str
-    columns: ValueColumns
+    columns: RegressionColumns
 
     @property
     def y(self) -> Any:
@@ -171,14 +174,16 @@ class ValueItems:
         """The subgroups, None without."""
         return None if self.columns.by is None else self.table.labels[self.columns.by]
 
-    def of(self, name: Any) -> "ValueItems":
+    def of(self, name: Any) -> "RegressionItems":
         """Return the items of a subgroup."""
-        return self._some(np.array([one == (name or None) for one in self.by], bool))
+        return self._select_items(np.array([one == (name or None) for one in self.by], bool))
 
-    def _some(self, kept: Any) -> "ValueItems":
+    def _select_items(self, kept: Any) -> "RegressionItems":
         return replace(self, table=self.table.some(kept))
 
-    def denormalized(self, training: Normalization, rivals: tuple[str, ...]) -> "ValueItems":
+    def denormalize_items(
+        self, training: Normalization, rivals: tuple[str, ...]
+    ) -> "RegressionItems":
         """Return the items in the unit of the targets."""
         columns = self.table.columns
         own = {self.target, self.predicted, *(name for name in rivals if name in columns)}
@@ -189,12 +194,12 @@ class ValueItems:
         }
         return replace(self, table=replace(self.table, columns=columns | turned))
 
-    def answered(self, rivals: tuple[str, ...], missing: str) -> "ValueItems":
+    def answered(self, rivals: tuple[str, ...], missing: str) -> "RegressionItems":
         """Return the items that all rivals predict."""
         kept, places = np.ones(len(self.table), bool), self.table.places
         for name in rivals:
             column = self.table[name]
-            cells = _as_numbers(column)
+            cells = _convert_to_numbers(column)
             empty = np.isnan(cells)
             if isinstance(column, list):
                 empty = np.array([cell is None for cell in column], bool)
@@ -202,20 +207,20 @@ class ValueItems:
             if len(strange):
                 raise BadValues(
                     f"The prediction ({places[strange[0]]} of column {name!r}) is "
-                    f"{brief(column[strange[0]])}, which is no finite number."
+                    f"{shorten(column[strange[0]])}, which is no finite number."
                 )
             if empty.any() and missing != "drop":
-                shown = [places[k] for k in np.flatnonzero(empty)[:SHOWN]]
+                shown = [places[k] for k in np.flatnonzero(empty)[:ROWS_SHOWN]]
                 what = f"predictions in column {name!r}"
-                way = f"Leave them out with {DROP}."
-                raise absent(int(empty.sum()), len(empty), what, shown, way)
+                way = f"Leave them out with {DROP_HINT}."
+                raise make_missing_labels_error(int(empty.sum()), len(empty), what, shown, way)
             kept &= ~empty
-        return self._some(kept)
+        return self._select_items(kept)
 
 
 def read_items(
-    paths: list[str], columns: ValueColumns, found: CountedValues, further: Sequence[str]
-) -> ValueItems:
+    paths: list[str], columns: RegressionColumns, found: RegressionData, further: Sequence[str]
+) -> RegressionItems:
     """Read the items of files that were summed up: with numbers, a group, and a weight above 0."""
     optional = (columns.lower, columns.upper, columns.weights)
     needed = [found.target, found.predicted, *(name for name in optional if name is not None)]
@@ -223,35 +228,35 @@ def read_items(
     table = read_columns(
         paths, [*needed, *further], columns.delimiter, columns.encoding, labels=labels
     )
-    cells = {name: _as_numbers(table[name]) for name in needed}
+    cells = {name: _convert_to_numbers(table[name]) for name in needed}
     kept = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
     if columns.groups is not None:
         kept &= np.array([name is not None for name in table.labels[columns.groups]], bool)
     if columns.weights is not None:
         kept &= cells[columns.weights] > 0
     table = replace(table, columns=table.columns | cells).some(kept)
-    settled = {name: _settled(column) for name, column in table.columns.items()}
+    settled = {name: _convert_if_numeric(column) for name, column in table.columns.items()}
     table = replace(table, columns=settled)
-    return ValueItems(table, found.target, found.predicted, columns)
+    return RegressionItems(table, found.target, found.predicted, columns)
 
 
-def _settled(column: Any) -> Any:
+def _convert_if_numeric(column: Any) -> Any:
     """Return texts as numbers where those that are no numbers stood in items that do not count."""
     if not isinstance(column, list):
         return column
-    cells = _as_numbers(column)
+    cells = _convert_to_numbers(column)
     known = all(cell is None or not math.isnan(x) for cell, x in zip(column, cells, strict=True))
     return cells if known else column
 
 
-def _as_numbers(column: Any) -> Any:
+def _convert_to_numbers(column: Any) -> Any:
     """Return a column as numbers, nan where there is none."""
     if not isinstance(column, list):
         return column
-    return np.array([_number(cell) for cell in column], float)
+    return np.array([_parse_number(cell) for cell in column], float)
 
 
-def _number(cell: Any) -> float:
+def _parse_number(cell: Any) -> float:
     try:
         return float(cell)
     except (TypeError, ValueError):

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.files import literal
+from ordinate.readers.files import quote_literal
 from ordinate.scale import Scale
-from ordinate.scale.columns import code_of, levels_of
-from ordinate.scale.detection import fitting_preset
+from ordinate.scale.columns import encode_categories, encode_label
+from ordinate.scale.detection import find_preset
 from ordinate.scale.labels import is_missing
 
 
-class Spelling:
+class LabelSpelling:
     """From labels to levels, by the names that labels get first."""
 
     def __init__(self, renamed: dict[str, str | None]) -> None:
         self.renamed = renamed
-        self.unnamed = [label for label, level in renamed.items() if is_missing(level)]
+        self.missing_labels = [label for label, level in renamed.items() if is_missing(level)]
 
     def level(self, label: str | None) -> str | None:
         """Return the label under its new name, where it has one."""
@@ -31,23 +31,25 @@ class Spelling:
         if declared is not None:
             return declared
         seen: set[Any] = {self.level(label) for label in labels}
-        scale = fitting_preset(lambda: {level for level in seen if not is_missing(level)})
+        scale = find_preset(lambda: {level for level in seen if not is_missing(level)})
         notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
         return scale
 
-    def strange(self, scale: Scale, labels: Iterable[str | None]) -> list[str]:
+    def find_off_scale_labels(self, scale: Scale, labels: Iterable[str | None]) -> list[str]:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
-        return sorted(x for x in known if code_of(scale, self.level(x)) > len(scale))
+        return sorted(x for x in known if encode_label(scale, self.level(x)) > len(scale))
 
     def levels(self, scale: Scale, labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
-        return levels_of(scale, [self.level(label) for label in labels])
+        return encode_categories(scale, [self.level(label) for label in labels])
 
 
-def coded(column: str, labels: Sequence[str]) -> str:
+def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
     """Return SQL for the place of a text among labels; after the last comes a missing one."""
     place = (
-        f"list_position([{', '.join(map(literal, labels))}], {column}) - 1" if labels else "NULL"
+        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
+        if labels
+        else "NULL"
     )
     return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"

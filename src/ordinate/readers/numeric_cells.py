@@ -3,35 +3,45 @@
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ordinate.errors import BadOption, BadValues, NoItems, brief
+from ordinate.errors import BadOption, BadValues, NoItems, shorten
 from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import literal
-from ordinate.readers.label_spelling import Spelling
-from ordinate.readers.query import Items
-from ordinate.readers.row_locations import Places
-from ordinate.summaries.counting import HEAVIEST
-from ordinate.summaries.tabulation import DROP, SHOWN, absent, no_group
+from ordinate.readers.files import quote_literal
+from ordinate.readers.label_spelling import LabelSpelling
+from ordinate.readers.query import ItemQuery
+from ordinate.readers.row_locations import RowLocator
+from ordinate.summaries.counting import HEAVIEST_WEIGHT
+from ordinate.summaries.tabulation import (
+    DROP_HINT,
+    ROWS_SHOWN,
+    make_missing_groups_error,
+    make_missing_labels_error,
+)
 
-Missing = Literal["error", "drop"]
-ROLES = {"y": "target", "p": "prediction", "low": "lower bound", "high": "upper bound"}
+MissingPolicy = Literal["error", "drop"]
+ROLE_TITLES = {"y": "target", "p": "prediction", "low": "lower bound", "high": "upper bound"}
 # Of all questions about NaN and infinity, `isfinite` alone is never answered from the statistics
 # of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
-ENDLESS = "CASE WHEN isfinite({0}) THEN true ELSE starts_with(CAST({0} AS VARCHAR), '%s') END"
-FINE = {
+FINITE_OR_INFINITE_SQL = (
+    "CASE WHEN isfinite({0}) THEN true ELSE starts_with(CAST({0} AS VARCHAR), '%s') END"
+)
+VALID_CELL_SQL = {
     "y": "isfinite({0})",
     "p": "isfinite({0})",
-    "low": ENDLESS % "-inf",
-    "high": ENDLESS % "inf",
+    "low": FINITE_OR_INFINITE_SQL % "-inf",
+    "high": FINITE_OR_INFINITE_SQL % "inf",
 }
-BETWEEN = {"low": ", nor -inf for no bound", "high": ", nor inf for no bound"}
-NUMBER, TIME = "isfinite(TRY_CAST({0} AS DOUBLE))", "isfinite(TRY_CAST({0} AS TIMESTAMPTZ))"
+INFINITE_BOUND_HINTS = {"low": ", nor -inf for no bound", "high": ", nor inf for no bound"}
+IS_NUMBER_SQL, IS_TIME_SQL = (
+    "isfinite(TRY_CAST({0} AS DOUBLE))",
+    "isfinite(TRY_CAST({0} AS TIMESTAMPTZ))",
+)
 
 
 @dataclass(frozen=True)
-class Numbers:
+class NumericColumns:
     """The columns of numbers by role: how the items call them, and the file does."""
 
-    called: dict[str, str]
+    aliases: dict[str, str]
     titles: dict[str, str]
     groups: str | None
     weighted: bool
@@ -41,21 +51,21 @@ class Numbers:
     @property
     def usable(self) -> str:
         """SQL for whether an item counts."""
-        there = [f"{role} IS NOT NULL" for role in self.called]
+        there = [f"{role} IS NOT NULL" for role in self.aliases]
         return " AND ".join(["in_gold", *there, *(["cluster IS NOT NULL"] * bool(self.groups))])
 
     @property
     def counting(self) -> dict[str, str]:
         """Conditions that the first pass counts."""
-        found = {f"no_{role}": f"in_gold AND {role} IS NULL" for role in self.called}
-        for role in self.called:
-            found[f"bad_{role}"] = f"in_gold AND NOT ({FINE[role].format(role)})"
-        if "low" in self.called:
+        found = {f"no_{role}": f"in_gold AND {role} IS NULL" for role in self.aliases}
+        for role in self.aliases:
+            found[f"bad_{role}"] = f"in_gold AND NOT ({VALID_CELL_SQL[role].format(role)})"
+        if "low" in self.aliases:
             found["crossed"] = "ok AND low > high"
         if self.groups is not None:
             found["no_group"] = "in_gold AND cluster IS NULL"
         if self.weighted:
-            fine = f"isfinite(w) AND w >= 0 AND w < {HEAVIEST}"
+            fine = f"isfinite(w) AND w >= 0 AND w < {HEAVIEST_WEIGHT}"
             found["bad_weight"] = f"in_gold AND (w IS NULL OR NOT ({fine}))"
         if self.keyed:
             found |= {
@@ -65,67 +75,77 @@ class Numbers:
             }
         if self.order is not None:
             found["no_time"] = "ok AND t IS NULL"
-            found["no_number"] = f"ok AND NOT coalesce({NUMBER.format('t')}, false)"
-            found["no_date"] = f"ok AND NOT coalesce({TIME.format('t')}, false)"
+            found["no_number"] = f"ok AND NOT coalesce({IS_NUMBER_SQL.format('t')}, false)"
+            found["no_date"] = f"ok AND NOT coalesce({IS_TIME_SQL.format('t')}, false)"
         return found
 
 
-class Cells(Places):
+class NumericCells(RowLocator):
     """Finds cells that cannot be used, as errors name them."""
 
     def __init__(
-        self, connection: Connection, items: list[Items], weights: str | None, numbers: Numbers
+        self,
+        connection: Connection,
+        items: list[ItemQuery],
+        weights: str | None,
+        numbers: NumericColumns,
     ) -> None:
-        super().__init__(connection, items, Spelling({}), weights)
+        super().__init__(connection, items, LabelSpelling({}), weights)
         self.numbers = numbers
 
-    def check(self, counts: dict[str, int], items: int, given: int, missing: Missing) -> None:
+    def check(self, counts: dict[str, int], items: int, given: int, missing: MissingPolicy) -> None:
         """Refuse what the first pass counted, if it should not be there."""
-        if missing not in get_args(Missing):
-            raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
+        if missing not in get_args(MissingPolicy):
+            raise BadOption(
+                f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}."
+            )
         if counts.get("bad_weight"):
             for part in self.items:
                 self.check_weights(part)
         if not given:
-            self.refuse_nothing("evaluate")
-        for role in self.numbers.called:
+            self.refuse_no_items("evaluate")
+        for role in self.numbers.aliases:
             if counts[f"no_{role}"] or counts[f"bad_{role}"]:
                 self._refuse_strange_number(role)
         if missing != "drop":
             self._refuse_missing(counts, given)
         if counts.get("crossed"):
-            self._refuse_crossed()
+            self._refuse_crossed_bounds()
         if not items:
             raise NoItems(f"There are no items to evaluate: all {given:,} lack a value.")
 
     def _refuse_strange_number(self, role: str) -> None:
-        called, title = self.numbers.called[role], self.numbers.titles[role]
+        called, title = self.numbers.aliases[role], self.numbers.titles[role]
         value = f"TRY_CAST({called} AS DOUBLE)"
-        strange = f"{value} IS NULL OR NOT ({FINE[role].format(value)})"
+        strange = f"{value} IS NULL OR NOT ({VALID_CELL_SQL[role].format(value)})"
         condition = f"in_gold AND CAST({called} AS VARCHAR) <> '' AND ({strange})"
-        for place, found in self._anywhere(condition, f"CAST({called} AS VARCHAR)", 1):
+        for place, found in self._find_cells(condition, f"CAST({called} AS VARCHAR)", 1):
             raise BadValues(
-                f"The {ROLES[role]} ({place} of column {title!r}) is {brief(found)}, which is no "
-                f"finite number{BETWEEN.get(role, '')}. Correct it, or leave the cell empty and "
-                f"the item out with {DROP}."
+                f"The {ROLE_TITLES[role]} ({place} of column {title!r}) is {shorten(found)}, "
+                "which is no "
+                f"finite number{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave the "
+                "cell empty and "
+                f"the item out with {DROP_HINT}."
             )
 
     def _refuse_missing(self, counts: dict[str, int], given: int) -> None:
-        for role, called in self.numbers.called.items():
+        for role, called in self.numbers.aliases.items():
             if counts[f"no_{role}"]:
                 condition = f"in_gold AND ({called} IS NULL OR CAST({called} AS VARCHAR) = '')"
-                places = [place for place, _ in self._anywhere(condition, called, SHOWN)]
-                what = f"{ROLES[role]}s in column {self.numbers.titles[role]!r}"
-                raise absent(
-                    counts[f"no_{role}"], given, what, places, f"Leave them out with {DROP}."
+                places = [place for place, _ in self._find_cells(condition, called, ROWS_SHOWN)]
+                what = f"{ROLE_TITLES[role]}s in column {self.numbers.titles[role]!r}"
+                raise make_missing_labels_error(
+                    counts[f"no_{role}"], given, what, places, f"Leave them out with {DROP_HINT}."
                 )
         if counts.get("no_group"):
             column = f"column {self.numbers.groups!r}"
-            raise no_group(counts["no_group"], given, column, self.empty("cluster"))
+            raise make_missing_groups_error(
+                counts["no_group"], given, column, self.empty("cluster")
+            )
 
-    def _refuse_crossed(self) -> None:
-        low, high = (f"TRY_CAST({self.numbers.called[x]} AS DOUBLE)" for x in ("low", "high"))
-        for place, found in self._anywhere(f"in_gold AND {low} > {high}", f"[{low}, {high}]", 1):
+    def _refuse_crossed_bounds(self) -> None:
+        low, high = (f"TRY_CAST({self.numbers.aliases[x]} AS DOUBLE)" for x in ("low", "high"))
+        for place, found in self._find_cells(f"in_gold AND {low} > {high}", f"[{low}, {high}]", 1):
             raise BadValues(
                 f"The lower bound ({place} of column {self.numbers.titles['low']!r}), {found[0]}, "
                 f"is above the upper bound, {found[1]}. Swap the two, or leave the item out."
@@ -133,7 +153,7 @@ class Cells(Places):
 
     # --- the order of items ------------------------------------------------------------------
 
-    def time_of(self, counts: dict[str, int]) -> tuple[str, ...]:
+    def build_time_sql(self, counts: dict[str, int]) -> tuple[str, ...]:
         """Return SQL for what sorts items by time: numbers, or dates and times."""
         if counts["no_time"]:
             self._refuse_time("moment IS NULL OR {0} = ''", "is missing")
@@ -142,34 +162,36 @@ class Cells(Places):
             return "TRY_CAST({0} AS DOUBLE)", "TRY_CAST({0} AS HUGEINT)"
         if counts["no_date"]:
             numbers = counts["no_number"] < counts["no_date"]
-            strange = f"NOT coalesce({NUMBER if numbers else TIME}, false)"
+            strange = f"NOT coalesce({IS_NUMBER_SQL if numbers else IS_TIME_SQL}, false)"
             self._refuse_time(strange, "is {0}, which is neither a number nor a date or time")
         return ("TRY_CAST({0} AS TIMESTAMPTZ)",)
 
     def _refuse_time(self, condition: str, what: str) -> None:
         usable = [f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._called()]
-        where = " AND ".join(["in_gold", *usable, f"({condition.format(TEXT)})"])
-        for place, found in self._anywhere(where, "moment", 1):
+        where = " AND ".join(["in_gold", *usable, f"({condition.format(TIME_TEXT_SQL)})"])
+        for place, found in self._find_cells(where, "moment", 1):
             raise BadValues(
                 f"The time ({place} of column {self.numbers.order!r}) "
-                f"{what.format(brief(found))}: nobody knows which target came before."
+                f"{what.format(shorten(found))}: nobody knows which target came before."
             )
 
-    def refuse_tie(self, keys: tuple[str, ...], text: str) -> None:
+    def refuse_tied_times(self, keys: tuple[str, ...], text: str) -> None:
         """Say which items have the same time."""
         same = (
-            f"{key.format(TEXT)} IS NOT DISTINCT FROM {key.format(literal(text))}" for key in keys
+            f"{key.format(TIME_TEXT_SQL)} IS NOT DISTINCT FROM {key.format(quote_literal(text))}"
+            for key in keys
         )
         usable = (f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._called())
-        found = self._anywhere(" AND ".join(["in_gold", *usable, *same]), "moment", SHOWN)
+        found = self._find_cells(" AND ".join(["in_gold", *usable, *same]), "moment", ROWS_SHOWN)
         places = ", ".join(place for place, _ in found)
         raise BadValues(
-            f"Column {self.numbers.order!r} has the time {brief(text)} more than once ({places}): "
+            f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "
+            f"({places}): "
             "nobody knows which target came before."
         )
 
     def _called(self) -> list[str]:
-        return list(self.numbers.called.values())
+        return list(self.numbers.aliases.values())
 
 
-TEXT = "CAST(moment AS VARCHAR)"
+TIME_TEXT_SQL = "CAST(moment AS VARCHAR)"

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, brief
+from ordinate.errors import BadInput, BadValues, shorten
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Source, literal, open_sources, read, read_arrays
-from ordinate.readers.query import column_of, label_of
+from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
+from ordinate.readers.query import build_label_sql, resolve_column
 
-MOST = 20_000_000  # cells that are taken into memory
-BLOCK = 256  # columns that one query looks at
-SHOWN = 5  # names that an error lists
+MOST_CELLS = 20_000_000  # cells that are taken into memory
+COLUMNS_PER_QUERY = 256  # columns that one query looks at
+COLUMNS_SHOWN = 5  # names that an error lists
 # Numbers as people write them, and as no reader takes them: 3,1 or 1,234.5 or 1 234 or 3.1 %.
-SPACE = r" \x{A0}\x{202F}"  # plain, and two that break no line
-WRITTEN = (
-    rf"[-+\x{{2212}}]?((\d{{1,3}}([.,'\x{{2019}}{SPACE}]\d{{3}})+|\d+)([.,]\d*)?|[.,]\d+)"
-    rf"([eE][-+]?\d+)?[{SPACE}]?%?"
+SPACE_PATTERN = r" \x{A0}\x{202F}"  # plain, and two that break no line
+WRITTEN_NUMBER_PATTERN = (
+    rf"[-+\x{{2212}}]?((\d{{1,3}}([.,'\x{{2019}}{SPACE_PATTERN}]\d{{3}})+|\d+)([.,]\d*)?|[.,]\d+)"
+    rf"([eE][-+]?\d+)?[{SPACE_PATTERN}]?%?"
 )
 
 
 @dataclass(frozen=True)
-class Numeric:
+class NumericTable:
     """Columns of numbers [N, d], and what is known of the others.
 
     A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
@@ -40,14 +40,14 @@ class Numeric:
     path: str
 
 
-def read_numeric(
+def read_numeric_table(
     path: str,
     names: Sequence[str] | None = None,
     *,
     label: str | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
-) -> Numeric:
+) -> NumericTable:
     """Return the named columns, or all that hold numbers; each cell of them is a finite number.
 
     Where fewer than half of its cells are numbers, a column is left out; in others a cell that is
@@ -57,50 +57,52 @@ def read_numeric(
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
         sources = reader.sources([path])
         if len(sources) != 1:
-            raise BadInput(f"{brief(path)} stands for {len(sources)} files: name one of them.")
-        return _Reading(connection, sources[0]).all(names, label)
+            raise BadInput(f"{shorten(path)} stands for {len(sources)} files: name one of them.")
+        return _NumericTableReader(connection, sources[0]).all(names, label)
 
 
-class _Reading:
+class _NumericTableReader:
     """One file that is read."""
 
-    def __init__(self, connection: Connection, source: Source) -> None:
+    def __init__(self, connection: Connection, source: FileSource) -> None:
         self.connection, self.source = connection, source
         self.asked: Sequence[str] = ()
         self.logical: set[str] = set()  # columns of true and false
         self.few: set[str] = set()  # columns of which fewer than half of the cells are numbers
 
-    def all(self, names: Sequence[str] | None, label: str | None) -> Numeric:
+    def all(self, names: Sequence[str] | None, label: str | None) -> NumericTable:
         source = self.source
         wanted = list(names) if names is not None else [c for c in source.columns if c != label]
         self.asked = wanted
         n = int(self._read(f"SELECT count(*) FROM {source.sql}")[0][0])
-        if n * len(wanted) > MOST:
+        if n * len(wanted) > MOST_CELLS:
             raise BadInput(
                 f"{source.name} has {n:,} rows of {len(wanted):,} columns: too many to hold in "
-                f"memory (at most {MOST:,} cells)."
+                f"memory (at most {MOST_CELLS:,} cells)."
             )
-        found = {name: self._kind(name, *counts) for name, *counts in self._counts(wanted)}
+        found = {name: self._is_numeric(name, *counts) for name, *counts in self._counts(wanted)}
         kept = [name for name in wanted if found[name]]
         others = [name for name in wanted if not found[name]]
-        self._check_written(others, named=names is not None)
+        self._check_number_formats(others, named=names is not None)
         few = tuple(name for name in others if name in self.few)
         texts = tuple(name for name in others if name not in self.few)
         if names is not None and others:
-            raise self._no_numbers(others[0])
+            raise self._make_no_numbers_error(others[0])
         labels = None if label is None else self._labels(label)
-        return Numeric(tuple(kept), self._matrix(kept, n), texts, few, labels, source.name)
+        return NumericTable(
+            tuple(kept), self._read_matrix(kept, n), texts, few, labels, source.name
+        )
 
     def _read(self, query: str) -> list[Any]:
-        return read(self.connection, query, self.source.name)
+        return read_rows(self.connection, query, self.source.name)
 
     def _counts(self, names: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
         """Yield for each column how many cells are numbers, true or false, and something else."""
-        for start in range(0, len(names), BLOCK):
-            part = names[start : start + BLOCK]
+        for start in range(0, len(names), COLUMNS_PER_QUERY):
+            part = names[start : start + COLUMNS_PER_QUERY]
             asked = []
             for name in part:
-                cell = self._text(name)
+                cell = self._build_text_sql(name)
                 asked.append(f"count(TRY_CAST({cell} AS DOUBLE))")
                 asked.append(f"count(*) FILTER (lower({cell}) IN ('true', 'false'))")
                 asked.append(f"count({cell})")
@@ -109,32 +111,32 @@ class _Reading:
                 numbers, logical, cells = counts[3 * k : 3 * k + 3]
                 yield name, numbers, logical, cells - numbers - logical
 
-    def _kind(self, name: str, numbers: int, logical: int, others: int) -> bool:
+    def _is_numeric(self, name: str, numbers: int, logical: int, others: int) -> bool:
         """Tell whether a column holds numbers; one that nearly does is an error."""
         if logical and not (numbers or others):
             self.logical.add(name)
             return True
         others += logical  # among numbers they are texts
         if others and numbers >= others:
-            odd = f"{self._text(name)} IS NOT NULL AND {self._number(name)} IS NULL"
-            raise self._strange(name, odd)
+            odd = f"{self._build_text_sql(name)} IS NOT NULL AND {self._number(name)} IS NULL"
+            raise self._make_cell_error(name, odd)
         if others and numbers:
             self.few.add(name)
         return not others
 
-    def _check_written(self, names: Sequence[str], *, named: bool) -> None:
+    def _check_number_formats(self, names: Sequence[str], *, named: bool) -> None:
         """Refuse columns of numbers that are written as none is read."""
         found: dict[str, str] = {}
-        for start in range(0, len(names), BLOCK):
-            part = names[start : start + BLOCK]
-            asked = ", ".join(self._written(name) for name in part)
+        for start in range(0, len(names), COLUMNS_PER_QUERY):
+            part = names[start : start + COLUMNS_PER_QUERY]
+            asked = ", ".join(self._build_written_number_sql(name) for name in part)
             cells = self._read(f"SELECT {asked} FROM {self.source.sql}")[0]
             found |= {name: cell for name, cell in zip(part, cells, strict=True) if cell}
         if not found:
             return
-        which = ", ".join(map(brief, list(found)[:SHOWN]))
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        cell = brief(next(iter(found.values())))
+        which = ", ".join(map(shorten, list(found)[:COLUMNS_SHOWN]))
+        more = f" and {len(found) - COLUMNS_SHOWN} more" if len(found) > COLUMNS_SHOWN else ""
+        cell = shorten(next(iter(found.values())))
         instead = "" if named else " Or name the columns to use with --features."
         raise BadInput(
             f"{self.source.name}: numbers in {which}{more} are written as {cell} is, which is not "
@@ -142,26 +144,27 @@ class _Reading:
             f"signs, as in 1234.5.{instead}"
         )
 
-    def _written(self, name: str) -> str:
+    def _build_written_number_sql(self, name: str) -> str:
         """Return SQL for a cell that is a number to people alone, if at least half are numbers."""
-        cell = self._text(name)
+        cell = self._build_text_sql(name)
         number = f"TRY_CAST({cell} AS DOUBLE) IS NOT NULL"
-        written = f"NOT {number} AND regexp_full_match(trim({cell}), {literal(WRITTEN)})"
+        pattern = quote_literal(WRITTEN_NUMBER_PATTERN)
+        written = f"NOT {number} AND regexp_full_match(trim({cell}), {pattern})"
         either = f"count(*) FILTER ({number} OR {written})"
         return f"CASE WHEN 2 * {either} >= count({cell}) THEN min({cell}) FILTER ({written}) END"
 
-    def _no_numbers(self, name: str) -> BadInput:
+    def _make_no_numbers_error(self, name: str) -> BadInput:
         """Return the error for a column that was asked for."""
-        column = f"column {brief(name)} of {self.source.name}"
+        column = f"column {shorten(name)} of {self.source.name}"
         what = f"The {column} holds no numbers, and numbers are needed"
         if name in self.few:
             what = f"In the {column} fewer than half of the cells are numbers, which all must be"
         return BadInput(f"{what}. Leave it out, or turn it into numbers first.")
 
-    def _matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
+    def _read_matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
         matrix = np.empty((n, len(names)))
-        for start in range(0, len(names), BLOCK):
-            part = names[start : start + BLOCK]
+        for start in range(0, len(names), COLUMNS_PER_QUERY):
+            part = names[start : start + COLUMNS_PER_QUERY]
             chosen = [
                 f"coalesce({self._number(name)}, 'nan'::DOUBLE) AS x{k}"
                 for k, name in enumerate(part)
@@ -172,35 +175,37 @@ class _Reading:
                 matrix[:, start + k] = found[f"x{k}"]
                 if not np.isfinite(matrix[:, start + k]).all():
                     number = self._number(name)
-                    raise self._strange(name, f"{number} IS NULL OR NOT isfinite({number})")
+                    raise self._make_cell_error(name, f"{number} IS NULL OR NOT isfinite({number})")
         return matrix
 
-    def _text(self, name: str) -> str:
-        return f"nullif(CAST({column_of(self.source, name, self.asked)} AS VARCHAR), '')"
+    def _build_text_sql(self, name: str) -> str:
+        return f"nullif(CAST({resolve_column(self.source, name, self.asked)} AS VARCHAR), '')"
 
     def _number(self, name: str) -> str:
-        text = self._text(name)
+        text = self._build_text_sql(name)
         if name in self.logical:
             return f"CAST(lower({text}) = 'true' AS DOUBLE)"
         return f"TRY_CAST({text} AS DOUBLE)"
 
-    def _strange(self, name: str, where: str) -> BadValues:
+    def _make_cell_error(self, name: str, where: str) -> BadValues:
         """Return the error for the first cell of a column for which something holds."""
         rows = f"SELECT *, row_number() OVER () AS ordinate_row FROM {self.source.sql}"
-        query = f"SELECT ordinate_row, {self._text(name)} FROM ({rows}) WHERE {where}"
+        query = f"SELECT ordinate_row, {self._build_text_sql(name)} FROM ({rows}) WHERE {where}"
         row, cell = self._read(f"{query} ORDER BY 1 LIMIT 1")[0]
-        what = "is empty" if cell is None else f"is {brief(cell)}, which is no finite number"
+        what = "is empty" if cell is None else f"is {shorten(cell)}, which is no finite number"
         return BadValues(
-            f"{self.source.name}: the cell in row {row} of column {brief(name)} {what}. Nothing is "
+            f"{self.source.name}: the cell in row {row} of column {shorten(name)} {what}. Nothing "
+            "is "
             "filled in: mend the row, or leave out the row or the column."
         )
 
     def _labels(self, name: str) -> NDArray[Any]:
-        found = self._read(f"SELECT {label_of(self.source, name)} FROM {self.source.sql}")
+        found = self._read(f"SELECT {build_label_sql(self.source, name)} FROM {self.source.sql}")
         empty = [row for row, (label,) in enumerate(found, start=1) if label is None]
         if empty:
             raise BadValues(
-                f"{self.source.name}: the cell in row {empty[0]} of column {brief(name)} is empty, "
+                f"{self.source.name}: the cell in row {empty[0]} of column {shorten(name)} is "
+                "empty, "
                 "and each row belongs to a group. Fill it in."
             )
         return np.array([*(label for (label,) in found), None], object)[:-1]

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from ordinate.readers.confusion import Watch
 from ordinate.readers.duckdb_engine import connect
 from ordinate.readers.files import open_sources
-from ordinate.readers.panel_columns import Wide
-from ordinate.readers.panel_runs import Runs
-from ordinate.readers.panel_source import SystemColumns, Way
+from ordinate.readers.panel_columns import WidePanelSource
+from ordinate.readers.panel_runs import RunPanelSource
+from ordinate.readers.panel_source import PanelSource, SystemColumns
 from ordinate.scale import Scale
 from ordinate.summaries import Panel
-from ordinate.summaries.tabulation import Missing
+from ordinate.summaries.tabulation import MissingPolicy
 
-__all__ = ["CountedSystems", "SystemColumns", "count_systems"]
+__all__ = ["PanelData", "SystemColumns", "count_systems"]
 
 
 @dataclass(frozen=True)
-class CountedSystems:
+class PanelData:
     """The panel of files, and what a report says of where it came from.
 
     `joined` says of each run how many items matched, were missing, or are unknown to gold.
@@ -35,11 +35,11 @@ def count_systems(
     paths: list[str],
     columns: SystemColumns,
     scale: Scale | None = None,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     *,
     watch: Watch = lambda _: nullcontext(),
     admit: Callable[[int], None] = lambda _: None,
-) -> CountedSystems:
+) -> PanelData:
     """Count what systems answered to the same items.
 
     The systems are columns of one file (or of several files with the same columns); or the first
@@ -56,7 +56,9 @@ def count_systems(
         if columns.systems or runs:
             admit(len(columns.systems) or runs)
         sources = [reader.source(name, path) for name, path in files]
-        way: Way = (Wide if columns.systems else Runs)(connection, sources, columns)
+        way: PanelSource = (WidePanelSource if columns.systems else RunPanelSource)(
+            connection, sources, columns
+        )
         panel = way.panel(scale, missing)
     names = tuple(source.name for source in sources)
-    return CountedSystems(panel, way.gold, names, way.joined, tuple(way.notes))
+    return PanelData(panel, way.gold, names, way.joined, tuple(way.notes))

@@ -5,28 +5,36 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, brief
-from ordinate.readers.clusters import clusters, numbered
+from ordinate.errors import BadInput, shorten
+from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
 from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import SUFFIXES, Source, read, read_arrays
-from ordinate.readers.panel_source import Array, Cells, SystemColumns, Way
-from ordinate.readers.query import NTH, WEIGHT, Items, check_ids, column_named, label_of, listed
-from ordinate.readers.row_locations import Places
+from ordinate.readers.files import FORMATS_BY_SUFFIX, FileSource, read_arrays, read_rows
+from ordinate.readers.panel_source import Array, PanelCells, PanelSource, SystemColumns
+from ordinate.readers.query import (
+    ROW_NUMBER_SQL,
+    WEIGHT_SQL,
+    ItemQuery,
+    build_label_sql,
+    check_ids,
+    find_column,
+    format_columns,
+)
+from ordinate.readers.row_locations import RowLocator
 from ordinate.scale import Scale
-from ordinate.scale.encoding import OFF, off_scale
-from ordinate.summaries.panel import single_items
-from ordinate.summaries.tabulation import SHOWN
+from ordinate.scale.encoding import OFF_SCALE_CODE, make_off_scale_error
+from ordinate.summaries.panel import sum_single_items
+from ordinate.summaries.tabulation import ROWS_SHOWN
 
 
-class Runs(Way):
+class RunPanelSource(PanelSource):
     """Gold in the first file, and a run in each further one, joined by an id."""
 
     def __init__(
-        self, connection: Connection, sources: list[Source], columns: SystemColumns
+        self, connection: Connection, sources: list[FileSource], columns: SystemColumns
     ) -> None:
         gold, *runs = sources
         if not runs:
-            raise _which_systems(gold, columns)
+            raise _make_unnamed_systems_error(gold, columns)
         if columns.id is None:
             raise BadInput(
                 "Gold levels and runs in several files are joined by an id, whatever the order of "
@@ -36,8 +44,8 @@ class Runs(Way):
         self.id, self.file = columns.id, gold.name
         self.joined: dict[str, dict[str, int]] = {}
         self.notes.append(f"The gold levels are those of {gold.name}, the first file.")
-        self._keep_gold(gold)
-        self.systems = run_names([run.name for run in runs])
+        self._store_gold(gold)
+        self.systems = name_runs([run.name for run in runs])
         self.titles, self.files = [self.gold], [gold.name]
         self.labels = []
         self.codes: list[Array] = []
@@ -45,28 +53,30 @@ class Runs(Way):
         for name, run in zip(self.systems, runs, strict=True):
             self._read(name, run)
 
-    def _keep_gold(self, gold: Source) -> None:
+    def _store_gold(self, gold: FileSource) -> None:
         """Keep the items in the engine: all of them, and those that have a weight."""
-        chosen = ", ".join([*self.chosen(gold), f"{label_of(gold, self.id)} AS id", NTH])
+        chosen = ", ".join(
+            [*self.chosen(gold), f"{build_label_sql(gold, self.id)} AS id", ROW_NUMBER_SQL]
+        )
         self._run(f"CREATE TEMP TABLE given_items AS SELECT {chosen} FROM {gold.sql}")
         check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
-        items = Items("SELECT * FROM given_items", gold.name, (), keyed=True)
-        self.places = Places(self.connection, [items], self.spelling, self.columns.weights)
+        items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
+        self.places = RowLocator(self.connection, [items], self.spelling, self.columns.weights)
         if self.columns.weights is not None:
             self.places.check_weights(items)
         self._run(
             "CREATE TEMP TABLE known_items AS SELECT * REPLACE (row_number() OVER (ORDER BY nth) "
-            f"- 1 AS nth) FROM given_items WHERE {self.alive()}"
+            f"- 1 AS nth) FROM given_items WHERE {self.build_weight_condition()}"
         )
         self.n = self._number("SELECT count(*) FROM known_items")
         if not self.n:
-            self.places.refuse_nothing("compare")
+            self.places.refuse_no_items("compare")
 
-    def _read(self, name: str, run: Source) -> None:
+    def _read(self, name: str, run: FileSource) -> None:
         """Read one run: its answers to the items of gold."""
         self.file = run.name
-        title = column_named("predicted", self.columns.predicted, run, self.notes)
-        chosen = f"{label_of(run, self.id)} AS id, {label_of(run, title)} AS label"
+        title = find_column("predicted", self.columns.predicted, run, self.notes)
+        chosen = f"{build_label_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
         self._run(f"CREATE OR REPLACE TEMP TABLE run_items AS SELECT {chosen} FROM {run.sql}")
         check_ids(self.connection, "SELECT id FROM run_items", run.name, self.id)
         matched = self._code("SELECT nth, label FROM run_items JOIN known_items USING (id)")
@@ -92,7 +102,7 @@ class Runs(Way):
         self.codes[-1][found["nth"]] = found["code"]
         return len(found["nth"])
 
-    def why_silent(self, name: str) -> str:
+    def explain_missing_predictions(self, name: str) -> str:
         """Say whether the ids are to blame."""
         return "" if self.joined[name]["matched"] else f": none of its ids is in {self.files[0]}"
 
@@ -104,63 +114,66 @@ class Runs(Way):
         if unknown:
             self.notes.append(f"{name} has {unknown:,} rows of unknown items, which are left out.")
 
-    def refuse_strange(self, scale: Scale) -> None:
+    def refuse_off_scale_labels(self, scale: Scale) -> None:
         """Say which id of which file has a label that is not on the scale."""
         for k, labels in enumerate(self.labels):
-            off = self.spelling.levels(scale, labels)[self.codes[k]] == OFF
+            off = self.spelling.levels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
             if off.any():
                 place = int(np.argmax(off))
                 label = self.spelling.level(labels[self.codes[k][place]])
-                where = f"{self._ids([place])[0]} of {self.files[k]} of column {self.titles[k]!r}"
-                raise off_scale(scale, label, where)
+                where = (
+                    f"{self._read_ids([place])[0]} of {self.files[k]} of column {self.titles[k]!r}"
+                )
+                raise make_off_scale_error(scale, label, where)
 
-    def cells(self) -> Cells:
+    def cells(self) -> PanelCells:
         """Return the items one by one; equal ones are gathered by the panel."""
-        weight = WEIGHT if self.columns.weights else "CAST(1 AS DOUBLE)"
+        weight = WEIGHT_SQL if self.columns.weights else "CAST(1 AS DOUBLE)"
         items, group = "SELECT * FROM known_items", "0 AS number, false AS alone"
         if self.columns.groups is not None:
-            items, group = numbered(items), "number, alone"
+            items, group = build_cluster_number_sql(items), "number, alone"
         query = f"SELECT {weight} AS weight, {group} FROM ({items}) ORDER BY nth"
         found = read_arrays(self.connection, query, self.file)
-        return Cells(
-            self.codes, single_items(self.n, found["weight"]), found["number"], found["alone"]
+        return PanelCells(
+            self.codes, sum_single_items(self.n, found["weight"]), found["number"], found["alone"]
         )
 
     def where(self, column: int, lacking: Array) -> list[str]:
         """Return the first ids without a label."""
         del column
-        return self._ids(np.flatnonzero(lacking)[:SHOWN].tolist())
+        return self._read_ids(np.flatnonzero(lacking)[:ROWS_SHOWN].tolist())
 
     def groups(self) -> list[str]:
         """Return the groups in the order in which they appear."""
-        return clusters(self.connection, "SELECT * FROM known_items", self.file)
+        return read_clusters(self.connection, "SELECT * FROM known_items", self.file)
 
-    def _ids(self, places: list[int]) -> list[str]:
+    def _read_ids(self, places: list[int]) -> list[str]:
         wanted = ", ".join(map(str, places))
         found = self._run(f"SELECT id FROM known_items WHERE nth IN ({wanted}) ORDER BY nth")
         return [f"id {row[0]}" for row in found]
 
     def _run(self, query: str) -> list[Any]:
-        return read(self.connection, query, self.file)
+        return read_rows(self.connection, query, self.file)
 
     def _number(self, query: str) -> int:
         return int(self._run(query)[0][0])
 
 
-def _which_systems(source: Source, columns: SystemColumns) -> BadInput:
+def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> BadInput:
     taken = {columns.gold, columns.weights, columns.groups, columns.id}
     others = [name for name in source.columns if name not in taken]
     shown = ",".join(others[-2:]) if len(others) > 1 else "a,b"
     return BadInput(
         f"Which columns of {source.name} are systems? Name them, such as --systems "
-        f"{brief(shown)}; or name the files of runs after the one of gold. {listed(source)}"
+        f"{shorten(shown)}; or name the files of runs after the one of gold. "
+        f"{format_columns(source)}"
     )
 
 
-def run_names(files: list[str]) -> tuple[str, ...]:
+def name_runs(files: list[str]) -> tuple[str, ...]:
     """Return a name for each file: its stem, after as many folders as tell it from others."""
     paths = [Path(file) for file in files]
-    stems = [_stem(path) for path in paths]
+    stems = [_strip_suffix(path) for path in paths]
     names = list(stems)
     for depth in range(1, max(len(path.parts) for path in paths)):
         for k in [k for k, name in enumerate(names) if names.count(name) > 1]:
@@ -170,7 +183,7 @@ def run_names(files: list[str]) -> tuple[str, ...]:
     )
 
 
-def _stem(path: Path) -> str:
+def _strip_suffix(path: Path) -> str:
     name = path.name[:-3] if path.suffix.lower() == ".gz" else path.name
-    known = Path(name).suffix.lower() in SUFFIXES
+    known = Path(name).suffix.lower() in FORMATS_BY_SUFFIX
     return Path(name).stem if known else name

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from ordinate.errors import MissingLabels
 from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import Source
-from ordinate.readers.label_spelling import Spelling
-from ordinate.readers.query import WEIGHT, column_named, column_of, label_of
-from ordinate.readers.row_locations import Places
+from ordinate.readers.files import FileSource
+from ordinate.readers.label_spelling import LabelSpelling
+from ordinate.readers.query import WEIGHT_SQL, build_label_sql, find_column, resolve_column
+from ordinate.readers.row_locations import RowLocator
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
-from ordinate.summaries.counting import Sums
-from ordinate.summaries.tabulation import WORST, Missing, no_group
+from ordinate.summaries.counting import CellSums
+from ordinate.summaries.tabulation import WORST_HINT, MissingPolicy, make_missing_groups_error
 
 Array = NDArray[Any]
 
@@ -37,35 +37,35 @@ class SystemColumns:
     renamed: dict[str, str | None] = field(default_factory=dict)
 
 
-class Cells(NamedTuple):
+class PanelCells(NamedTuple):
     """Items that share all labels: gold and each system as codes into their labels."""
 
     codes: list[Array]
-    sums: Sums
+    sums: CellSums
     number: Array  # of the group
     alone: Array  # whether there is no group
 
 
-class Way(ABC):
+class PanelSource(ABC):
     """A way of reading systems, from files to a panel."""
 
     systems: tuple[str, ...]
     labels: list[list[str]]  # as the files spell them: of gold, and of each system
-    places: Places
+    places: RowLocator
     joined: dict[str, dict[str, int]] | None = None
 
-    def __init__(self, connection: Connection, source: Source, columns: SystemColumns) -> None:
+    def __init__(self, connection: Connection, source: FileSource, columns: SystemColumns) -> None:
         self.connection, self.columns = connection, columns
         self.notes: list[str] = []
-        self.spelling = Spelling(columns.renamed)
-        self.gold = column_named("gold", columns.gold, source, self.notes)
+        self.spelling = LabelSpelling(columns.renamed)
+        self.gold = find_column("gold", columns.gold, source, self.notes)
 
     @abstractmethod
-    def refuse_strange(self, scale: Scale) -> None:
+    def refuse_off_scale_labels(self, scale: Scale) -> None:
         """Say where a label stands that is not on the scale."""
 
     @abstractmethod
-    def cells(self) -> Cells:
+    def cells(self) -> PanelCells:
         """Return the items."""
 
     @abstractmethod
@@ -76,16 +76,16 @@ class Way(ABC):
     def groups(self) -> list[str]:
         """Return the groups by their numbers."""
 
-    def panel(self, scale: Scale | None, missing: Missing) -> Panel:
+    def panel(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
         """Find the scale, and count."""
         seen = {label for labels in self.labels for label in labels}
         scale = self.spelling.scale(scale, seen, self.notes)
-        self.refuse_strange(scale)
+        self.refuse_off_scale_labels(scale)
         cells = self.cells()
         levels = (self.spelling.levels(scale, labels).astype(np.int16) for labels in self.labels)
         rows = np.stack([of[codes] for of, codes in zip(levels, cells.codes, strict=True)], axis=1)
-        self._refuse_silent(rows == len(scale), cells.sums.items, missing)
-        self._refuse_alone(cells, missing)
+        self._refuse_missing_predictions(rows == len(scale), cells.sums.items, missing)
+        self._refuse_missing_groups(cells, missing)
         rows[cells.alone, 0] = len(scale)  # which leaves the item out
         groups = None
         if self.columns.groups is not None:
@@ -100,37 +100,40 @@ class Way(ABC):
             lambda column: self.where(column, rows[:, column] == len(scale)),
         )
 
-    def _refuse_silent(self, lacking: Array, items: Array, missing: Missing) -> None:
+    def _refuse_missing_predictions(
+        self, lacking: Array, items: Array, missing: MissingPolicy
+    ) -> None:
         for k, name in enumerate(self.systems, start=1):
             if missing != "worst" and bool(lacking[:, k].all()):
                 raise MissingLabels(
                     f"All {int(items.sum()):,} predictions of {name} are missing"
-                    f"{self.why_silent(name)}. Leave this system out, or count its items as wrong "
-                    f"with {WORST}."
+                    f"{self.explain_missing_predictions(name)}. Leave this system out, or count "
+                    "its items as wrong "
+                    f"with {WORST_HINT}."
                 )
 
-    def why_silent(self, name: str) -> str:
+    def explain_missing_predictions(self, name: str) -> str:
         """Return what is known of a system without predictions."""
         del name
         return ""
 
-    def _refuse_alone(self, cells: Cells, missing: Missing) -> None:
+    def _refuse_missing_groups(self, cells: PanelCells, missing: MissingPolicy) -> None:
         if cells.alone.any() and missing != "drop":
             items = cells.sums.items
             count, n = int(items[cells.alone].sum()), int(items.sum())
-            raise no_group(
+            raise make_missing_groups_error(
                 count, n, f"column {self.columns.groups!r}", self.places.empty("cluster")
             )
 
-    def alive(self) -> str:
+    def build_weight_condition(self) -> str:
         """Return SQL that tells whether an item counts: one of weight 0 does not exist."""
-        return "true" if self.columns.weights is None else f"{WEIGHT} > 0"
+        return "true" if self.columns.weights is None else f"{WEIGHT_SQL} > 0"
 
-    def chosen(self, source: Source) -> list[str]:
+    def chosen(self, source: FileSource) -> list[str]:
         """Return SQL for the columns that both ways read: gold, weights and groups."""
-        chosen = [f"{label_of(source, self.gold)} AS gold", "true AS in_gold"]
+        chosen = [f"{build_label_sql(source, self.gold)} AS gold", "true AS in_gold"]
         if self.columns.weights is not None:
-            chosen.append(f"{column_of(source, self.columns.weights)} AS weight")
+            chosen.append(f"{resolve_column(source, self.columns.weights)} AS weight")
         if self.columns.groups is not None:
-            chosen.append(f"{label_of(source, self.columns.groups)} AS cluster")
+            chosen.append(f"{build_label_sql(source, self.columns.groups)} AS cluster")
         return chosen

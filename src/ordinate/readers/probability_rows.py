@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Reader, Source, open_sources, read, read_arrays
-from ordinate.readers.label_spelling import Spelling
-from ordinate.readers.query import USUAL, column_named, column_of, label_of
-from ordinate.readers.reliability import expanded, refuse_texts
+from ordinate.readers.files import FileReader, FileSource, open_sources, read_arrays, read_rows
+from ordinate.readers.label_spelling import LabelSpelling
+from ordinate.readers.query import USUAL_COLUMN_NAMES, build_label_sql, find_column, resolve_column
+from ordinate.readers.reliability import expand_columns, refuse_text_cells
 from ordinate.scale import Scale
-from ordinate.summaries.probabilities import probability_array
-from ordinate.summaries.tabulation import positions_of
+from ordinate.summaries.probabilities import build_probability_array
+from ordinate.summaries.tabulation import encode_positions
 
 
 @dataclass(frozen=True)
-class ForecastColumns:
+class ProbabilityColumns:
     """Which columns to read, and how.
 
     `probabilities` are the columns of the levels, or one text that all their names have before
@@ -34,7 +34,7 @@ class ForecastColumns:
 
 
 @dataclass(frozen=True)
-class Forecasts:
+class ProbabilityRows:
     """The rows of a file: probabilities in the order of the scale, positions of gold, ids.
 
     The position of gold is K where there is none.
@@ -53,93 +53,98 @@ class Forecasts:
 
 
 @dataclass(frozen=True)
-class ReadForecasts:
+class ProbabilityData:
     """A file, the file to fit on (the same where there is no other), and what to say of them."""
 
-    rows: Forecasts
-    fit: Forecasts
+    rows: ProbabilityRows
+    fit: ProbabilityRows
     notes: tuple[str, ...]
 
 
-def read_forecasts(
-    path: str, fit: str | None, columns: ForecastColumns, scale: Scale | None = None
-) -> ReadForecasts:
+def read_probability_rows(
+    path: str, fit: str | None, columns: ProbabilityColumns, scale: Scale | None = None
+) -> ProbabilityData:
     """Read a file of probabilities, and another one to fit on, which has to have gold levels."""
     with (
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
     ):
-        return _Reading(connection, reader, columns, path, fit).run(scale)
+        return _ProbabilityRowReader(connection, reader, columns, path, fit).run(scale)
 
 
-class _Reading:
+class _ProbabilityRowReader:
     """One run over both files."""
 
     def __init__(
         self,
         connection: Connection,
-        reader: Reader,
-        columns: ForecastColumns,
+        reader: FileReader,
+        columns: ProbabilityColumns,
         path: str,
         fit: str | None,
     ) -> None:
         self.connection, self.columns = connection, columns
         self.notes: list[str] = []
-        self.source = _one(reader, path)
-        self.fit = None if fit is None else _one(reader, fit)
+        self.source = _describe_single_file(reader, path)
+        self.fit = None if fit is None else _describe_single_file(reader, fit)
 
-    def run(self, declared: Scale | None) -> ReadForecasts:
+    def run(self, declared: Scale | None) -> ProbabilityData:
         """Find the scale and the columns, and read."""
         gold = {
-            source.name: self._gold_of(source, needed=needed) for source, needed in self._files()
+            source.name: self._read_gold(source, needed=needed)
+            for source, needed in self._list_files()
         }
         texts = {
             source.name: self._texts(source, column)
-            for source, _ in self._files()
+            for source, _ in self._list_files()
             if (column := gold[source.name]) is not None
         }
         seen = {label for column in texts.values() for label in column}
-        scale = Spelling({}).scale(declared, seen, self.notes)
+        scale = LabelSpelling({}).scale(declared, seen, self.notes)
         found = []
-        for source, _ in self._files():
-            rows = self._probabilities(source, scale)
+        for source, _ in self._list_files():
+            rows = self._read_probabilities(source, scale)
             title = f"column {gold[source.name]!r} of {source.name}"
             levels = (
-                positions_of(scale, texts[source.name], title)
+                encode_positions(scale, texts[source.name], title)
                 if source.name in texts
                 else np.full(len(rows), len(scale))
             )
-            found.append(Forecasts(source.name, scale, rows, levels, self._ids(source, len(rows))))
-        return ReadForecasts(found[0], found[-1], tuple(self.notes))
+            found.append(
+                ProbabilityRows(source.name, scale, rows, levels, self._read_ids(source, len(rows)))
+            )
+        return ProbabilityData(found[0], found[-1], tuple(self.notes))
 
-    def _files(self) -> list[tuple[Source, bool]]:
+    def _list_files(self) -> list[tuple[FileSource, bool]]:
         """Return the files, and whether each has to have gold levels."""
         if self.fit is None:
             return [(self.source, self.columns.gold is not None)]
         return [(self.source, False), (self.fit, True)]
 
-    def _gold_of(self, source: Source, *, needed: bool) -> str | None:
+    def _read_gold(self, source: FileSource, *, needed: bool) -> str | None:
         named = self.columns.gold
         if needed:
-            return column_named("gold", named, source, self.notes)
+            return find_column("gold", named, source, self.notes)
         if named is not None:
             return named if named in source.columns else None
-        usual = [column for column in source.columns if column.lower() in USUAL["gold"]]
-        return column_named("gold", None, source, self.notes) if len(usual) == 1 else None
+        usual = [
+            column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES["gold"]
+        ]
+        return find_column("gold", None, source, self.notes) if len(usual) == 1 else None
 
-    def _texts(self, source: Source, column: str) -> list[str | None]:
-        query = f"SELECT {label_of(source, column)} FROM {source.sql}"
-        return [row[0] for row in read(self.connection, query, source.name)]
+    def _texts(self, source: FileSource, column: str) -> list[str | None]:
+        query = f"SELECT {build_label_sql(source, column)} FROM {source.sql}"
+        return [row[0] for row in read_rows(self.connection, query, source.name)]
 
-    def _ids(self, source: Source, n: int) -> list[Any]:
+    def _read_ids(self, source: FileSource, n: int) -> list[Any]:
         named = self.columns.id if source is self.source else None
         return list(range(1, n + 1)) if named is None else self._texts(source, named)
 
-    def _probabilities(self, source: Source, scale: Scale) -> NDArray[np.float64]:
-        names = expanded(self.columns.probabilities, self.source, scale)
-        raw = ", ".join(f"{column_of(source, name)} AS p{k}" for k, name in enumerate(names))
+    def _read_probabilities(self, source: FileSource, scale: Scale) -> NDArray[np.float64]:
+        names = expand_columns(self.columns.probabilities, self.source, scale)
+        raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
         rows = f"SELECT {raw} FROM {source.sql}"
-        refuse_texts(self.connection, rows, names, source.name)
+        refuse_text_cells(self.connection, rows, names, source.name)
         chosen = [
             f"coalesce(TRY_CAST(p{k} AS DOUBLE), 'nan'::DOUBLE) AS p{k}" for k in range(len(names))
         ]
@@ -147,12 +152,14 @@ class _Reading:
         found = read_arrays(self.connection, query, source.name)
         numbers = np.stack([np.asarray(found[f"p{k}"]) for k in range(len(names))], axis=1)
         try:
-            return probability_array(scale, numbers, names, renormalize=self.columns.renormalize)
+            return build_probability_array(
+                scale, numbers, names, renormalize=self.columns.renormalize
+            )
         except BadProbabilities as problem:
             raise BadProbabilities(f"{source.name}: {problem}") from None
 
 
-def _one(reader: Reader, path: str) -> Source:
+def _describe_single_file(reader: FileReader, path: str) -> FileSource:
     found = reader.sources([path])
     if len(found) > 1:
         raise BadInput(f"{path} names {len(found)} files. Take one after the other.")

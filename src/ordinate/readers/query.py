@@ -3,22 +3,22 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from ordinate.errors import BadInput, UnequalLengths, brief, suggest
+from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
 from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import Source, read
+from ordinate.readers.files import FileSource, read_rows
 
-USUAL = {
+USUAL_COLUMN_NAMES = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
     "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
 }
-LISTED = 12  # columns named in an error
-LABELS = {"cluster", "second"}  # further columns in which an empty text is a missing value
-NTH = "row_number() OVER () AS nth"
-WEIGHT = "TRY_CAST(weight AS DOUBLE)"
+MOST_COLUMNS_LISTED = 12  # columns named in an error
+LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty text is a missing value
+ROW_NUMBER_SQL = "row_number() OVER () AS nth"
+WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
 
 
 @dataclass(frozen=True)
-class Columns:
+class LabelColumns:
     """Which columns to read, and how.
 
     `groups` is a column of writers, topics or documents: items that belong together. `second_gold`
@@ -54,7 +54,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Items:
+class ItemQuery:
     """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
 
     Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
@@ -67,15 +67,15 @@ class Items:
     keyed: bool = False
 
 
-class Planner:
+class QueryPlanner:
     """Finds the columns in the files, and writes the queries."""
 
     def __init__(
         self,
         connection: Connection,
-        gold_files: list[Source],
-        files: list[Source],
-        columns: Columns,
+        gold_files: list[FileSource],
+        files: list[FileSource],
+        columns: LabelColumns,
     ) -> None:
         self.connection, self.columns = connection, columns
         if (columns.id or columns.row_order) and not gold_files:
@@ -84,45 +84,51 @@ class Planner:
             raise BadInput("Join the files by --id or by --row-order, not by both.")
         self.gold_files, self.files = gold_files, files
         self.notes: list[str] = []
-        self.gold = column_named("gold", columns.gold, (gold_files or files)[0], self.notes)
-        self.predicted = column_named("predicted", columns.predicted, files[0], self.notes)
+        self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
+        self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
 
-    def items(self) -> list[Items]:
+    def items(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
         if not self.gold_files:
-            return [self._plain(source) for source in self.files]
-        return [self._side_by_side() if self.columns.row_order else self._joined()]
+            return [self._query_single_file(source) for source in self.files]
+        return [self._join_by_row_order() if self.columns.row_order else self._joined()]
 
     # --- queries -----------------------------------------------------------------------------
 
-    def _extra(self, source: Source, name: str, column: str) -> str:
-        return label_of(source, column) if name in LABELS else column_of(source, column)
+    def _build_extra_sql(self, source: FileSource, name: str, column: str) -> str:
+        return (
+            build_label_sql(source, column)
+            if name in LABEL_COLUMNS
+            else resolve_column(source, column)
+        )
 
-    def _plain(self, source: Source) -> Items:
+    def _query_single_file(self, source: FileSource) -> ItemQuery:
         own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
-        extras = [f"{self._extra(source, n, c)} AS {n}" for n, c in self.columns.extras.items()]
+        extras = [
+            f"{self._build_extra_sql(source, n, c)} AS {n}" for n, c in self.columns.extras.items()
+        ]
         chosen = [
             *own,
-            f"{label_of(source, self.gold)} AS gold",
-            f"{label_of(source, self.predicted)} AS predicted",
+            f"{build_label_sql(source, self.gold)} AS gold",
+            f"{build_label_sql(source, self.predicted)} AS predicted",
             *extras,
-            *((NTH,) if self.columns.groups else ()),
+            *((ROW_NUMBER_SQL,) if self.columns.groups else ()),
             "true AS in_gold",
             "true AS in_predicted",
         ]
         sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"
-        return Items(sql, source.name, tuple(source.columns))
+        return ItemQuery(sql, source.name, tuple(source.columns))
 
-    def _side(self, sources: list[Source], column: str, name: str) -> str:
+    def _build_side_sql(self, sources: list[FileSource], column: str, name: str) -> str:
         """Return SQL for one side of a join: label, id, and the further columns that it has."""
         parts = []
         for source in sources:
-            chosen = [f"{label_of(source, column)} AS {name}"]
+            chosen = [f"{build_label_sql(source, column)} AS {name}"]
             if not self.columns.row_order:
-                chosen.append(f"{label_of(source, self._id)} AS id")
+                chosen.append(f"{build_label_sql(source, self._id_column)} AS id")
             for extra, wanted in self.columns.extras.items():
                 there = wanted in source.columns
-                sql = self._extra(source, extra, wanted) if there else "NULL"
+                sql = self._build_extra_sql(source, extra, wanted) if there else "NULL"
                 chosen.append(f"CAST({sql} AS VARCHAR) AS {extra}")
             parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")
         return " UNION ALL ".join(parts)
@@ -130,27 +136,27 @@ class Planner:
     def _sides(self) -> tuple[str, str, str]:
         for column in self.columns.extras.values():
             if not any(column in source.columns for source in (*self.gold_files, *self.files)):
-                column_of(self.gold_files[0], column)  # says what is there
+                resolve_column(self.gold_files[0], column)  # says what is there
         merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
-        left = self._side(self.gold_files, self.gold, "gold")
+        left = self._build_side_sql(self.gold_files, self.gold, "gold")
         if self.columns.groups:
-            left, merged = f"SELECT *, {NTH} FROM ({left})", [*merged, ", nth"]
-        return left, self._side(self.files, self.predicted, "predicted"), "".join(merged)
+            left, merged = f"SELECT *, {ROW_NUMBER_SQL} FROM ({left})", [*merged, ", nth"]
+        return left, self._build_side_sql(self.files, self.predicted, "predicted"), "".join(merged)
 
-    def _joined(self) -> Items:
+    def _joined(self) -> ItemQuery:
         self._check_ids(self.gold_files)
         self._check_ids(self.files)
         left, right, extras = self._sides()
-        return Items(
+        return ItemQuery(
             "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
             f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
             self.gold_files[0].name,
-            told_apart(self._id, "gold", "predicted"),
+            make_names_distinct(self._id_column, "gold", "predicted"),
             keyed=True,
         )
 
-    def _side_by_side(self) -> Items:
+    def _join_by_row_order(self) -> ItemQuery:
         rows = [self._rows(side) for side in (self.gold_files, self.files)]
         name = self.gold_files[0].name
         if rows[0] != rows[1]:
@@ -160,7 +166,7 @@ class Planner:
             )
         self.notes.append("Gold and predictions were matched by row order, as asked.")
         left, right, extras = self._sides()
-        return Items(
+        return ItemQuery(
             f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "
             f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
             name,
@@ -170,7 +176,7 @@ class Planner:
     # --- ids ---------------------------------------------------------------------------------
 
     @property
-    def _id(self) -> str:
+    def _id_column(self) -> str:
         if self.columns.id is None:
             raise BadInput(
                 "Gold and predictions in two files are joined by an id. Name its column with --id, "
@@ -178,27 +184,28 @@ class Planner:
             )
         return self.columns.id
 
-    def _check_ids(self, sources: list[Source]) -> None:
-        ids = [f"SELECT {label_of(s, self._id)} AS id FROM {s.sql}" for s in sources]
+    def _check_ids(self, sources: list[FileSource]) -> None:
+        ids = [f"SELECT {build_label_sql(s, self._id_column)} AS id FROM {s.sql}" for s in sources]
         names = ", ".join(source.name for source in sources)
-        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id)
+        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id_column)
 
-    def _rows(self, sources: list[Source]) -> int:
+    def _rows(self, sources: list[FileSource]) -> int:
         counts = (
-            read(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0] for s in sources
+            read_rows(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]
+            for s in sources
         )
         return sum(counts)
 
 
-def column_named(role: str, named: str | None, source: Source, notes: list[str]) -> str:
+def find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
     """Return the column of a role: the one named, or the only one with a usual name."""
     if named is not None:
         return named
-    found = [column for column in source.columns if column.lower() in USUAL[role]]
+    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
     if len(found) != 1:
         raise BadInput(
             f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-            + listed(source)
+            + format_columns(source)
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
@@ -206,27 +213,27 @@ def column_named(role: str, named: str | None, source: Source, notes: list[str])
     return found[0]
 
 
-def column_of(source: Source, column: str, asked: Collection[str] = ()) -> str:
+def resolve_column(source: FileSource, column: str, asked: Collection[str] = ()) -> str:
     """Return SQL for a column of a file, or say what the file has instead.
 
     What is asked for beside it is no other spelling of it.
     """
     if column not in source.columns:
         free = [name for name in source.columns if name not in asked]
-        hint = suggest(column, free) or " " + listed(source)
+        hint = suggest_names(column, free) or " " + format_columns(source)
         if any(column.lower() == other.lower() for other in source.columns):
             hint += " Upper and lower case count."
-        raise BadInput(f"{source.name} has no column {brief(column)}.{hint}")
+        raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
     return source.columns[column]
 
 
-def label_of(source: Source, column: str) -> str:
+def build_label_sql(source: FileSource, column: str) -> str:
     """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
-    text = f"nullif(CAST({column_of(source, column)} AS VARCHAR), '')"
+    text = f"nullif(CAST({resolve_column(source, column)} AS VARCHAR), '')"
     if column not in source.numbers:
         return text
     # Other questions about NaN are answered from a file's statistics, which leave it out.
-    return f"CASE WHEN isfinite({column_of(source, column)}) THEN {text} END"
+    return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
 
 
 def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
@@ -235,36 +242,38 @@ def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
         f"SELECT id, count(*) FROM ({ids}) GROUP BY id "
         "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
     )
-    for found, times in read(connection, query, name):
+    for found, times in read_rows(connection, query, name):
         if found is None:
             raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
-        raise BadInput(f"{name}: the id {brief(found)} occurs {times:,} times.")
+        raise BadInput(f"{name}: the id {shorten(found)} occurs {times:,} times.")
 
 
-def sums_of(weights: str | None) -> str:
+def build_sums_sql(weights: str | None) -> str:
     """Return SQL for what `Sums` has: items, weights, squared weights, weights not whole."""
     if weights is None:
         return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
     return (
-        f"count(*) AS items, sum({WEIGHT}) AS weight, sum({WEIGHT} * {WEIGHT}) AS square, "
-        f"count(*) FILTER ({WEIGHT} <> floor({WEIGHT})) AS fractions"
+        f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
+        "square, "
+        f"count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
     )
 
 
-def listed(source: Source) -> str:
+def format_columns(source: FileSource) -> str:
     """Return a sentence with the columns of a file."""
-    names = [brief(column) for column in source.columns]
-    return f"Its columns are: {', '.join(names[:LISTED])}{', …' if len(names) > LISTED else ''}."
+    names = [shorten(column) for column in source.columns]
+    more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
+    return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
 
 
-def told_apart(*names: str) -> tuple[str, ...]:
+def make_names_distinct(*names: str) -> tuple[str, ...]:
     """Return names of columns, longer where they would be taken for one another."""
     found: list[str] = []
     for name in names:
-        found.append(_fresh(name, found))
+        found.append(_extend_name(name, found))
     return tuple(found)
 
 
-def _fresh(name: str, taken: Iterable[str]) -> str:
+def _extend_name(name: str, taken: Iterable[str]) -> str:
     known = {other.lower() for other in taken}
-    return name if name.lower() not in known else _fresh(name + "_", taken)
+    return name if name.lower() not in known else _extend_name(name + "_", taken)

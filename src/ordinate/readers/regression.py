@@ -7,28 +7,28 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.readers.clusters import FILE
+from ordinate.readers.clusters import FILE_ROW_OFFSET
 from ordinate.readers.confusion import Watch
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Source, literal, open_sources, read
-from ordinate.readers.numeric_cells import Cells, Missing, Numbers
-from ordinate.readers.previous_target import against_previous
-from ordinate.readers.query import WEIGHT, Columns, Items, Planner, listed
-from ordinate.readers.regression_pooling import Pool
-from ordinate.readers.regression_sums import Rows, Summing, Total
-from ordinate.summaries.prediction_intervals import Bounds
-from ordinate.summaries.regression import MIDDLE, TRAIN, Moments
+from ordinate.readers.files import FileSource, open_sources, quote_literal, read_rows
+from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
+from ordinate.readers.previous_target import summarize_persistence
+from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
+from ordinate.readers.regression_pooling import MomentsPool
+from ordinate.readers.regression_sums import FirstPassTotals, RowQuery, TwoPassSums
+from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.regression import TARGET_MEAN, TRAIN_MEAN, Moments
 
 MEDIAN = "median"  # a constant prediction
-MEMORY = "1GB"  # that the engine may take; the rest goes to disk
-USUAL = {
+MEMORY_LIMIT = "1GB"  # that the engine may take; the rest goes to disk
+USUAL_COLUMN_NAMES = {
     "target": ("target", "targets", "y", "y_true", "true", "truth", "actual", "observed", "gold"),
     "predicted": ("predicted", "prediction", "predictions", "y_pred", "pred", "y_hat", "yhat"),
 }
 
 
 @dataclass(frozen=True)
-class ValueColumns:
+class RegressionColumns:
     """Which columns to read, and how.
 
     `groups` is a column of items that belong together, `lower` and `upper` are bounds of predictive
@@ -51,7 +51,7 @@ class ValueColumns:
 
 
 @dataclass(frozen=True)
-class CountedValues:
+class RegressionData:
     """The summaries of files, and what a report says of where they came from.
 
     With groups, `groups` has a summary for each that has items, and `by` for each subgroup a batch
@@ -68,26 +68,28 @@ class CountedValues:
     notes: tuple[str, ...]
     groups: Moments | None = None
     previous: Moments | None = None
-    bounds: Bounds | None = None
-    bounds_by: list[tuple[str | None, Bounds]] = field(default_factory=list)
-    bounds_groups: Bounds | None = None
+    bounds: PredictionIntervals | None = None
+    intervals_by_subgroup: list[tuple[str | None, PredictionIntervals]] = field(
+        default_factory=list
+    )
+    intervals_by_group: PredictionIntervals | None = None
 
 
 def sum_files(
     paths: list[str],
-    columns: ValueColumns,
+    columns: RegressionColumns,
     *,
     constants: Mapping[str, float | None] | None = None,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     histogram: bool = True,
     watch: Watch = lambda _: nullcontext(),
-) -> CountedValues:
+) -> RegressionData:
     """Sum up files of numbers.
 
     `constants` are constant predictions of interest by name; those of "mean" and "median" are those
     of the targets where they are None. The mean is one of them if no "train_mean" is given.
     """
-    wanted = _constants(constants or {})
+    wanted = _check_constants(constants or {})
     if (columns.lower is None) != (columns.upper is None):
         raise BadOption("Predictive intervals have a lower and an upper bound: name both columns.")
     with (
@@ -96,38 +98,38 @@ def sum_files(
         watch(connection),
     ):
         gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
-        planned = _planned(connection, gold_files, reader.sources(paths), columns)
-        _settle(connection, reader.folder, planned.files[0].name)
-        run = _Sum(connection, planned, columns, reader.folder)
-        return run.summed(wanted, missing, histogram=histogram)
+        planned = _plan_queries(connection, gold_files, reader.sources(paths), columns)
+        _configure_engine(connection, reader.folder, planned.files[0].name)
+        run = _RegressionReader(connection, planned, columns, reader.folder)
+        return run.compute_sums(wanted, missing, histogram=histogram)
 
 
-def _constants(given: Mapping[str, float | None]) -> dict[str, float | None]:
+def _check_constants(given: Mapping[str, float | None]) -> dict[str, float | None]:
     for name, value in given.items():
-        if value is None and name not in {MIDDLE, MEDIAN}:
+        if value is None and name not in {TARGET_MEAN, MEDIAN}:
             raise BadOption(f"The constant prediction {name!r} needs a value.")
         if value is not None and not math.isfinite(value):
             raise BadOption(f"The constant prediction {name!r} is {value}, not a finite number.")
-    return dict(given) if TRAIN in given else {MIDDLE: None, **given}
+    return dict(given) if TRAIN_MEAN in given else {TARGET_MEAN: None, **given}
 
 
-def _settle(connection: Connection, folder: Path, name: str) -> None:
+def _configure_engine(connection: Connection, folder: Path, name: str) -> None:
     """Keep what does not fit into memory in the folder of temporary copies."""
     settings = {
-        "memory_limit": literal(MEMORY),
-        "temp_directory": literal(str(folder / "spill")),
+        "memory_limit": quote_literal(MEMORY_LIMIT),
+        "temp_directory": quote_literal(str(folder / "spill")),
         "TimeZone": "'UTC'",  # times without a zone are all of the same one
         "enable_progress_bar_print": "false",
     }
     for setting, value in settings.items():
-        read(connection, f"SET {setting}={value}", name)
+        read_rows(connection, f"SET {setting}={value}", name)
 
 
 # --- columns -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Columns(Columns):
+class _NumericLabelColumns(LabelColumns):
     """Columns of numbers beside those of labels."""
 
     numbers: dict[str, str] = field(default_factory=dict)  # by the names that they get
@@ -138,17 +140,20 @@ class _Columns(Columns):
         return super().extras | self.numbers
 
 
-def _planned(
-    connection: Connection, gold_files: list[Source], files: list[Source], columns: ValueColumns
-) -> Planner:
+def _plan_queries(
+    connection: Connection,
+    gold_files: list[FileSource],
+    files: list[FileSource],
+    columns: RegressionColumns,
+) -> QueryPlanner:
     """Return the plan of what to read: targets take the place of gold labels."""
     notes: list[str] = []
-    target = _named("target", columns.target, (gold_files or files)[0], notes)
-    predicted = _named("predicted", columns.predicted, files[0], notes)
+    target = _find_column("target", columns.target, (gold_files or files)[0], notes)
+    predicted = _find_column("predicted", columns.predicted, files[0], notes)
     numbers = {"low": columns.lower, "high": columns.upper, "moment": columns.order}
     if not gold_files:  # numbers as the file has them, not as texts
         numbers |= {"target": target, "guess": predicted}
-    wanted = _Columns(
+    wanted = _NumericLabelColumns(
         target,
         predicted,
         columns.weights,
@@ -160,26 +165,28 @@ def _planned(
         numbers={name: column for name, column in numbers.items() if column is not None},
     )
     # NaN is no missing number here.
-    gold, guesses = ([_strict(x, {target, predicted}) for x in y] for y in (gold_files, files))
-    planner = Planner(connection, gold, guesses, wanted)
+    gold, guesses = (
+        [_treat_nan_as_number(x, {target, predicted}) for x in y] for y in (gold_files, files)
+    )
+    planner = QueryPlanner(connection, gold, guesses, wanted)
     planner.notes += notes
     return planner
 
 
-def _strict(source: Source, columns: set[str]) -> Source:
+def _treat_nan_as_number(source: FileSource, columns: set[str]) -> FileSource:
     return replace(source, numbers=source.numbers - columns)
 
 
-def _named(role: str, named: str | None, source: Source, notes: list[str]) -> str:
+def _find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
     """Return the column of a role: the one named, or the only one with a usual name."""
     if named is not None:
         return named
-    found = [column for column in source.columns if column.lower() in USUAL[role]]
+    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
     if len(found) != 1:
         what = "targets" if role == "target" else "predictions"
         raise BadInput(
             f"Which column of {source.name} holds the {what}? Name it with --{role}. "
-            + listed(source)
+            + format_columns(source)
         )
     notes.append(f"The {role} column was not named; {found[0]!r} was taken.")
     return found[0]
@@ -188,11 +195,15 @@ def _named(role: str, named: str | None, source: Source, notes: list[str]) -> st
 # --- one run -------------------------------------------------------------------------------------
 
 
-class _Sum:
+class _RegressionReader:
     """One run over the files."""
 
     def __init__(
-        self, connection: Connection, planner: Planner, columns: ValueColumns, folder: Path
+        self,
+        connection: Connection,
+        planner: QueryPlanner,
+        columns: RegressionColumns,
+        folder: Path,
     ) -> None:
         self.connection, self.planner, self.columns = connection, planner, columns
         self.folder = folder  # for temporary copies
@@ -203,7 +214,7 @@ class _Sum:
         if columns.lower is not None and columns.upper is not None:
             called |= {"low": "low", "high": "high"}
             titles |= {"low": columns.lower, "high": columns.upper}
-        self.numbers = Numbers(
+        self.numbers = NumericColumns(
             called,
             titles,
             columns.groups,
@@ -211,18 +222,21 @@ class _Sum:
             keyed=self.items[0].keyed,
             order=columns.order,
         )
-        self.cells = Cells(connection, self.items, columns.weights, self.numbers)
+        self.cells = NumericCells(connection, self.items, columns.weights, self.numbers)
         self.rows = [self._rows(part, index) for index, part in enumerate(self.items)]
 
-    def _rows(self, part: Items, index: int) -> Rows:
+    def _rows(self, part: ItemQuery, index: int) -> RowQuery:
         """Return SQL for items as numbers."""
         columns, numbers = self.columns, self.numbers
         chosen = [
             f"CAST({'grp' if columns.by else 'NULL'} AS VARCHAR) AS grp",
             f"CAST({'cluster' if columns.groups else 'NULL'} AS VARCHAR) AS cluster",
-            f"{f'nth + {index * FILE}' if columns.groups else 0} AS nth",
-            *(f"TRY_CAST({called} AS DOUBLE) AS {role}" for role, called in numbers.called.items()),
-            *([f"{WEIGHT} AS w"] if numbers.weighted else []),
+            f"{f'nth + {index * FILE_ROW_OFFSET}' if columns.groups else 0} AS nth",
+            *(
+                f"TRY_CAST({called} AS DOUBLE) AS {role}"
+                for role, called in numbers.aliases.items()
+            ),
+            *([f"{WEIGHT_SQL} AS w"] if numbers.weighted else []),
             *(["nullif(CAST(moment AS VARCHAR), '') AS t"] if columns.order else []),
             "in_gold",
             "in_predicted",
@@ -230,36 +244,36 @@ class _Sum:
         inner = f"SELECT {', '.join(chosen)} FROM ({part.sql})"
         # Weights that are wrong stay, to be counted; weight 0 is no item.
         alive = " WHERE w IS NULL OR NOT isfinite(w) OR w <> 0 OR NOT in_gold" * numbers.weighted
-        return Rows(f"SELECT *, {numbers.usable} AS ok FROM ({inner}){alive}", part.name)
+        return RowQuery(f"SELECT *, {numbers.usable} AS ok FROM ({inner}){alive}", part.name)
 
-    def summed(
-        self, constants: dict[str, float | None], missing: Missing, *, histogram: bool
-    ) -> CountedValues:
+    def compute_sums(
+        self, constants: dict[str, float | None], missing: MissingPolicy, *, histogram: bool
+    ) -> RegressionData:
         """Sum up, and refuse what is no number."""
-        summing = Summing(
+        summing = TwoPassSums(
             self.connection,
             self.rows,
             weighted=self.numbers.weighted,
-            bounded="low" in self.numbers.called,
+            has_intervals="low" in self.numbers.aliases,
             histogram=histogram,
             counting=self.numbers.counting,
         )
         total = summing.look()
         self.cells.check(total.counts, total.items, total.given, missing)
-        pool = summing.sums(self._filled(constants, summing, total))
+        pool = summing.sums(self._fill_in_constants(constants, summing, total))
         previous = None
         if self.columns.order is not None:
-            times = self.cells.time_of(total.counts)
-            previous = against_previous(
+            times = self.cells.build_time_sql(total.counts)
+            previous = summarize_persistence(
                 self.rows, self.cells, times, self.folder / "rows.db", histogram=histogram
             )
         return self._counted(pool, total, previous)
 
-    def _filled(
-        self, constants: dict[str, float | None], summing: Summing, total: Total
+    def _fill_in_constants(
+        self, constants: dict[str, float | None], summing: TwoPassSums, total: FirstPassTotals
     ) -> dict[str, float]:
         """Return constant predictions with those that come from the targets."""
-        found = {MIDDLE: total.mean}
+        found = {TARGET_MEAN: total.mean}
         if MEDIAN in constants and constants[MEDIAN] is None:
             found[MEDIAN] = summing.median(total.mean)
             self.planner.notes.append(
@@ -268,15 +282,17 @@ class _Sum:
             )
         return {name: found[name] if x is None else float(x) for name, x in constants.items()}
 
-    def _counted(self, pool: Pool, total: Total, previous: Moments | None) -> CountedValues:
+    def _counted(
+        self, pool: MomentsPool, total: FirstPassTotals, previous: Moments | None
+    ) -> RegressionData:
         columns, planner, grouped = self.columns, self.planner, self.columns.groups is not None
         names = list(enumerate(pool.names)) if columns.by else []
-        if grouped and pool.histogram is not None and not pool.has_bins(max(1, len(names))):
+        if grouped and pool.histogram is not None and not pool.has_histograms(max(1, len(names))):
             planner.notes.append("There are too many groups for a histogram of errors of each.")
         bounded = pool.bounds is not None
-        return CountedValues(
+        return RegressionData(
             pool.table(),
-            [(name, pool.of_subgroup(k, grouped=grouped)) for k, name in names],
+            [(name, pool.summarize_subgroup(k, grouped=grouped)) for k, name in names],
             planner.gold,
             planner.predicted,
             tuple(source.name for source in (*planner.gold_files, *planner.files)),
@@ -284,9 +300,9 @@ class _Sum:
             if self.numbers.keyed
             else None,
             tuple(planner.notes),
-            pool.of_groups() if grouped else None,
+            pool.summarize_groups() if grouped else None,
             previous,
-            pool.bounds_of() if bounded else None,
-            [(name, pool.bounds_of(k, grouped=grouped)) for k, name in names if bounded],
-            pool.bounds_of(grouped=True) if bounded and grouped else None,
+            pool.summarize_intervals() if bounded else None,
+            [(name, pool.summarize_intervals(k, grouped=grouped)) for k, name in names if bounded],
+            pool.summarize_intervals(grouped=True) if bounded and grouped else None,
         )

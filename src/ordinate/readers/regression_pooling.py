@@ -6,15 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.summaries.prediction_intervals import Bounds
-from ordinate.summaries.regression import Central, Moments
+from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.regression import CentralSums, Moments
 
 Array = NDArray[Any]
 MOST_CELLS = 1 << 22  # of the histograms of groups
-PIECE = 1 << 14  # keys whose sums are moved together
+KEYS_PER_BLOCK = 1 << 14  # keys whose sums are moved together
 
 
-class Histogram(NamedTuple):
+class ErrorHistogram(NamedTuple):
     """Weights of errors by bin, of each key or of each subgroup."""
 
     key: Array
@@ -24,7 +24,7 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Pool:
+class MomentsPool:
     """Summaries [K] of keys that have items, and the subgroup and group of each.
 
     `names`, `dropped` and `broken` (whether there are weights that are no counts) are those of
@@ -32,20 +32,20 @@ class Pool:
     """
 
     batch: Moments
-    bounds: Bounds | None
-    histogram: Histogram | None
+    bounds: PredictionIntervals | None
+    histogram: ErrorHistogram | None
     by: Array
     group: Array
     names: list[str | None]
     dropped: Array
-    broken: Array
+    has_fractional_weights: Array
 
     @property
     def groups(self) -> int:
         """How many groups have items."""
         return int(self.group.max(initial=-1)) + 1
 
-    def has_bins(self, parts: int = 1) -> bool:
+    def has_histograms(self, parts: int = 1) -> bool:
         """Whether groups have histograms, in the whole or in so many subgroups."""
         found = self.histogram
         if found is None or not found.by_key:
@@ -54,45 +54,49 @@ class Pool:
 
     def table(self) -> Moments:
         """Return the one summary of all items."""
-        return self._moments(np.ones(len(self.by), bool), None)
+        return self._sum_moments(np.ones(len(self.by), bool), None)
 
-    def of_groups(self) -> Moments:
+    def summarize_groups(self) -> Moments:
         """Return a batch of the groups that have items."""
-        return self._moments(np.ones(len(self.by), bool), self.group)
+        return self._sum_moments(np.ones(len(self.by), bool), self.group)
 
-    def of_subgroup(self, index: int, *, grouped: bool) -> Moments:
+    def summarize_subgroup(self, index: int, *, grouped: bool) -> Moments:
         """Return the summary of a subgroup, or a batch of what each group has in it."""
-        found = self._moments(self.by == index, self.group if grouped else None, index)
+        found = self._sum_moments(self.by == index, self.group if grouped else None, index)
         return replace(found, dropped=int(self.dropped[index]))
 
-    def bounds_of(self, index: int | None = None, *, grouped: bool = False) -> Bounds:
+    def summarize_intervals(
+        self, index: int | None = None, *, grouped: bool = False
+    ) -> PredictionIntervals:
         """Return sums of bounds, of everything or of one subgroup."""
         assert self.bounds is not None  # noqa: S101 - asked for only where there are some
         here = slice(None) if index is None else self.by == index
         slots, count = (self.group[here], self.groups) if grouped else (self.by[here] * 0, 1)
         dropped = int(np.sum(self.dropped if index is None else self.dropped[index]))
-        settled = replace(self.bounds, dropped=dropped, counted=not self.broken.any())
-        pooled = settled[here].map(lambda array: _added(array, slots, count))
+        settled = replace(
+            self.bounds, dropped=dropped, counted=not self.has_fractional_weights.any()
+        )
+        pooled = settled[here].map(lambda array: _add_by_slot(array, slots, count))
         return pooled if grouped else pooled[0]
 
-    def _moments(self, where: Array, slots: Array | None, index: int | None = None) -> Moments:
+    def _sum_moments(self, where: Array, slots: Array | None, index: int | None = None) -> Moments:
         """Return the sum of some keys, or with slots a batch of sums."""
         here = self.batch[where]
         count = 1 if slots is None else self.groups
         places = np.zeros(len(here.items), int) if slots is None else slots[where]
-        pooled = here if _settled(places, count) else _pooled(here, places, count)
+        pooled = here if _are_slots_distinct(places, count) else _pool_moments(here, places, count)
         return replace(
             pooled if slots is not None else pooled[0],
             histogram=self._bins(where, slots, index),
             dropped=int(self.dropped.sum()),
-            counted=not self.broken.any(),
+            counted=not self.has_fractional_weights.any(),
         )
 
     def _bins(
         self, where: Array, slots: Array | None, index: int | None
     ) -> dict[int, Array] | None:
         found, parts = self.histogram, 1 if index is None else len(self.names)
-        if found is None or (slots is not None and not self.has_bins(parts)):
+        if found is None or (slots is not None and not self.has_histograms(parts)):
             return None
         inside = where[found.key] if found.by_key else (found.key == index) | (index is None)
         bins, column = np.unique(found.bin[inside], return_inverse=True)
@@ -105,27 +109,27 @@ class Pool:
         return {int(k): np.asarray(part) for k, part in zip(bins, rows, strict=True)}
 
 
-def _settled(slots: Array, count: int) -> bool:
+def _are_slots_distinct(slots: Array, count: int) -> bool:
     """Tell whether every key is a slot of its own."""
     return len(slots) == count and bool((slots == np.arange(count)).all())
 
 
-def _pooled(parts: Moments, slots: Array, count: int) -> Moments:
+def _pool_moments(parts: Moments, slots: Array, count: int) -> Moments:
     """Return a batch with the sum of the parts of each slot."""
     return replace(
         parts,
-        items=_added(parts.items, slots, count),
-        plain=_merged(parts.plain, slots, count),
-        squared=_merged(parts.squared, slots, count),
-        absolute=_added(parts.absolute, slots, count),
-        absolute_squared=_added(parts.absolute_squared, slots, count),
-        largest=_largest(parts.largest, slots, count),
-        squares=_added(parts.squares, slots, count),
-        spread={name: _added(part, slots, count) for name, part in parts.spread.items()},
+        items=_add_by_slot(parts.items, slots, count),
+        plain=_merge_central_sums(parts.plain, slots, count),
+        squared=_merge_central_sums(parts.squared, slots, count),
+        absolute=_add_by_slot(parts.absolute, slots, count),
+        absolute_squared=_add_by_slot(parts.absolute_squared, slots, count),
+        largest=_take_largest_by_slot(parts.largest, slots, count),
+        squares=_add_by_slot(parts.squares, slots, count),
+        spread={name: _add_by_slot(part, slots, count) for name, part in parts.spread.items()},
     )
 
 
-def _added(array: Array, slots: Array, count: int) -> Array:
+def _add_by_slot(array: Array, slots: Array, count: int) -> Array:
     if count == 1:
         return array.sum(axis=0, keepdims=True)
     found = np.zeros((count, *array.shape[1:]), array.dtype)
@@ -133,32 +137,32 @@ def _added(array: Array, slots: Array, count: int) -> Array:
     return found
 
 
-def _largest(array: Array, slots: Array, count: int) -> Array:
+def _take_largest_by_slot(array: Array, slots: Array, count: int) -> Array:
     found = np.zeros(count)
     np.maximum.at(found, slots, array)
     return found
 
 
-def _merged(parts: Central, slots: Array, count: int) -> Central:
+def _merge_central_sums(parts: CentralSums, slots: Array, count: int) -> CentralSums:
     """Return sums about the means of each slot, from sums about those of its parts."""
-    weight = _added(parts.weight, slots, count)
+    weight = _add_by_slot(parts.weight, slots, count)
     whole = np.where(weight > 0, weight, 1.0)
     first = np.zeros(count, int)  # of the parts of a slot
     first[slots[::-1]] = np.arange(len(slots))[::-1]
 
     def mean(means: Array) -> Array:
         start = np.where(weight > 0, means[first], 0.0) if len(means) else np.zeros(count)
-        return start + _added(parts.weight * (means - start[slots]), slots, count) / whole
+        return start + _add_by_slot(parts.weight * (means - start[slots]), slots, count) / whole
 
     y, e = mean(parts.y), mean(parts.e)
     sums = np.zeros((count, *parts.sums.shape[1:]))
-    for some in pieces(len(slots)):
+    for some in split_keys(len(slots)):
         there = slots[some]
-        moved = Central(*(array[some] for array in parts)).about(y[there], e[there])
+        moved = CentralSums(*(array[some] for array in parts)).recenter_sums(y[there], e[there])
         np.add.at(sums, there, moved.sums)
-    return Central(y, e, sums)
+    return CentralSums(y, e, sums)
 
 
-def pieces(keys: int) -> list[slice]:
+def split_keys(keys: int) -> list[slice]:
     """Cut keys into pieces that fit into memory together with what is made of them."""
-    return [slice(start, start + PIECE) for start in range(0, keys, PIECE)]
+    return [slice(start, start + KEYS_PER_BLOCK) for start in range(0, keys, KEYS_PER_BLOCK)]

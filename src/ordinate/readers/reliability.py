@@ -11,26 +11,30 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, MissingLabels, brief
+from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
 from ordinate.readers.confusion import Watch
 from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import Source, literal, open_sources, read, read_arrays
-from ordinate.readers.label_spelling import Spelling, coded
-from ordinate.readers.query import WEIGHT, Columns, Items, Planner, listed
-from ordinate.readers.row_locations import Places
+from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
+from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
+from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
+from ordinate.readers.row_locations import RowLocator
 from ordinate.scale import Scale
-from ordinate.scale.labels import text_of
-from ordinate.summaries.probabilities import ROWS, places, row_named
-from ordinate.summaries.reliability import Counter, Parts, Reliability
-from ordinate.summaries.tabulation import DROP, SHOWN, absent
+from ordinate.scale.labels import normalize_label
+from ordinate.summaries.probabilities import (
+    ROWS_PER_BLOCK,
+    format_row_name,
+    match_columns_to_levels,
+)
+from ordinate.summaries.reliability import Reliability, ReliabilityAccumulator, ReliabilityParts
+from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
 
 Array = NDArray[Any]
-CHUNK = 8 * ROWS  # rows that leave the engine together
-MEMORY = "400MB"  # that the engine may take for rows on their way
+ROWS_PER_CHUNK = 8 * ROWS_PER_BLOCK  # rows that leave the engine together
+MEMORY_LIMIT = "400MB"  # that the engine may take for rows on their way
 
 
 @dataclass(frozen=True)
-class CountedProbabilities:
+class ReliabilityData:
     """The summary of files, spread over blocks, and where it came from."""
 
     blocks: Reliability
@@ -43,16 +47,16 @@ class CountedProbabilities:
 
 def count_probabilities(
     paths: list[str],
-    columns: Columns,
+    columns: LabelColumns,
     named: tuple[str, ...],
-    parts: Parts,
+    parts: ReliabilityParts,
     scale: Scale | None = None,
     missing: Literal["error", "drop"] = "error",
     *,
     renormalize: bool = False,
     blocks: int | None = None,
     watch: Watch = lambda _: nullcontext(),
-) -> CountedProbabilities:
+) -> ReliabilityData:
     """Summarise probabilities; `named` are their columns, or one prefix that they share."""
     with (
         connect() as connection,
@@ -61,22 +65,24 @@ def count_probabilities(
     ):
         gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
         files = reader.sources(paths)
-        found = expanded(named, files[0], scale)
+        found = expand_columns(named, files[0], scale)
         wanted = replace(columns, predicted=found[0], probabilities=found)
-        planner = Planner(connection, [_without(g, found) for g in gold_files], files, wanted)
-        reading = _Reading(connection, planner, reader.folder)
+        planner = QueryPlanner(
+            connection, [_drop_columns(g, found) for g in gold_files], files, wanted
+        )
+        reading = _ReliabilityReader(connection, planner, reader.folder)
         scale = reading.scale(scale)
-        order = places(scale, found)
-        reading.refuse_texts()
+        order = match_columns_to_levels(scale, found)
+        reading.refuse_text_cells()
         summary = reading.summary(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
     notes = tuple(planner.notes)
-    return CountedProbabilities(summary, planner.gold, in_order, names, notes, reading.joined)
+    return ReliabilityData(summary, planner.gold, in_order, names, notes, reading.joined)
 
 
-def expanded(
-    named: tuple[str, ...], source: Source, wanted: Scale | None = None
+def expand_columns(
+    named: tuple[str, ...], source: FileSource, wanted: Scale | None = None
 ) -> tuple[str, ...]:
     """Return the columns of probabilities: those named, or those that start with a prefix.
 
@@ -87,17 +93,18 @@ def expanded(
     (prefix,) = named
     found = tuple(column for column in source.columns if column.startswith(prefix))
     if wanted is not None:
-        levels = {text_of(label) for label in wanted.labels}
+        levels = {normalize_label(label) for label in wanted.labels}
         found = tuple(name for name in found if name[len(prefix) :] in levels) or found
     if len(found) < 2:
         raise BadInput(
-            f"{source.name} has no columns of probabilities that start with {brief(prefix)}: name "
-            f"one for each level, or what they all start with. {listed(source)}"
+            f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
+            "name "
+            f"one for each level, or what they all start with. {format_columns(source)}"
         )
     return found
 
 
-def refuse_texts(
+def refuse_text_cells(
     connection: Connection, rows: str, names: tuple[str, ...], file: str, place: str = ""
 ) -> None:
     """Refuse the first cell that is no number; the probabilities of rows are called p0, p1, ..."""
@@ -113,55 +120,59 @@ def refuse_texts(
         f"SELECT * FROM (SELECT {where} AS place, [{cells}] AS cells FROM ({rows})) "
         "WHERE len(list_filter(cells, lambda x: x IS NOT NULL)) > 0 ORDER BY place LIMIT 1"
     )
-    for found, texts in read(connection, query, file):
+    for found, texts in read_rows(connection, query, file):
         column = next(k for k, text in enumerate(texts) if text is not None)
         raise BadProbabilities(
-            f"{file}: the probability {brief(texts[column])} ({place or 'row'} {found} of column "
+            f"{file}: the probability {shorten(texts[column])} ({place or 'row'} {found} of column "
             f"{names[column]!r}) is not a number. Write it like 0.7."
         )
 
 
-def _without(source: Source, columns: tuple[str, ...]) -> Source:
+def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     """Return a file of gold without probabilities, which may be those of another system."""
     kept = {name: sql for name, sql in source.columns.items() if name not in columns}
     return replace(source, columns=kept)
 
 
-class _Reading:
+class _ReliabilityReader:
     """Rows on their way from files to a summary, kept by the engine on disk."""
 
-    def __init__(self, connection: Connection, planner: Planner, folder: Path) -> None:
+    def __init__(self, connection: Connection, planner: QueryPlanner, folder: Path) -> None:
         self.connection, self.planner = connection, planner
         self.items = planner.items()
         self.keyed = self.items[0].keyed
-        self.spelling = Spelling(planner.columns.renamed)
+        self.spelling = LabelSpelling(planner.columns.renamed)
         weights = planner.columns.weights
-        self.places = Places(connection, self.items, self.spelling, weights)
-        read(connection, f"SET memory_limit='{MEMORY}'", self.items[0].name)
-        read(connection, f"ATTACH {literal(str(folder / 'rows.db'))} AS kept", self.items[0].name)
+        self.places = RowLocator(connection, self.items, self.spelling, weights)
+        read_rows(connection, f"SET memory_limit='{MEMORY_LIMIT}'", self.items[0].name)
+        read_rows(
+            connection,
+            f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS kept",
+            self.items[0].name,
+        )
         for part, items in enumerate(self.items):
             self._keep(part, items)
         self.joined = self._joined() if self.keyed else None
         self.labels = sorted({label for k in range(len(self.items)) for label in self._labels(k)})
 
-    def _keep(self, part: int, items: Items) -> None:
+    def _keep(self, part: int, items: ItemQuery) -> None:
         if self.planner.columns.weights is not None:
             self.places.check_weights(items)
         numbers = [
             f"coalesce(TRY_CAST(p{k} AS DOUBLE), CAST('nan' AS DOUBLE)) AS p{k}"
             for k in range(len(self.planner.columns.probabilities))
         ]
-        weight = [f"{WEIGHT} AS weight"] if self.planner.columns.weights is not None else []
+        weight = [f"{WEIGHT_SQL} AS weight"] if self.planner.columns.weights is not None else []
         chosen = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
         kept = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
         query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) {kept}"
-        read(self.connection, query, items.name)
+        read_rows(self.connection, query, items.name)
 
-    def refuse_texts(self) -> None:
+    def refuse_text_cells(self) -> None:
         """Refuse cells that are no numbers."""
         for items in self.items:
             name, place = self.predictions or items.name, "id" if self.keyed else ""
-            refuse_texts(
+            refuse_text_cells(
                 self.connection, items.sql, self.planner.columns.probabilities, name, place
             )
 
@@ -173,25 +184,25 @@ class _Reading:
         }
         chosen = ", ".join(f"count(*) FILTER ({condition})" for condition in counts.values())
         query = f"SELECT {chosen} FROM ({self.items[0].sql})"
-        (found,) = read(self.connection, query, self.items[0].name)
+        (found,) = read_rows(self.connection, query, self.items[0].name)
         return dict(zip(counts, found, strict=True))
 
     def _labels(self, part: int) -> list[str]:
         query = f"SELECT DISTINCT gold FROM kept.rows{part} WHERE gold IS NOT NULL"
-        return [row[0] for row in read(self.connection, query, self.items[part].name)]
+        return [row[0] for row in read_rows(self.connection, query, self.items[part].name)]
 
     def scale(self, declared: Scale | None) -> Scale:
         """Return the scale, on which all gold labels are."""
         found = self.spelling.scale(declared, self.labels, self.planner.notes)
-        strange = self.spelling.strange(found, self.labels)
-        self.places.refuse_strange(found, "gold", strange, self.planner.gold)
+        strange = self.spelling.find_off_scale_labels(found, self.labels)
+        self.places.refuse_off_scale_labels(found, "gold", strange, self.planner.gold)
         return found
 
     def summary(
         self,
         scale: Scale,
         order: list[int],
-        parts: Parts,
+        parts: ReliabilityParts,
         missing: Literal["error", "drop"],
         renormalize: bool,  # noqa: FBT001 - passed on
         blocks: int | None,
@@ -202,7 +213,7 @@ class _Reading:
         levels = self.spelling.levels(scale, self.labels)
         found = []
         for part, items in enumerate(self.items):
-            counter = Counter(
+            counter = ReliabilityAccumulator(
                 scale,
                 parts,
                 renormalize=renormalize,
@@ -210,14 +221,14 @@ class _Reading:
                 place=partial(self._place, part),
             )
             name = self.predictions or items.name
-            for arrays in self._chunks(part, items.name):
+            for arrays in self._read_chunks(part, items.name):
                 rows = np.stack([arrays[f"p{k}"] for k in order], axis=1)
-                _add(counter, name, levels[arrays["gold"]], rows, arrays, missing)
+                _add_rows(counter, name, levels[arrays["gold"]], rows, arrays, missing)
             found.append(counter)
         if not any(counter.seen for counter in found):
-            self.places.refuse_nothing("evaluate")
+            self.places.refuse_no_items("evaluate")
         if not any(counter.items.any() for counter in found):
-            next(counter for counter in found if counter.seen).refuse_nothing()
+            next(counter for counter in found if counter.seen).refuse_no_items()
         return reduce(add, (counter.summary() for counter in found))
 
     @property
@@ -229,36 +240,37 @@ class _Reading:
     def _refuse_unmatched(self) -> None:
         """Refuse gold levels of items without probabilities."""
         if self.keyed:
-            alive = "" if self.planner.columns.weights is None else f" AND {WEIGHT} > 0"
+            alive = "" if self.planner.columns.weights is None else f" AND {WEIGHT_SQL} > 0"
             query = (
                 f"SELECT id FROM ({self.items[0].sql}) WHERE NOT in_predicted{alive} ORDER BY id"
             )
-            ids = [row[0] for row in read(self.connection, query, self.items[0].name)]
+            ids = [row[0] for row in read_rows(self.connection, query, self.items[0].name)]
             if ids:
-                shown = [f"id {found}" for found in ids[:SHOWN]]
+                shown = [f"id {found}" for found in ids[:ROWS_SHOWN]]
                 n = len(ids) + (self.joined or {})["matched"]
-                way = f"Leave them out with {DROP}."
-                raise absent(len(ids), n, "rows of probabilities", shown, way)
+                way = f"Leave them out with {DROP_HINT}."
+                raise make_missing_labels_error(len(ids), n, "rows of probabilities", shown, way)
 
     def _place(self, part: int, row: int) -> str:
         """Return how errors name a row: by its id, where files are joined."""
         if not self.keyed:
-            return row_named(row)
+            return format_row_name(row)
         query = f"SELECT id FROM kept.rows{part} WHERE rowid = {row}"
-        return f"id {read(self.connection, query, self.items[part].name)[0][0]}"
+        return f"id {read_rows(self.connection, query, self.items[part].name)[0][0]}"
 
-    def _chunks(self, part: int, name: str) -> Iterator[dict[str, Array]]:
+    def _read_chunks(self, part: int, name: str) -> Iterator[dict[str, Array]]:
         table = f"kept.rows{part}"
-        count = int(read(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
-        chosen = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({coded('gold', self.labels)} AS gold)"
-        for start in range(0, count, CHUNK):
-            where = f"rowid >= {start} AND rowid < {start + CHUNK}"
+        count = int(read_rows(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
+        code = build_label_code_sql("gold", self.labels)
+        chosen = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({code} AS gold)"
+        for start in range(0, count, ROWS_PER_CHUNK):
+            where = f"rowid >= {start} AND rowid < {start + ROWS_PER_CHUNK}"
             query = f"SELECT {chosen} FROM {table} WHERE {where} ORDER BY rowid"
             yield read_arrays(self.connection, query, name)
 
 
-def _add(
-    counter: Counter,
+def _add_rows(
+    counter: ReliabilityAccumulator,
     name: str,
     truth: Array,
     rows: Array,
@@ -268,8 +280,8 @@ def _add(
     """Add rows that left the engine together, a few at a time."""
     weights = arrays.get("weight")
     try:
-        for start in range(0, len(truth), ROWS):
-            where = slice(start, start + ROWS)
+        for start in range(0, len(truth), ROWS_PER_BLOCK):
+            where = slice(start, start + ROWS_PER_BLOCK)
             weight = None if weights is None else weights[where]
             counter.add(truth[where], rows[where], weight, missing)
     except (BadProbabilities, MissingLabels) as problem:

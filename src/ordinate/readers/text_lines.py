@@ -8,41 +8,41 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ordinate.errors import BadInput, printable
+from ordinate.errors import BadInput, replace_control_characters
 from ordinate.readers.files import (
-    HEAD,
-    PACKED,
-    SUFFIXES,
-    Reader,
+    COMPRESSION_BY_MAGIC,
+    FORMATS_BY_SUFFIX,
+    HEAD_BYTES,
+    FileReader,
     check_gzip,
-    delimiter_of,
-    literal,
-    opened,
+    detect_delimiter,
+    open_unpacked,
+    quote_literal,
 )
 
-BLOCK = 1 << 25  # letters given to the engine at a time
-LONGEST = 60  # letters of a line that is shown
-FIRST = 20  # lines by which a file is recognised
-BROKEN = "\U0010ffff"  # no letter; stands where bytes are not UTF-8
-ESCAPED = re.compile("[\udc80-\udcff]")  # such bytes, as Python keeps them
-ODD = "(length(text) - length(replace(text, '\"', ''))) % 2 = 1"  # the number of quotes
+BLOCK_CHARACTERS = 1 << 25  # letters given to the engine at a time
+LONGEST_EXCERPT = 60  # letters of a line that is shown
+FIRST_LINES = 20  # lines by which a file is recognised
+INVALID_BYTE_MARK = "\U0010ffff"  # no letter; stands where bytes are not UTF-8
+ESCAPED_BYTES = re.compile("[\udc80-\udcff]")  # such bytes, as Python keeps them
+ODD_QUOTES_SQL = "(length(text) - length(replace(text, '\"', ''))) % 2 = 1"  # the number of quotes
 
-Found = tuple[str, Path]  # what people call a file, and where it is
+NamedFile = tuple[str, Path]  # what people call a file, and where it is
 
 
-class Lines(Reader):
+class LineReader(FileReader):
     """Finds gold and runs, and keeps the lines of one file at a time in the engine."""
 
-    def gold(self, text: str) -> Found:
+    def gold(self, text: str) -> NamedFile:
         """Return the one file of gold."""
         found = self.found(text)
         if len(found) > 1:
             raise BadInput(f"Gold is one file, and {text} fits {len(found)}.")
         return found[0]
 
-    def runs(self, texts: list[str], gold: Path) -> tuple[list[Found], list[str]]:
+    def find_runs(self, texts: list[str], gold: Path) -> tuple[list[NamedFile], list[str]]:
         """Return the files of names, patterns and folders, and those of them that are gold."""
-        named = [file for text in texts for file in self._runs(text, gold)]
+        named = [file for text in texts for file in self._find_runs_of_pattern(text, gold)]
         same = [name for name, path in named if path.resolve() == gold.resolve()]
         found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
         seen: set[Path] = set()
@@ -55,13 +55,13 @@ class Lines(Reader):
             raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
         return found, same
 
-    def _runs(self, text: str, gold: Path) -> list[Found]:
+    def _find_runs_of_pattern(self, text: str, gold: Path) -> list[NamedFile]:
         """Return the files of one name, pattern or folder."""
         named = self.found(text)
         if named[0][0] != text or not named[0][1].is_dir():
             files = [(name, path) for name, path in named if not path.is_dir()]
         else:
-            files = _inside(named[0][1])
+            files = _list_folder(named[0][1])
         alone = [name for name, _ in files] == [text]
         if not alone and all(path.resolve() == gold.resolve() for _, path in files):
             raise BadInput(f"There are no runs in {text}: it has no files besides gold.")
@@ -76,7 +76,7 @@ class Lines(Reader):
         count = 0
         for block in self._blocks(name, given):
             if not first:
-                first = _first(name, block)
+                first = _take_first_lines(name, block)
             self.connection.execute(
                 f"INSERT INTO lines SELECT {count} + generate_subscripts(parts, 1), unnest(parts) "
                 "FROM (SELECT string_split($1, chr(10)) AS parts)",
@@ -90,27 +90,27 @@ class Lines(Reader):
     def _blocks(self, name: str, given: Path) -> Iterator[str]:
         """Return the text in blocks of whole lines, whatever their ends."""
         try:
-            path = self.plain_file(given)
-            path, packing = self.as_utf8(name, path, _packing(name, path))
+            path = self.resolve_plain_file(given)
+            path, packing = self.convert_to_utf8(name, path, _detect_compression(name, path))
             with (
-                opened(path, packing) as raw,
+                open_unpacked(path, packing) as raw,
                 io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
             ):
-                while block := text.read(BLOCK) + text.readline():
-                    yield ESCAPED.sub(BROKEN, block)
+                while block := text.read(BLOCK_CHARACTERS) + text.readline():
+                    yield ESCAPED_BYTES.sub(INVALID_BYTE_MARK, block)
         except OSError as problem:
             raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
 
-    def join_quoted(self, delimiter: str, width: int) -> None:
+    def join_quoted_lines(self, delimiter: str, width: int) -> None:
         """Put together lines of one quoted text, where that gives as many columns as there are.
 
         Such a text begins and ends in lines with an odd number of quotes; a stray quote is left
         to its own line.
         """
         run = self.connection.execute
-        if not run(f"SELECT count(*) FROM lines WHERE {ODD}").fetchall()[0][0]:
+        if not run(f"SELECT count(*) FROM lines WHERE {ODD_QUOTES_SQL}").fetchall()[0][0]:
             return
-        counted = f"SELECT *, CAST({ODD} AS INTEGER) AS odd FROM lines"
+        counted = f"SELECT *, CAST({ODD_QUOTES_SQL} AS INTEGER) AS odd FROM lines"
         quotes = f"SELECT *, sum(odd) OVER (ORDER BY line) AS quotes FROM ({counted})"
         run(
             "CREATE OR REPLACE TEMP TABLE spans AS SELECT line, text, "
@@ -122,37 +122,37 @@ class Lines(Reader):
             "string_agg(text, chr(10) ORDER BY line) AS text FROM spans "
             "WHERE span IS NOT NULL GROUP BY span HAVING count(*) > 1"
         )
-        run(f"DELETE FROM joined WHERE (len({columns_of(delimiter)}) = {width}) IS NOT TRUE")
+        run(f"DELETE FROM joined WHERE (len({build_split_sql(delimiter)}) = {width}) IS NOT TRUE")
         run(
             "CREATE OR REPLACE TEMP TABLE lines AS SELECT line, text FROM joined UNION ALL "
             "SELECT line, text FROM spans ANTI JOIN joined USING (span)"
         )
 
-    def delimiter_of(self, given: Path, first: list[str]) -> str:
+    def detect_delimiter(self, given: Path, first: list[str]) -> str:
         """Return what separates columns: as asked, by the file's name, or by its first lines."""
-        suffixes = [SUFFIXES.get(suffix.lower()) for suffix in given.suffixes]
+        suffixes = [FORMATS_BY_SUFFIX.get(suffix.lower()) for suffix in given.suffixes]
         tabs = sum("\t" in line for line in first)
         if self.delimiter is not None:
             return self.delimiter
         if "tsv" in suffixes or 2 * tabs > len(first):
             return "\t"
-        return delimiter_of([line[:HEAD] for line in first])
+        return detect_delimiter([line[:HEAD_BYTES] for line in first])
 
 
-def columns_of(delimiter: str) -> str:
+def build_split_sql(delimiter: str) -> str:
     """Return SQL for the columns of a line, NULL where its quotes are malformed."""
     letter = f"\\x{{{ord(delimiter):x}}}"
     column = f'{letter}("(?:[^"]|"")*"|[^"{letter}][^{letter}]*|)'
-    line = f"{literal(delimiter)} || text"
+    line = f"{quote_literal(delimiter)} || text"
     plain = "lambda x: CASE WHEN x[1] = '\"' THEN replace(x[2:-2], '\"\"', '\"') ELSE x END"
     return (
-        f"CASE WHEN NOT contains(text, '\"') THEN string_split(text, {literal(delimiter)}) "
-        f"WHEN regexp_full_match({line}, {literal(f'(?:{column})*')}) "
-        f"THEN list_transform(regexp_extract_all({line}, {literal(column)}, 1), {plain}) END"
+        f"CASE WHEN NOT contains(text, '\"') THEN string_split(text, {quote_literal(delimiter)}) "
+        f"WHEN regexp_full_match({line}, {quote_literal(f'(?:{column})*')}) "
+        f"THEN list_transform(regexp_extract_all({line}, {quote_literal(column)}, 1), {plain}) END"
     )
 
 
-def _inside(folder: Path) -> list[Found]:
+def _list_folder(folder: Path) -> list[NamedFile]:
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file())
     except OSError as problem:
@@ -160,10 +160,12 @@ def _inside(folder: Path) -> list[Found]:
     return [(str(path), path) for path in files if not path.name.startswith(".")]
 
 
-def _packing(name: str, path: Path) -> str:
+def _detect_compression(name: str, path: Path) -> str:
     with path.open("rb") as file:
-        start = file.read(HEAD)
-    packing = next((kind for magic, kind in PACKED.items() if start.startswith(magic)), "")
+        start = file.read(HEAD_BYTES)
+    packing = next(
+        (kind for magic, kind in COMPRESSION_BY_MAGIC.items() if start.startswith(magic)), ""
+    )
     if packing == "zstd":
         raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
     if packing == "gzip":
@@ -171,18 +173,18 @@ def _packing(name: str, path: Path) -> str:
     return packing or "uncompressed"
 
 
-def _first(name: str, block: str) -> list[str]:
+def _take_first_lines(name: str, block: str) -> list[str]:
     """Return the first lines that are not empty."""
-    if "\0" in block[:HEAD]:
+    if "\0" in block[:HEAD_BYTES]:
         raise BadInput(f"{name} is a binary file, not TSV or CSV.")
-    return [line for line in block.lstrip("\n").split("\n", FIRST)[:FIRST] if line]
+    return [line for line in block.lstrip("\n").split("\n", FIRST_LINES)[:FIRST_LINES] if line]
 
 
-def shown(text: str) -> str:
+def format_excerpt(text: str) -> str:
     r"""Return a line as a report shows it, with its tabs.
 
-    >>> print(shown("T1\tid 7\tB1"))
+    >>> print(format_excerpt("T1\tid 7\tB1"))
     T1\tid 7\tB1
     """
-    line = printable(text[: LONGEST + 1].replace("\t", "\\t"))
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+    line = replace_control_characters(text[: LONGEST_EXCERPT + 1].replace("\t", "\\t"))
+    return line if len(line) <= LONGEST_EXCERPT else line[: LONGEST_EXCERPT - 1] + "…"

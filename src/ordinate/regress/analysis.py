@@ -8,23 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadStore, OrdinateError, brief
-from ordinate.experiment.layout import RESULTS, TESTED, TRIALS
-from ordinate.regress.result_files import read_same
-from ordinate.regress.tuning_text import estimate, summary_grid
+from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
+from ordinate.experiment.layout import RESULTS, TEST_PREDICTIONS, TRIALS
+from ordinate.regress.result_files import read_run_files
+from ordinate.regress.tuning_text import build_summary_grid, parse_estimate
 from ordinate.render import Document, Grid, html, render
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA, aligned
-from ordinate.results.regression_comparison import ValueComparison, compare_values
-from ordinate.results.regression_text import cell, number
-from ordinate.search.trials import library, quiet
+from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.results.regression_comparison import RegressionComparison, compare_regression
+from ordinate.results.regression_text import format_estimate, format_number
+from ordinate.search.trials import import_optuna, silence_optuna
 
-FEWEST = 4  # complete trials before anything can be said of parameters
-ROUNDING = 1e-12  # relative: values that differ by no more are the same
+FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
+ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
 @dataclass(frozen=True)
-class Analysis:
+class SearchAnalysis:
     """A search: the measures that matter, the parameters that did, and how fits went."""
 
     results: dict[str, Any]
@@ -51,7 +51,7 @@ class Analysis:
             "winner": self.results["winner"],
             "data": self.results["data"],
             "summary": self.summary,
-            "studies": [_studied(one) for one in self.results["studies"]],
+            "studies": [_summarize_study(one) for one in self.results["studies"]],
             "importance": self.importance,
             "learning_curves": self.curves,
             "leaks": self.results["leaks"],
@@ -74,7 +74,7 @@ class Analysis:
         ]
         notes = [*self.cautions, *self.results["notes"]]
         rows += [{"part": "note", "note": note} for note in notes]
-        return aligned(rows)
+        return align_columns(rows)
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -84,10 +84,10 @@ class Analysis:
         blocks: list[str | Grid] = [
             f"Run {self.results['run']}. The winner is {self.results['winner']}.",
             *self.cautions,
-            summary_grid(self.summary),
-            _studies_grid(self.results, f"held-out {error}"),
-            *_importance_grids(self.importance),
-            *_curves_grid(self.curves, f"{error} there"),
+            build_summary_grid(self.summary),
+            _build_studies_grid(self.results, f"held-out {error}"),
+            *_build_importance_grids(self.importance),
+            *_build_curves_grid(self.curves, f"{error} there"),
             *self.results["notes"],
         ]
         return Document(f"Search for a surrogate of {data['target']}{unit}", tuple(blocks))
@@ -99,23 +99,23 @@ class Analysis:
         return html.render(self.document())
 
 
-def analyze(root: Path | str) -> Analysis:
+def analyze_search(root: Path | str) -> SearchAnalysis:
     """Return what the latest run in a results folder found."""
     home = Path(root)
-    results, trials = read_same(home, RESULTS, TRIALS)
-    with _whole(home):
+    results, trials = read_run_files(home, RESULTS, TRIALS)
+    with _explain_missing_keys(home):
         studies = {one["model"]: one["trials"] for one in trials["studies"]}
         best = {one["model"]: one["best"] for one in results["studies"]}
-        importance = {kind: _importance(made) for kind, made in studies.items()}
-        curves = {kind: _curves(made, best[kind]) for kind, made in studies.items()}
+        importance = {kind: _compute_importance(made) for kind, made in studies.items()}
+        curves = {kind: _collect_curves(made, best[kind]) for kind, made in studies.items()}
         told = {kind: curve for kind, curve in curves.items() if curve}
-        found = Analysis(results, importance, told)
+        found = SearchAnalysis(results, importance, told)
         _ = found.to_dict(), found.document(), found.rows()  # whatever is lacking, they need
     return found
 
 
 @contextmanager
-def _whole(where: Any) -> Iterator[None]:
+def _explain_missing_keys(where: Any) -> Iterator[None]:
     """Say in words what the files of a search lack."""
     try:
         yield
@@ -126,7 +126,7 @@ def _whole(where: Any) -> Iterator[None]:
         raise BadStore(f"The files of {where} {lacking}. Run the search again.") from None
 
 
-def _studied(one: Mapping[str, Any]) -> dict[str, Any]:
+def _summarize_study(one: Mapping[str, Any]) -> dict[str, Any]:
     best = one["best"] or {}
     rmse = best["validation"]["metrics"]["rmse"] if best else None
     about = {"model": one["model"], "trials": one["trials"], "rmse": rmse}
@@ -136,21 +136,21 @@ def _studied(one: Mapping[str, Any]) -> dict[str, Any]:
 # --- parameters ----------------------------------------------------------------------------------
 
 
-def _importance(trials: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
+def _compute_importance(trials: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     """Return the share of the variance of the RMSE that each parameter explains, by fANOVA.
 
     Where the RMSE does not vary, there is nothing to explain.
     """
     complete = [one for one in trials if one["state"] == "complete"]
-    names = _varied(complete)
-    if len(complete) < FEWEST or not names or _alike([one["value"] for one in complete]):
+    names = _find_varied_hyperparameters(complete)
+    if len(complete) < FEWEST_TRIALS or not names or _are_alike([one["value"] for one in complete]):
         return None
-    optuna = library()
-    with quiet():
+    optuna = import_optuna()
+    with silence_optuna():
         study = optuna.create_study(direction="minimize")
         for one in complete:
             params = {name: one["params"][name] for name in names}
-            spaces = {name: _distribution(optuna, complete, name) for name in names}
+            spaces = {name: _infer_distribution(optuna, complete, name) for name in names}
             study.add_trial(
                 optuna.trial.create_trial(params=params, distributions=spaces, value=one["value"])
             )
@@ -162,19 +162,19 @@ def _importance(trials: Sequence[Mapping[str, Any]]) -> dict[str, float] | None:
     return {name: float(value) for name, value in found.items()}
 
 
-def _alike(values: Sequence[float]) -> bool:
+def _are_alike(values: Sequence[float]) -> bool:
     """Tell whether values are the same but for rounding."""
-    return bool(np.ptp(values) <= ROUNDING * np.abs(values).max())
+    return bool(np.ptp(values) <= ROUNDING_TOLERANCE * np.abs(values).max())
 
 
-def _varied(trials: Sequence[Mapping[str, Any]]) -> list[str]:
+def _find_varied_hyperparameters(trials: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the parameters that all trials have, and not all alike."""
     first = trials[0]["params"] if trials else {}
     shared = [name for name in first if all(name in one["params"] for one in trials)]
     return [name for name in shared if len({str(one["params"][name]) for one in trials}) > 1]
 
 
-def _distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: str) -> Any:
+def _infer_distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: str) -> Any:
     """Return the range of a parameter that was tried."""
     values = [one["params"][name] for one in trials]
     kinds = optuna.distributions
@@ -187,7 +187,9 @@ def _distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: str) -
 # --- learning curves -----------------------------------------------------------------------------
 
 
-def _curves(trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None) -> list[Any]:
+def _collect_curves(
+    trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None
+) -> list[Any]:
     """Return the curves of the fits of the best trial, one for each part."""
     if best is None:
         return []
@@ -200,24 +202,28 @@ def _curves(trials: Sequence[Mapping[str, Any]], best: Mapping[str, Any] | None)
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _studies_grid(results: Mapping[str, Any], error: str) -> Grid:
+def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
     rows: list[tuple[Cell, ...]] = []
     for one in results["studies"]:
         counts = one["trials"]
         numbers = (counts["complete"], counts["pruned"], counts["failed"])
-        rows.append((one["model"], _rmse(one["best"]), *numbers))
+        rows.append((one["model"], _format_rmse(one["best"]), *numbers))
     if results["blend"] is not None:
-        rows.append(("blend", _rmse(results["blend"]), None, None, None))
+        rows.append(("blend", _format_rmse(results["blend"]), None, None, None))
     header = ("model", error, "complete", "pruned", "failed")
     title = "Studies: the best trial of each kind of model, with 95 % intervals"
     return Grid(title, header, tuple(rows))
 
 
-def _rmse(finalist: Mapping[str, Any] | None) -> Cell:
-    return None if finalist is None else cell(estimate(finalist["validation"]["metrics"]["rmse"]))
+def _format_rmse(finalist: Mapping[str, Any] | None) -> Cell:
+    return (
+        None
+        if finalist is None
+        else format_estimate(parse_estimate(finalist["validation"]["metrics"]["rmse"]))
+    )
 
 
-def _importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list[str | Grid]:
+def _build_importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list[str | Grid]:
     blocks: list[str | Grid] = []
     few = [kind for kind, found in importance.items() if found is None]
     for kind, found in importance.items():
@@ -228,19 +234,20 @@ def _importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list
     if few:
         told = f"No importance of parameters for {', '.join(few)}"
         blocks.append(
-            f"{told}: that takes {FEWEST} complete trials that differ in parameters and in RMSE."
+            f"{told}: that takes {FEWEST_TRIALS} complete trials that differ in parameters and in "
+            "RMSE."
         )
     return blocks
 
 
-def _curves_grid(
+def _build_curves_grid(
     curves: Mapping[str, Sequence[Sequence[tuple[int, float]]]], error: str
 ) -> list[str | Grid]:
     rows: list[tuple[Cell, ...]] = []
     for kind, fits in curves.items():
         for fit, curve in enumerate(fits):
             step, value = min(curve, key=lambda point: point[1])
-            rows.append((kind, fit + 1, len(curve), step, number(value)))
+            rows.append((kind, fit + 1, len(curve), step, format_number(value)))
     if not rows:
         return []
     header = ("model", "fit", "points", "best step", error)
@@ -251,19 +258,21 @@ def _curves_grid(
 # --- several searches ----------------------------------------------------------------------------
 
 
-def compare(roots: Sequence[Path | str]) -> ValueComparison:
+def compare_searches(roots: Sequence[Path | str]) -> RegressionComparison:
     """Compare the winners of several searches on the test rows that all of them have.
 
     One search alone is compared with itself: its finalists with each other.
     """
-    tested = [read_same(Path(root), TESTED, RESULTS)[0] for root in roots]
-    with _whole(", ".join(map(str, roots))):
-        return _compared(tested, roots)
+    tested = [read_run_files(Path(root), TEST_PREDICTIONS, RESULTS)[0] for root in roots]
+    with _explain_missing_keys(", ".join(map(str, roots))):
+        return _compare_finalists(tested, roots)
 
 
-def _compared(tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]) -> ValueComparison:
+def _compare_finalists(
+    tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]
+) -> RegressionComparison:
     if len(tested) == 1:
-        found = _of_test(tested[0], roots[0])
+        found = _get_test(tested[0], roots[0])
         if len(found["predictions"]) < 2:
             raise BadInput(f"{roots[0]} has one finalist only: name a second folder.")
         # a search has one finalist of each kind: what their names add makes tables wide
@@ -271,26 +280,26 @@ def _compared(tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]) 
             name.rpartition("-")[0]: np.array(x, float) for name, x in found["predictions"].items()
         }
         unit, groups = tested[0]["data"]["unit"], found.get("groups")
-        return compare_values(np.array(found["targets"]), columns, unit=unit, groups=groups)
-    columns, targets, unit, groups = _winners(tested, roots)
-    return compare_values(targets, columns, unit=unit, groups=groups)
+        return compare_regression(np.array(found["targets"]), columns, unit=unit, groups=groups)
+    columns, targets, unit, groups = _collect_winner_predictions(tested, roots)
+    return compare_regression(targets, columns, unit=unit, groups=groups)
 
 
-def _of_test(tested: Mapping[str, Any], root: Path | str) -> dict[str, Any]:
+def _get_test(tested: Mapping[str, Any], root: Path | str) -> dict[str, Any]:
     found: dict[str, Any] | None = tested["tests"].get("test")
     if found is None:
         raise BadInput(f"{root} has no test rows, so it cannot be compared.")
     return found
 
 
-def _winners(
+def _collect_winner_predictions(
     tested: Sequence[Mapping[str, Any]], roots: Sequence[Path | str]
 ) -> tuple[dict[str, Any], Any, str | None, list[str] | None]:
     """Return what each winner predicts for the rows that all were tested on, and their groups."""
-    parts = [_of_test(one, root) for one, root in zip(tested, roots, strict=True)]
+    parts = [_get_test(one, root) for one, root in zip(tested, roots, strict=True)]
     units = {one["data"]["unit"] for one in tested}
     if len(units) > 1:
-        named = sorted(brief(unit) if unit else "no unit" for unit in units)
+        named = sorted(shorten(unit) if unit else "no unit" for unit in units)
         raise BadInput(
             f"The searches have several units: {', '.join(named)}. Run them again with the same "
             "--unit."
@@ -310,13 +319,13 @@ def _winners(
         if targets is not None and not np.array_equal(own, targets):
             raise BadInput(f"{root} has other targets in the same rows: it is another table.")
         targets = own
-        groups = _grouped(groups, part.get("groups"), order, root)
+        groups = _merge_groups(groups, part.get("groups"), order, root)
         name = str(root) if str(root) not in columns else f"{root} ({len(columns) + 1})"
         columns[name] = np.array(part["predictions"][one["winner"]], float)[order]
     return columns, targets, units.pop(), groups
 
 
-def _grouped(
+def _merge_groups(
     before: list[str] | None, own: Sequence[str] | None, order: Sequence[int], root: Path | str
 ) -> list[str] | None:
     """Return the groups of the rows; a search that was told of none has nothing against them."""

@@ -9,25 +9,29 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ordinate.experiment.layout import CHECKPOINTS
-from ordinate.experiment.safe_files import digest, inside
-from ordinate.experiment.workers import Workers
-from ordinate.metrics import find
-from ordinate.models.regressors import kind_of
-from ordinate.regress.fitting import DATA, Data, Fit, Floats, Rows, Step
+from ordinate.experiment.safe_files import compute_digest, resolve_inside
+from ordinate.experiment.workers import WorkerPool
+from ordinate.metrics import find_metric
+from ordinate.models.regressors import find_model_type
+from ordinate.regress.fitting import DATA_KEY, FitProgress, FitTask, Floats, Rows, TrainingArrays
 from ordinate.regress.settings import Settings
-from ordinate.regress.splits import LARGE, Split, k_fold, units
+from ordinate.regress.splits import LARGE_GROUP_FACTOR, Split, assign_unit_ids, split_k_fold
 from ordinate.regress.table import Table
-from ordinate.results.regression_text import number
+from ordinate.results.regression_text import format_number
 from ordinate.summaries.regression import Moments
 
-Tell = Callable[[str, float, str], None]  # the stage, its share that is done, what else to say
+ProgressCallback = Callable[
+    [str, float, str], None
+]  # the stage, its share that is done, what else to say
 
-FORM = 4  # of what is kept between runs: raise it when the same settings give other numbers
-ENOUGH = 50  # validation rows, or groups of them: fewer are no measure of intervals
-STOPPING = 0.1  # of the rows of a fit, by which it stops early
+CACHE_VERSION = (
+    4  # of what is kept between runs: raise it when the same settings give other numbers
+)
+ENOUGH_VALIDATION_ROWS = 50  # validation rows, or groups of them: fewer are no measure of intervals
+EARLY_STOPPING_SHARE = 0.1  # of the rows of a fit, by which it stops early
 
 
-def silent(stage: str, share: float, beside: str) -> None:
+def ignore_progress(stage: str, share: float, beside: str) -> None:
     """Say nothing."""
     del stage, share, beside
 
@@ -39,7 +43,7 @@ class Candidate(NamedTuple):
     params: dict[str, Any]
 
 
-class Made(NamedTuple):
+class BestTrial(NamedTuple):
     """The best trial of a study that this run has made itself."""
 
     value: float
@@ -62,25 +66,28 @@ class Bench:
     table: Table
     split: Split
     settings: Settings
-    workers: Workers
-    tell: Tell = silent
+    workers: WorkerPool
+    tell: ProgressCallback = ignore_progress
     unit: str | None = None
     shift: Split | None = None  # whose test rows are the extreme region
     lattice: bool = False  # whether models are told which rows lie on a lattice
-    made: dict[str, Made] = field(default_factory=dict, repr=False)  # by kind
+    made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by kind
 
     def __post_init__(self) -> None:
         """Send the workers what they need, without the targets of test rows."""
         targets = np.full(len(self.table), np.nan)
         targets[self.known] = self.table.target[self.known]
-        self.workers.keep(DATA, Data(self.table.features, targets))
+        self.workers.keep(DATA_KEY, TrainingArrays(self.table.features, targets))
 
     @property
     def apart(self) -> bool:
         """Whether validation rows are for the intervals alone."""
-        return bool(self.settings.folds) and self._units(self.split.validation) >= ENOUGH
+        return (
+            bool(self.settings.folds)
+            and self._count_units(self.split.validation) >= ENOUGH_VALIDATION_ROWS
+        )
 
-    def _units(self, rows: Rows) -> int:
+    def _count_units(self, rows: Rows) -> int:
         """Return how many rows there are, or groups: rows of one group tell the same again."""
         groups = self.table.groups
         return len(rows) if groups is None else len(np.unique(groups[rows].astype(str)))
@@ -97,7 +104,7 @@ class Bench:
             return [self.split]
         nothing = self.split.validation[:0]
         whole = replace(self.split, train=self.known, validation=nothing)
-        return k_fold(self.table, self.settings.folds, self.settings.seed, of=whole)
+        return split_k_fold(self.table, self.settings.folds, self.settings.seed, of=whole)
 
     @cached_property
     def held(self) -> Rows:
@@ -124,7 +131,7 @@ class Bench:
 
     def rmse(self, predictions: Floats) -> float:
         """Return the RMSE of the predictions for the first held-out rows, or for all."""
-        return float(find("rmse", Moments)(self.moments(predictions)))
+        return float(find_metric("rmse", Moments)(self.moments(predictions)))
 
     def moments(self, predictions: Floats) -> Moments:
         """Sum up predictions for the first held-out rows, or for all."""
@@ -132,14 +139,14 @@ class Bench:
 
     # --- fits --------------------------------------------------------------------------------
 
-    def tasks(self, candidate: Candidate) -> list[Fit]:
+    def tasks(self, candidate: Candidate) -> list[FitTask]:
         """Return the fit of each part, which answers its held-out rows and those of the test."""
         return [
             self._fit(candidate, part.train, k, (part.validation, self.split.test))
             for k, part in enumerate(self.parts)
         ]
 
-    def final(self, candidate: Candidate, folder: str) -> Fit:
+    def make_final_fit(self, candidate: Candidate, folder: str) -> FitTask:
         """Return the last fit of a candidate, on all rows that are known.
 
         It answers the rows that are apart, if they are. Without folds it is the fit that was judged
@@ -157,9 +164,9 @@ class Bench:
         number: int,
         asked: tuple[Rows, ...],
         folder: str | None = None,
-    ) -> Fit:
-        learned, stop = self._stopping(rows, number)
-        return Fit(
+    ) -> FitTask:
+        learned, stop = self._split_early_stopping(rows, number)
+        return FitTask(
             *candidate,
             self.settings.seed,
             learned,
@@ -167,50 +174,50 @@ class Bench:
             asked,
             self.lattice,
             folder,
-            checkpoint=self._checkpoint(candidate, number),
+            checkpoint=self._locate_checkpoint(candidate, number),
         )
 
-    def _checkpoint(self, candidate: Candidate, number: int) -> str | None:
-        if not kind_of(candidate.kind).resumable:
+    def _locate_checkpoint(self, candidate: Candidate, number: int) -> str | None:
+        if not find_model_type(candidate.kind).resumable:
             return None
-        name = f"{self.name_of(candidate)}-{number}.safetensors"
-        return str(inside(self.root, CHECKPOINTS, name))
+        name = f"{self.name_model(candidate)}-{number}.safetensors"
+        return str(resolve_inside(self.root, CHECKPOINTS, name))
 
-    def _stopping(self, rows: Rows, number: int) -> tuple[Rows, Rows]:
+    def _split_early_stopping(self, rows: Rows, number: int) -> tuple[Rows, Rows]:
         """Return the rows of a fit, and those of them by which it stops early.
 
         These come from the rows of the fit, so that held-out rows decide nothing in it. Groups
         stay whole, and rows of equal features together; one that is far too large is learned from.
         """
         rng = np.random.default_rng([self.settings.seed, number])
-        codes = units(self.table, rows)
+        codes = assign_unit_ids(self.table, rows)
         sizes = np.bincount(codes)
-        wanted = max(1, round(STOPPING * len(rows)))
+        wanted = max(1, round(EARLY_STOPPING_SHARE * len(rows)))
         order = rng.permutation(len(sizes))
-        order = order[sizes[order] <= max(LARGE * wanted, sizes.min())]
+        order = order[sizes[order] <= max(LARGE_GROUP_FACTOR * wanted, sizes.min())]
         last = int(np.argmin(np.abs(np.cumsum(sizes[order]) - wanted)))
         chosen = np.isin(codes, order[: min(last + 1, len(sizes) - 1)])
         return rows[~chosen], rows[chosen]
 
-    def remember(self, candidate: Candidate, made: Made) -> None:
+    def cache_predictions(self, candidate: Candidate, made: BestTrial) -> None:
         """Keep what the best trial of a kind so far predicts, to spare its fits."""
         if candidate.kind not in self.made or made.value < self.made[candidate.kind].value:
             self.made[candidate.kind] = made
 
-    def remembered(self, candidate: Candidate) -> Made | None:
+    def get_cached_predictions(self, candidate: Candidate) -> BestTrial | None:
         """Return what a candidate predicts, if it is at hand."""
         made = self.made.get(candidate.kind)
         return made if made and made.params == candidate.params else None
 
     # --- words ---------------------------------------------------------------------------------
 
-    def in_unit(self, value: float) -> str:
+    def format_in_unit(self, value: float) -> str:
         """Return a number with the unit of the target."""
-        return f"{number(value)} {self.unit}" if self.unit else number(value)
+        return f"{format_number(value)} {self.unit}" if self.unit else format_number(value)
 
-    def worded(self, step: Step) -> str:
+    def format_step(self, step: FitProgress) -> str:
         """Say how far a fit is."""
-        return f"{step.what}: RMSE {self.in_unit(step.rmse)}"
+        return f"{step.what}: RMSE {self.format_in_unit(step.rmse)}"
 
     # --- names -------------------------------------------------------------------------------
 
@@ -222,9 +229,9 @@ class Bench:
         """
         rows = {name: rows.tolist() for name, rows in self.split.parts.items()}
         return {
-            "form": FORM,
-            "data": self.table.without_targets(np.sort(self.split.known)),
-            "rows": digest(rows),
+            "form": CACHE_VERSION,
+            "data": self.table.fingerprint_without_targets(np.sort(self.split.known)),
+            "rows": compute_digest(rows),
             "folds": self.settings.folds,
             "seed": self.settings.seed,
             "lattice": self.lattice,
@@ -233,9 +240,9 @@ class Bench:
 
     def code(self, further: Mapping[str, Any]) -> str:
         """Return a short name of that, and of what else is to be named."""
-        return digest(self.identity | dict(further))
+        return compute_digest(self.identity | dict(further))
 
-    def name_of(self, candidate: Candidate) -> str:
+    def name_model(self, candidate: Candidate) -> str:
         """Return the name of a model: its data and all its settings decide it."""
         told = {"unit": self.unit, "alpha": self.settings.alpha}  # which stand beside it
         return f"{candidate.kind}-{self.code(candidate._asdict() | told)}"

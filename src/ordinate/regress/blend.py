@@ -11,10 +11,12 @@ from ordinate.errors import BadInput, MissingExtra, NoItems
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-SHRINK = 0.02  # of the mean square of the members: pulls weights that hardly matter to equal ones
-LARGE = 0.99  # the share of errors that count squared; larger ones count as they are
+SHRINKAGE = (
+    0.02  # of the mean square of the members: pulls weights that hardly matter to equal ones
+)
+SQUARED_SHARE = 0.99  # the share of errors that count squared; larger ones count as they are
 TINY = np.finfo(float).tiny
-ROUNDS = 12  # of weighing rows again
+REWEIGHTING_ROUNDS = 12  # of weighing rows again
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,25 +39,25 @@ class Blend:
         (Huber's loss), so that a few rows that nobody can predict do not decide. A little of a
         ridge leads to equal weights where members are alike.
         """
-        table, y = _table(predictions), np.asarray(targets, float)
+        table, y = _check_predictions(predictions), np.asarray(targets, float)
         if not len(y):
             raise NoItems("There are no rows to learn the weights of a blend from.")
         if len(table) != len(y):
             raise BadInput(f"There are {len(y)} targets, and {len(table)} rows of predictions.")
-        return cls(_robust(table - y[:, None]))
+        return cls(_fit_robust_weights(table - y[:, None]))
 
     def predict(self, predictions: Any) -> Floats:
         """Return the weighted averages of predictions [N, M]."""
-        return np.asarray(_table(predictions) @ self.weights, float)
+        return np.asarray(_check_predictions(predictions) @ self.weights, float)
 
 
-def crossed(predictions: Any, targets: Any, parts: Sequence[Rows]) -> Floats:
+def blend_out_of_fold(predictions: Any, targets: Any, parts: Sequence[Rows]) -> Floats:
     """Return blended predictions, those of each part with weights that the other parts taught.
 
     With one part alone there is nobody else to learn from: it is halved.
     """
-    table, y = _table(predictions), np.asarray(targets, float)
-    parts = list(parts) if len(parts) > 1 else _halves(parts[0])
+    table, y = _check_predictions(predictions), np.asarray(targets, float)
+    parts = list(parts) if len(parts) > 1 else _split_halves(parts[0])
     found = np.full(len(y), np.nan)
     for k, own in enumerate(parts):
         others = np.concatenate([part for j, part in enumerate(parts) if j != k])
@@ -63,11 +65,11 @@ def crossed(predictions: Any, targets: Any, parts: Sequence[Rows]) -> Floats:
     return found
 
 
-def _halves(rows: Rows) -> list[Rows]:
+def _split_halves(rows: Rows) -> list[Rows]:
     return [rows[::2], rows[1::2]]
 
 
-def _table(predictions: Any) -> Floats:
+def _check_predictions(predictions: Any) -> Floats:
     table = np.asarray(predictions, float)
     if table.ndim != 2 or not table.shape[1]:
         raise BadInput(
@@ -76,20 +78,20 @@ def _table(predictions: Any) -> Floats:
     return table
 
 
-def _robust(errors: Floats) -> Floats:
+def _fit_robust_weights(errors: Floats) -> Floats:
     """Return the weights for errors [N, M]; as they sum to 1, those of the blend are errors @ w."""
     weights = np.full(errors.shape[1], 1.0 / errors.shape[1])
-    for _ in range(ROUNDS):
+    for _ in range(REWEIGHTING_ROUNDS):
         size = np.abs(errors @ weights)
-        large = float(np.quantile(size, LARGE))
+        large = float(np.quantile(size, SQUARED_SHARE))
         counted = (
             np.minimum(1.0, large / np.maximum(size, TINY)) if large > 0.0 else np.ones(len(size))
         )
-        weights = _on_simplex((errors * counted[:, None]).T @ errors / len(errors))
+        weights = _minimize_on_simplex((errors * counted[:, None]).T @ errors / len(errors))
     return weights
 
 
-def _on_simplex(gram: Floats) -> Floats:
+def _minimize_on_simplex(gram: Floats) -> Floats:
     """Return the weights w >= 0 with sum 1 for which w'Gw is smallest.
 
     Whatever weights minimise w'Gw + c² (Σw - 1)² without being held to a sum are the wanted ones
@@ -104,7 +106,7 @@ def _on_simplex(gram: Floats) -> Floats:
     scale = float(np.trace(gram)) / size
     if scale <= 0.0:  # every member is right everywhere
         return np.full(size, 1.0 / size)
-    held = gram / scale + SHRINK * np.eye(size)
+    held = gram / scale + SHRINKAGE * np.eye(size)
     root = np.linalg.cholesky(held).T
     system = np.vstack([root, np.ones(size)])
     found, _ = nnls(system, np.append(np.zeros(size), 1.0))

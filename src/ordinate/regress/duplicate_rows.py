@@ -6,32 +6,43 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ordinate.regress.splits import Floats, Rows, Split, classes, exact, near, repeats, units
+from ordinate.regress.splits import (
+    Floats,
+    Rows,
+    Split,
+    assign_unit_ids,
+    compute_exact_tolerance,
+    compute_near_tolerance,
+    count_repeats,
+    group_alike_rows,
+)
 from ordinate.regress.table import Table
 
-CLOSE = 5e-6  # of what a column spans: numbers that were rounded, or kept in single precision
-LIKE = 1e-3  # relative: such numbers; without it small values of many sizes would all be close
-BULK = (0.05, 0.95)  # between which a column spans, whatever lies far off
-WIDER = 10.0  # times as far, to see whether rows are close by chance
-DENSE = 3.0  # times as many that far: by chance there are some
-SHOWN = 5  # rows that a note names
-SHIFTED = "shifted"  # the part beyond a shift, which is a second test
-PAIRS = tuple(
+CLOSE_SHARE = 5e-6  # of what a column spans: numbers that were rounded, or kept in single precision
+LIKE_TOLERANCE = (
+    1e-3  # relative: such numbers; without it small values of many sizes would all be close
+)
+BULK_QUANTILES = (0.05, 0.95)  # between which a column spans, whatever lies far off
+WIDER_FACTOR = 10.0  # times as far, to see whether rows are close by chance
+DENSE_FACTOR = 3.0  # times as many that far: by chance there are some
+SHOWN_ROWS = 5  # rows that a note names
+SHIFTED_PART = "shifted"  # the part beyond a shift, which is a second test
+PART_PAIRS = tuple(
     (part, twin)
     for part, twins in (
         ("test", ("training", "validation")),
-        (SHIFTED, ("training", "validation")),
+        (SHIFTED_PART, ("training", "validation")),
         ("validation", ("training",)),
     )
     for twin in twins
 )
-Kind = Literal["exact", "near"]
-Key = tuple[int | None, ...]
-Place = tuple[str, int]
+DuplicateType = Literal["exact", "near"]
+DuplicateKey = tuple[int | None, ...]
+RowPlace = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Leak:
+class LeakedRow:
     """A row for a test or for validation whose features also stand where models learn or choose.
 
     Rows count from 1, as in the file without its header.
@@ -41,15 +52,15 @@ class Leak:
     row: int
     twin_part: str
     twin: int
-    kind: Kind
+    kind: DuplicateType
     same_target: bool
 
 
 @dataclass(frozen=True)
-class Leaks:
+class LeakageReport:
     """All rows of a split that are not new, each with the first row that it repeats."""
 
-    leaks: tuple[Leak, ...]
+    leaks: tuple[LeakedRow, ...]
     sizes: dict[str, int]
     repeats: int = 0  # rows for training and validation that repeat others, and have no groups
 
@@ -63,7 +74,7 @@ class Leaks:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a report says of them: how many, and which."""
-        found = [(part, twin, self._between(part, twin)) for part, twin in PAIRS]
+        found = [(part, twin, self._select_pair(part, twin)) for part, twin in PART_PAIRS]
         own = [self._note(part, twin, leaks) for part, twin, leaks in found if leaks]
         if self.repeats:
             rows = "row repeats another" if self.repeats == 1 else "rows repeat others"
@@ -82,14 +93,14 @@ class Leaks:
             "notes": list(self.notes),
         }
 
-    def _between(self, part: str, twin: str) -> list[Leak]:
+    def _select_pair(self, part: str, twin: str) -> list[LeakedRow]:
         return [leak for leak in self.leaks if (leak.part, leak.twin_part) == (part, twin)]
 
-    def _note(self, part: str, twin: str, leaks: Sequence[Leak]) -> str:
+    def _note(self, part: str, twin: str, leaks: Sequence[LeakedRow]) -> str:
         near = sum(leak.kind == "near" for leak in leaks)
         same = sum(leak.same_target for leak in leaks)
-        shown = ", ".join(f"{leak.row} (as {leak.twin})" for leak in leaks[:SHOWN])
-        more = f" and {len(leaks) - SHOWN:,} more" if len(leaks) > SHOWN else ""
+        shown = ", ".join(f"{leak.row} (as {leak.twin})" for leak in leaks[:SHOWN_ROWS])
+        more = f" and {len(leaks) - SHOWN_ROWS:,} more" if len(leaks) > SHOWN_ROWS else ""
         rows = "row" if len(leaks) == 1 else "rows"
         return (
             f"{len(leaks):,} of {self.sizes[part]:,} {part} rows also stand in {twin} by their "
@@ -99,7 +110,7 @@ class Leaks:
         )
 
 
-def duplicates(table: Table, split: Split, beyond: Rows | None = None) -> Leaks:
+def find_duplicates(table: Table, split: Split, beyond: Rows | None = None) -> LeakageReport:
     """Return the rows for test or validation whose features stand in an earlier part, too.
 
     Test rows, and those `beyond` a shift, are compared with training and validation, validation
@@ -108,71 +119,80 @@ def duplicates(table: Table, split: Split, beyond: Rows | None = None) -> Leaks:
     >>> from ordinate.regress.table import make_table
     >>> table = make_table([[float(k % 19)] for k in range(20)], range(20), names=["x"])
     >>> split = Split(np.arange(16), np.arange(16, 18), np.arange(18, 20), "by hand")
-    >>> duplicates(table, split).leaks
+    >>> find_duplicates(table, split).leaks
     (Leak(part='test', row=20, twin_part='training', twin=1, kind='exact', same_target=False),)
     """
     columns = (*table.features.T, table.target)
     alike = np.stack(
         [
-            classes(columns[:-1], near),
-            classes(columns[:-1], exact),
-            classes(columns[-1:], near),
-            rounded(columns),
+            group_alike_rows(columns[:-1], compute_near_tolerance),
+            group_alike_rows(columns[:-1], compute_exact_tolerance),
+            group_alike_rows(columns[-1:], compute_near_tolerance),
+            group_close_rows(columns),
         ],
         axis=1,
     ).tolist()
-    parts = split.parts | ({} if beyond is None else {SHIFTED: beyond})
-    seen: dict[Key, Place] = {}
+    parts = split.parts | ({} if beyond is None else {SHIFTED_PART: beyond})
+    seen: dict[DuplicateKey, RowPlace] = {}
     leaks = []
     for part, rows in parts.items():
-        own = [(row, _keys(*alike[row])) for row in np.sort(rows).tolist()]
-        leaks += [leak for row, keys in own if (leak := _leak(part, row, keys, seen))]
-        if part in {"test", SHIFTED}:
+        own = [(row, _make_keys(*alike[row])) for row in np.sort(rows).tolist()]
+        leaks += [leak for row, keys in own if (leak := _find_leak(part, row, keys, seen))]
+        if part in {"test", SHIFTED_PART}:
             continue  # nobody learns from a test, so another test may repeat it
         for row, keys in own:  # repeats within a part are no leak
             for key in keys:
                 seen.setdefault(key, (part, row))
     sizes = {part: len(rows) for part, rows in parts.items()}
-    return Leaks(tuple(leaks), sizes, _repeats(table, split.known))
+    return LeakageReport(tuple(leaks), sizes, _count_repeats(table, split.known))
 
 
-def _repeats(table: Table, rows: Rows) -> int:
+def _count_repeats(table: Table, rows: Rows) -> int:
     """Return how many rows repeat others; what a group repeats is its own affair."""
-    return repeats(units(table, rows)) if table.groups is None else 0
+    return count_repeats(assign_unit_ids(table, rows)) if table.groups is None else 0
 
 
-def _keys(like: int, same: int, target: int, whole: int) -> list[Key]:
+def _make_keys(like: int, same: int, target: int, whole: int) -> list[DuplicateKey]:
     """Return what a twin may share with a row, the most alike first."""
-    by_features: list[Key] = [(like, same, target), (like, same, None), (like, None, target)]
+    by_features: list[DuplicateKey] = [
+        (like, same, target),
+        (like, same, None),
+        (like, None, target),
+    ]
     return [*by_features, (like, None, None), (None, None, whole)]
 
 
-def _leak(part: str, row: int, keys: Sequence[Key], seen: Mapping[Key, Place]) -> Leak | None:
+def _find_leak(
+    part: str, row: int, keys: Sequence[DuplicateKey], seen: Mapping[DuplicateKey, RowPlace]
+) -> LeakedRow | None:
     """Return a leak with the first twin that is most like the row, if there is any."""
     found = next((key for key in keys if key in seen), None)
     if found is None:
         return None
     where, twin = seen[found]
-    kind: Kind = "near" if found[1] is None else "exact"
-    return Leak(part, row + 1, where, twin + 1, kind, found[2] is not None)
+    kind: DuplicateType = "near" if found[1] is None else "exact"
+    return LeakedRow(part, row + 1, where, twin + 1, kind, found[2] is not None)
 
 
-def rounded(columns: Sequence[Floats]) -> Rows:
+def group_close_rows(columns: Sequence[Floats]) -> Rows:
     """Return classes of rows that are alike in all columns, but for rounding.
 
     Rows of a dense table are as close by chance. There are many more then that are a little less
     close, and nothing can be told: only those that are equal are alike.
     """
-    equal, found = classes(columns, near), classes(columns, close)
-    if repeats(found) == repeats(equal):
+    equal, found = (
+        group_alike_rows(columns, compute_near_tolerance),
+        group_alike_rows(columns, compute_close_tolerance),
+    )
+    if count_repeats(found) == count_repeats(equal):
         return found
-    wider = classes(columns, lambda column: WIDER * close(column))
-    more, some = (repeats(codes) - repeats(equal) for codes in (wider, found))
-    return equal if more > DENSE * some else found
+    wider = group_alike_rows(columns, lambda column: WIDER_FACTOR * compute_close_tolerance(column))
+    more, some = (count_repeats(codes) - count_repeats(equal) for codes in (wider, found))
+    return equal if more > DENSE_FACTOR * some else found
 
 
-def close(column: Floats) -> Floats:
+def compute_close_tolerance(column: Floats) -> Floats:
     """Leave room for numbers that were rounded to some six digits."""
-    low, high = np.quantile(column, BULK)
+    low, high = np.quantile(column, BULK_QUANTILES)
     spread = high - low if high > low else column.std()
-    return np.minimum(CLOSE * spread, LIKE * np.abs(column))
+    return np.minimum(CLOSE_SHARE * spread, LIKE_TOLERANCE * np.abs(column))

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore, BadValues, OrdinateError
-from ordinate.experiment.workers import tell
-from ordinate.models.regressors import Model, create_model, kind_of, load_model
-from ordinate.regress.model_inputs import Inputs
-from ordinate.summaries.regression import UNIT
+from ordinate.experiment.workers import report_progress
+from ordinate.models.regressors import Regressor, create_regressor, find_model_type, load_regressor
+from ordinate.regress.model_inputs import ModelInputs
+from ordinate.summaries.regression import UNIT_HINT
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops early
-STEPS = {"rounds": "round", "epochs": "epoch"}  # parameters of kinds that learn step by step
-DATA = "data"  # under which name workers keep the table
-OFTEN = 0.2  # seconds from one word about a fit to the next
+STEP_NAMES = {"rounds": "round", "epochs": "epoch"}  # parameters of kinds that learn step by step
+DATA_KEY = "data"  # under which name workers keep the table
+PROGRESS_SECONDS = 0.2  # seconds from one word about a fit to the next
 
 
 class OutOfTime(OrdinateError):
@@ -29,7 +29,7 @@ class OutOfTime(OrdinateError):
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class TrainingArrays:
     """Features of all rows, and targets of those that may be learned from; others have none."""
 
     features: Floats
@@ -37,7 +37,7 @@ class Data:
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class FitTask:
     """A model to be fitted: on which rows, and when to stop by which; and whom to answer."""
 
     kind: str
@@ -53,7 +53,7 @@ class Fit:
     end: float | None = None  # by the clock that all processes share; none begins after it
 
 
-class Step(NamedTuple):
+class FitProgress(NamedTuple):
     """How far a fit is: the RMSE by which it stops early, in the unit of the target."""
 
     what: str  # such as: mlp, epoch 3 of 100
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class FitPredictions:
     """Predictions in the unit of the target, one array for each that was asked, and spreads."""
 
     predictions: tuple[Floats, ...]
@@ -71,31 +71,34 @@ class Answers:
     inputs: dict[str, Any] = field(default_factory=dict)
 
 
-def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
+def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
     """Fit a model and answer; the normalisation is that of the rows that it learns from."""
     _check_time(task)  # for kinds that learn in one step, which nobody can end
-    data: Data = kept[DATA]
+    data: TrainingArrays = kept[DATA_KEY]
     early = stops_early(task.kind)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
-    check_varied(data.targets[rows], "the rows of a fit")
-    inputs = Inputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
-    model = create_model(task.kind, dict(task.params), seed=task.seed)
+    check_targets_vary(data.targets[rows], "the rows of a fit")
+    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
+    model = create_regressor(task.kind, dict(task.params), seed=task.seed)
     real = inputs.scaled.target.denormalize_errors
-    given = (*_given(inputs, data, rows), *(_given(inputs, data, task.stop) if early else ()))
-    _learn(model, given, task, lambda step, x: _ticked(task, step, float(real(x))))
+    given = (
+        *_prepare_arrays(inputs, data, rows),
+        *(_prepare_arrays(inputs, data, task.stop) if early else ()),
+    )
+    _train_model(model, given, task, lambda step, x: _report_progress(task, step, float(real(x))))
     curve = [(step, float(real(x))) for step, x in model.curve]
     if task.folder is not None:
         folder = Path(task.folder)
         folder.mkdir()
         model.save(folder)
-        model = load_model(folder)  # what is asked is what was saved
+        model = load_regressor(folder)  # what is asked is what was saved
     asking = replace(inputs, flipped=task.flipped)
-    found = [answered(model, asking, data.features[some]) for some in task.asked]
+    found = [predict_in_unit(model, asking, data.features[some]) for some in task.asked]
     for predictions, _ in found[:1]:  # those behind are of a test, which decides nothing
         if not np.isfinite(predictions).all():
             raise BadValues(f"{task.kind} predicts values that are not finite.")
     spreads = tuple(spread for _, spread in found if spread is not None)
-    return Answers(
+    return FitPredictions(
         tuple(predictions for predictions, _ in found),
         spreads if len(spreads) == len(found) and found else None,
         model.notes,
@@ -104,10 +107,12 @@ def fit(kept: Mapping[str, Any], task: Fit) -> Answers:
     )
 
 
-def _learn(model: Model, given: tuple[Floats, ...], task: Fit, tick: Callable[..., None]) -> None:
+def _train_model(
+    model: Regressor, given: tuple[Floats, ...], task: FitTask, tick: Callable[..., None]
+) -> None:
     """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
     path = None if task.checkpoint is None else Path(task.checkpoint)
-    seldom = _seldom(tick)
+    seldom = _throttle_progress(tick)
     try:
         model.fit(*given, tick=seldom, checkpoint=path)
     except BadStore:
@@ -117,40 +122,42 @@ def _learn(model: Model, given: tuple[Floats, ...], task: Fit, tick: Callable[..
         model.fit(*given, tick=seldom, checkpoint=path)
 
 
-def _seldom(tick: Callable[..., None]) -> Callable[..., None]:
+def _throttle_progress(tick: Callable[..., None]) -> Callable[..., None]:
     """Return a tick that is heard now and then: a fit may take thousands of steps a second."""
     last = [-math.inf]
 
     def told(step: int, value: float) -> None:
         now = time.monotonic()
-        if now - last[0] > OFTEN:
+        if now - last[0] > PROGRESS_SECONDS:
             last[0] = now
             tick(step, value)
 
     return told
 
 
-def _ticked(task: Fit, step: int, rmse: float) -> None:
+def _report_progress(task: FitTask, step: int, rmse: float) -> None:
     """Say how far a fit is, and end it if its time is over."""
     _check_time(task)
-    for name, word in STEPS.items():
+    for name, word in STEP_NAMES.items():
         if name in task.params:
-            tell(Step(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse))
+            report_progress(
+                FitProgress(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse)
+            )
 
 
-def _check_time(task: Fit) -> None:
+def _check_time(task: FitTask) -> None:
     if task.end is not None and time.monotonic() > task.end:
         raise OutOfTime(f"There was no time left for {task.kind}.")
 
 
-def forget(tasks: Iterable[Fit]) -> None:
+def remove_checkpoints(tasks: Iterable[FitTask]) -> None:
     """Remove the checkpoints of fits whose answers are kept."""
     for task in tasks:
         if task.checkpoint is not None:
             Path(task.checkpoint).unlink(missing_ok=True)
 
 
-def check_varied(targets: Floats, where: str) -> None:
+def check_targets_vary(targets: Floats, where: str) -> None:
     """Refuse targets that are all alike: there is nothing to learn, and no scale to learn it on."""
     with np.errstate(over="ignore", invalid="ignore"):
         alike, spread = np.ptp(targets) == 0.0, np.std(targets - targets[0])
@@ -162,21 +169,23 @@ def check_varied(targets: Floats, where: str) -> None:
         )
     if not 0.0 < spread < np.inf:  # squares of numbers that differ can be too small for a float
         size = "large" if spread else "small"
-        raise BadValues(f"The targets are too {size} to be squared twice. {UNIT}")
+        raise BadValues(f"The targets are too {size} to be squared twice. {UNIT_HINT}")
 
 
 def stops_early(kind: str) -> bool:
     """Tell whether a kind learns step by step, and needs rows by which to stop."""
-    return not STEPS.keys().isdisjoint(kind_of(kind).defaults)
+    return not STEP_NAMES.keys().isdisjoint(find_model_type(kind).defaults)
 
 
-def counted(task: Fit) -> tuple[int, int]:
+def count_rows(task: FitTask) -> tuple[int, int]:
     """Return how many rows a fit learns from, and by how many it stops early."""
     learned, stop = len(task.rows), len(task.stop)
     return (learned, stop) if stops_early(task.kind) else (learned + stop, 0)
 
 
-def answered(model: Model, inputs: Inputs, features: Floats) -> tuple[Floats, Floats | None]:
+def predict_in_unit(
+    model: Regressor, inputs: ModelInputs, features: Floats
+) -> tuple[Floats, Floats | None]:
     """Return predictions in the unit of the target and, of ensembles, their spread."""
     x, target = inputs.of(features), inputs.scaled.target
     predictions = np.asarray(target.denormalize(model.predict(x)), float)
@@ -186,6 +195,6 @@ def answered(model: Model, inputs: Inputs, features: Floats) -> tuple[Floats, Fl
     return predictions, np.asarray(target.denormalize_errors(inside(x)), float)
 
 
-def _given(inputs: Inputs, data: Data, rows: Rows) -> tuple[Floats, Floats]:
+def _prepare_arrays(inputs: ModelInputs, data: TrainingArrays, rows: Rows) -> tuple[Floats, Floats]:
     targets = inputs.scaled.target.normalize(data.targets[rows])
     return inputs.of(data.features[rows]), np.asarray(targets, float)

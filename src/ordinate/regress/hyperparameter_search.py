@@ -10,22 +10,30 @@ import numpy as np
 
 from ordinate.errors import BadValues, OrdinateError
 from ordinate.experiment.layout import STUDIES
-from ordinate.experiment.safe_files import digest, inside
-from ordinate.inference.estimates import finite
-from ordinate.models.regressors import kind_of
-from ordinate.regress.bench import Bench, Candidate, Made
-from ordinate.regress.fitting import Answers, Fit, Floats, OutOfTime, Rows, fit, forget
-from ordinate.regress.search_progress import Progress
-from ordinate.results.regression_scores import Scores
-from ordinate.search.studies import Asked, Batch, Study, rounded
+from ordinate.experiment.safe_files import compute_digest, resolve_inside
+from ordinate.inference.estimates import to_json_number
+from ordinate.models.regressors import find_model_type
+from ordinate.regress.bench import Bench, BestTrial, Candidate
+from ordinate.regress.fitting import (
+    FitPredictions,
+    FitTask,
+    Floats,
+    OutOfTime,
+    Rows,
+    fit_model,
+    remove_checkpoints,
+)
+from ordinate.regress.search_progress import SearchProgress
+from ordinate.results.regression_scores import RegressionScores
+from ordinate.search.studies import PendingTrial, Study, TrialBatch, round_to_significant
 from ordinate.search.trials import Trial
 from ordinate.summaries.normalization import Normalization
 
-CAUTION = 1.25  # a trial may take so much longer than those before
+TIME_SAFETY_FACTOR = 1.25  # a trial may take so much longer than those before
 
 
 @dataclass(frozen=True)
-class Explored:
+class StudyTrials:
     """One kind of model, and the trials that were made of it."""
 
     kind: str
@@ -34,17 +42,17 @@ class Explored:
 
 
 @dataclass
-class _Live:
+class _RunningTrial:
     """A trial that is being made: its fits, and the answers of the parts that are done."""
 
-    asked: Asked
+    asked: PendingTrial
     candidate: Candidate
-    tasks: list[Fit]
-    answers: list[Answers] = field(default_factory=list)
+    tasks: list[FitTask]
+    answers: list[FitPredictions] = field(default_factory=list)
     cut: bool = False  # whether its time was over before it was made
 
 
-class Clock:
+class TimeBudget:
     """Tells how many trials there is time for, going by those of the kind so far.
 
     The last fits of the best trials need their time, too, which is set aside.
@@ -55,14 +63,15 @@ class Clock:
         self._parts, self._jobs = parts, jobs
         self._took: dict[str, float] = {}  # seconds of a trial, by kind
 
-    def affords(self, kind: str, wanted: int) -> int:
+    def count_affordable_trials(self, kind: str, wanted: int) -> int:
         """Return how many of the wanted trials there is time for; nobody knows the first one's."""
         if self._end is None:
             return wanted
-        left = self._end - time.monotonic() - self._last_fits()
+        left = self._end - time.monotonic() - self._estimate_final_fits()
         took = self._took.get(kind)
         return min(
-            wanted, int(left > 0.0) if took is None else max(0, int(left / (CAUTION * took)))
+            wanted,
+            int(left > 0.0) if took is None else max(0, int(left / (TIME_SAFETY_FACTOR * took))),
         )
 
     def note(self, kind: str, seconds: float) -> None:
@@ -72,13 +81,13 @@ class Clock:
     @property
     def end(self) -> float | None:
         """When the last fits must begin."""
-        return None if self._end is None else self._end - self._last_fits()
+        return None if self._end is None else self._end - self._estimate_final_fits()
 
-    def _last_fits(self) -> float:
+    def _estimate_final_fits(self) -> float:
         fits = [took / self._parts for took in self._took.values()]
-        return self._more_rows() * max(sum(fits), self._jobs * max(fits, default=0.0))
+        return self._estimate_fit_ratio() * max(sum(fits), self._jobs * max(fits, default=0.0))
 
-    def _more_rows(self) -> float:
+    def _estimate_fit_ratio(self) -> float:
         """Return how much longer a fit on all parts takes than one on all but one.
 
         Gaussian processes grow with the cube of their rows. One part is no fold: the last fit is
@@ -87,34 +96,36 @@ class Clock:
         return 1.0 if self._parts < 2 else (self._parts / (self._parts - 1)) ** 3
 
 
-def search(bench: Bench, clock: Clock) -> tuple[list[Explored], bool]:
+def search_hyperparameters(bench: Bench, clock: TimeBudget) -> tuple[list[StudyTrials], bool]:
     """Make the trials of every kind, and say whether all of them were made.
 
     The defaults of each kind come first; then kinds take turns, a batch each, so that a timeout
     leaves none of them behind.
     """
     asked = bench.settings
-    studies = {kind: _study(bench, kind) for kind in asked.kinds}
-    progress = Progress(bench, studies)
+    studies = {kind: _open_study(bench, kind) for kind in asked.kinds}
+    progress = SearchProgress(bench, studies)
     for kind, study in studies.items():
         first = not any(one.trials for one in studies.values())  # is made, so there is a model
-        _turn(bench, kind, study, clock, 1, progress, forced=first)
+        _run_trials(bench, kind, study, clock, 1, progress, forced=first)
     left = [kind for kind, study in studies.items() if study.trials]
     while left:
-        left = [kind for kind in left if _next(bench, kind, studies[kind], clock, progress)]
-    found = [_explored(bench, kind, study) for kind, study in studies.items()]
+        left = [
+            kind for kind in left if _continue_study(bench, kind, studies[kind], clock, progress)
+        ]
+    found = [_collect_trials(bench, kind, study) for kind, study in studies.items()]
     return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
 
 
-def _study(bench: Bench, kind: str) -> Study:
+def _open_study(bench: Bench, kind: str) -> Study:
     fixed = bench.settings.fixed.get(kind)
-    further: dict[str, Any] = {"kind": kind, "given": _given(bench, kind)}
+    further: dict[str, Any] = {"kind": kind, "given": _get_training_options(bench, kind)}
     if fixed is not None:
-        further["params"] = digest(fixed)
+        further["params"] = compute_digest(fixed)
     # Trials note what the test says, so the name is that of the whole table. What is drawn is not.
     whole = further | {"table": bench.table.fingerprint}
     return Study.open(
-        inside(bench.root, STUDIES),
+        resolve_inside(bench.root, STUDIES),
         f"{kind}/{bench.code(whole)}",
         direction="minimize",
         seed=bench.settings.seed,
@@ -122,35 +133,37 @@ def _study(bench: Bench, kind: str) -> Study:
     )
 
 
-def _given(bench: Bench, kind: str) -> dict[str, Any]:
+def _get_training_options(bench: Bench, kind: str) -> dict[str, Any]:
     """Return the limit on epochs and the device, for kinds that have them."""
     return bench.settings.given(kind)
 
 
-def _explored(bench: Bench, kind: str, study: Study) -> Explored:
+def _collect_trials(bench: Bench, kind: str, study: Study) -> StudyTrials:
     """Return the trials that were asked for; earlier runs may have made more."""
     trials = tuple(study.trials[: bench.settings.wanted(kind)])
     complete = [trial for trial in trials if trial.value is not None]
-    best = min(complete, key=lambda trial: rounded(trial.value or 0.0), default=None)
-    return Explored(kind, trials, best)
+    best = min(complete, key=lambda trial: round_to_significant(trial.value or 0.0), default=None)
+    return StudyTrials(kind, trials, best)
 
 
 # --- one batch -----------------------------------------------------------------------------------
 
 
-def _next(bench: Bench, kind: str, study: Study, clock: Clock, progress: Progress) -> bool:
+def _continue_study(
+    bench: Bench, kind: str, study: Study, clock: TimeBudget, progress: SearchProgress
+) -> bool:
     """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
     begun = len(study.trials) // study.batch
-    return _turn(bench, kind, study, clock, (begun + 1) * study.batch, progress)
+    return _run_trials(bench, kind, study, clock, (begun + 1) * study.batch, progress)
 
 
-def _turn(
+def _run_trials(
     bench: Bench,
     kind: str,
     study: Study,
-    clock: Clock,
+    clock: TimeBudget,
     end: int,
-    progress: Progress,
+    progress: SearchProgress,
     *,
     forced: bool = False,
 ) -> bool:
@@ -158,62 +171,71 @@ def _turn(
     done = len(study.trials)
     count = min(end, bench.settings.wanted(kind)) - done
     if count > 0 and not forced:
-        count = clock.affords(kind, count)
+        count = clock.count_affordable_trials(kind, count)
     if count < 1:
         return False
     started = time.monotonic()
-    for batch in _batches(bench, study, kind, done + count):
-        _make(bench, kind, batch, progress, None if forced else clock.end)
+    for batch in _iterate_batches(bench, study, kind, done + count):
+        _run_batch(bench, kind, batch, progress, None if forced else clock.end)
     clock.note(kind, (time.monotonic() - started) / count)
     progress.made()
     return len(study.trials) == done + count
 
 
-def _batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[Batch]:
-    known, given = kind_of(kind), _given(bench, kind)
+def _iterate_batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[TrialBatch]:
+    known, given = find_model_type(kind), _get_training_options(bench, kind)
     fixed = bench.settings.fixed.get(kind)
 
     def space(trial: Any) -> dict[str, Any]:
         return dict(fixed) if fixed is not None else known.space(trial) | given
 
     defaults = [] if fixed is not None else [dict(known.defaults)]
-    return study.batches(space, total, defaults=defaults)
+    return study.iterate_batches(space, total, defaults=defaults)
 
 
-def _make(bench: Bench, kind: str, batch: Batch, progress: Progress, end: float | None) -> None:
+def _run_batch(
+    bench: Bench, kind: str, batch: TrialBatch, progress: SearchProgress, end: float | None
+) -> None:
     """Make the trials of a batch; those whose time is over are left for another run."""
     trials = []
     for asked in batch.asked:
         candidate = Candidate(kind, asked.params)
         tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
-        trials.append(_Live(asked, candidate, tasks))
+        trials.append(_RunningTrial(asked, candidate, tasks))
     live, done = trials, 0
     while live and done < len(bench.parts):
         # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
         ahead = max(1, bench.workers.jobs // len(live))
         parts = range(done, min(done + ahead, len(bench.parts)))
-        live = _after_parts(bench, batch, parts, live, progress)
+        live = _fit_parts_of_trials(bench, batch, parts, live, progress)
         done = parts.stop
         progress.begun(len(trials) * done / len(bench.parts))
     for trial in live:
-        _finish(bench, batch, trial)
+        _finish_trial(bench, batch, trial)
     batch.close()
     for trial in takewhile(lambda one: not one.cut, trials):  # those behind are made again, too
-        forget(trial.tasks)
+        remove_checkpoints(trial.tasks)
 
 
-def _after_parts(
-    bench: Bench, batch: Batch, parts: range, live: list[_Live], progress: Progress
-) -> list[_Live]:
+def _fit_parts_of_trials(
+    bench: Bench,
+    batch: TrialBatch,
+    parts: range,
+    live: list[_RunningTrial],
+    progress: SearchProgress,
+) -> list[_RunningTrial]:
     """Fit some parts of all trials side by side, and return those that are worth the next one."""
     tasks = [trial.tasks[part] for trial in live for part in parts]
-    found = iter(bench.workers.attempt(fit, tasks, progress.hear))
+    found = iter(bench.workers.attempt(fit_model, tasks, progress.report_fit))
     fitted = [(trial, [next(found) for _ in parts]) for trial in live]
-    return [trial for trial, answers in fitted if _goes_on(bench, batch, trial, answers)]
+    return [trial for trial, answers in fitted if _record_parts(bench, batch, trial, answers)]
 
 
-def _goes_on(
-    bench: Bench, batch: Batch, trial: _Live, found: Sequence[Answers | OrdinateError]
+def _record_parts(
+    bench: Bench,
+    batch: TrialBatch,
+    trial: _RunningTrial,
+    found: Sequence[FitPredictions | OrdinateError],
 ) -> bool:
     """Take the answers of some parts in order, and say whether the trial is worth going on."""
     for answers in found:
@@ -226,38 +248,40 @@ def _goes_on(
         trial.answers.append(answers)
         done = len(trial.answers)
         if done < len(bench.parts):
-            so_far = bench.rmse(_held(trial.answers))
+            so_far = bench.rmse(_join_parts(trial.answers))
             if batch.report(trial.asked.number, done, so_far):
                 batch.finish(trial.asked.number, None)
                 return False
     return True
 
 
-def _held(answers: Sequence[Answers]) -> Floats:
+def _join_parts(answers: Sequence[FitPredictions]) -> Floats:
     return np.concatenate([one.predictions[0] for one in answers])
 
 
-def _finish(bench: Bench, batch: Batch, trial: _Live) -> None:
+def _finish_trial(bench: Bench, batch: TrialBatch, trial: _RunningTrial) -> None:
     """Take the RMSE of all held-out rows, and note what the test says, which decides nothing."""
-    made = joined(bench, trial.candidate, trial.answers)
-    bench.remember(trial.candidate, made)
-    attributes = _of_held(bench, made.predictions) | _of_test(bench, trial.answers)
+    made = join_held_out_predictions(bench, trial.candidate, trial.answers)
+    bench.cache_predictions(trial.candidate, made)
+    attributes = _measure_held_out(bench, made.predictions) | _measure_test(bench, trial.answers)
     curves = [one.curve for one in trial.answers if one.curve]
     if curves:
         attributes["curves"] = curves
     batch.finish(trial.asked.number, made.value, attributes=attributes)
 
 
-def joined(bench: Bench, candidate: Candidate, answers: Sequence[Answers]) -> Made:
+def join_held_out_predictions(
+    bench: Bench, candidate: Candidate, answers: Sequence[FitPredictions]
+) -> BestTrial:
     """Return what a candidate predicts for all held-out rows, and what that is worth."""
-    predictions = _held(answers)
+    predictions = _join_parts(answers)
     inside = [one.spreads[0] for one in answers if one.spreads is not None]
     spread = np.concatenate(inside) if len(inside) == len(answers) else None
-    return Made(bench.rmse(predictions), candidate.params, predictions, spread)
+    return BestTrial(bench.rmse(predictions), candidate.params, predictions, spread)
 
 
-def _of_held(bench: Bench, predictions: Floats) -> dict[str, Any]:
-    normalized, rmse, mae, r2 = _measured(bench, bench.held, predictions)
+def _measure_held_out(bench: Bench, predictions: Floats) -> dict[str, Any]:
+    normalized, rmse, mae, r2 = _compute_errors(bench, bench.held, predictions)
     return {
         "validation_rmse": normalized,
         "validation_rmse_denorm": rmse,
@@ -266,7 +290,7 @@ def _of_held(bench: Bench, predictions: Floats) -> dict[str, Any]:
     }
 
 
-def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
+def _measure_test(bench: Bench, answers: Sequence[FitPredictions]) -> dict[str, Any]:
     """Return what the average of the models of all parts is worth on the test rows.
 
     These decide nothing: what cannot be told of them is None, and no failure of the trial.
@@ -277,7 +301,7 @@ def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
     with np.errstate(over="ignore", invalid="ignore"):
         average = np.mean([one.predictions[1] for one in answers], axis=0)
     try:
-        normalized, rmse, mae, r2 = _measured(bench, rows, average)
+        normalized, rmse, mae, r2 = _compute_errors(bench, rows, average)
     except BadValues:  # not finite, or too large to be squared
         normalized = rmse = mae = r2 = None
     return {
@@ -289,9 +313,9 @@ def _of_test(bench: Bench, answers: Sequence[Answers]) -> dict[str, Any]:
     }
 
 
-def _measured(bench: Bench, rows: Rows, predictions: Floats) -> list[float | None]:
+def _compute_errors(bench: Bench, rows: Rows, predictions: Floats) -> list[float | None]:
     """Return the RMSE on the scale of training, and RMSE, MAE and R² in the unit."""
     training = Normalization.fit(bench.table.target[bench.split.train])
-    values = Scores.of(bench.table.target[rows], predictions, training).values
+    values = RegressionScores.of(bench.table.target[rows], predictions, training).values
     rmse, mae, r2 = (values[name] for name in ("rmse", "mae", "r2"))
-    return [finite(one) for one in (training.normalize_errors(rmse), rmse, mae, r2)]
+    return [to_json_number(one) for one in (training.normalize_errors(rmse), rmse, mae, r2)]

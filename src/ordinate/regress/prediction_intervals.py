@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore
-from ordinate.experiment.safe_files import replacing
-from ordinate.postprocess.conformal_intervals import Band, SplitConformal
+from ordinate.experiment.safe_files import replace_file
+from ordinate.postprocess.conformal_intervals import ConformalIntervals, SplitConformal
 
 Floats = NDArray[np.float64]
-NAME, HELD = "calibration.npz", "held_out.npz"
-FLOOR = 2.0  # in median spreads: members that agree by chance are no proof of a small error
-FLOORS = (0.5, 1.0, 2.0, 4.0, 8.0)  # among which held-out rows may choose
+CALIBRATION_FILE, HELD_OUT_FILE = "calibration.npz", "held_out.npz"
+DEFAULT_FLOOR = 2.0  # in median spreads: members that agree by chance are no proof of a small error
+CANDIDATE_FLOORS = (0.5, 1.0, 2.0, 4.0, 8.0)  # among which held-out rows may choose
 
 
-def spread_of(predictions: Any, weights: Any, own: Any = None) -> Floats:
+def compute_spread(predictions: Any, weights: Any, own: Any = None) -> Floats:
     """Return how far the members [N, M] of a blend lie apart, row by row.
 
     `own` are the spreads [N, M] inside members that are ensembles themselves, 0 for others.
 
-    >>> spread_of([[1.0, 3.0], [2.0, 2.0]], [0.5, 0.5]).tolist()
+    >>> compute_spread([[1.0, 3.0], [2.0, 2.0]], [0.5, 0.5]).tolist()
     [1.0, 0.0]
     """
     table, share = np.asarray(predictions, float), np.asarray(weights, float)
@@ -37,7 +37,7 @@ def spread_of(predictions: Any, weights: Any, own: Any = None) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class IntervalCalibration:
     """Rows that a model has not seen: their targets, its predictions, and its spread, if any."""
 
     targets: Floats
@@ -63,9 +63,11 @@ class Calibration:
         """
         if self.floor is not None:
             return self.floor
-        return 0.0 if self.spread is None else FLOOR * float(np.median(self.spread))
+        return 0.0 if self.spread is None else DEFAULT_FLOOR * float(np.median(self.spread))
 
-    def intervals(self, predictions: Any, spread: Any = None, *, alpha: float = 0.1) -> Band:
+    def intervals(
+        self, predictions: Any, spread: Any = None, *, alpha: float = 0.1
+    ) -> ConformalIntervals:
         """Return intervals that hold the target of a share 1 - alpha of new rows like these."""
         normalize = self.normalized and spread is not None
         units = (self._unit(self.spread), self._unit(spread)) if normalize else (None, None)
@@ -76,10 +78,10 @@ class Calibration:
     def _unit(self, spread: Any) -> Floats:
         return np.hypot(np.asarray(spread, float), self.least)
 
-    def save(self, folder: Path, name: str = NAME) -> None:
+    def save(self, folder: Path, name: str = CALIBRATION_FILE) -> None:
         """Write the rows into a folder."""
         none = np.empty(0)
-        with replacing(folder / name) as temporary:
+        with replace_file(folder / name) as temporary:
             np.savez(
                 temporary,
                 targets=self.targets,
@@ -89,7 +91,7 @@ class Calibration:
             )
 
     @classmethod
-    def load(cls, folder: Path, name: str = NAME) -> "Calibration":
+    def load(cls, folder: Path, name: str = CALIBRATION_FILE) -> "IntervalCalibration":
         """Read the rows of a folder whose manifest was verified."""
         try:
             # NumPy itself leaves a damaged file open
@@ -102,7 +104,7 @@ class Calibration:
             raise BadStore(f"{folder / name} cannot be read: {problem}") from None
 
 
-def narrowest(held: Calibration, alpha: float) -> float:
+def select_floor(held: IntervalCalibration, alpha: float) -> float:
     """Return the floor with the narrowest intervals on average, for rows that were held out.
 
     The rows that calibrate must be others: then whatever floor is taken, the promise holds. It is
@@ -118,10 +120,10 @@ def narrowest(held: Calibration, alpha: float) -> float:
         )
         return float(np.mean(upper - lower))
 
-    return min((times * median for times in FLOORS), key=width)
+    return min((times * median for times in CANDIDATE_FLOORS), key=width)
 
 
-def inside(members: Sequence[Calibration]) -> Floats:
+def stack_member_spreads(members: Sequence[IntervalCalibration]) -> Floats:
     """Return the spreads inside members [N, M], 0 for those that are no ensembles."""
     spreads = [np.zeros(one.n) if one.spread is None else one.spread for one in members]
     return np.column_stack(spreads)

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadInput, BadStore, brief
+from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.layout import RESULTS
 
 
-def latest(root: Path) -> dict[str, Any]:
+def load_latest_results(root: Path) -> dict[str, Any]:
     """Return the results of the latest run, once they say what others read from them."""
-    found = read(root, RESULTS)
+    found = read_run_file(root, RESULTS)
     studies = found.get("studies")
     if not (
         isinstance(found.get("winner"), str)
@@ -28,9 +28,9 @@ def _is_study(one: Any) -> bool:
     return best is None or (isinstance(best, dict) and isinstance(best.get("params"), dict))
 
 
-def read_same(root: Path, *names: str) -> list[dict[str, Any]]:
+def read_run_files(root: Path, *names: str) -> list[dict[str, Any]]:
     """Return several files of the latest run, once they are of one and the same."""
-    found = [read(root, name) for name in names]
+    found = [read_run_file(root, name) for name in names]
     if any(one.get("run") != found[0].get("run") for one in found):
         raise BadStore(
             f"{' and '.join(names)} of {root} are of different runs, for the latest was not "
@@ -39,7 +39,7 @@ def read_same(root: Path, *names: str) -> list[dict[str, Any]]:
     return found
 
 
-def read(root: Path, name: str) -> dict[str, Any]:
+def read_run_file(root: Path, name: str) -> dict[str, Any]:
     """Return one of the files of the latest run."""
     path = root / name
     try:
@@ -57,7 +57,7 @@ def read(root: Path, name: str) -> dict[str, Any]:
     except OSError as problem:
         raise BadInput(f"{path} cannot be read: {problem.strerror}.") from None
     except (ValueError, RecursionError) as problem:
-        raise BadStore(f"{path} is no JSON: {brief(str(problem))}") from None
+        raise BadStore(f"{path} is no JSON: {shorten(str(problem))}") from None
     if not isinstance(found, dict) or found.get("task") != "surrogate":
         raise BadStore(f"{path} was not written by ordinate surrogate.")
     return found

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from ordinate.regress.bench import Bench
-from ordinate.regress.fitting import Step
+from ordinate.regress.fitting import FitProgress
 from ordinate.search.studies import Study
 
 STAGE = "searching"
 
 
-class Progress:
+class SearchProgress:
     """Trials that are made, the part of a batch that is made, and the latest word of a fit."""
 
     def __init__(self, bench: Bench, studies: Mapping[str, Study]) -> None:
@@ -24,18 +24,18 @@ class Progress:
         self._done = sum(min(len(trials), wanted(kind)) for kind, trials in found.items())
         values = [trial.value for trials in found.values() for trial in trials]
         known = [value for value in values if value is not None]
-        self._best = f"best RMSE {self._bench.in_unit(min(known))}" if known else ""
+        self._best = f"best RMSE {self._bench.format_in_unit(min(known))}" if known else ""
         self.begun(0.0)
 
     def begun(self, trials: float) -> None:
         """Take how much of a batch is made, in trials."""
         self._begun = trials
-        self._show()
+        self._show_progress()
 
-    def hear(self, step: Step) -> None:
+    def report_fit(self, step: FitProgress) -> None:
         """Take how far a fit is."""
-        self._show(self._bench.worded(step))
+        self._show_progress(self._bench.format_step(step))
 
-    def _show(self, now: str = "") -> None:
+    def _show_progress(self, now: str = "") -> None:
         share = min(1.0, (self._done + self._begun) / self._wanted)
         self._bench.tell(STAGE, share, "; ".join(filter(None, (self._best, now))))

@@ -5,17 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple, get_args
 
-from ordinate.errors import BadOption, brief, suggest
-from ordinate.experiment.settings_checks import among, number, whole
+from ordinate.errors import BadOption, shorten, suggest_names
+from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
 from ordinate.postprocess.conformal_sets import check_alpha
 
-Choosing = Literal["auto", "always", "never"]
-End = Literal["high", "low"]
+AutoOption = Literal["auto", "always", "never"]
+ShiftEnd = Literal["high", "low"]
 Device = Literal["cpu", "cuda"]
 
 AUTO = "auto"
 # What changes when and where the work is done, and nothing that is found.
-MANNER = ("jobs", "timeout")
+EXECUTION_SETTINGS = ("jobs", "timeout")
 MOST_SHIFTED = 0.5  # of the rows
 
 
@@ -56,12 +56,12 @@ class Settings:
     folds: int | None = None  # 0: the validation part alone
     epochs: int | None = None  # of networks, at most
     device: Device = "cpu"  # where networks are trained
-    blend: Choosing = "auto"
-    lattice: Choosing = "auto"  # whether models are told which rows lie on a lattice
+    blend: AutoOption = "auto"
+    lattice: AutoOption = "auto"  # whether models are told which rows lie on a lattice
     alpha: float = 0.1  # the share of targets that may lie outside their intervals
     shift: str | None = None  # the column whose extreme region is kept apart, for a second test
     shift_share: float = 0.1
-    shift_end: End = "high"
+    shift_end: ShiftEnd = "high"
     timeout: float | None = None  # seconds of searching after which no trial is begun
     jobs: int = 1
     seed: int = 0
@@ -69,8 +69,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
-        among("preset", self.preset, tuple(PRESETS))
-        named, kinds, missing = _kinds(self.model, PRESETS[self.preset])
+        check_choice("preset", self.preset, tuple(PRESETS))
+        named, kinds, missing = _parse_model_types(self.model, PRESETS[self.preset])
         object.__setattr__(self, "model", named)
         object.__setattr__(self, "kinds", kinds)
         object.__setattr__(self, "missing", missing)
@@ -80,17 +80,17 @@ class Settings:
         for name, least in (("trials", 1), ("folds", 0), ("epochs", 1)):
             if getattr(self, name) is None:
                 object.__setattr__(self, name, getattr(preset, name))
-            whole(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least)
         if self.folds == 1:
             raise BadOption("--folds takes 2 or more, or 0 to judge by the validation part alone.")
-        whole("jobs", self.jobs, 1)
-        whole("seed", self.seed, 0)
+        check_integer("jobs", self.jobs, 1)
+        check_integer("seed", self.seed, 0)
         for name in ("blend", "lattice"):
-            among(name, getattr(self, name), get_args(Choosing))
-        among("shift_end", self.shift_end, get_args(End))
-        among("device", self.device, get_args(Device))
-        check_share(self.shift_share)
-        number("timeout", self.timeout, 0.0, math.inf)
+            check_choice(name, getattr(self, name), get_args(AutoOption))
+        check_choice("shift_end", self.shift_end, get_args(ShiftEnd))
+        check_choice("device", self.device, get_args(Device))
+        check_shift_share(self.shift_share)
+        check_number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
         if unknown := sorted(set(self.fixed) - set(self.kinds)):
             raise BadOption(
@@ -98,27 +98,29 @@ class Settings:
             )
         if self.blend == "always" and len(self.kinds) < 2:
             raise BadOption("A blend takes two kinds of models or more. Name them in --model.")
-        object.__setattr__(self, "fixed", {k: self._completed(k, x) for k, x in self.fixed.items()})
+        object.__setattr__(
+            self, "fixed", {k: self._complete_params(k, x) for k, x in self.fixed.items()}
+        )
         if self.device != "cpu":
             self._check_device()
 
     kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
     missing: tuple[str, ...] = field(init=False, repr=False, compare=False)  # not installed
 
-    def _completed(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete_params(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
-        from ordinate.models.regressors import create_model  # noqa: PLC0415 - heavy
+        from ordinate.models.regressors import create_regressor  # noqa: PLC0415 - heavy
 
         given = self.given(kind)
         device = {name: given[name] for name in ("device",) if name in given}
-        return create_model(kind, given | dict(params) | device).params
+        return create_regressor(kind, given | dict(params) | device).params
 
     def _check_device(self) -> None:
         if "mlp" not in self.kinds:
             raise BadOption("--device is for networks: name mlp in --model, too.")
-        from ordinate.models.networks.trainer import usable  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.trainer import resolve_device  # noqa: PLC0415 - heavy, and optional
 
-        usable(self.device)
+        resolve_device(self.device)
 
     def given(self, kind: str) -> dict[str, Any]:
         """Return the parameters of a kind that are asked for here, and not searched.
@@ -126,9 +128,9 @@ class Settings:
         >>> Settings(preset="minimal", model="mlp").given("mlp")
         {'epochs': 60, 'device': 'cpu'}
         """
-        from ordinate.models.regressors import kind_of  # noqa: PLC0415 - heavy
+        from ordinate.models.regressors import find_model_type  # noqa: PLC0415 - heavy
 
-        known = kind_of(kind).defaults
+        known = find_model_type(kind).defaults
         return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
 
     def wanted(self, kind: str) -> int:
@@ -149,44 +151,44 @@ class Settings:
     def asked(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
         plain = self.to_dict() | {"kinds": list(self.kinds)}
-        return {name: value for name, value in plain.items() if name not in MANNER}
+        return {name: value for name, value in plain.items() if name not in EXECUTION_SETTINGS}
 
 
-def check_share(share: Any) -> None:
+def check_shift_share(share: Any) -> None:
     """Refuse what is no share of rows that a shift can keep apart."""
     right = isinstance(share, (int, float)) and not isinstance(share, bool)
     if not (right and 0.0 < share <= MOST_SHIFTED):
         raise BadOption(
             f"--shift-share takes a finite number of 0 to {MOST_SHIFTED}, above 0: not "
-            f"{brief(share)}."
+            f"{shorten(share)}."
         )
 
 
-def _kinds(
+def _parse_model_types(
     wanted: Any, preset: Preset
 ) -> tuple[tuple[str, ...] | str, tuple[str, ...], tuple[str, ...]]:
     """Return what was named, the kinds that it means, and those that are not installed."""
-    from ordinate.models.regressors import KINDS, available, kind_of  # noqa: PLC0415 - heavy
+    from ordinate.models.regressors import MODEL_TYPES, find_model_type, list_available_types  # noqa: PLC0415 - heavy
 
     listed = wanted.split(",") if isinstance(wanted, str) else wanted
     if not isinstance(listed, Iterable):
-        raise BadOption(f"--model takes names separated by commas, not {brief(wanted)}.")
+        raise BadOption(f"--model takes names separated by commas, not {shorten(wanted)}.")
     named = tuple(dict.fromkeys(str(one).strip() for one in listed))
-    known = [AUTO, *KINDS]
+    known = [AUTO, *MODEL_TYPES]
     for one in named:
         if one not in known:
-            near = suggest(one, known)
-            raise BadOption(f"There is no model {brief(one)}.{near} Known: {', '.join(known)}.")
+            near = suggest_names(one, known)
+            raise BadOption(f"There is no model {shorten(one)}.{near} Known: {', '.join(known)}.")
     if not named:
         raise BadOption(f"--model names no model. Known: {', '.join(known)}.")
     if AUTO not in named:
         for one in named:
-            kind_of(one).check()
+            find_model_type(one).check()
         return named, named, ()
     if len(named) > 1:
         raise BadOption("--model takes auto alone, or names of models.")
-    installed = available()
+    installed = list_available_types()
     there = tuple(kind for kind in preset.kinds if kind in installed)
     if not there:
-        kind_of(preset.kinds[0]).check()  # which says what to install
+        find_model_type(preset.kinds[0]).check()  # which says what to install
     return AUTO, there, tuple(kind for kind in preset.kinds if kind not in there)

@@ -8,17 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, NoItems
-from ordinate.experiment.settings_checks import among
-from ordinate.regress.settings import MOST_SHIFTED, End, check_share
+from ordinate.experiment.settings_checks import check_choice
+from ordinate.regress.settings import MOST_SHIFTED, ShiftEnd, check_shift_share
 from ordinate.regress.table import Table
 
 Rows = NDArray[np.intp]
 Floats = NDArray[np.float64]
-Room = Callable[[Floats], Floats]  # of a column: how far a value may lie from one that is alike
-SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
-PARTS = ("training", "validation", "test")
-NEAR = 1e-12  # relative: numbers that were written and read again
-LARGE = 1.5  # times what a part is to have: larger groups do not belong there
+ToleranceRule = Callable[
+    [Floats], Floats
+]  # of a column: how far a value may lie from one that is alike
+SPLIT_SHARES = (0.8, 0.1, 0.1)  # for training, validation, test
+PART_NAMES = ("training", "validation", "test")
+NEAR_TOLERANCE = 1e-12  # relative: numbers that were written and read again
+LARGE_GROUP_FACTOR = 1.5  # times what a part is to have: larger groups do not belong there
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Split:
     @property
     def parts(self) -> dict[str, Rows]:
         """The rows by the name of their part."""
-        return dict(zip(PARTS, (self.train, self.validation, self.test), strict=True))
+        return dict(zip(PART_NAMES, (self.train, self.validation, self.test), strict=True))
 
     @property
     def known(self) -> Rows:
@@ -50,48 +52,48 @@ class Split:
         return np.concatenate([self.train, self.validation])
 
 
-def usual(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+def split_table(table: Table, seed: int, shares: Sequence[float] = SPLIT_SHARES) -> Split:
     """Return a split of whole groups where the table has them, and of single rows otherwise."""
-    return (random if table.groups is None else grouped)(table, seed, shares)
+    return (split_randomly if table.groups is None else split_by_group)(table, seed, shares)
 
 
-def random(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+def split_randomly(table: Table, seed: int, shares: Sequence[float] = SPLIT_SHARES) -> Split:
     """Return a split of shuffled rows.
 
     >>> from ordinate.regress.table import make_table
     >>> table = make_table([[float(k)] for k in range(50)], range(50))
-    >>> random(table, seed=0).sizes
+    >>> split_randomly(table, seed=0).sizes
     {'training': 40, 'validation': 5, 'test': 5}
     """
     _check_shares(shares)
     order = np.random.default_rng(seed).permutation(len(table))
-    train, validation, test = _cut(order, shares)
+    train, validation, test = _cut_by_shares(order, shares)
     notes = []
     if table.groups is not None:
         notes.append("Rows were split one by one: groups stand on both sides of the split.")
     return Split(train, validation, test, f"random (seed {seed})", tuple(notes))
 
 
-def grouped(table: Table, seed: int, shares: Sequence[float] = SHARES) -> Split:
+def split_by_group(table: Table, seed: int, shares: Sequence[float] = SPLIT_SHARES) -> Split:
     """Return a split in which every group is in one part as a whole."""
     _check_shares(shares)
-    codes, count = _codes(table)
+    codes, count = _encode_groups(table)
     wanted = sum(share > 0 for share in shares)
     if count < wanted:
         raise NoItems(f"There are {count} groups, and {wanted} parts: each needs one at least.")
     rng = np.random.default_rng(seed)
-    part = _fill(np.bincount(codes, minlength=count), np.asarray(shares, float), rng)
+    part = _assign_groups(np.bincount(codes, minlength=count), np.asarray(shares, float), rng)
     order = rng.permutation(len(table))
     train, validation, test = (order[part[codes[order]] == k] for k in range(3))
     found = np.array([len(train), len(validation), len(test)]) / len(table)
     notes = []
-    if np.abs(found - _normed(shares)).max() > 0.05:
-        told = ", ".join(f"{x:.0%} {name}" for x, name in zip(found, PARTS, strict=True))
+    if np.abs(found - _normalize_shares(shares)).max() > 0.05:
+        told = ", ".join(f"{x:.0%} {name}" for x, name in zip(found, PART_NAMES, strict=True))
         notes.append(f"Groups are of unequal size: {told}.")
     return Split(train, validation, test, f"grouped (seed {seed})", tuple(notes))
 
 
-def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[Split]:
+def split_k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[Split]:
     """Return k splits, in each of which another fold is for validation.
 
     With `of` its training and validation rows are folded and its test rows stay what they are;
@@ -101,12 +103,12 @@ def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[
     order = np.arange(len(table)) if of is None else np.sort(of.known)
     test = np.zeros(0, np.intp) if of is None else of.test
     rng = np.random.default_rng(seed)
-    codes = units(table, order)
+    codes = assign_unit_ids(table, order)
     count = check_folds(table, codes, k)
     if count == len(order) and table.groups is None:
         fold = rng.permutation(np.arange(count) % k)
     else:
-        fold = _fill(np.bincount(codes, minlength=count), np.full(k, 1.0), rng)
+        fold = _assign_groups(np.bincount(codes, minlength=count), np.full(k, 1.0), rng)
     mixed = rng.permutation(len(order))
     of_row, order = fold[codes][mixed], order[mixed]
     return [
@@ -115,15 +117,15 @@ def k_fold(table: Table, k: int, seed: int, *, of: Split | None = None) -> list[
     ]
 
 
-def shifted(
-    table: Table, by: str, *, share: float = 0.1, end: End = "high", seed: int = 0
+def split_by_shift(
+    table: Table, by: str, *, share: float = 0.1, end: ShiftEnd = "high", seed: int = 0
 ) -> Split:
     """Return a split whose test rows are the extreme region of a feature, or of the target.
 
     All others are for training.
     """
-    check_share(share)
-    among("shift_end", end, get_args(End))
+    check_shift_share(share)
+    check_choice("shift_end", end, get_args(ShiftEnd))
     values = table.column(by) if end == "high" else -table.column(by)
     wanted = max(1, round(share * len(table)))
     cut = np.sort(values)[len(table) - wanted]
@@ -141,14 +143,14 @@ def shifted(
         np.zeros(0, np.intp),
         rng.permutation(np.flatnonzero(outside)),
         f"shifted ({by} {sign} {bound:.6g}, seed {seed})",
-        tuple(_straddling(table, outside)),
+        tuple(_describe_straddling(table, outside)),
     )
 
 
 # --- rows that belong together -------------------------------------------------------------------
 
 
-def units(table: Table, rows: Rows) -> Rows:
+def assign_unit_ids(table: Table, rows: Rows) -> Rows:
     """Return a number for each of these rows, the same for rows that belong together.
 
     These are the rows of a group or, in a table without groups, rows of equal features. They are
@@ -156,19 +158,19 @@ def units(table: Table, rows: Rows) -> Rows:
 
     >>> from ordinate.regress.table import make_table
     >>> table = make_table([[float(k % 8)] for k in range(10)], range(10))
-    >>> units(table, np.arange(10)).tolist()
+    >>> assign_unit_ids(table, np.arange(10)).tolist()
     [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
     """
     if not len(rows):
         return np.zeros(0, np.intp)
     if table.groups is not None:
         return np.unique(table.groups[rows].astype(str), return_inverse=True)[1].reshape(-1)
-    codes = classes(table.features[rows].T, near)
+    codes = group_alike_rows(table.features[rows].T, compute_near_tolerance)
     _, first, own = np.unique(codes, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[own.reshape(-1)]
 
 
-def classes(columns: Sequence[Floats] | Floats, room: Room) -> Rows:
+def group_alike_rows(columns: Sequence[Floats] | Floats, room: ToleranceRule) -> Rows:
     """Return a number for each row, the same for rows that are alike in all columns.
 
     Classes are parted again until none falls apart: in a dense column all values hang together,
@@ -179,30 +181,30 @@ def classes(columns: Sequence[Floats] | Floats, room: Room) -> Rows:
     codes, before = np.zeros(len(columns[0]), np.intp), -1
     while True:
         for column, own in zip(columns, rooms, strict=True):
-            codes = _parted(codes, column, own)
-            if not repeats(codes):
+            codes = _split_classes(codes, column, own)
+            if not count_repeats(codes):
                 return codes
-        if repeats(codes) == before:
+        if count_repeats(codes) == before:
             return codes
-        before = repeats(codes)
+        before = count_repeats(codes)
 
 
-def repeats(codes: Rows) -> int:
+def count_repeats(codes: Rows) -> int:
     """Return how many rows repeat another one of their class."""
     return len(codes) - int(codes.max(initial=-1)) - 1
 
 
-def exact(column: Floats) -> Floats:
+def compute_exact_tolerance(column: Floats) -> Floats:
     """Leave no room: values are alike if they are equal."""
     return np.zeros(len(column))
 
 
-def near(column: Floats) -> Floats:
+def compute_near_tolerance(column: Floats) -> Floats:
     """Leave room for numbers that were written and read again."""
-    return NEAR * np.abs(column)
+    return NEAR_TOLERANCE * np.abs(column)
 
 
-def _parted(codes: Rows, column: Floats, room: Floats) -> Rows:
+def _split_classes(codes: Rows, column: Floats, room: Floats) -> Rows:
     """Return classes that are parted where the next value of a class is too far."""
     order = np.lexsort((column, codes))
     allowed = np.maximum(room[order[1:]], room[order[:-1]])
@@ -239,29 +241,29 @@ def check_folds(table: Table, codes: Rows, k: int) -> int:
     )
 
 
-def _normed(shares: Sequence[float]) -> NDArray[np.float64]:
+def _normalize_shares(shares: Sequence[float]) -> NDArray[np.float64]:
     given = np.asarray(shares, float)
     return given / given.sum()
 
 
-def _cut(order: Rows, shares: Sequence[float]) -> tuple[Rows, Rows, Rows]:
+def _cut_by_shares(order: Rows, shares: Sequence[float]) -> tuple[Rows, Rows, Rows]:
     """Return parts of these shares; one that is wanted at all has a row at least."""
     _, validation, test = (
-        max(1, int(share * len(order) + 0.5)) if share else 0 for share in _normed(shares)
+        max(1, int(share * len(order) + 0.5)) if share else 0 for share in _normalize_shares(shares)
     )
     if validation + test >= len(order):
         raise NoItems(f"{len(order)} rows are too few for these shares: none is left for training.")
     return order[validation + test :], order[:validation], order[validation : validation + test]
 
 
-def _codes(table: Table) -> tuple[Rows, int]:
+def _encode_groups(table: Table) -> tuple[Rows, int]:
     if table.groups is None:
         raise BadOption("The table has no groups: name their column when it is read.")
     names, codes = np.unique(table.groups.astype(str), return_inverse=True)
     return codes.astype(np.intp), len(names)
 
 
-def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
+def _assign_groups(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) -> Rows:
     """Return a part for each group: each goes where most rows are missing.
 
     Parts of equal size take large groups first. Others take them as they come, for else the small
@@ -270,7 +272,7 @@ def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) ->
     """
     wanted = shares / shares.sum() * sizes.sum()
     equal = np.ptp(shares) == 0
-    first = sizes if equal else sizes // (LARGE * wanted[shares > 0].min())
+    first = sizes if equal else sizes // (LARGE_GROUP_FACTOR * wanted[shares > 0].min())
     order = rng.permutation(len(sizes))
     order = order[np.argsort(-first[order], kind="stable")]
     largest = [int(np.argmax(shares))]
@@ -288,7 +290,7 @@ def _fill(sizes: Rows, shares: NDArray[np.float64], rng: np.random.Generator) ->
     return part
 
 
-def _straddling(table: Table, outside: NDArray[Any]) -> list[str]:
+def _describe_straddling(table: Table, outside: NDArray[Any]) -> list[str]:
     if table.groups is None:
         return []
     both = len(set(table.groups[outside]) & set(table.groups[~outside]))

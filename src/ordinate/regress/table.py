@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, brief
+from ordinate.errors import BadInput, BadValues, NoItems, UnequalLengths, shorten
 from ordinate.models.target_scaling import is_constant
-from ordinate.readers.numeric_table import read_numeric
+from ordinate.readers.numeric_table import read_numeric_table
 
 Floats = NDArray[np.float64]
 
-FEWEST = 10  # rows: with fewer, training, validation and test are nothing to speak of
-FEW = 50  # rows: with fewer, a test says little
-SHOWN = 5  # names that a note lists
-SAME = 1e-12  # 1 - |correlation| of a column that is the target in another unit
-MADE = 1e-5  # 1 - |rank correlation| of a column that may be made of the target: its log, rounded
-RANKED = 50  # rows: fewer are often in the order of a feature that merely correlates
+FEWEST_ROWS = 10  # rows: with fewer, training, validation and test are nothing to speak of
+FEW_ROWS = 50  # rows: with fewer, a test says little
+SHOWN_NAMES = 5  # names that a note lists
+SAME_TOLERANCE = 1e-12  # 1 - |correlation| of a column that is the target in another unit
+DERIVED_TOLERANCE = (
+    1e-5  # 1 - |rank correlation| of a column that may be made of the target: its log, rounded
+)
+RANK_CHECK_ROWS = 50  # rows: fewer are often in the order of a feature that merely correlates
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,12 @@ class Table:
             return self.target
         if name not in self.names:
             known = ", ".join([*self.names, self.target_name])
-            raise BadInput(f"There is no column {brief(name)} among {known}.")
+            raise BadInput(f"There is no column {shorten(name)} among {known}.")
         return self.features[:, self.names.index(name)]
 
-    def without_targets(self, but: NDArray[np.intp]) -> str:
+    def fingerprint_without_targets(self, but: NDArray[np.intp]) -> str:
         """Return the fingerprint of the table with the targets of these rows alone."""
-        return _fingerprint(
+        return _compute_fingerprint(
             self.features, self.target[but], self.names, self.target_name, self.groups
         )
 
@@ -69,7 +71,7 @@ def read_table(
 ) -> Table:
     """Read a table from CSV or Parquet; features are all columns of numbers, unless named.
 
-    >>> from ordinate.examples import path
+    >>> from ordinate.examples import locate_example
     >>> table = read_table(str(path("densities")), "density", group="substance")
     >>> table.names, len(table)
     (('carbons', 'temperature', 'pressure'), 600)
@@ -77,15 +79,15 @@ def read_table(
     _check_names(target, features, group)
     reading = {"label": group, "delimiter": delimiter, "encoding": encoding}
     chosen = None if features is None else [*features, target]
-    found = read_numeric(path, chosen, **reading)
+    found = read_numeric_table(path, chosen, **reading)
     if target not in found.names:  # no numbers, or not there at all, which this says
-        read_numeric(path, [target], **reading)
+        read_numeric_table(path, [target], **reading)
     notes = []
     if found.texts:
-        notes.append(f"Left out, for they hold no numbers: {_listed(found.texts)}.")
+        notes.append(f"Left out, for they hold no numbers: {_format_names(found.texts)}.")
     if found.few:
         notes.append(
-            f"Left out, for fewer than half of their cells are numbers: {_listed(found.few)}."
+            f"Left out, for fewer than half of their cells are numbers: {_format_names(found.few)}."
         )
     where = found.names.index(target)
     return make_table(
@@ -107,7 +109,7 @@ def read_features(
     encoding: str | None = None,
 ) -> Floats:
     """Return the features [N, d] of rows to predict, in the order of these names."""
-    return read_numeric(path, list(names), delimiter=delimiter, encoding=encoding).matrix
+    return read_numeric_table(path, list(names), delimiter=delimiter, encoding=encoding).matrix
 
 
 def make_table(
@@ -139,9 +141,9 @@ def make_table(
             f"{len(called):,} names."
         )
     where = path or "The table"
-    _check(x, y, called, target_name, where)
-    own = (*notes, *_notes(x, y, called, target_name))
-    mark = _fingerprint(x, y, called, target_name, given)
+    _check_arrays(x, y, called, target_name, where)
+    own = (*notes, *_collect_notes(x, y, called, target_name))
+    mark = _compute_fingerprint(x, y, called, target_name, given)
     return Table(x, called, y, target_name, given, path, mark, own)
 
 
@@ -150,7 +152,7 @@ def make_table(
 
 def _check_names(target: str, features: Sequence[str] | None, group: str | None) -> None:
     if target == group:
-        raise BadInput(f"The column {brief(target)} cannot be both the target and the group.")
+        raise BadInput(f"The column {shorten(target)} cannot be both the target and the group.")
     if features is None:
         return
     if not features:
@@ -158,32 +160,34 @@ def _check_names(target: str, features: Sequence[str] | None, group: str | None)
     for name in features:
         if name in {target, group}:
             role = "target" if name == target else "group"
-            raise BadInput(f"The column {brief(name)} is the {role}: it cannot be a feature too.")
+            raise BadInput(f"The column {shorten(name)} is the {role}: it cannot be a feature too.")
     if twice := [name for k, name in enumerate(features) if name in features[:k]]:
-        raise BadInput(f"The feature {brief(twice[0])} is named twice.")
+        raise BadInput(f"The feature {shorten(twice[0])} is named twice.")
 
 
-def _check(x: Floats, y: Floats, names: Sequence[str], target: str, where: str) -> None:
+def _check_arrays(x: Floats, y: Floats, names: Sequence[str], target: str, where: str) -> None:
     if not x.shape[1]:
         raise BadInput(
-            f"{where} has no column of numbers but the target {brief(target)}: there is nothing to "
+            f"{where} has no column of numbers but the target {shorten(target)}: there is nothing "
+            "to "
             "learn from."
         )
-    if len(y) < FEWEST:
+    if len(y) < FEWEST_ROWS:
         raise NoItems(
-            f"{where} has {len(y)} rows. Training, validation and test need {FEWEST} at least."
+            f"{where} has {len(y)} rows. Training, validation and test need {FEWEST_ROWS} at least."
         )
     for name, column in zip((*names, target), (*x.T, y), strict=True):
         odd = np.flatnonzero(~np.isfinite(column))
         if len(odd):
             raise BadValues(
-                f"{where}: the cell in row {odd[0] + 1} of column {brief(name)} is "
+                f"{where}: the cell in row {odd[0] + 1} of column {shorten(name)} is "
                 f"{column[odd[0]]}, which is no finite number. Nothing is filled in: mend the row, "
                 "or leave out the row or the column."
             )
     if (y == y[0]).all():
         raise BadValues(
-            f"{where}: the target {brief(target)} is {y[0]:.6g} in every row. There is nothing to "
+            f"{where}: the target {shorten(target)} is {y[0]:.6g} in every row. There is nothing "
+            "to "
             "learn: is it the right column?"
         )
     for name, column in zip(names, x.T, strict=True):
@@ -191,62 +195,69 @@ def _check(x: Floats, y: Floats, names: Sequence[str], target: str, where: str) 
             squares = len(column) * np.square(np.ptp(column))
         if not np.isfinite(squares):
             raise BadValues(
-                f"{where}: the column {brief(name)} is too large to be normalised: rescale it."
+                f"{where}: the column {shorten(name)} is too large to be normalised: rescale it."
             )
     if is_constant(x).all():
         raise BadValues(
-            f"{where}: no feature varies ({_listed(names)}). There is nothing to learn from."
+            f"{where}: no feature varies ({_format_names(names)}). There is nothing to learn from."
         )
 
 
-def _notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]:
+def _collect_notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> list[str]:
     notes = []
-    if len(y) < FEW:
+    if len(y) < FEW_ROWS:
         notes.append(f"There are {len(y)} rows: too few for a test that says much.")
     still = is_constant(x)
     if constant := [name for name, one in zip(names, still, strict=True) if one]:
-        notes.append(f"Constant in every row, so nothing is learned of it: {_listed(constant)}.")
-    if copies := [n for n, column in zip(names, x.T, strict=True) if _follows(column, y)]:
         notes.append(
-            f"The target {target!r} in another unit, it seems: {_listed(copies)}. Is it known "
+            f"Constant in every row, so nothing is learned of it: {_format_names(constant)}."
+        )
+    if copies := [n for n, column in zip(names, x.T, strict=True) if _is_linear_copy(column, y)]:
+        notes.append(
+            f"The target {target!r} in another unit, it seems: {_format_names(copies)}. Is it "
+            "known "
             "before the target is?"
         )
     varied = [(n, column) for n, column, one in zip(names, x.T, still, strict=True) if not one]
-    if made := [name for name in _made(varied, y) if name not in copies]:
+    if made := [name for name in _name_derived_columns(varied, y) if name not in copies]:
         notes.append(
             f"So close to the target {target!r} in its order that it may be made of it: "
-            f"{_listed(made)}. Is it known before the target is?"
+            f"{_format_names(made)}. Is it known before the target is?"
         )
     return notes
 
 
-def _follows(column: Floats, y: Floats, room: float = SAME) -> bool:
+def _is_linear_copy(column: Floats, y: Floats, room: float = SAME_TOLERANCE) -> bool:
     """Tell whether a column is a straight line of the target, but for little."""
     with np.errstate(all="ignore"):
         a, b = column - column.mean(), y - y.mean()
         return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < room)
 
 
-def _made(columns: Sequence[tuple[str, Floats]], y: Floats) -> list[str]:
+def _name_derived_columns(columns: Sequence[tuple[str, Floats]], y: Floats) -> list[str]:
     """Name the columns that give the order of the target; one alone may well be its law."""
-    if len(columns) < 2 or len(y) < RANKED:
+    if len(columns) < 2 or len(y) < RANK_CHECK_ROWS:
         return []
-    order = _ranks(y)
-    return [name for name, column in columns if _follows(_ranks(column), order, MADE)]
+    order = _compute_ranks(y)
+    return [
+        name
+        for name, column in columns
+        if _is_linear_copy(_compute_ranks(column), order, DERIVED_TOLERANCE)
+    ]
 
 
-def _ranks(column: Floats) -> Floats:
+def _compute_ranks(column: Floats) -> Floats:
     """Return the places of values in their order; equal values share the mean of theirs."""
     _, own, counts = np.unique(column, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[own.reshape(-1)]
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(map(brief, names[:SHOWN])) + (f" and {more} more" if more > 0 else "")
+def _format_names(names: Sequence[str]) -> str:
+    more = len(names) - SHOWN_NAMES
+    return ", ".join(map(shorten, names[:SHOWN_NAMES])) + (f" and {more} more" if more > 0 else "")
 
 
-def _fingerprint(
+def _compute_fingerprint(
     x: Floats, y: Floats, names: Sequence[str], target: str, groups: NDArray[Any] | None
 ) -> str:
     told = [list(names), target, None if groups is None else groups.tolist()]

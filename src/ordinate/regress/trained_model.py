@@ -16,26 +16,33 @@ from ordinate.errors import (
     BadStore,
     BadValues,
     OrdinateError,
-    brief,
-    suggest,
+    shorten,
+    suggest_names,
 )
-from ordinate.experiment.manifest import whole
-from ordinate.experiment.safe_files import inside
-from ordinate.models.regressors import Model, load_model
+from ordinate.experiment.manifest import read_verified_manifest
+from ordinate.experiment.safe_files import resolve_inside
+from ordinate.models.regressors import Regressor, load_regressor
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import literal
-from ordinate.regress.fitting import Floats, answered
-from ordinate.regress.model_inputs import Inputs
-from ordinate.regress.prediction_intervals import Calibration, spread_of
-from ordinate.regress.result_files import latest
-from ordinate.regress.saved_models import ABOUT, BLEND, KIND, MODEL, MODELS, rows_of
+from ordinate.readers.files import quote_literal
+from ordinate.regress.fitting import Floats, predict_in_unit
+from ordinate.regress.model_inputs import ModelInputs
+from ordinate.regress.prediction_intervals import IntervalCalibration, compute_spread
+from ordinate.regress.result_files import load_latest_results
+from ordinate.regress.saved_models import (
+    BLEND,
+    MANIFEST_KIND,
+    MODEL,
+    MODELS,
+    SURROGATE_FILE,
+    load_calibration,
+)
 from ordinate.render import csv_records
 
-CSV, PARQUET = (".csv",), (".parquet", ".pq")
-SUM = 1e-6  # how far weights may be from 1 in sum
+CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
+WEIGHT_SUM_TOLERANCE = 1e-6  # how far weights may be from 1 in sum
 # In standard deviations of a feature in training: what a note names, and what no model answers.
-FAR, FURTHEST = 10.0, 1e100
-SHOWN = 5  # features that a note lists
+FAR_DISTANCE, FURTHEST_DISTANCE = 10.0, 1e100
+SHOWN_FEATURES = 5  # features that a note lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,24 +79,24 @@ class Predictions:
     def write(self, path: Path) -> None:
         """Write CSV or Parquet, by the suffix of the path."""
         check_suffix(str(path))
-        if path.suffix.lower() in CSV:
+        if path.suffix.lower() in CSV_SUFFIXES:
             path.write_bytes(self.csv().encode())  # the same bytes on every machine
             return
         with connect() as connection:
             connection.register("predictions", self.columns())
-            target = literal(str(path))
+            target = quote_literal(str(path))
             connection.execute(f"COPY predictions TO {target} (FORMAT parquet)")
 
 
-def _rows(where: NDArray[np.bool_]) -> str:
+def _describe_rows(where: NDArray[np.bool_]) -> str:
     """Say how many rows have one of some values [N, d]."""
     return f"{int(where.any(axis=1).sum()):,} of {len(where):,} rows"
 
 
 def check_suffix(path: str) -> None:
     """Refuse a file that is neither CSV nor Parquet, before any work is done."""
-    if Path(path).suffix.lower() not in (*CSV, *PARQUET):
-        raise BadOption(f"Predictions are written as .csv or .parquet, not as {brief(path)}.")
+    if Path(path).suffix.lower() not in (*CSV_SUFFIXES, *PARQUET_SUFFIXES):
+        raise BadOption(f"Predictions are written as .csv or .parquet, not as {shorten(path)}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +105,8 @@ class Surrogate:
 
     name: str
     config: Mapping[str, Any]
-    calibration: Calibration
-    models: tuple[tuple[Model, Inputs], ...]
+    calibration: IntervalCalibration
+    models: tuple[tuple[Regressor, ModelInputs], ...]
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -130,44 +137,51 @@ class Surrogate:
             )
         level = float(self.config["alpha"]) if alpha is None else alpha
         self._check_finite(x)
-        away = self._away(x)
-        values, spread = self._answered(x, away)
+        away = self._compute_distances(x)
+        values, spread = self._predict_finite(x, away)
         band = self.calibration.intervals(values, spread, alpha=level)
-        notes = (*band.notes, *self._of_lattice(x), *self._of_changed(x), *self._of_far(away))
+        notes = (
+            *band.notes,
+            *self._describe_lattice_rows(x),
+            *self._describe_changed_constants(x),
+            *self._describe_far_rows(away),
+        )
         return Predictions(values, band.lower, band.upper, spread, level, notes)
 
     def _check_finite(self, x: Floats) -> None:
         """Refuse what no training row had: where it goes in a tree, say, is arbitrary."""
         for row, column in np.argwhere(~np.isfinite(x))[:1]:
             raise BadValues(
-                f"Row {row + 1} has {x[row, column]} in {brief(self.features[column])}, which is "
+                f"Row {row + 1} has {x[row, column]} in {shorten(self.features[column])}, which is "
                 "no finite number."
             )
 
-    def _away(self, x: Floats) -> Floats:
+    def _compute_distances(self, x: Floats) -> Floats:
         """Return how far values [N, d] lie from the means of training, in standard deviations."""
         with np.errstate(over="ignore"):  # what is too far even for a number is infinitely far
             return np.max([np.abs(one.scaled.features(x)) for _, one in self.models], axis=0)
 
-    def _of_far(self, away: Floats) -> list[str]:
+    def _describe_far_rows(self, away: Floats) -> list[str]:
         """Say how many rows lie far from those that were learned from, and in what."""
-        far = away > FAR
+        far = away > FAR_DISTANCE
         if not far.any():
             return []
         told = (
-            f"{_rows(far)} lie more than {FAR:g} standard deviations from the mean of the training "
+            f"{_describe_rows(far)} lie more than {FAR_DISTANCE:g} standard deviations from the "
+            "mean of the training "
             f"rows, in {self._columns(far)}: nothing like them was learned from, and their "
             "intervals promise nothing."
         )
         return [told]
 
-    def _of_changed(self, x: Floats) -> list[str]:
+    def _describe_changed_constants(self, x: Floats) -> list[str]:
         """Say how many rows differ in what never varied in training."""
         changed = np.any([one.scaled.changed(x) for _, one in self.models], axis=0)
         if not changed.any():
             return []
         told = (
-            f"{_rows(changed)} differ in {self._columns(changed)} from all training rows, which "
+            f"{_describe_rows(changed)} differ in {self._columns(changed)} from all training "
+            "rows, which "
             "are alike in it: what that changes is not known, and they are predicted as if it had "
             "not changed."
         )
@@ -175,16 +189,16 @@ class Surrogate:
 
     def _columns(self, where: NDArray[np.bool_]) -> str:
         """Name the columns of some values [N, d]."""
-        names = [brief(self.features[column]) for column in np.flatnonzero(where.any(axis=0))]
-        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-        return f"{', '.join(names[:SHOWN])}{more}"
+        names = [shorten(self.features[column]) for column in np.flatnonzero(where.any(axis=0))]
+        more = f" and {len(names) - SHOWN_FEATURES:,} more" if len(names) > SHOWN_FEATURES else ""
+        return f"{', '.join(names[:SHOWN_FEATURES])}{more}"
 
-    def _of_lattice(self, x: Floats) -> list[str]:
+    def _describe_lattice_rows(self, x: Floats) -> list[str]:
         """Say which rows are taken for rows of a lattice, where models are told of one."""
         told = [inputs for _, inputs in self.models if inputs.lattice is not None]
         if not told or not len(x):
             return []
-        on = int(np.any([inputs.on_lattice(x) for inputs in told], axis=0).sum())
+        on = int(np.any([inputs.is_on_lattice(x) for inputs in told], axis=0).sum())
         note = (
             f"{on:,} of {len(x):,} rows lie on the lattice of the training rows, and are predicted "
             "as rows from there, the others as rows from elsewhere: that says where rows come "
@@ -192,141 +206,152 @@ class Surrogate:
         )
         return [note]
 
-    def _answered(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
+    def _predict_finite(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
         """Return predictions and spreads, once all are finite."""
         if not len(x):
-            return self._nothing()
+            return self._predict_no_rows()
         furthest = int(np.argmax(away.max(axis=1)))
-        if away[furthest].max() > FURTHEST:
-            raise self._too_far(x, away, furthest)
+        if away[furthest].max() > FURTHEST_DISTANCE:
+            raise self._explain_distance(x, away, furthest)
         try:
             with np.errstate(all="ignore"):
-                values, spread = self._blended(x)
+                values, spread = self._predict_blend(x)
         except (ValueError, ArithmeticError) as problem:
-            if isinstance(problem, OrdinateError) or away.max() <= FAR:
+            if isinstance(problem, OrdinateError) or away.max() <= FAR_DISTANCE:
                 raise
-            raise self._too_far(x, away, furthest) from None  # numbers of a library ran over
+            raise self._explain_distance(
+                x, away, furthest
+            ) from None  # numbers of a library ran over
         sound = np.isfinite(values if spread is None else values + spread)
         first = int(np.argmin(sound))
-        if not sound[first] and away[first].max() > FAR:
-            raise self._too_far(x, away, first)
+        if not sound[first] and away[first].max() > FAR_DISTANCE:
+            raise self._explain_distance(x, away, first)
         return values, spread
 
-    def _nothing(self) -> tuple[Floats, Floats | None]:
+    def _predict_no_rows(self) -> tuple[Floats, Floats | None]:
         """Return the answer to no rows, which not every library takes."""
         apart = "weights" in self.config or hasattr(self.models[0][0], "spread")
         return np.empty(0), np.empty(0) if apart else None
 
-    def _too_far(self, x: Floats, away: Floats, row: int) -> BadValues:
+    def _explain_distance(self, x: Floats, away: Floats, row: int) -> BadValues:
         column = int(np.argmax(away[row]))
-        name = brief(self.features[column])
+        name = shorten(self.features[column])
         return BadValues(
             f"Row {row + 1} lies too far from what was learned: {x[row, column]:g} in {name} is "
             f"{away[row, column]:.3g} standard deviations from the mean of the training rows."
         )
 
-    def _blended(self, x: Floats) -> tuple[Floats, Floats | None]:
-        found = [answered(model, inputs, x) for model, inputs in self.models]
+    def _predict_blend(self, x: Floats) -> tuple[Floats, Floats | None]:
+        found = [predict_in_unit(model, inputs, x) for model, inputs in self.models]
         if "weights" not in self.config:
             return found[0]
         table = np.column_stack([values for values, _ in found])
         own = [np.zeros(len(x)) if spread is None else spread for _, spread in found]
-        spread = spread_of(table, self.weights, np.column_stack(own))
+        spread = compute_spread(table, self.weights, np.column_stack(own))
         return table @ self.weights, spread
 
 
 def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
     """Return a saved surrogate by its name or how its name alone begins; else the latest winner."""
     home = Path(root)
-    called = _found(home, latest(home)["winner"] if name is None else name)
-    config, calibration, folder = _opened(home, called)
+    called = _resolve_name(home, load_latest_results(home)["winner"] if name is None else name)
+    config, calibration, folder = _load_verified(home, called)
     members = config["members"] if config["model"] == BLEND else [called]
     models = []
     for member in members:
-        own, _, folder = (config, None, folder) if member == called else _opened(home, member)
+        own, _, folder = (
+            (config, None, folder) if member == called else _load_verified(home, member)
+        )
         if own["model"] == BLEND or own["features"] != config["features"]:
             raise BadStore(f"{folder} is no member of {called}: it has other features.")
-        models.append(_model(folder, own))
+        models.append(_load_model(folder, own))
     return Surrogate(called, config, calibration, tuple(models))
 
 
-def _model(folder: Path, config: Mapping[str, Any]) -> tuple[Model, Inputs]:
+def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, ModelInputs]:
     """Return a model and what it is given, which must be about the same features."""
-    model, inputs = load_model(folder / MODEL), Inputs.from_dict(config["inputs"])
+    model, inputs = load_regressor(folder / MODEL), ModelInputs.from_dict(config["inputs"])
     features = len(inputs.scaled.means)
     given = features + (inputs.lattice is not None)
     if model.name != config["model"] or features != len(config["features"]) or model.width != given:
         raise BadStore(
-            f"{folder} is refused: its {ABOUT} and its model are not about the same features. "
+            f"{folder} is refused: its {SURROGATE_FILE} and its model are not about the same "
+            "features. "
             "Train again, or restore the folder."
         )
     return model, inputs
 
 
-def _opened(root: Path, name: str) -> tuple[dict[str, Any], Calibration, Path]:
+def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalibration, Path]:
     """Return what a folder says of itself, once it is what its manifest lists."""
-    folder = inside(root, MODELS, name)
-    manifest = whole(folder)
-    if manifest.kind != KIND:
-        raise BadStore(f"{folder} holds a {brief(manifest.kind)}, and no surrogate.")
+    folder = resolve_inside(root, MODELS, name)
+    manifest = read_verified_manifest(folder)
+    if manifest.kind != MANIFEST_KIND:
+        raise BadStore(f"{folder} holds a {shorten(manifest.kind)}, and no surrogate.")
     if manifest.name != name:
-        raise BadStore(f"{folder} holds {brief(manifest.name)}: it was moved or mixed up.")
-    if ABOUT not in manifest.files:
-        raise BadStore(f"{folder} has no {ABOUT}, which says what it predicts. Train again.")
-    return _about(folder / ABOUT), rows_of(folder), folder
+        raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
+    if SURROGATE_FILE not in manifest.files:
+        raise BadStore(
+            f"{folder} has no {SURROGATE_FILE}, which says what it predicts. Train again."
+        )
+    return _read_config(folder / SURROGATE_FILE), load_calibration(folder), folder
 
 
-def _about(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     """Return what a surrogate is, once every value is of its type, and all fit together."""
     try:
         config = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as problem:
-        raise BadStore(f"{path} cannot be read: {brief(str(problem))}") from None
+        raise BadStore(f"{path} cannot be read: {shorten(str(problem))}") from None
     if not isinstance(config, dict):
         raise BadStore(f"{path} is no JSON object.")
-    wanted = WANTED | (OF_BLEND if config.get("model") == BLEND else OF_MODEL)
+    wanted = CONFIG_CHECKS | (BLEND_CHECKS if config.get("model") == BLEND else MODEL_CHECKS)
     for key, sound in wanted.items():
         if key not in config:
             raise BadStore(f"{path} does not say: {key}. Train again, or restore the folder.")
         if not sound(config[key]):
-            said = brief(config[key])
+            said = shorten(config[key])
             raise BadStore(f"{path} says {said} of {key}. Train again, or restore the folder.")
     if config["model"] == BLEND and len(config["weights"]) != len(config["members"]):
         raise BadStore(f"{path} has weights of other members. Train again, or restore the folder.")
     return config
 
 
-def _texts(value: Any) -> bool:
+def _are_distinct_strings(value: Any) -> bool:
     """Tell whether these are texts, each once, and one at least."""
     right = isinstance(value, list) and all(isinstance(one, str) for one in value)
     return right and 0 < len(value) == len(set(value))
 
 
-def _share(value: Any) -> bool:
+def _is_share(value: Any) -> bool:
     return isinstance(value, float) and 0.0 < value < 1.0
 
 
-def _weights(value: Any) -> bool:
+def _are_weights(value: Any) -> bool:
     """Tell whether these are numbers of at least 0 that sum to 1."""
     right = isinstance(value, list) and all(
         isinstance(one, (int, float)) and not isinstance(one, bool) for one in value
     )
     # nan is not at least 0; whole numbers may be too large for a float
-    return right and all(0.0 <= one <= 1.0 for one in value) and abs(sum(value) - 1.0) < SUM
+    return (
+        right
+        and all(0.0 <= one <= 1.0 for one in value)
+        and abs(sum(value) - 1.0) < WEIGHT_SUM_TOLERANCE
+    )
 
 
-WANTED: dict[str, Callable[[Any], bool]] = {
+CONFIG_CHECKS: dict[str, Callable[[Any], bool]] = {
     "model": lambda value: isinstance(value, str),
-    "features": _texts,
+    "features": _are_distinct_strings,
     "target": lambda value: isinstance(value, str),
     "unit": lambda value: value is None or isinstance(value, str),
-    "alpha": _share,
+    "alpha": _is_share,
 }
-OF_MODEL = {key: lambda value: isinstance(value, dict) for key in ("inputs", "params")}
-OF_BLEND = {"members": _texts, "weights": _weights}
+MODEL_CHECKS = {key: lambda value: isinstance(value, dict) for key in ("inputs", "params")}
+BLEND_CHECKS = {"members": _are_distinct_strings, "weights": _are_weights}
 
 
-def _found(root: Path, wanted: str) -> str:
+def _resolve_name(root: Path, wanted: str) -> str:
     """Return the one name that begins so."""
     folder = root / MODELS
     names = sorted(path.parent.name for path in folder.glob("[!.]*/manifest.json"))
@@ -341,6 +366,8 @@ def _found(root: Path, wanted: str) -> str:
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise BadOption(f"Several surrogates begin with {brief(wanted)}: {', '.join(fitting)}.")
-    near = suggest(wanted, names)
-    raise BadOption(f"There is no surrogate {brief(wanted)}.{near} There are: {', '.join(names)}.")
+        raise BadOption(f"Several surrogates begin with {shorten(wanted)}: {', '.join(fitting)}.")
+    near = suggest_names(wanted, names)
+    raise BadOption(
+        f"There is no surrogate {shorten(wanted)}.{near} There are: {', '.join(names)}."
+    )

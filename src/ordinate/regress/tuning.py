@@ -9,35 +9,54 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.errors import BadInput, BadOutput, brief
-from ordinate.experiment.layout import CHECKPOINTS, CONFIG, RESULTS, RUNS, SUMMARY, TESTED, TRIALS
-from ordinate.experiment.lock import locked
+from ordinate.errors import BadInput, BadOutput, shorten
+from ordinate.experiment.layout import (
+    CHECKPOINTS,
+    CONFIG,
+    RESULTS,
+    RUNS,
+    SUMMARY,
+    TEST_PREDICTIONS,
+    TRIALS,
+)
+from ordinate.experiment.lock import hold_lock
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import inside, sweep, write_json, write_text
-from ordinate.experiment.workers import Workers
-from ordinate.regress.bench import Bench, Tell, silent
-from ordinate.regress.duplicate_rows import SHIFTED, Leaks, duplicates
-from ordinate.regress.fitting import Rows, check_varied
-from ordinate.regress.hyperparameter_search import Clock
-from ordinate.regress.lattice import look
-from ordinate.regress.outliers import outliers
-from ordinate.regress.prediction_intervals import Calibration
-from ordinate.regress.saved_models import save_blend, save_contenders
-from ordinate.regress.selection import Blended, Choice, Contender, choose
+from ordinate.experiment.safe_files import remove_leftovers, resolve_inside, write_json, write_text
+from ordinate.experiment.workers import WorkerPool
+from ordinate.regress.bench import Bench, ProgressCallback, ignore_progress
+from ordinate.regress.duplicate_rows import SHIFTED_PART, LeakageReport, find_duplicates
+from ordinate.regress.fitting import Rows, check_targets_vary
+from ordinate.regress.hyperparameter_search import TimeBudget
+from ordinate.regress.lattice import detect_lattice
+from ordinate.regress.outliers import find_outliers
+from ordinate.regress.prediction_intervals import IntervalCalibration
+from ordinate.regress.saved_models import save_blend, save_candidates
+from ordinate.regress.selection import (
+    BlendCandidate,
+    EvaluatedCandidate,
+    ModelSelection,
+    select_model,
+)
 from ordinate.regress.settings import Settings
-from ordinate.regress.splits import Split, check_folds, shifted, units, usual
+from ordinate.regress.splits import Split, assign_unit_ids, check_folds, split_by_shift, split_table
 from ordinate.regress.table import Table
 from ordinate.regress.trained_model import load_surrogate
-from ordinate.regress.tuning_result import Finalist, HeldOut, Searched, Source, Tuning
+from ordinate.regress.tuning_result import (
+    Finalist,
+    HeldOutResult,
+    StudyResult,
+    TrainingDataSummary,
+    TuningResult,
+)
 from ordinate.render import render
-from ordinate.results.regression import Values, evaluate_values
-from ordinate.results.regression_comparison import compare_values
+from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression_comparison import compare_regression
 from ordinate.summaries.normalization import Normalization
 
 DEFAULT_ROOT = "surrogate_results"
-TEST = "test"
-FEWEST = 4  # rows to learn from and to choose by
-UNFINISHED = (
+TEST_PART = "test"
+FEWEST_ROWS = 4  # rows to learn from and to choose by
+UNFINISHED_NOTE = (
     "The timeout ended the search before all trials were made. The same command goes on with it."
 )
 
@@ -51,8 +70,8 @@ def tune(
     unit: str | None = None,
     command: str = "ordinate.surrogate",
     config: str = "",
-    tell: Tell = silent,
-) -> Tuning:
+    tell: ProgressCallback = ignore_progress,
+) -> TuningResult:
     """Search models, blend the best of each kind, save them, and test the winner.
 
     Choices are made by rows that are held out of the fits, never by those of the test. A run that
@@ -60,26 +79,28 @@ def tune(
     whole groups where the table has them. `config` is the text of a file that repeats the run.
     """
     asked = settings or Settings()
-    clock = Clock(asked.timeout, max(1, asked.folds or 0), asked.jobs)
-    parts, shift = _parts(table, split, asked)
-    with _opened(root, table, parts, shift, asked, unit, command, tell) as plain:
-        told = look(plain, clock.end)
+    clock = TimeBudget(asked.timeout, max(1, asked.folds or 0), asked.jobs)
+    parts, shift = _split_rows(table, split, asked)
+    with _open_bench(root, table, parts, shift, asked, unit, command, tell) as plain:
+        told = detect_lattice(plain, clock.end)
         bench = replace(plain, lattice=told is not None and told.used)
-        run = _run_id(bench)
-        choice = choose(bench, clock)
-        searched, blend, winner = _saved(bench, choice, run, command)
-        notes = [*([told.note(unit)] if told else []), *_notes(choice, asked)]
-        notes += _of_models(bench, searched)
-        found = Tuning(run, asked, _source(bench), searched, blend, winner, (), tuple(notes))
-        found = replace(found, tests=tuple(_tests(bench, found)))
-        _written(bench, found, command, config)
+        run = _make_run_id(bench)
+        choice = select_model(bench, clock)
+        searched, blend, winner = _save_finalists(bench, choice, run, command)
+        notes = [*([told.note(unit)] if told else []), *_collect_search_notes(choice, asked)]
+        notes += _collect_model_notes(bench, searched)
+        found = TuningResult(
+            run, asked, _summarize_source(bench), searched, blend, winner, (), tuple(notes)
+        )
+        found = replace(found, tests=tuple(_run_tests(bench, found)))
+        _write_run(bench, found, command, config)
         if choice.finished:  # otherwise the next run may go on from some
-            shutil.rmtree(inside(bench.root, CHECKPOINTS), ignore_errors=True)
+            shutil.rmtree(resolve_inside(bench.root, CHECKPOINTS), ignore_errors=True)
     return found
 
 
 @contextmanager
-def _opened(
+def _open_bench(
     root: Path | str,
     table: Table,
     split: Split,
@@ -87,16 +108,16 @@ def _opened(
     asked: Settings,
     unit: str | None,
     command: str,
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> Iterator[Bench]:
     """Take the lock, clear what killed runs left, and lay out the work."""
-    home = _folder(root)
-    with locked(home, command), Workers(asked.jobs) as workers:
-        sweep(home)
+    home = _make_results_folder(root)
+    with hold_lock(home, command), WorkerPool(asked.jobs) as workers:
+        remove_leftovers(home)
         yield Bench(home, table, split, asked, workers, tell, unit, shift)
 
 
-def _run_id(bench: Bench) -> str:
+def _make_run_id(bench: Bench) -> str:
     """Return the name of a run: its target, and a hash of the data and all that was asked."""
     table = {"table": bench.table.fingerprint}  # with the targets of its test
     code = bench.code(bench.settings.asked | {"unit": bench.unit} | table)
@@ -104,54 +125,58 @@ def _run_id(bench: Bench) -> str:
     return f"{''.join(letters)}-{code}"
 
 
-def _folder(root: Path | str) -> Path:
+def _make_results_folder(root: Path | str) -> Path:
     home = Path(root)
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise BadOutput(f"{brief(str(home))} cannot be written: {problem.strerror}.") from None
+        raise BadOutput(f"{shorten(str(home))} cannot be written: {problem.strerror}.") from None
     return home
 
 
 # --- which rows are for what ---------------------------------------------------------------------
 
 
-def _parts(table: Table, split: Split | None, asked: Settings) -> tuple[Split, Split | None]:
+def _split_rows(table: Table, split: Split | None, asked: Settings) -> tuple[Split, Split | None]:
     """Return which rows are for what, and what lies beyond the shift, if one is asked for."""
-    shift = None if asked.shift is None else _shift(table, asked)
+    shift = None if asked.shift is None else _split_shift(table, asked)
     if shift is None:
-        found = split or usual(table, asked.seed)
+        found = split or split_table(table, asked.seed)
     else:
-        found = _within(table, shift, asked.seed) if split is None else _without(split, shift)
+        found = (
+            _split_before_shift(table, shift, asked.seed)
+            if split is None
+            else _remove_shifted_rows(split, shift)
+        )
     if not asked.folds and not len(found.validation):
         raise BadInput("There are no validation rows to choose by. Pass --folds, or keep some.")
     if not asked.folds and asked.blend == "always" and len(found.validation) < 2:
         raise BadInput("A blend is learned from two validation rows or more. Pass --folds.")
-    if len(found.known) < FEWEST:
+    if len(found.known) < FEWEST_ROWS:
         raise BadInput(f"{len(found.known)} rows are too few to learn from and to choose by.")
     if asked.folds:
-        check_folds(table, units(table, found.known), asked.folds)
-    check_varied(table.target[found.train], "the training rows")
+        check_folds(table, assign_unit_ids(table, found.known), asked.folds)
+    check_targets_vary(table.target[found.train], "the training rows")
     return found, shift
 
 
-def _shift(table: Table, asked: Settings) -> Split:
+def _split_shift(table: Table, asked: Settings) -> Split:
     named = asked.shift != "target" or "target" in table.names
     by = str(asked.shift) if named else table.target_name
-    return shifted(table, by, share=asked.shift_share, end=asked.shift_end, seed=asked.seed)
+    return split_by_shift(table, by, share=asked.shift_share, end=asked.shift_end, seed=asked.seed)
 
 
-def _within(table: Table, shift: Split, seed: int) -> Split:
+def _split_before_shift(table: Table, shift: Split, seed: int) -> Split:
     """Split the rows before the shift as usual."""
     rows = np.sort(shift.known)
     groups = None if table.groups is None else table.groups[rows]
     part = replace(table, features=table.features[rows], target=table.target[rows], groups=groups)
-    found = usual(part, seed)
+    found = split_table(part, seed)
     own = (rows[found.train], rows[found.validation], rows[found.test])
     return Split(*own, f"{found.name}, before the shift", found.notes)
 
 
-def _without(split: Split, shift: Split) -> Split:
+def _remove_shifted_rows(split: Split, shift: Split) -> Split:
     """Leave the rows beyond the shift out of a split that was given."""
     train, validation, test = (
         rows[~np.isin(rows, shift.test)] for rows in (split.train, split.validation, split.test)
@@ -159,12 +184,12 @@ def _without(split: Split, shift: Split) -> Split:
     return Split(train, validation, test, f"{split.name}, before the shift", split.notes)
 
 
-def _source(bench: Bench) -> Source:
+def _summarize_source(bench: Bench) -> TrainingDataSummary:
     table, split, shift = bench.table, bench.split, bench.shift
-    sizes = split.sizes | ({} if shift is None else {SHIFTED: len(shift.test)})
+    sizes = split.sizes | ({} if shift is None else {SHIFTED_PART: len(shift.test)})
     groups = None if table.groups is None else len(np.unique(table.groups.astype(str)))
-    leaks = duplicates(table, split, None if shift is None else shift.test)
-    return Source(
+    leaks = find_duplicates(table, split, None if shift is None else shift.test)
+    return TrainingDataSummary(
         table.path,
         table.target_name,
         bench.unit,
@@ -173,28 +198,28 @@ def _source(bench: Bench) -> Source:
         split.name if shift is None else f"{split.name}; {shift.name}",
         sizes,
         groups,
-        tuple(dict.fromkeys(_of_data(bench, leaks))),
+        tuple(dict.fromkeys(_collect_data_notes(bench, leaks))),
         bench.apart,
         leaks,
     )
 
 
-def _of_data(bench: Bench, leaks: Leaks) -> Iterator[str]:
+def _collect_data_notes(bench: Bench, leaks: LeakageReport) -> Iterator[str]:
     """Yield what is to be known of the data: rows on both sides of the split, values far off."""
     yield from bench.table.notes
     yield from bench.split.notes
     yield from leaks.notes
     if bench.shift is not None:
         yield from bench.shift.notes
-    yield from (each.note for each in outliers(bench.table))
+    yield from (each.note for each in find_outliers(bench.table))
 
 
-def _notes(choice: Choice, asked: Settings) -> Iterator[str]:
+def _collect_search_notes(choice: ModelSelection, asked: Settings) -> Iterator[str]:
     if not choice.finished:
-        yield UNFINISHED
-    if idle := [one.kind for one in choice.explored if not one.trials]:
+        yield UNFINISHED_NOTE
+    if idle := [one.kind for one in choice.studies if not one.trials]:
         yield f"There was no time for {', '.join(idle)}."
-    for one in choice.explored:
+    for one in choice.studies:
         reasons = [trial.reason for trial in one.trials if trial.reason]
         if reasons:
             yield f"{one.kind}: {len(reasons)} of {len(one.trials)} trials failed: {reasons[0]}"
@@ -205,7 +230,7 @@ def _notes(choice: Choice, asked: Settings) -> Iterator[str]:
         )
 
 
-def _of_models(bench: Bench, searched: tuple[Searched, ...]) -> Iterator[str]:
+def _collect_model_notes(bench: Bench, searched: tuple[StudyResult, ...]) -> Iterator[str]:
     """Yield what is to be known of the saved models, such as rows that one was not fitted on."""
     for one in searched:
         if one.best is not None:
@@ -216,37 +241,43 @@ def _of_models(bench: Bench, searched: tuple[Searched, ...]) -> Iterator[str]:
 # --- what is saved -------------------------------------------------------------------------------
 
 
-def _saved(
-    bench: Bench, choice: Choice, run: str, command: str
-) -> tuple[tuple[Searched, ...], Finalist | None, Finalist]:
+def _save_finalists(
+    bench: Bench, choice: ModelSelection, run: str, command: str
+) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
     """Fit and save the best of each kind, and the blend; return them, the winner last."""
-    able = [one for one in choice.contenders if one is not None]
-    names = save_contenders(bench, able, run=run, command=command)
+    able = [one for one in choice.candidates if one is not None]
+    names = save_candidates(bench, able, run=run, command=command)
     finalists = {
-        id(one): Finalist(name, one.candidate.kind, one.candidate.params, _judged(bench, one))
+        id(one): Finalist(
+            name, one.candidate.kind, one.candidate.params, _evaluate_held_out(bench, one)
+        )
         for name, one in zip(names, able, strict=True)
     }
     searched = tuple(
-        Searched(one.kind, bench.settings.wanted(one.kind), one.trials, finalists.get(id(best)))
-        for one, best in zip(choice.explored, choice.contenders, strict=True)
+        StudyResult(one.kind, bench.settings.wanted(one.kind), one.trials, finalists.get(id(best)))
+        for one, best in zip(choice.studies, choice.candidates, strict=True)
     )
     if choice.blend is None:
         return searched, None, finalists[id(choice.winner)]
     members = tuple(finalists[id(member)].name for member in choice.blend.members)
     name = save_blend(bench, choice.blend, run=run, command=command)
     weights = tuple(choice.blend.blend.weights.tolist())
-    blend = Finalist(name, "blend", {}, _judged(bench, choice.blend), members, weights)
+    blend = Finalist(name, "blend", {}, _evaluate_held_out(bench, choice.blend), members, weights)
     winner = blend if choice.winner is choice.blend else finalists[id(choice.winner)]
     return searched, blend, winner
 
 
-def _judged(bench: Bench, one: Contender | Blended) -> Values:
+def _evaluate_held_out(
+    bench: Bench, one: EvaluatedCandidate | BlendCandidate
+) -> RegressionEvaluation:
     """Return what predictions for held-out rows are worth."""
-    return _values(bench, one.held, bench.groups)
+    return _evaluate_predictions(bench, one.held, bench.groups)
 
 
-def _values(bench: Bench, of: Calibration, groups: Any, **bounds: Any) -> Values:
-    return evaluate_values(
+def _evaluate_predictions(
+    bench: Bench, of: IntervalCalibration, groups: Any, **bounds: Any
+) -> RegressionEvaluation:
+    return evaluate_regression(
         of.targets,
         of.predictions,
         unit=bench.unit,
@@ -259,15 +290,17 @@ def _values(bench: Bench, of: Calibration, groups: Any, **bounds: Any) -> Values
 # --- the test ------------------------------------------------------------------------------------
 
 
-def _tests(bench: Bench, found: Tuning) -> Iterator[HeldOut]:
+def _run_tests(bench: Bench, found: TuningResult) -> Iterator[HeldOutResult]:
     """Ask the saved surrogates for the rows that chose nothing, when all is chosen."""
     if len(bench.split.test):
-        yield _held_out(bench, found, TEST, bench.split.test, bench.split.name)
+        yield _evaluate_on_rows(bench, found, TEST_PART, bench.split.test, bench.split.name)
     if bench.shift is not None:
-        yield _held_out(bench, found, SHIFTED, bench.shift.test, bench.shift.name)
+        yield _evaluate_on_rows(bench, found, SHIFTED_PART, bench.shift.test, bench.shift.name)
 
 
-def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> HeldOut:
+def _evaluate_on_rows(
+    bench: Bench, found: TuningResult, name: str, rows: Rows, what: str
+) -> HeldOutResult:
     features, targets = bench.table.features[rows], bench.table.target[rows]
     groups = None if bench.table.groups is None else bench.table.groups[rows]
     answers = {
@@ -275,9 +308,9 @@ def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> 
     }
     predictions = {one: answer.values for one, answer in answers.items()}
     won = answers[found.winner.name]
-    values = _values(
+    values = _evaluate_predictions(
         bench,
-        Calibration(targets, won.values),
+        IntervalCalibration(targets, won.values),
         groups,
         lower=won.lower,
         upper=won.upper,
@@ -285,12 +318,14 @@ def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> 
     )
     several = len(predictions) > 1 and len(rows) > 1
     comparison = (
-        compare_values(targets, predictions, unit=bench.unit, groups=groups) if several else None
+        compare_regression(targets, predictions, unit=bench.unit, groups=groups)
+        if several
+        else None
     )
     own = tuple(int(row) + 1 for row in rows)
     bounds = (won.lower, won.upper)
     notes = won.notes
-    return HeldOut(
+    return HeldOutResult(
         name, what, own, targets, predictions, *bounds, values, comparison, groups, notes
     )
 
@@ -298,9 +333,9 @@ def _held_out(bench: Bench, found: Tuning, name: str, rows: Rows, what: str) -> 
 # --- what is written -----------------------------------------------------------------------------
 
 
-def _written(bench: Bench, found: Tuning, command: str, config: str) -> None:
+def _write_run(bench: Bench, found: TuningResult, command: str, config: str) -> None:
     """Write the results of the run, and the same as the latest ones."""
-    folder = inside(bench.root, RUNS, found.run)
+    folder = resolve_inside(bench.root, RUNS, found.run)
     if config:
         write_text(folder / CONFIG, config)
     _write_results(folder, found)
@@ -317,8 +352,12 @@ def _written(bench: Bench, found: Tuning, command: str, config: str) -> None:
     _write_results(bench.root, found)
 
 
-def _write_results(folder: Path, found: Tuning) -> None:
-    files = {TRIALS: found.detailed(), TESTED: found.tested(), RESULTS: found.to_dict()}
+def _write_results(folder: Path, found: TuningResult) -> None:
+    files = {
+        TRIALS: found.list_trials(),
+        TEST_PREDICTIONS: found.tested(),
+        RESULTS: found.to_dict(),
+    }
     for name, values in files.items():
         write_json(folder / name, values)
     write_text(folder / SUMMARY, render(found, "markdown"))

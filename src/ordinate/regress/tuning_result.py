@@ -6,24 +6,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ordinate.inference.estimates import Estimate, finite, nowhere
-from ordinate.regress.duplicate_rows import Leaks
+from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
+from ordinate.regress.duplicate_rows import LeakageReport
 from ordinate.regress.settings import Settings
 from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, aligned
-from ordinate.results.regression import Values, evaluate_values
-from ordinate.results.regression_comparison import ValueComparison
+from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.results.regression import RegressionEvaluation, evaluate_regression
+from ordinate.results.regression_comparison import RegressionComparison
 
 if TYPE_CHECKING:
     from ordinate.search.trials import Trial
 
 TASK = "surrogate"
 STATES = ("complete", "pruned", "failed")
-SHARES = ("interval_coverage",)  # all other measures of intervals have the unit of the target
+UNITLESS_MEASURES = (
+    "interval_coverage",
+)  # all other measures of intervals have the unit of the target
 
 
 @dataclass(frozen=True)
-class Source:
+class TrainingDataSummary:
     """What was learned from, and which rows were kept for what."""
 
     path: str | None
@@ -36,7 +38,7 @@ class Source:
     groups: int | None = None
     notes: tuple[str, ...] = ()
     apart: bool = False  # whether validation rows are for the intervals alone
-    leaks: Leaks | None = None
+    leaks: LeakageReport | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
@@ -64,25 +66,25 @@ class Finalist:
     name: str
     kind: str
     params: dict[str, Any]
-    judged: Values
+    evaluation: RegressionEvaluation
     members: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
 
     @property
     def rmse(self) -> Estimate:
         """What it was chosen by."""
-        return self.judged.metrics["rmse"]
+        return self.evaluation.metrics["rmse"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         found: dict[str, Any] = {"name": self.name, "model": self.kind, "params": self.params}
         if self.members:
             found |= {"members": list(self.members), "weights": list(self.weights)}
-        return found | {"validation": _plain(self.judged)}
+        return found | {"validation": _convert_evaluation_to_dict(self.evaluation)}
 
 
 @dataclass(frozen=True)
-class Searched:
+class StudyResult:
     """One kind of model: the trials of its study, and the best of them."""
 
     kind: str
@@ -102,7 +104,7 @@ class Searched:
             "best": self.best and self.best.to_dict(),
         }
 
-    def detailed(self) -> dict[str, Any]:
+    def list_trials(self) -> dict[str, Any]:
         """Return every trial, as plain values."""
         trials = [
             {
@@ -110,7 +112,7 @@ class Searched:
                 "state": trial.state,
                 "value": trial.value,
                 "params": trial.params,
-                "after_parts": {str(step): finite(x) for step, x in trial.steps.items()},
+                "after_parts": {str(step): to_json_number(x) for step, x in trial.steps.items()},
                 "reason": trial.reason,
                 **trial.attributes,
             }
@@ -120,7 +122,7 @@ class Searched:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutResult:
     """The winner on rows that chose nothing: the test, or the region beyond the shift."""
 
     name: str
@@ -130,8 +132,8 @@ class HeldOut:
     predictions: dict[str, Any]  # of all finalists, by name
     lower: Any  # of the winner
     upper: Any
-    values: Values  # of the winner
-    comparison: ValueComparison | None = None
+    values: RegressionEvaluation  # of the winner
+    comparison: RegressionComparison | None = None
     groups: Any = None  # of the rows, if there are any
     notes: tuple[str, ...] = ()  # that came with the predictions of the winner
 
@@ -139,7 +141,7 @@ class HeldOut:
         """Return plain values, nan as None."""
         compared = None if self.comparison is None else self.comparison.to_dict()
         further = {"rows": self.what, "finalists": compared, "notes": list(self.notes)}
-        return _plain(self.values) | further
+        return _convert_evaluation_to_dict(self.values) | further
 
     def columns(self) -> dict[str, Any]:
         """Return the rows themselves."""
@@ -148,22 +150,22 @@ class HeldOut:
             "groups": None if self.groups is None else self.groups.tolist(),
             "targets": self.targets.tolist(),
             "predictions": {name: column.tolist() for name, column in self.predictions.items()},
-            "lower": [finite(x) for x in self.lower.tolist()],
-            "upper": [finite(x) for x in self.upper.tolist()],
+            "lower": [to_json_number(x) for x in self.lower.tolist()],
+            "upper": [to_json_number(x) for x in self.upper.tolist()],
         }
 
 
 @dataclass(frozen=True)
-class Tuning:
+class TuningResult:
     """A search for a surrogate: what was tried, what won, and what it is worth."""
 
     run: str
     settings: Settings
-    source: Source
-    searched: tuple[Searched, ...]
+    source: TrainingDataSummary
+    searched: tuple[StudyResult, ...]
     blend: Finalist | None
     winner: Finalist
-    tests: tuple[HeldOut, ...] = ()
+    tests: tuple[HeldOutResult, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -183,8 +185,10 @@ class Tuning:
         unit = self.source.unit
         lowest = min(self.finalists, key=lambda one: one.rmse.value)
         rows = [
-            _row("validation_rmse", "held-out RMSE of the winner", self.winner.rmse, unit),
-            _row(
+            _build_measure(
+                "validation_rmse", "held-out RMSE of the winner", self.winner.rmse, unit
+            ),
+            _build_measure(
                 "lowest_validation_rmse",
                 f"lowest held-out RMSE ({lowest.kind})",
                 lowest.rmse,
@@ -195,12 +199,12 @@ class Tuning:
             usual = test.name == "test"
             before, short = ("", "") if usual else (f"{test.name}: ", f"{test.name}_")
             rows += [
-                _row(short + key, before + title, one, unit if in_unit else None)
-                for key, title, one, in_unit in _measures(test)
+                _build_measure(short + key, before + title, one, unit if in_unit else None)
+                for key, title, one, in_unit in _list_measures(test)
             ]
         return rows
 
-    def _head(self) -> dict[str, Any]:
+    def _build_header(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
             "task": TASK,
@@ -212,7 +216,7 @@ class Tuning:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None: what `--format json` writes."""
         leaks = self.source.leaks
-        return self._head() | {
+        return self._build_header() | {
             "winner": self.winner.name,
             "winning": self.winner.to_dict(),
             "summary": self.summary(),
@@ -223,64 +227,64 @@ class Tuning:
             "notes": list(self.notes),
         }
 
-    def detailed(self) -> dict[str, Any]:
+    def list_trials(self) -> dict[str, Any]:
         """Return every trial of every study."""
-        return self._head() | {"studies": [one.detailed() for one in self.searched]}
+        return self._build_header() | {"studies": [one.list_trials() for one in self.searched]}
 
     def tested(self) -> dict[str, Any]:
         """Return the test rows, with what all finalists predict for them."""
         tests = {one.name: one.columns() for one in self.tests}
-        return self._head() | {"winner": self.winner.name, "tests": tests}
+        return self._build_header() | {"winner": self.winner.name, "tests": tests}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each value: of finalists by held-out rows, and of tests."""
-        judged = [("validation", one.name, one.kind, one.judged) for one in self.finalists]
+        judged = [("validation", one.name, one.kind, one.evaluation) for one in self.finalists]
         judged += [(one.name, self.winner.name, self.winner.kind, one.values) for one in self.tests]
-        return aligned(
+        return align_columns(
             [
                 {"stage": stage, "name": name, "model": kind} | row
                 for stage, name, kind, values in judged
-                for row in _flat(values)
+                for row in _flatten_evaluation(values)
             ]
         )
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.regress.tuning_text import describe  # noqa: PLC0415 - it shows results
+        from ordinate.regress.tuning_text import describe_tuning  # noqa: PLC0415 - it shows results
 
-        return describe(self)
+        return describe_tuning(self)
 
 
-def _row(key: str, title: str, one: Estimate, unit: str | None) -> dict[str, Any]:
+def _build_measure(key: str, title: str, one: Estimate, unit: str | None) -> dict[str, Any]:
     """Return a measure: the key is for programs, and stays; the title is for people."""
     return {"key": key, "measure": title, "unit": unit} | one.to_dict()
 
 
-def _plain(values: Values) -> dict[str, Any]:
+def _convert_evaluation_to_dict(values: RegressionEvaluation) -> dict[str, Any]:
     """Return plain values, in which baselines and measures of intervals have their unit, too."""
     found = values.to_dict()
     found["baselines"] = [one | {"unit": values.unit} for one in found["baselines"]]
     found["predictive"] = {
-        name: one | {"unit": _unit(values, name)} for name, one in found["predictive"].items()
+        name: one | {"unit": _get_unit(values, name)} for name, one in found["predictive"].items()
     }
     return found
 
 
-def _unit(values: Values, name: str) -> str | None:
-    return None if name in SHARES else values.unit
+def _get_unit(values: RegressionEvaluation, name: str) -> str | None:
+    return None if name in UNITLESS_MEASURES else values.unit
 
 
-def _flat(values: Values) -> Iterator[dict[str, Any]]:
+def _flatten_evaluation(values: RegressionEvaluation) -> Iterator[dict[str, Any]]:
     """Yield one flat record for each value; a baseline has a column of its own for its name."""
     for row in values.rows():
         baseline = row.pop("model", None)
         yield row | ({} if baseline is None else {"baseline": baseline, "unit": values.unit})
-    for name, one in values.predictive.items():
-        about = {"part": "predictive", "metric": name, "unit": _unit(values, name)}
+    for name, one in values.prediction_intervals.items():
+        about = {"part": "predictive", "metric": name, "unit": _get_unit(values, name)}
         yield about | {"value": one.value, "low": one.low, "high": one.high, "method": one.method}
 
 
-def _measures(test: HeldOut) -> Iterator[tuple[str, str, Estimate, bool]]:
+def _list_measures(test: HeldOutResult) -> Iterator[tuple[str, str, Estimate, bool]]:
     """Yield the measures of a test by key and title: errors in the unit of the target, and shares.
 
     σ and the error of the baseline are the errors of constants, so they have their intervals.
@@ -288,26 +292,29 @@ def _measures(test: HeldOut) -> Iterator[tuple[str, str, Estimate, bool]]:
     values, y = test.values, test.targets
     for name, title in (("rmse", "test RMSE"), ("mae", "test MAE")):
         yield f"test_{name}", title, values.metrics[name], True
-    yield "test_sigma", "σ of the test targets", _constant(test, float(np.mean(y))), True
+    yield "test_sigma", "σ of the test targets", _evaluate_constant(test, float(np.mean(y))), True
     for name, title in (("r2", "R²"), ("relative_accuracy", "relative accuracy, 1 - RMSE/σ")):
         yield name, title, values.metrics[name], False
     training = values.normalization
     if training is not None:
-        error = _constant(test, training.mean)
+        error = _evaluate_constant(test, training.mean)
         yield "baseline_rmse", "baseline error: RMSE of the training mean", error, True
     yield "improvement", "improvement over the baseline", values.metrics["skill"], False
-    if "interval_coverage" in values.predictive:
+    if "interval_coverage" in values.prediction_intervals:
         coverage, width = (
-            values.predictive[name] for name in ("interval_coverage", "mean_interval_width")
+            values.prediction_intervals[name]
+            for name in ("interval_coverage", "mean_interval_width")
         )
         yield "interval_coverage", "coverage of the intervals", coverage, False
         yield "interval_width", "their width", width, True
 
 
-def _constant(test: HeldOut, constant: float) -> Estimate:
+def _evaluate_constant(test: HeldOutResult, constant: float) -> Estimate:
     targets = test.targets
     if len(targets) < 2:
-        return nowhere(float(np.abs(targets - constant).mean()), "there is one item only")
+        return make_point_estimate(
+            float(np.abs(targets - constant).mean()), "there is one item only"
+        )
     same = np.full(len(targets), constant)
-    found = evaluate_values(targets, same, ["rmse"], groups=test.groups)
+    found = evaluate_regression(targets, same, ["rmse"], groups=test.groups)
     return found.metrics["rmse"]

@@ -23,14 +23,14 @@ class Result(Protocol):
         """Return everything as plain values, nan as None."""
 
 
-def _json(result: Result) -> str:
+def _render_json(result: Result) -> str:
     plain = result.to_dict()
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
 
 
 RENDERERS: dict[str, Callable[[Any], str]] = {
     "text": lambda result: text.render(result.document()),
-    "json": _json,
+    "json": _render_json,
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),

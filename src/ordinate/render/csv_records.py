@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for a command
 
 
 def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
@@ -19,21 +19,21 @@ def render(rows: list[dict[str, Any]], header: Iterable[str] = ()) -> str:
     writer = csv.DictWriter(out, fieldnames=names, lineterminator="\n")
     if names:
         writer.writeheader()
-    writer.writerows({key: harmless(value) for key, value in row.items()} for row in rows)
+    writer.writerows({key: escape_formula(value) for key, value in row.items()} for row in rows)
     return out.getvalue()
 
 
-def harmless(value: Any) -> Any:
+def escape_formula(value: Any) -> Any:
     """Return a value that a spreadsheet shows and does not run.
 
-    >>> harmless("=1+1"), harmless("-2"), harmless(float("nan"))
+    >>> escape_formula("=1+1"), escape_formula("-2"), escape_formula(float("nan"))
     ("'=1+1", '-2', None)
     """
     if isinstance(value, float) and math.isnan(value):
         return None
     if not isinstance(value, str):
         return value
-    if value.startswith(FORMULA) and not _is_number(value):
+    if value.startswith(FORMULA_PREFIXES) and not _is_number(value):
         value = "'" + value
     return value.replace("\r\n", "\n").replace("\r", "\n")  # which csv knows to quote
 

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from ordinate.errors import printable
+from ordinate.errors import replace_control_characters
 
 Cell = str | int | float | None
 UNDEFINED = "undefined"
@@ -20,7 +20,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         """Take out of the title what could drive a terminal."""
-        object.__setattr__(self, "title", printable(self.title))
+        object.__setattr__(self, "title", replace_control_characters(self.title))
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,17 @@ class Document:
 
     def __post_init__(self) -> None:
         """Take out of sentences what could drive a terminal."""
-        blocks = tuple(b if isinstance(b, Grid) else printable(b) for b in self.blocks)
+        blocks = tuple(
+            b if isinstance(b, Grid) else replace_control_characters(b) for b in self.blocks
+        )
         object.__setattr__(self, "blocks", blocks)
-        object.__setattr__(self, "title", printable(self.title))
+        object.__setattr__(self, "title", replace_control_characters(self.title))
 
 
-def shown(cell: Cell, digits: int = 3) -> str:
+def format_cell(cell: Cell, digits: int = 3) -> str:
     """Return a cell as people read it: whole numbers whole, undefined by name, None as nothing.
 
-    >>> [shown(cell) for cell in (0.12345, 7, 7.0, float("nan"), None, "B1")]
+    >>> [format_cell(cell) for cell in (0.12345, 7, 7.0, float("nan"), None, "B1")]
     ['0.123', '7', '7.000', 'undefined', '', 'B1']
     """
     if cell is None:
@@ -50,17 +52,20 @@ def shown(cell: Cell, digits: int = 3) -> str:
     return str(cell)
 
 
-def between(low: float, high: float, digits: int = 3) -> str | None:
+def format_interval(low: float, high: float, digits: int = 3) -> str | None:
     """Return limits as people read them, and nothing where there are none.
 
-    >>> between(0.5, 0.75)
+    >>> format_interval(0.5, 0.75)
     '0.500 to 0.750'
     """
     if math.isnan(low) or math.isnan(high):
         return None
-    return f"{shown(low, digits)} to {shown(high, digits)}"
+    return f"{format_cell(low, digits)} to {format_cell(high, digits)}"
 
 
-def texts(grid: Grid) -> list[list[str]]:
+def format_grid_rows(grid: Grid) -> list[list[str]]:
     """Return header and rows as texts that cannot drive a terminal."""
-    return [[printable(shown(cell)) for cell in row] for row in (grid.header, *grid.rows)]
+    return [
+        [replace_control_characters(format_cell(cell)) for cell in row]
+        for row in (grid.header, *grid.rows)
+    ]

@@ -2,24 +2,26 @@
 
 from html import escape
 
-from ordinate.render.document import Document, Grid, texts
+from ordinate.render.document import Document, Grid, format_grid_rows
 
 
 def render(document: Document) -> str:
     """Return the document as a piece of HTML; every text in it is escaped."""
     parts = [f"<h3>{escape(document.title)}</h3>"]
-    parts += [_grid(b) if isinstance(b, Grid) else f"<p>{escape(b)}</p>" for b in document.blocks]
+    parts += [
+        _render_grid(b) if isinstance(b, Grid) else f"<p>{escape(b)}</p>" for b in document.blocks
+    ]
     return '<div class="ordinate">\n' + "\n".join(parts) + "\n</div>\n"
 
 
-def _grid(grid: Grid) -> str:
-    header, *rows = texts(grid)
+def _render_grid(grid: Grid) -> str:
+    header, *rows = format_grid_rows(grid)
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    body = "\n".join(f"<tr>{_cells(row, grid.left)}</tr>" for row in rows)
+    body = "\n".join(f"<tr>{_render_cells(row, grid.left)}</tr>" for row in rows)
     caption = f"<caption>{escape(grid.title)}</caption>" if grid.title else ""
     return f"<table>{caption}\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
-def _cells(row: list[str], left: int) -> str:
+def _render_cells(row: list[str], left: int) -> str:
     words = "".join(f'<th scope="row">{escape(cell)}</th>' for cell in row[:left])
     return words + "".join(f'<td style="text-align:right">{escape(x)}</td>' for x in row[left:])

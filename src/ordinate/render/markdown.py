@@ -2,13 +2,13 @@
 
 import re
 
-from ordinate.render.document import Document, Grid, texts
+from ordinate.render.document import Document, Grid, format_grid_rows
 
 
 def render(document: Document) -> str:
     """Return the document as Markdown."""
     parts = [f"# {escape(document.title)}"]
-    parts += [_grid(b) if isinstance(b, Grid) else escape(b) for b in document.blocks]
+    parts += [_render_grid(b) if isinstance(b, Grid) else escape(b) for b in document.blocks]
     return "\n\n".join(parts) + "\n"
 
 
@@ -23,9 +23,9 @@ def escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", flat)
 
 
-def _grid(grid: Grid) -> str:
+def _render_grid(grid: Grid) -> str:
     marks = [":--" if index < grid.left else "--:" for index in range(len(grid.header))]
-    lines = ["| " + " | ".join(map(escape, row)) + " |" for row in texts(grid)]
+    lines = ["| " + " | ".join(map(escape, row)) + " |" for row in format_grid_rows(grid)]
     lines.insert(1, "| " + " | ".join(marks) + " |")
     title = [f"**{escape(grid.title)}**", ""] if grid.title else []
     return "\n".join([*title, *lines])

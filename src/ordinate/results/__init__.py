@@ -5,22 +5,22 @@ from ordinate.results.evaluation import (
     DEFAULT_METRICS,
     Evaluation,
     Origin,
-    by_kind,
-    chosen,
     evaluate,
     needs_probabilities,
     score,
+    select_metrics,
+    split_metrics_by_kind,
 )
 
 __all__ = [
     "DEFAULT_METRICS",
     "Evaluation",
     "Origin",
-    "by_kind",
     "cefr_classification_report",
-    "chosen",
     "classification_report",
     "evaluate",
     "needs_probabilities",
     "score",
+    "select_metrics",
+    "split_metrics_by_kind",
 ]

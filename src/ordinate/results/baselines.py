@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
-BLOCK = 1 << 18  # cells of tables that are kept for all metrics
-LARGE = 1 << 21  # cells of tables that are evaluated at once
+BLOCK_SIZE = 1 << 18  # cells of tables that are kept for all metrics
+LARGE_BLOCK_SIZE = 1 << 21  # cells of tables that are evaluated at once
 MOST_LEVELS = 50  # up to which the attainable range is worth its K^4 cells
 
 
 @dataclass(frozen=True)
-class Point:
+class BaselineValue:
     """A value that needs no interval: of a constant prediction at `level`, or of chance."""
 
     value: float
@@ -29,7 +29,7 @@ class Point:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         value = None if math.isnan(self.value) else self.value
-        level = {} if self.level is None else {"level": json_label(self.level)}
+        level = {} if self.level is None else {"level": to_json_label(self.level)}
         return level | {"value": value, "undefined": self.undefined}
 
 
@@ -37,9 +37,9 @@ class Point:
 class Baselines:
     """The best constant for a metric, the majority level, chance, and the attainable range."""
 
-    best_constant: Point
-    majority: Point
-    chance: Point
+    best_constant: BaselineValue
+    majority: BaselineValue
+    chance: BaselineValue
     attainable: tuple[float, float] | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,24 +51,24 @@ class Baselines:
         }
 
 
-def json_label(label: Hashable) -> str | int | float | bool:
+def to_json_label(label: Hashable) -> str | int | float | bool:
     """Return a label that JSON knows: itself, or its text."""
     return label if isinstance(label, (str, int, float)) else str(label)
 
 
-class Yardstick:
+class BaselinePredictors:
     """The tables of simple predictors for one gold distribution, made once for all metrics."""
 
-    def __init__(self, table: Confusion) -> None:
+    def __init__(self, table: ConfusionMatrix) -> None:
         self.table, self.scale = table, table.scale
         silent = table.unanswered_share.sum() * table.gold
         self.chance = table.with_cells(table.by_chance * table.total, silent)
         self.majority = int(table.gold.argmax())
 
-    def constants(self) -> Iterator[Confusion]:
+    def constants(self) -> Iterator[ConfusionMatrix]:
         """Everything predicted as one level: a table for each, in blocks of levels."""
         size = len(self.scale)
-        block = max(1, LARGE // size**2)
+        block = max(1, LARGE_BLOCK_SIZE // size**2)
         for first in range(0, size, block):
             levels = np.arange(first, min(first + block, size))
             cells = np.zeros((len(levels), size, size))
@@ -76,7 +76,7 @@ class Yardstick:
             yield self.table.with_cells(cells)
 
     @cached_property
-    def one_row_moved(self) -> list[Confusion]:
+    def tables_with_one_row_moved(self) -> list[ConfusionMatrix]:
         """For gold level i and level j: everything predicted lowest, but level i as level j.
 
         The tables [i, j, K, K] come in blocks of gold levels that stay small in memory.
@@ -84,13 +84,13 @@ class Yardstick:
         size = len(self.scale)
         lowest = np.zeros((size, size))
         lowest[:, 0] = self.table.gold
-        block = max(1, BLOCK // size**3)
+        block = max(1, BLOCK_SIZE // size**3)
         return [
-            self._moved(lowest, np.arange(first, min(first + block, size)))
+            self._move_rows(lowest, np.arange(first, min(first + block, size)))
             for first in range(0, size, block)
         ]
 
-    def _moved(self, lowest: NDArray[np.float64], levels: NDArray[np.int64]) -> Confusion:
+    def _move_rows(self, lowest: NDArray[np.float64], levels: NDArray[np.int64]) -> ConfusionMatrix:
         size = len(lowest)
         cells = np.broadcast_to(lowest, (len(levels), size, size, size)).copy()
         moved = np.eye(size) * self.table.gold[levels, None, None]
@@ -100,40 +100,42 @@ class Yardstick:
     def measure(self, metric: Metric) -> Baselines:
         """Return what a system must beat on a metric."""
         return Baselines(
-            *self._constants(metric), self._by_chance(metric), self._attainable(metric)
+            *self._evaluate_constants(metric),
+            self._compute_chance(metric),
+            self._compute_attainable_range(metric),
         )
 
-    def _constants(self, metric: Metric) -> tuple[Point, Point]:
+    def _evaluate_constants(self, metric: Metric) -> tuple[BaselineValue, BaselineValue]:
         try:
             values = np.concatenate([metric(tables) for tables in self.constants()])
         except NotApplicable as reason:
-            return Point(math.nan, str(reason)), Point(math.nan, str(reason))
+            return BaselineValue(math.nan, str(reason)), BaselineValue(math.nan, str(reason))
         levels = self.scale.labels
         majority = self._point(metric, values[self.majority], levels[self.majority])
         best = self.majority  # of constants that are equally good, the one people think of
         for k, value in enumerate(values):
             equal = math.isclose(value, values[best], rel_tol=1e-12, abs_tol=1e-12)
-            if math.isnan(values[best]) or (not equal and metric.better(value, values[best])):
+            if math.isnan(values[best]) or (not equal and metric.is_better(value, values[best])):
                 best = k
         if math.isnan(values[best]):
-            return Point(math.nan, "undefined for constant predictions"), majority
+            return BaselineValue(math.nan, "undefined for constant predictions"), majority
         return self._point(metric, values[best], levels[best]), majority
 
-    def _by_chance(self, metric: Metric) -> Point:
+    def _compute_chance(self, metric: Metric) -> BaselineValue:
         try:
-            return self._point(metric, metric.of_expected(self.chance, self.table), None)
+            return self._point(metric, metric.compute_from_expected(self.chance, self.table), None)
         except NotApplicable as reason:
-            return Point(math.nan, str(reason))
+            return BaselineValue(math.nan, str(reason))
 
-    def _point(self, metric: Metric, value: float, level: Hashable | None) -> Point:
+    def _point(self, metric: Metric, value: float, level: Hashable | None) -> BaselineValue:
         reason = metric.undefined_when if math.isnan(value) else None
-        return Point(float(value), reason, level)
+        return BaselineValue(float(value), reason, level)
 
-    def _attainable(self, metric: Metric) -> tuple[float, float] | None:
+    def _compute_attainable_range(self, metric: Metric) -> tuple[float, float] | None:
         """Return the least and the largest value at this gold: each row adds its own part."""
         if not metric.linear or len(self.scale) > MOST_LEVELS:
             return None
-        values = np.concatenate([metric(tables) for tables in self.one_row_moved])
+        values = np.concatenate([metric(tables) for tables in self.tables_with_one_row_moved])
         lowest = float(values[0, 0])  # [gold level, its prediction]
         if math.isnan(lowest):
             return None

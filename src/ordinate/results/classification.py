@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinate.errors import printable
-from ordinate.metrics import find
-from ordinate.metrics.per_level import per_level
-from ordinate.render.text import width_of
-from ordinate.scale import PRESETS, Scale, resolve
-from ordinate.summaries import Confusion
+from ordinate.errors import replace_control_characters
+from ordinate.metrics import find_metric
+from ordinate.metrics.per_level import compute_level_metrics
+from ordinate.render.text import measure_width
+from ordinate.scale import PRESETS, Scale, resolve_scale
+from ordinate.summaries import ConfusionMatrix
 
-RULE = "=" * 80
+RULE_LINE = "=" * 80
 
 
 def classification_report(
@@ -26,7 +26,7 @@ def classification_report(
 
     Averages run over the levels that occur in gold or predictions, as `f1_macro` does.
     """
-    return _report("CLASSIFICATION REPORT", y_true, y_pred, labels, target_names, digits)
+    return _format_report("CLASSIFICATION REPORT", y_true, y_pred, labels, target_names, digits)
 
 
 def cefr_classification_report(
@@ -39,10 +39,10 @@ def cefr_classification_report(
     """Return the text report of a system on the CEFR levels A1 to C2."""
     declared = PRESETS["cefr"] if labels is None else labels
     title = "CEFR CLASSIFICATION REPORT (Multiclass)"
-    return _report(title, y_true, y_pred, declared, target_names, digits)
+    return _format_report(title, y_true, y_pred, declared, target_names, digits)
 
 
-def _report(
+def _format_report(
     title: str,
     y_true: Any,
     y_pred: Any,
@@ -50,18 +50,20 @@ def _report(
     names: Sequence[str] | None,
     digits: int,
 ) -> str:
-    scale = resolve(labels, y_true, y_pred)
+    scale = resolve_scale(labels, y_true, y_pred)
     scale = Scale(
         scale.labels, positions=scale.at, names=scale.names if names is None else list(names)
     )
-    table = Confusion.of(scale, y_true, y_pred)
-    shown = [printable(name) for name in scale.names]
-    layout = _Layout(max(len("weighted avg"), *map(width_of, shown)), max(9, digits + 3), digits)
-    averages = [layout.row(name, row) for name, row in _averages(table)]
-    totals = [layout.total(name, find(m)(table), table.n) for name, m in _TOTALS]
-    levels = [layout.row(name, row) for name, row in _levels(table, shown)]
+    table = ConfusionMatrix.of(scale, y_true, y_pred)
+    shown = [replace_control_characters(name) for name in scale.names]
+    layout = _Layout(
+        max(len("weighted avg"), *map(measure_width, shown)), max(9, digits + 3), digits
+    )
+    averages = [layout.row(name, row) for name, row in _compute_averages(table)]
+    totals = [layout.total(name, find_metric(m)(table), table.n) for name, m in _TOTALS]
+    levels = [layout.row(name, row) for name, row in _collect_level_rows(table, shown)]
     head = layout.line("", *_HEADER)
-    blocks = [[RULE, title, RULE, head], levels, averages, totals]
+    blocks = [[RULE_LINE, title, RULE_LINE, head], levels, averages, totals]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
 
 
@@ -79,7 +81,7 @@ class _Layout(NamedTuple):
     def line(self, name: str, *cells: str) -> str:
         """Return a name and the cells after it, each with a space before it."""
         return (
-            " " * (self.names - width_of(name))
+            " " * (self.names - measure_width(name))
             + name
             + " "
             + "".join(f" {cell:>{self.numbers}}" for cell in cells)
@@ -100,14 +102,14 @@ class _Layout(NamedTuple):
         return f"{start}{self.number(value):>{width}} {n:>{self.numbers}}"
 
 
-def _levels(table: Confusion, names: list[str]) -> list[tuple[str, list[float]]]:
-    parts = per_level(table)
+def _collect_level_rows(table: ConfusionMatrix, names: list[str]) -> list[tuple[str, list[float]]]:
+    parts = compute_level_metrics(table)
     columns = (parts.precision, parts.recall, parts.f1, table.gold)
     return [(name, [float(c[k]) for c in columns]) for k, name in enumerate(names)]
 
 
-def _averages(table: Confusion) -> list[tuple[str, list[float]]]:
-    parts = per_level(table)
+def _compute_averages(table: ConfusionMatrix) -> list[tuple[str, list[float]]]:
+    parts = compute_level_metrics(table)
     columns = [np.nan_to_num(c) for c in (parts.precision, parts.recall, parts.f1)]
     total = float(table.total)
     return [

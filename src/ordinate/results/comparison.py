@@ -6,17 +6,38 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ordinate.errors import BadOption, MissingExtra, NotApplicable
-from ordinate.inference.paired_tests import Test, bowker, mcnemar, permutation, sign, stuart_maxwell
-from ordinate.inference.resampling import Tick
-from ordinate.metrics import Metric, find
+from ordinate.inference.paired_tests import (
+    TestResult,
+    bowker_test,
+    mcnemar_test,
+    permutation_test,
+    sign_test,
+    stuart_maxwell_test,
+)
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, html, render
-from ordinate.results.baselines import json_label
-from ordinate.results.evaluation import SCHEMA, Declared, Origin, Wanted, chosen, preset_note
-from ordinate.results.leaderboard import Board, Boards, Comparing, Correction, check_count, settled
-from ordinate.scale import resolve
-from ordinate.scale.encoding import factorise
-from ordinate.summaries import Paired, Panel
-from ordinate.summaries.tabulation import Missing
+from ordinate.results.baselines import to_json_label
+from ordinate.results.evaluation import (
+    SCHEMA,
+    MetricSelection,
+    Origin,
+    ScaleDeclaration,
+    describe_preset,
+    select_metrics,
+)
+from ordinate.results.leaderboard import (
+    ComparisonSettings,
+    Correction,
+    Leaderboard,
+    LeaderboardBuilder,
+    check_system_count,
+    resolve_settings,
+)
+from ordinate.scale import resolve_scale
+from ordinate.scale.encoding import factorize_column
+from ordinate.summaries import PairedPredictions, Panel
+from ordinate.summaries.tabulation import MissingPolicy
 
 
 @dataclass(frozen=True)
@@ -25,8 +46,8 @@ class PairTests:
 
     first: str
     second: str
-    permutation: dict[str, Test]
-    others: dict[str, Test]
+    permutation: dict[str, TestResult]
+    others: dict[str, TestResult]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -41,34 +62,34 @@ class Comparison:
 
     >>> gold = ["A1", "A2", "B1", "B2"] * 10
     >>> result = compare(gold, {"good": gold, "flat": ["A2"] * 40}, scale="cefr", metrics="mae")
-    >>> result.boards["mae"].standings[0].system
+    >>> result.leaderboards["mae"].standings[0].system
     'good'
     """
 
     panel: Panel
-    boards: dict[str, Board]
+    leaderboards: dict[str, Leaderboard]
     tests: tuple[PairTests, ...]
-    how: Comparing
+    how: ComparisonSettings
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
     def from_panel(
         cls,
         panel: Panel,
-        metrics: Wanted = None,
-        how: Comparing | None = None,
+        metrics: MetricSelection = None,
+        how: ComparisonSettings | None = None,
         *,
         origin: Origin | None = None,
-        tick: Tick | None = None,
+        tick: ProgressCallback | None = None,
     ) -> "Comparison":
         """Compare the systems of a panel that is already counted."""
-        how = settled(panel, how or Comparing())
-        wanted = chosen(metrics)
+        how = resolve_settings(panel, how or ComparisonSettings())
+        wanted = select_metrics(metrics)
         unknown = set(how.margins) - {metric.expression for metric in wanted}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
-        boards = Boards(panel, wanted, how, tick).all()
-        tests = tuple(_tests(panel, wanted, *pair, how.seed) for pair in how.pairs)
+        boards = LeaderboardBuilder(panel, wanted, how, tick).all()
+        tests = tuple(_run_tests(panel, wanted, *pair, how.seed) for pair in how.pairs)
         return cls(panel, boards, tests, how, origin or Origin())
 
     def __str__(self) -> str:
@@ -85,7 +106,7 @@ class Comparison:
             "task": "compare",
             "n": panel.n,
             "weight": float(panel.weights.sum()),
-            "scale": [json_label(label) for label in panel.scale.labels],
+            "scale": [to_json_label(label) for label in panel.scale.labels],
             "systems": list(panel.systems),
             "groups": len(panel.group_values) or None,
             "dropped": panel.dropped,
@@ -94,7 +115,7 @@ class Comparison:
             "seed": how.seed,
             "against": how.against,
             "correction": how.correction,
-            "metrics": {name: board.to_dict() for name, board in self.boards.items()},
+            "metrics": {name: board.to_dict() for name, board in self.leaderboards.items()},
             "tests": [test.to_dict() for test in self.tests],
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
@@ -116,26 +137,26 @@ class Comparison:
                 "letters": one.letters,
                 "n": self.panel.n,
             }
-            for name, board in self.boards.items()
+            for name, board in self.leaderboards.items()
             for one in board.standings
         ]
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.results.leaderboard_text import describe  # noqa: PLC0415 - it shows results
+        from ordinate.results.leaderboard_text import describe_comparison  # noqa: PLC0415 - it shows results
 
-        return describe(self)
+        return describe_comparison(self)
 
 
 def compare(
     gold: Any,
     systems: Mapping[str, Any],
-    scale: Declared = None,
-    metrics: Wanted = None,
+    scale: ScaleDeclaration = None,
+    metrics: MetricSelection = None,
     groups: Any = None,
     weights: Any = None,
     *,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     interval: float = 0.95,
     draws: int = 2_000,
     seed: int = 0,
@@ -152,21 +173,21 @@ def compare(
     """
     if not isinstance(systems, Mapping):
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_count(len(systems))
+    check_system_count(len(systems))
     named = [tuple(map(str, pair)) for pair in pairs]
     if any(len(pair) != 2 for pair in named):
         raise BadOption("A pair is two different systems.")
-    declared = resolve(scale, gold, *systems.values())
-    origin = Origin(notes=preset_note(declared) if scale is None else ())
-    grouped = None if groups is None else factorise(groups, "groups")
+    declared = resolve_scale(scale, gold, *systems.values())
+    origin = Origin(notes=describe_preset(declared) if scale is None else ())
+    grouped = None if groups is None else factorize_column(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
-    how = Comparing(
+    how = ComparisonSettings(
         interval,
         draws,
         seed,
         against,
         correction,
-        {find(name).expression: margin for name, margin in (margins or {}).items()},
+        {find_metric(name).expression: margin for name, margin in (margins or {}).items()},
         [(first, second) for first, second in named],
     )
     return Comparison.from_panel(panel, metrics, how, origin=origin)
@@ -175,35 +196,37 @@ def compare(
 # --- tests of named pairs ------------------------------------------------------------------------
 
 
-def _tests(panel: Panel, metrics: list[Metric], first: str, second: str, seed: int) -> PairTests:
-    pairs = panel.paired(first, second, grouped=panel.groups is not None)
-    swapped = {metric.expression: _swapped(metric, pairs, seed) for metric in metrics}
-    return PairTests(first, second, swapped, _classical(pairs))
+def _run_tests(
+    panel: Panel, metrics: list[Metric], first: str, second: str, seed: int
+) -> PairTests:
+    pairs = panel.pair_systems(first, second, grouped=panel.groups is not None)
+    swapped = {metric.expression: _run_permutation_test(metric, pairs, seed) for metric in metrics}
+    return PairTests(first, second, swapped, _run_classical_tests(pairs))
 
 
-def _swapped(metric: Metric, pairs: Paired, seed: int) -> Test:
+def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -> TestResult:
     try:
-        return permutation(metric, pairs, seed)
+        return permutation_test(metric, pairs, seed)
     except NotApplicable as reason:
-        return Test(math.nan, note=str(reason))
+        return TestResult(math.nan, note=str(reason))
 
 
-def _classical(pairs: Paired) -> dict[str, Test]:
-    ways: dict[str, Callable[[], Test]] = {
-        "mcnemar": lambda: mcnemar(pairs),
-        "sign": lambda: sign(pairs),
-        "bowker": lambda: bowker(pairs.answers),
-        "stuart_maxwell": lambda: stuart_maxwell(pairs.answers),
+def _run_classical_tests(pairs: PairedPredictions) -> dict[str, TestResult]:
+    ways: dict[str, Callable[[], TestResult]] = {
+        "mcnemar": lambda: mcnemar_test(pairs),
+        "sign": lambda: sign_test(pairs),
+        "bowker": lambda: bowker_test(pairs.answers),
+        "stuart_maxwell": lambda: stuart_maxwell_test(pairs.answers),
     }
     if pairs.groups is not None:
         note = "it takes items as independent, and they come in groups"
-        return {name: Test(math.nan, note=note) for name in ways}
+        return {name: TestResult(math.nan, note=note) for name in ways}
     if not pairs.whole:
-        return {name: Test(math.nan, note="the weights are no counts") for name in ways}
+        return {name: TestResult(math.nan, note="the weights are no counts") for name in ways}
     found = {}
     for name, way in ways.items():
         try:
             found[name] = way()
         except MissingExtra as reason:
-            found[name] = Test(math.nan, note=str(reason))
+            found[name] = TestResult(math.nan, note=str(reason))
     return found

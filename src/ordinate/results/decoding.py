@@ -7,33 +7,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.estimates import finite
+from ordinate.inference.estimates import to_json_number
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, between
-from ordinate.results.baselines import json_label
+from ordinate.render.document import Cell, format_interval
+from ordinate.results.baselines import to_json_label
 from ordinate.results.comparison import Comparison
-from ordinate.results.evaluation import BETTER, SCHEMA
-from ordinate.results.leaderboard import Board
+from ordinate.results.evaluation import BETTER_VALUES, SCHEMA
+from ordinate.results.leaderboard import Leaderboard
 from ordinate.scale import Scale
 
 Levels = NDArray[Any]
 ARGMAX, DECODED = "argmax", "decoded"
-MIRRORED = {"better": "worse", "worse": "better"}
-METHODS = {
+MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
+METHOD_TEXTS = {
     "linear": "Each row has the level with the best expected value, which is exact",
     "ratio": "Each row has the level that makes the ratio of expectations best, which is exact",
     "search": "The answers were found by a search, which is not exact",
 }
 
-TRADE = (
+TRADE_OFF_NOTE = (
     "Decoding trades one metric for another: the first line is what it was for. The intervals are "
     "of the difference on the same rows, for each metric alone."
 )
 
 
 @dataclass(frozen=True)
-class Difference:
+class DecodingDifference:
     """Both values of a metric, decoded minus argmax with limits, and whether decoded is better.
 
     Where 0 is best, the difference is that of the distances from 0.
@@ -49,22 +49,26 @@ class Difference:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        return {k: finite(x) if isinstance(x, float) else x for k, x in self.__dict__.items()}
+        return {
+            k: to_json_number(x) if isinstance(x, float) else x for k, x in self.__dict__.items()
+        }
 
 
-def difference(board: Board) -> Difference:
+def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
     """Return decoded minus argmax of a board of the two."""
-    values = [board.standing(name).estimate.value for name in (ARGMAX, DECODED)]
+    values = [board.get_standing(name).estimate.value for name in (ARGMAX, DECODED)]
     argmax, decoded = values
     if not board.pairs:
         first, second = map(float, board.metric.size(np.array(values)))
-        return Difference(argmax, decoded, second - first)
+        return DecodingDifference(argmax, decoded, second - first)
     (pair,) = board.pairs
     if pair.first == DECODED:
         limits = (pair.difference, pair.low, pair.high)
-        return Difference(argmax, decoded, *limits, pair.p, pair.verdict)
+        return DecodingDifference(argmax, decoded, *limits, pair.p, pair.verdict)
     limits = (-pair.difference, -pair.high, -pair.low)
-    return Difference(argmax, decoded, *limits, pair.p, MIRRORED.get(pair.verdict, pair.verdict))
+    return DecodingDifference(
+        argmax, decoded, *limits, pair.p, MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
+    )
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,10 @@ class Decoding:
         return int((self.argmax != self.decoded).sum())
 
     @property
-    def differences(self) -> dict[str, Difference]:
+    def differences(self) -> dict[str, DecodingDifference]:
         """Decoded minus argmax, by metric."""
-        boards = {} if self.comparison is None else self.comparison.boards
-        return {name: difference(board) for name, board in boards.items()}
+        boards = {} if self.comparison is None else self.comparison.leaderboards
+        return {name: compare_with_argmax(board) for name, board in boards.items()}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric; without gold, one that says what was decoded."""
@@ -118,7 +122,7 @@ class Decoding:
             "method": decoder.method_,
             "exact": decoder.exact_,
             "ratio": decoder.ratio_,
-            "scale": [json_label(label) for label in self.scale.labels],
+            "scale": [to_json_label(label) for label in self.scale.labels],
             "n": len(self.decoded),
             "changed": self.changed,
             "levels": {name: counts.tolist() for name, counts in self._counts().items()},
@@ -135,38 +139,38 @@ class Decoding:
 
     def document(self) -> Document:
         """Return the report for people."""
-        blocks = [self._summary(), *self._beside(), self._levels(), *self.notes]
+        blocks = [self._summarise(), *self._make_comparison_blocks(), self._levels(), *self.notes]
         n = len(self.decoded)
         title = f"{n:,} row{'' if n == 1 else 's'} decoded for {self.metric} on {self.scale}"
         return Document(title, tuple(blocks))
 
-    def _summary(self) -> str:
+    def _summarise(self) -> str:
         share = self.changed / max(1, len(self.decoded))
         ratio = self.decoder.ratio_
         fitted = f" Fitted on {self.fitted_on}." if self.fitted_on else ""
         expected = "" if ratio is None else f": {1.0 - ratio:.3f} is expected on the rows of fit"
         return (
-            f"Read from {self.source}.{fitted} {METHODS[self.decoder.method_]}{expected}. "
+            f"Read from {self.source}.{fitted} {METHOD_TEXTS[self.decoder.method_]}{expected}. "
             f"{self.changed:,} of {len(self.decoded):,} rows ({share:.1%}) get another level than "
             "argmax, the most probable one."
         )
 
-    def _beside(self) -> list[str | Grid]:
+    def _make_comparison_blocks(self) -> list[str | Grid]:
         if self.comparison is None:
             return ["No row has a gold level: nothing can be said of what decoding gains or costs."]
         level = self.comparison.how.level
         header = ("metric", "better", ARGMAX, DECODED, "difference", f"{100 * level:g} % interval")
         rows: list[tuple[Cell, ...]] = []
         for name, one in self.differences.items():
-            better = BETTER[self.comparison.boards[name].metric.direction]
-            limits = between(one.low, one.high)
+            better = BETTER_VALUES[self.comparison.leaderboards[name].metric.direction]
+            limits = format_interval(one.low, one.high)
             values = (one.argmax, one.decoded, one.difference, limits)
             rows.append((name, better, *values, one.verdict))
         title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
         title += f" of {self.scored_on}"
         return [
             Grid(title, (*header, "decoded is"), tuple(rows), left=2),
-            TRADE,
+            TRADE_OFF_NOTE,
         ]
 
     def _counts(self) -> dict[str, Levels]:

@@ -8,24 +8,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, brief
+from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
-from ordinate.inference.estimates import finite
+from ordinate.inference.estimates import to_json_number
 from ordinate.render import Document, Grid, html, render
 from ordinate.render.document import Cell
 from ordinate.results.evaluation import SCHEMA
-from ordinate.results.regression import Values
-from ordinate.results.regression_text import amount, cell, flat, number
-from ordinate.results.subgroups import difference
-from ordinate.summaries.numeric_columns import numbers
+from ordinate.results.regression import RegressionEvaluation
+from ordinate.results.regression_text import (
+    format_difference,
+    format_estimate,
+    format_number,
+    to_flat_record,
+)
+from ordinate.results.subgroups import estimate_difference
+from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
 
 Floats = NDArray[np.float64]
-EDGE = 0.01  # the share of items below, and above, the middle of a column
+EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 
 
 @dataclass(frozen=True)
-class Shift:
+class ColumnShift:
     """How far a column of the shifted set lies from the same column inside.
 
     `by` is the distance of the means in σ of the set inside. `beyond_middle` is the share of
@@ -49,21 +54,21 @@ class Shift:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        found: dict[str, Any] = {"name": self.name, "by": finite(self.by)}
-        return found | {k: finite(x) for k, x in self.__dict__.items() if k != "name"}
+        found: dict[str, Any] = {"name": self.name, "by": to_json_number(self.by)}
+        return found | {k: to_json_number(x) for k, x in self.__dict__.items() if k != "name"}
 
 
 @dataclass(frozen=True)
-class Beside:
+class ShiftEvaluation:
     """A shifted test set beside one from where the training data came from.
 
     `differences` are shifted less inside, of independent samples.
     """
 
-    inside: Values
-    shifted: Values
+    inside: RegressionEvaluation
+    shifted: RegressionEvaluation
     differences: dict[str, Estimate]
-    shifts: tuple[Shift, ...]
+    shifts: tuple[ColumnShift, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason."""
@@ -86,9 +91,9 @@ class Beside:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric inside, shifted, and their difference."""
-        units = {m.expression: self.inside.unit_of(m) for m in self.inside.wanted}
+        units = {m.expression: self.inside.get_unit(m) for m in self.inside.wanted}
         return [
-            {"metric": name, "set": key, **flat(one), "unit": units[name]}
+            {"metric": name, "set": key, **to_flat_record(one), "unit": units[name]}
             for name, gap in self.differences.items()
             for key, one in (
                 ("inside", self.inside.metrics[name]),
@@ -99,7 +104,7 @@ class Beside:
 
     def blocks(self) -> list[str | Grid]:
         """Return sentences and grids for a report."""
-        return [*map(_shift_in_words, self.shifts[:2]), *_beside_blocks(self), _shift_grid(self)]
+        return [*map(_describe_shift, self.shifts[:2]), *_make_blocks(self), _make_shift_grid(self)]
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -114,18 +119,20 @@ class Beside:
         return html.render(self.document())
 
 
-def beside(
-    inside: Values, shifted: Values, columns: Mapping[str, tuple[Any, Any]] | None = None
-) -> Beside:
+def evaluate_shift(
+    inside: RegressionEvaluation,
+    shifted: RegressionEvaluation,
+    columns: Mapping[str, tuple[Any, Any]] | None = None,
+) -> ShiftEvaluation:
     """Put a shifted test set beside one from where the training data came from.
 
     `columns` are pairs of columns (inside, shifted) by name: 'targets', 'predictions' and features,
     for which the share of shifted items outside of the range inside is wanted.
 
-    >>> from ordinate.results.regression import evaluate_values
-    >>> inside = evaluate_values([1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.9])
-    >>> shifted = evaluate_values([6.0, 7.0, 9.0], [5.0, 5.5, 6.5])
-    >>> round(beside(inside, shifted).shifts[0].by, 2)  # in σ of the targets inside
+    >>> from ordinate.results.regression import evaluate_regression
+    >>> inside = evaluate_regression([1.0, 2.0, 3.0, 4.0], [1.1, 1.9, 3.2, 3.9])
+    >>> shifted = evaluate_regression([6.0, 7.0, 9.0], [5.0, 5.5, 6.5])
+    >>> round(evaluate_shift(inside, shifted).shifts[0].by, 2)  # in σ of the targets inside
     4.32
     """
     if inside.unit != shifted.unit:
@@ -136,20 +143,25 @@ def beside(
     both = [name for name in inside.metrics if name in shifted.metrics]
     if not both:
         raise BadOption("The two sets have no metric in common.")
-    gaps = {name: difference(shifted.metrics[name], inside.metrics[name]) for name in both}
-    shifts = {name: _from_tables(name, inside, shifted) for name in ("targets", "predictions")}
+    gaps = {name: estimate_difference(shifted.metrics[name], inside.metrics[name]) for name in both}
+    shifts = {
+        name: _measure_shift_of_summaries(name, inside, shifted)
+        for name in ("targets", "predictions")
+    }
     for name, pair in (columns or {}).items():
-        first, second = (numbers(column, str(name)) for column in pair)
-        shifts[str(name)] = _from_columns(str(name), first, second)
-    return Beside(inside, shifted, gaps, tuple(shifts.values()))
+        first, second = (convert_to_numbers(column, str(name)) for column in pair)
+        shifts[str(name)] = _measure_shift_of_columns(str(name), first, second)
+    return ShiftEvaluation(inside, shifted, gaps, tuple(shifts.values()))
 
 
-def _from_tables(name: str, inside: Values, shifted: Values) -> Shift:
-    first, second = (_centre(name, part.table) for part in (inside, shifted))
-    return Shift(name, first[0], second[0], first[1], second[1])
+def _measure_shift_of_summaries(
+    name: str, inside: RegressionEvaluation, shifted: RegressionEvaluation
+) -> ColumnShift:
+    first, second = (_mean_and_sigma(name, part.table) for part in (inside, shifted))
+    return ColumnShift(name, first[0], second[0], first[1], second[1])
 
 
-def _centre(name: str, table: Moments) -> tuple[float, float]:
+def _mean_and_sigma(name: str, table: Moments) -> tuple[float, float]:
     """Return mean and σ of the targets or of the predictions of a summary."""
     y, plain = float(table.plain.y), table.plain
     if name == "targets":
@@ -158,12 +170,12 @@ def _centre(name: str, table: Moments) -> tuple[float, float]:
     return y + float(plain.e), math.sqrt(max(variance, 0.0))
 
 
-def _from_columns(name: str, first: Floats, second: Floats) -> Shift:
+def _measure_shift_of_columns(name: str, first: Floats, second: Floats) -> ColumnShift:
     for values, where in ((first, "inside"), (second, "shifted")):
         if not len(values) or not np.isfinite(values).all():
-            raise BadValues(f"The column {brief(name)} {where} needs finite numbers only.")
-    low, high = np.quantile(first, [EDGE, 1.0 - EDGE])
-    return Shift(
+            raise BadValues(f"The column {shorten(name)} {where} needs finite numbers only.")
+    low, high = np.quantile(first, [EDGE_SHARE, 1.0 - EDGE_SHARE])
+    return ColumnShift(
         name,
         float(first.mean()),
         float(second.mean()),
@@ -174,21 +186,22 @@ def _from_columns(name: str, first: Floats, second: Floats) -> Shift:
     )
 
 
-def _shift_in_words(shift: Shift) -> str:
+def _describe_shift(shift: ColumnShift) -> str:
     if math.isnan(shift.by):
         return f"How far the {shift.name} are shifted is undefined: those inside are all equal."
     side = "above" if shift.by > 0 else "below"
-    text = f"The shifted {shift.name} lie {number(abs(shift.by))} σ {side} those inside on average"
+    by = format_number(abs(shift.by))
+    text = f"The shifted {shift.name} lie {by} σ {side} those inside on average"
     if math.isnan(shift.beyond_range):
         return f"{text}."
-    return f"{text}; {_percent(shift.beyond_range)} of them are outside of the range inside."
+    return f"{text}; {_format_percent(shift.beyond_range)} of them are outside of the range inside."
 
 
-def _percent(share: float) -> str | None:
+def _format_percent(share: float) -> str | None:
     return None if math.isnan(share) else f"{100 * share:.1f} %"
 
 
-def _beside_blocks(result: Beside) -> list[str | Grid]:
+def _make_blocks(result: ShiftEvaluation) -> list[str | Grid]:
     level = result.inside.interval
     title = "" if level is None else f" with {100 * level.level:g} % intervals"
     rows: list[tuple[Cell, ...]] = []
@@ -197,34 +210,35 @@ def _beside_blocks(result: Beside) -> list[str | Grid]:
         name = metric.expression
         if name not in result.differences:
             continue
-        gap, unit = result.differences[name], result.inside.unit_of(metric)
+        gap, unit = result.differences[name], result.inside.get_unit(metric)
         cells = (result.inside.metrics[name], result.shifted.metrics[name], gap)
-        rows.append((f"{name} ({unit})" if unit else name, *map(cell, cells)))
+        rows.append((f"{name} ({unit})" if unit else name, *map(format_estimate, cells)))
         if gap.low > 0 or gap.high < 0:
             side = "higher" if gap.value > 0 else "lower"
-            clear.append(f"{name} is {side} by {amount(gap, unit)}")
+            clear.append(f"{name} is {side} by {format_difference(gap, unit)}")
     header = ("metric", "inside", "shifted", "shifted less inside")
     words = f"On the shifted set {'; '.join(clear)}." if clear else None
     if words is None and level is not None:
         words = "On no metric can the two sets be told apart."
     sigmas = (
         f"R² and its like are relative to the σ of each set's own targets "
-        f"({number(result.inside.sigma)} inside, {number(result.shifted.sigma)} shifted)."
+        f"({format_number(result.inside.sigma)} inside, {format_number(result.shifted.sigma)} "
+        "shifted)."
     )
     grid = Grid(f"Inside and shifted{title}", header, tuple(rows))
     return [grid, *([words] if words else []), sigmas]
 
 
-def _shift_grid(result: Beside) -> Grid:
+def _make_shift_grid(result: ShiftEvaluation) -> Grid:
     header = ("column", "mean inside", "shifted", "σ inside", "shifted", "shift in σ")
     rows = tuple(
         (
             shift.name,
-            *map(number, (shift.inside_mean, shift.shifted_mean)),
-            *map(number, (shift.inside_sigma, shift.shifted_sigma)),
-            number(shift.by),
-            _percent(shift.beyond_middle),
-            _percent(shift.beyond_range),
+            *map(format_number, (shift.inside_mean, shift.shifted_mean)),
+            *map(format_number, (shift.inside_sigma, shift.shifted_sigma)),
+            format_number(shift.by),
+            _format_percent(shift.beyond_middle),
+            _format_percent(shift.beyond_range),
         )
         for shift in result.shifts
     )

@@ -9,12 +9,12 @@ import numpy as np
 
 from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
-from ordinate.results.baselines import BLOCK, json_label
-from ordinate.summaries import Confusion
+from ordinate.results.baselines import BLOCK_SIZE, to_json_label
+from ordinate.summaries import ConfusionMatrix
 
 
 @dataclass(frozen=True)
-class Loss:
+class ErrorCost:
     """A cell of wrong answers: its weight, and the gain if they were right.
 
     `predicted` is None for items without a prediction. A gain is positive where the metric would
@@ -34,9 +34,9 @@ class Loss:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         gain, each = (None if math.isnan(x) else x for x in (self.gain, self.per_item))
-        predicted = None if self.predicted is None else json_label(self.predicted)
+        predicted = None if self.predicted is None else to_json_label(self.predicted)
         return {
-            "gold": json_label(self.gold),
+            "gold": to_json_label(self.gold),
             "predicted": predicted,
             "weight": self.weight,
             "gain": gain,
@@ -44,7 +44,7 @@ class Loss:
         }
 
 
-def losses(metric: Metric, table: Confusion) -> tuple[Loss, ...]:
+def attribute_errors(metric: Metric, table: ConfusionMatrix) -> tuple[ErrorCost, ...]:
     """Return the cells of wrong answers, the most costly first."""
     wrong = table.weights * (1.0 - np.eye(*table.weights.shape))
     rows, columns = np.nonzero(wrong)
@@ -54,18 +54,18 @@ def losses(metric: Metric, table: Confusion) -> tuple[Loss, ...]:
         raise NotApplicable(f"{metric.expression} has no losses to trace: {reason}.") from None
     labels = (*table.scale.labels, None)
     found = []
-    block = max(1, BLOCK // table.weights.size)
+    block = max(1, BLOCK_SIZE // table.weights.size)
     for start in range(0, len(rows), block):
         part = slice(start, start + block)
-        better = _corrected(table, rows[part], columns[part])
-        gains = metric.merit(metric.of_expected(better, table)) - now
+        better = _correct_cells(table, rows[part], columns[part])
+        gains = metric.merit(metric.compute_from_expected(better, table)) - now
         for i, j, gain in zip(rows[part], columns[part], gains, strict=True):
             weight = float(table.weights[i, j])
-            found.append(Loss(table.scale.labels[i], labels[j], weight, float(gain)))
+            found.append(ErrorCost(table.scale.labels[i], labels[j], weight, float(gain)))
     return tuple(sorted(found, key=lambda loss: -loss.gain if loss.gain == loss.gain else 0.0))
 
 
-def _corrected(table: Confusion, rows: Any, columns: Any) -> Confusion:
+def _correct_cells(table: ConfusionMatrix, rows: Any, columns: Any) -> ConfusionMatrix:
     """Return a table for each cell, in which its items are right."""
     cells = np.repeat(table.weights[None], len(rows), axis=0)
     each = np.arange(len(rows))

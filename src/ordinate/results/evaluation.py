@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference import Estimate, Intervals, estimate
-from ordinate.inference.estimates import nowhere
-from ordinate.inference.resampling import Tick
-from ordinate.metrics import Metric, find, list_metrics, split_expressions
-from ordinate.metrics.catalogue import is_known
+from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference.estimates import make_point_estimate
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.metrics import Metric, find_metric, list_metrics, split_expressions
+from ordinate.metrics.catalogue import is_known_metric
 from ordinate.render import Document, html, render
-from ordinate.results.baselines import Baselines, Yardstick, json_label
-from ordinate.results.error_attribution import Loss, losses
-from ordinate.results.evaluation_tables import tables_of
-from ordinate.results.per_level import levels, whole
-from ordinate.results.subgroups import difference, rests_of
-from ordinate.scale import Scale, resolve
-from ordinate.summaries import Confusion
-from ordinate.summaries.probabilities import most_probable
-from ordinate.summaries.tabulation import Missing
+from ordinate.results.baselines import BaselinePredictors, Baselines, to_json_label
+from ordinate.results.error_attribution import ErrorCost, attribute_errors
+from ordinate.results.evaluation_tables import count_tables
+from ordinate.results.per_level import compute_level_records, to_integer_if_whole
+from ordinate.results.subgroups import estimate_difference, pool_rests
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries import ConfusionMatrix
+from ordinate.summaries.probabilities import find_most_probable_labels
+from ordinate.summaries.tabulation import MissingPolicy
 
 if TYPE_CHECKING:
     from ordinate.results.calibration import Calibration
@@ -43,11 +43,11 @@ DEFAULT_METRICS = (
     "macro_mae",
     "bias",
 )
-BETTER = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
-Declared = Scale | str | Iterable[Hashable] | None
-Wanted = str | Metric | Iterable[str | Metric] | None
-Interval = Intervals | float | None
-Step = Callable[[Any], Any]
+BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
+ScaleDeclaration = Scale | str | Iterable[Hashable] | None
+MetricSelection = str | Metric | Iterable[str | Metric] | None
+IntervalOption = ConfidenceIntervals | float | None
+ProgressStep = Callable[[Any], Any]
 T = TypeVar("T")
 
 
@@ -71,7 +71,7 @@ class Score:
         best = self.baselines.best_constant.value
         if math.isnan(self.value) or math.isnan(best):
             return None
-        return bool(self.metric.better(self.value, best)) and not math.isclose(
+        return bool(self.metric.is_better(self.value, best)) and not math.isclose(
             self.value, best, rel_tol=1e-12, abs_tol=1e-12
         )
 
@@ -79,9 +79,9 @@ class Score:
         """Return plain values, nan as None."""
         attainable = self.baselines.attainable
         return {
-            "value": _plain(self.value),
+            "value": _to_plain_value(self.value),
             "undefined": self.undefined,
-            **_limits(self.estimate),
+            **_to_interval_record(self.estimate),
             "levels_used": self.levels_used,
             "direction": self.metric.direction,
             "baselines": self.baselines.to_dict(),
@@ -120,31 +120,33 @@ class Evaluation:
     0.75
     """
 
-    table: Confusion
+    table: ConfusionMatrix
     metrics: dict[str, Score]
     per_level: tuple[dict[str, Any], ...]
     by: dict[Hashable, "Evaluation"] = field(default_factory=dict)
     origin: Origin = field(default_factory=Origin)
-    interval: Intervals | None = None
+    interval: ConfidenceIntervals | None = None
     groups: int | None = None  # how many groups of items were drawn whole
     human: dict[str, Estimate] | None = None  # what a second human reaches on the same items
-    losses: dict[str, tuple[Loss, ...]] = field(default_factory=dict)
-    against_rest: dict[str, Estimate] = field(default_factory=dict)  # of a subgroup: its difference
+    losses: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
+    difference_from_rest: dict[str, Estimate] = field(
+        default_factory=dict
+    )  # of a subgroup: its difference
     probabilities: "Calibration | None" = None  # what predicted probabilities are worth
 
     @classmethod
-    def from_table(
+    def from_summary(
         cls,
-        table: Confusion,
-        metrics: Wanted = None,
+        table: ConfusionMatrix,
+        metrics: MetricSelection = None,
         *,
-        by: Iterable[tuple[Any, Confusion]] = (),
-        groups: Confusion | None = None,
-        human: Confusion | None = None,
-        losses_of: Wanted = (),
-        interval: Interval = 0.95,
+        by: Iterable[tuple[Any, ConfusionMatrix]] = (),
+        groups: ConfusionMatrix | None = None,
+        human: ConfusionMatrix | None = None,
+        losses_of: MetricSelection = (),
+        interval: IntervalOption = 0.95,
         origin: Origin | None = None,
-        tick: Tick | None = None,
+        tick: ProgressCallback | None = None,
     ) -> "Evaluation":
         """Evaluate a table that is already counted, and the tables of its subgroups.
 
@@ -152,45 +154,53 @@ class Evaluation:
         """
         if table.shape:
             raise BadOption("Evaluate one table; a batch is evaluated table by table, or pooled.")
-        wanted, how = chosen(metrics), intervals(interval)
+        wanted, how = select_metrics(metrics), resolve_intervals(interval)
         source = table if groups is None else groups
-        parts = _filled(by)
-        step = _steps(tick, len(parts) * (1 if how is None else 2))
+        parts = _drop_empty_groups(by)
+        step = _make_step_counter(tick, len(parts) * (1 if how is None else 2))
         whole_one = cls(
             table,
-            _measured(table, wanted, source, how, None if parts else tick),
-            levels(table, None if how is None or groups is not None else how.level),
-            {group: step(cls._part(part, wanted, how)) for group, part in parts.items()},
+            _score_metrics(table, wanted, source, how, None if parts else tick),
+            compute_level_records(table, None if how is None or groups is not None else how.level),
+            {
+                group: step(cls._evaluate_subgroup(part, wanted, how))
+                for group, part in parts.items()
+            },
             origin or Origin(),
             how,
             None if groups is None else int((groups.total > 0).sum()),
-            None if human is None else _ceiling(human, wanted, how),
-            {m.expression: losses(m, table) for m in (chosen(losses_of) if losses_of else ())},
+            None if human is None else _estimate_ceiling(human, wanted, how),
+            {
+                m.expression: attribute_errors(m, table)
+                for m in (select_metrics(losses_of) if losses_of else ())
+            },
         )
-        return whole_one._with_differences(parts, wanted, how, step)
+        return whole_one._add_differences(parts, wanted, how, step)
 
     @classmethod
-    def _part(cls, part: Confusion, metrics: list[Metric], how: Intervals | None) -> "Evaluation":
+    def _evaluate_subgroup(
+        cls, part: ConfusionMatrix, metrics: list[Metric], how: ConfidenceIntervals | None
+    ) -> "Evaluation":
         groups = part if part.shape else None
         table = part.pooled if part.shape else part
-        return cls.from_table(table, metrics, groups=groups, interval=how)
+        return cls.from_summary(table, metrics, groups=groups, interval=how)
 
-    def _with_differences(
+    def _add_differences(
         self,
-        parts: dict[Hashable, Confusion],
+        parts: dict[Hashable, ConfusionMatrix],
         metrics: list[Metric],
-        how: Intervals | None,
-        step: Step,
+        how: ConfidenceIntervals | None,
+        step: ProgressStep,
     ) -> "Evaluation":
         """Return the same, in which each subgroup knows how it differs from the others."""
         if how is None or len(parts) < 2:
             return self
         by = {}
-        for name, rest in rests_of(parts).items():
-            others = step(estimate(metrics, rest, how))
+        for name, rest in pool_rests(parts).items():
+            others = step(estimate_metrics(metrics, rest, how))
             scores = self.by[name].metrics.items()
-            apart = {n: difference(s.estimate, others[n]) for n, s in scores if s.estimate}
-            by[name] = replace(self.by[name], against_rest=apart)
+            apart = {n: estimate_difference(s.estimate, others[n]) for n, s in scores if s.estimate}
+            by[name] = replace(self.by[name], difference_from_rest=apart)
         return replace(self, by=by)
 
     def __str__(self) -> str:
@@ -206,31 +216,33 @@ class Evaluation:
             "schema": SCHEMA,
             "task": "labels",
             "n": table.n,
-            "weight": whole(float(table.total)),
-            "scale": [json_label(label) for label in table.scale.labels],
-            "positions": [whole(position) for position in table.scale.at],
-            "table": [[whole(cell) for cell in row] for row in table.counts.tolist()],
-            "unanswered": [whole(cell) for cell in table.unanswered.tolist()],
+            "weight": to_integer_if_whole(float(table.total)),
+            "scale": [to_json_label(label) for label in table.scale.labels],
+            "positions": [to_integer_if_whole(position) for position in table.scale.at],
+            "table": [[to_integer_if_whole(cell) for cell in row] for row in table.counts.tolist()],
+            "unanswered": [to_integer_if_whole(cell) for cell in table.unanswered.tolist()],
             "dropped": int(table.dropped),
             "metrics": {name: score.to_dict() for name, score in self.metrics.items()},
-            "per_level": [{key: _plain(x) for key, x in row.items()} for row in self.per_level],
+            "per_level": [
+                {key: _to_plain_value(x) for key, x in row.items()} for row in self.per_level
+            ],
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
-            "human": _each(self.human),
+            "human": _to_estimate_records(self.human),
             "losses": {name: [x.to_dict() for x in found] for name, found in self.losses.items()},
-            "against_rest": _each(self.against_rest),
-            "by": {name: part.to_dict() for name, part in self.named_groups()},
+            "against_rest": _to_estimate_records(self.difference_from_rest),
+            "by": {name: part.to_dict() for name, part in self.list_subgroups()},
             "probabilities": self.probabilities and self.probabilities.to_dict(),
             "source": self.origin.to_dict(),
         }
 
-    def named_groups(self) -> "list[tuple[str, Evaluation]]":
+    def list_subgroups(self) -> "list[tuple[str, Evaluation]]":
         """Return the subgroups by their names as texts, told apart where they look alike."""
-        return named(self.by)
+        return name_subgroups(self.by)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric, of the whole and then of each subgroup."""
-        parts = [("", self), *self.named_groups()]
+        parts = [("", self), *self.list_subgroups()]
         rows: list[dict[str, Any]] = [
             {
                 "group": group,
@@ -252,26 +264,26 @@ class Evaluation:
             for group, part in parts
             for name, score in part.metrics.items()
         ]
-        return aligned(rows + (self.probabilities.rows() if self.probabilities else []))
+        return align_columns(rows + (self.probabilities.rows() if self.probabilities else []))
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.results.evaluation_text import describe  # noqa: PLC0415 - describe shows results
+        from ordinate.results.evaluation_text import describe_evaluation  # noqa: PLC0415 - describe shows results
 
-        return describe(self)
+        return describe_evaluation(self)
 
 
-def aligned(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def align_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return records of several kinds with the same columns.
 
-    >>> aligned([{"metric": "mae", "chance": 1.5}, {"metric": "brier", "p": 0.1}])[1]
+    >>> align_columns([{"metric": "mae", "chance": 1.5}, {"metric": "brier", "p": 0.1}])[1]
     {'metric': 'brier', 'chance': None, 'p': 0.1}
     """
     columns = dict.fromkeys(key for row in rows for key in row)
     return [columns | row for row in rows]
 
 
-def named(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
+def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
     """Return subgroups by their names as texts, told apart where they look alike."""
     found: dict[str, T] = {}
     for group, part in parts.items():
@@ -285,20 +297,20 @@ def named(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
 def evaluate(
     gold: Any,
     predicted: Any = None,
-    scale: Declared = None,
-    metrics: Wanted = None,
+    scale: ScaleDeclaration = None,
+    metrics: MetricSelection = None,
     weights: Any = None,
     by: Any = None,
     *,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     groups: Any = None,
     second_gold: Any = None,
-    losses: Wanted = (),
+    losses: MetricSelection = (),
     probabilities: Any = None,
     columns: Any = None,
     renormalize: bool = False,
     bins: int = 10,
-    interval: Interval = 0.95,
+    interval: IntervalOption = 0.95,
     seed: int = 0,
 ) -> Evaluation:
     """Evaluate predicted levels against gold levels, beside constants and chance.
@@ -306,7 +318,7 @@ def evaluate(
     `metrics` are names, expressions such as 'weighted_kappa(power=1)', or 'all'; `by` is a column
     of subgroups; `missing` says what becomes of missing labels: 'error', 'drop' or 'worst'.
 
-    `interval` is the level of the intervals, None for none, or `Intervals` with all choices;
+    `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices;
     `groups` is a column that says which items belong together (writers, topics, documents);
     `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
     traced to the cells of the table. `probabilities` are those of the levels, a row for each item;
@@ -314,14 +326,16 @@ def evaluate(
     that is in another order than the scale, `renormalize` accepts rows that sum to 0.99 to 1.01,
     `bins` is how many the calibration report has.
     """
-    how = intervals(interval)
-    how = how if how is None or isinstance(interval, Intervals) else replace(how, seed=seed)
-    declared = resolve(scale, gold, gold if predicted is None else predicted)
-    of_labels, of_probabilities = by_kind(metrics)
+    how = resolve_intervals(interval)
+    how = (
+        how if how is None or isinstance(interval, ConfidenceIntervals) else replace(how, seed=seed)
+    )
+    declared = resolve_scale(scale, gold, gold if predicted is None else predicted)
+    of_labels, of_probabilities = split_metrics_by_kind(metrics)
     calibration = None
     if probabilities is not None:
         columns = None if columns is None else list(columns)
-        calibration = _judged(
+        calibration = _evaluate_probabilities(
             gold,
             probabilities,
             grouped=groups is not None,
@@ -335,13 +349,13 @@ def evaluate(
             interval=how,
         )
         if predicted is None:
-            predicted = most_probable(declared, probabilities, columns)
+            predicted = find_most_probable_labels(declared, probabilities, columns)
     elif predicted is None or needs_probabilities(of_probabilities):
         what = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {what}: pass probabilities=….")
-    tables = tables_of(declared, gold, predicted, weights, by, groups, second_gold, missing)
-    origin = Origin(notes=preset_note(declared) if scale is None else ())
-    result = Evaluation.from_table(
+    tables = count_tables(declared, gold, predicted, weights, by, groups, second_gold, missing)
+    origin = Origin(notes=describe_preset(declared) if scale is None else ())
+    result = Evaluation.from_summary(
         tables.table,
         of_labels,
         by=tables.by,
@@ -354,11 +368,13 @@ def evaluate(
     return replace(result, probabilities=calibration)
 
 
-def _judged(gold: Any, probabilities: Any, *, grouped: bool, **options: Any) -> "Calibration":
-    from ordinate.results.calibration import NOT_GROUPED, Calibration  # noqa: PLC0415 - not everybody has them
+def _evaluate_probabilities(
+    gold: Any, probabilities: Any, *, grouped: bool, **options: Any
+) -> "Calibration":
+    from ordinate.results.calibration import NOT_CLUSTERED_NOTE, Calibration  # noqa: PLC0415 - not everybody has them
 
     found = Calibration.of(gold, probabilities, **options)
-    return replace(found, notes=(NOT_GROUPED,)) if grouped and found.interval else found
+    return replace(found, notes=(NOT_CLUSTERED_NOTE,)) if grouped and found.interval else found
 
 
 def score(
@@ -366,9 +382,9 @@ def score(
     gold: Any,
     predicted: Any = None,
     *,
-    scale: Declared = None,
+    scale: ScaleDeclaration = None,
     weights: Any = None,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
 ) -> Any:
     """Return one metric of gold and predicted labels, or of a summary in their place.
 
@@ -376,39 +392,41 @@ def score(
     np.float64(0.5)
     """
     if predicted is not None:
-        summary = Confusion.of(resolve(scale, gold, predicted), gold, predicted, weights, missing)
-    elif not isinstance(gold, Confusion):
+        summary = ConfusionMatrix.of(
+            resolve_scale(scale, gold, predicted), gold, predicted, weights, missing
+        )
+    elif not isinstance(gold, ConfusionMatrix):
         raise BadOption("score takes a summary, or gold and predicted labels with a scale.")
     elif scale is not None or weights is not None or missing != "error":
         raise BadOption("A summary is counted already: scale, weights and missing come too late.")
     else:
         summary = gold
-    wanted = find(metric, type(summary))
+    wanted = find_metric(metric, type(summary))
     try:
         return wanted(summary)
     except NotApplicable as reason:
         raise NotApplicable(f"{wanted.name} is not defined here: {reason}.") from None
 
 
-def chosen(metrics: Wanted, summary: type = Confusion) -> list[Metric]:
+def select_metrics(metrics: MetricSelection, summary: type = ConfusionMatrix) -> list[Metric]:
     """Return the metrics that were asked for, the default ones, or all."""
     if metrics is None:
-        return [find(name) for name in DEFAULT_METRICS]
+        return [find_metric(name) for name in DEFAULT_METRICS]
     if isinstance(metrics, str) and metrics == "all":
         return [metric for metric in list_metrics(summary) if not metric.required]
     if isinstance(metrics, str):
         metrics = split_expressions(metrics)
     named = [metrics] if isinstance(metrics, Metric) else metrics
-    found = [find(metric, summary) for metric in named]
+    found = [find_metric(metric, summary) for metric in named]
     if not found:
         raise BadOption("No metric was named. Leave the argument out for the default set.")
     return found
 
 
-def by_kind(metrics: Wanted) -> tuple[Wanted, Wanted]:
+def split_metrics_by_kind(metrics: MetricSelection) -> tuple[MetricSelection, MetricSelection]:
     """Return the metrics of labels that were asked for, and those of probabilities.
 
-    >>> by_kind("cem_ord,brier")
+    >>> split_metrics_by_kind("cem_ord,brier")
     (['cem_ord'], ['brier'])
     """
     if metrics is None or (isinstance(metrics, str) and metrics == "all"):
@@ -418,53 +436,59 @@ def by_kind(metrics: Wanted) -> tuple[Wanted, Wanted]:
     named = [metrics] if isinstance(metrics, Metric) else list(metrics)
     if not named:
         return named, []
-    there = [_is_of_probabilities(metric) for metric in named]
+    there = [_is_probability_metric(metric) for metric in named]
     of_labels = [metric for metric, other in zip(named, there, strict=True) if not other]
     return of_labels or None, [metric for metric, other in zip(named, there, strict=True) if other]
 
 
-def needs_probabilities(metrics: Wanted) -> bool:
+def needs_probabilities(metrics: MetricSelection) -> bool:
     """Tell whether a metric of probabilities was asked for by name."""
     return metrics is not None and not isinstance(metrics, str) and bool(metrics)
 
 
-def _is_of_probabilities(metric: str | Metric) -> bool:
+def _is_probability_metric(metric: str | Metric) -> bool:
     if isinstance(metric, Metric):
-        return metric.summary is not Confusion
-    return not is_known(metric, "labels") and is_known(metric, "probabilities")
+        return metric.summary is not ConfusionMatrix
+    return not is_known_metric(metric, "labels") and is_known_metric(metric, "probabilities")
 
 
-def preset_note(scale: Scale) -> tuple[str, ...]:
+def describe_preset(scale: Scale) -> tuple[str, ...]:
     """Say which preset was taken, where one was."""
     if scale.preset is None:
         return ("The scale is the order that the column declares.",)
     return (f"No scale was declared: every label seen is on the preset {scale.preset!r}.",)
 
 
-def _filled(groups: Iterable[tuple[Any, Confusion]]) -> dict[Hashable, Confusion]:
+def _drop_empty_groups(
+    groups: Iterable[tuple[Any, ConfusionMatrix]],
+) -> dict[Hashable, ConfusionMatrix]:
     """Return the tables of groups by value, without groups that have no items left."""
     return {value: part for value, part in groups if np.any(part.total > 0)}
 
 
-def intervals(wanted: Interval) -> Intervals | None:
+def resolve_intervals(wanted: IntervalOption) -> ConfidenceIntervals | None:
     """Return what was asked for: a level stands for the usual intervals, None for none."""
-    return wanted if wanted is None or isinstance(wanted, Intervals) else Intervals(wanted)
+    return (
+        wanted
+        if wanted is None or isinstance(wanted, ConfidenceIntervals)
+        else ConfidenceIntervals(wanted)
+    )
 
 
-def _measured(
-    table: Confusion,
+def _score_metrics(
+    table: ConfusionMatrix,
     metrics: list[Metric],
-    source: Confusion,
-    how: Intervals | None,
-    tick: Tick | None,
+    source: ConfusionMatrix,
+    how: ConfidenceIntervals | None,
+    tick: ProgressCallback | None,
 ) -> dict[str, Score]:
-    yardstick = Yardstick(table)
+    yardstick = BaselinePredictors(table)
     gold = table.gold > 0
     used = {"gold": int(gold.sum()), "either": int((gold | (table.predicted > 0)).sum())}
-    limits = {} if how is None else estimate(metrics, source, how, tick)
+    limits = {} if how is None else estimate_metrics(metrics, source, how, tick)
     scores = {}
     for metric in metrics:
-        value, reason = _value(metric, table)
+        value, reason = _compute_value(metric, table)
         baselines = yardstick.measure(metric)
         found = limits.get(metric.expression)
         scores[metric.expression] = Score(
@@ -473,7 +497,7 @@ def _measured(
     return scores
 
 
-def _steps(tick: Tick | None, count: int) -> Step:
+def _make_step_counter(tick: ProgressCallback | None, count: int) -> ProgressStep:
     """Return a function that passes a result on, and says how many of the steps are done."""
     done = 0
 
@@ -487,15 +511,19 @@ def _steps(tick: Tick | None, count: int) -> Step:
     return step
 
 
-def _ceiling(human: Confusion, metrics: list[Metric], how: Intervals | None) -> dict[str, Estimate]:
+def _estimate_ceiling(
+    human: ConfusionMatrix, metrics: list[Metric], how: ConfidenceIntervals | None
+) -> dict[str, Estimate]:
     if how is not None:
-        return estimate(metrics, human, how)
+        return estimate_metrics(metrics, human, how)
     table = human.pooled if human.shape else human
-    found = {metric.expression: _value(metric, table) for metric in metrics}
-    return {name: nowhere(value, reason or "") for name, (value, reason) in found.items()}
+    found = {metric.expression: _compute_value(metric, table) for metric in metrics}
+    return {
+        name: make_point_estimate(value, reason or "") for name, (value, reason) in found.items()
+    }
 
 
-def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
+def _compute_value(metric: Metric, table: ConfusionMatrix) -> tuple[float, str | None]:
     try:
         value = float(metric(table))
     except NotApplicable as reason:
@@ -503,15 +531,15 @@ def _value(metric: Metric, table: Confusion) -> tuple[float, str | None]:
     return value, metric.undefined_when if math.isnan(value) else None
 
 
-def _limits(found: Estimate | None) -> dict[str, Any]:
+def _to_interval_record(found: Estimate | None) -> dict[str, Any]:
     keys = ("low", "high", "method", "undefined_share", "note")
     plain = {} if found is None else found.to_dict()
     return {key: plain.get(key) for key in keys}
 
 
-def _each(found: dict[str, Estimate] | None) -> dict[str, Any] | None:
+def _to_estimate_records(found: dict[str, Estimate] | None) -> dict[str, Any] | None:
     return None if found is None else {name: one.to_dict() for name, one in found.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -4,15 +4,15 @@ import math
 from typing import Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW
+from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, between, shown
-from ordinate.results.evaluation import BETTER, Evaluation, Score
-from ordinate.results.per_level import VALUES
+from ordinate.render.document import Cell, format_cell, format_interval
+from ordinate.results.evaluation import BETTER_VALUES, Evaluation, Score
+from ordinate.results.per_level import LEVEL_METRICS
 
-BESIDE, APART = 6, 3  # groups in one grid
-MOST_LOSSES = 15  # cells in one grid; JSON has all
-METHODS = {
+MOST_SUBGROUPS, MOST_DIFFERENCES = 6, 3  # groups in one grid
+MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
+METHOD_NAMES = {
     "delta": "the delta method",
     "percentile": "percentile bootstrap",
     "bca": "BCa bootstrap",
@@ -25,23 +25,32 @@ METHODS = {
 }
 
 
-def describe(result: Evaluation) -> Document:
+def describe_evaluation(result: Evaluation) -> Document:
     """Return the report: the metrics beside their baselines, the table, the levels, the groups."""
-    blocks: list[str | Grid] = [_source(result), _metrics(result), *_verdicts(result)]
-    blocks += [*_surety(result), *_human(result)]
-    blocks += [_table(result), _shift(result), _levels(result), *_losses(result)]
-    blocks += [*_groups(result), *_apart(result)]
+    blocks: list[str | Grid] = [
+        _describe_source(result),
+        _make_metrics_grid(result),
+        *_describe_verdicts(result),
+    ]
+    blocks += [*_describe_uncertainty(result), *_make_second_rater_grid(result)]
+    blocks += [
+        _make_confusion_grid(result),
+        _describe_over_and_under(result),
+        _make_levels_grid(result),
+        *_make_error_attribution_grids(result),
+    ]
+    blocks += [*_make_subgroup_grids(result), *_make_difference_grids(result)]
     blocks += result.probabilities.blocks() if result.probabilities else []
-    return Document(_title(result), tuple(blocks))
+    return Document(_write_title(result), tuple(blocks))
 
 
-def _title(result: Evaluation) -> str:
+def _write_title(result: Evaluation) -> str:
     table = result.table
-    weight = "" if table.total == table.n else f" of weight {shown(float(table.total))}"
+    weight = "" if table.total == table.n else f" of weight {format_cell(float(table.total))}"
     return f"{table.n:,} item{'' if table.n == 1 else 's'}{weight} on {table.scale}"
 
 
-def _source(result: Evaluation) -> str:
+def _describe_source(result: Evaluation) -> str:
     origin, table = result.origin, result.table
     parts = [f"Gold: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
@@ -55,61 +64,66 @@ def _source(result: Evaluation) -> str:
     if table.dropped:
         parts.append(f"Dropped for a missing label: {table.dropped:,} items.")
     if table.has_unanswered:
-        unanswered = shown(_count(float(table.unanswered.sum())))
+        unanswered = format_cell(_format_count(float(table.unanswered.sum())))
         parts.append(f"Without a prediction: {unanswered} items, counted as the worst answer.")
     return " ".join([*parts, *origin.notes])
 
 
-def _metrics(result: Evaluation) -> Grid:
+def _make_metrics_grid(result: Evaluation) -> Grid:
     majority = result.table.scale.names[int(result.table.gold.argmax())]
-    header = ("metric", "better", "value", *_interval_title(result), "best constant")
-    rows = tuple(_metric_row(result, name, score) for name, score in result.metrics.items())
+    header = ("metric", "better", "value", *_make_interval_title(result), "best constant")
+    rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
     return Grid("Metrics", (*header, f"majority {majority}", "chance", "attainable"), rows, left=2)
 
 
-def _interval_title(result: Evaluation) -> tuple[str, ...]:
+def _make_interval_title(result: Evaluation) -> tuple[str, ...]:
     return () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
 
 
-def _metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]:
+def _make_metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]:
     against = score.baselines
-    constant = shown(against.best_constant.value)
+    constant = format_cell(against.best_constant.value)
     if against.best_constant.level is not None:
-        constant += f" ({_name(result, score)})"
+        constant += f" ({_get_level_name(result, score)})"
     reach = against.attainable
     return (
         name,
-        BETTER[score.metric.direction],
+        BETTER_VALUES[score.metric.direction],
         score.value,
-        *_interval(result, score.estimate),
+        *_make_interval_cell(result, score.estimate),
         constant,
         against.majority.value,
         against.chance.value,
-        None if reach is None else f"{shown(reach[0])} to {shown(reach[1])}",
+        None if reach is None else f"{format_cell(reach[0])} to {format_cell(reach[1])}",
     )
 
 
-def _interval(result: Evaluation, found: Estimate | None) -> tuple[Cell, ...]:
+def _make_interval_cell(result: Evaluation, found: Estimate | None) -> tuple[Cell, ...]:
     """Return the cell of an interval, or no cell where none was asked for."""
     if result.interval is None:
         return ()
-    return ("none",) if found is None or found.method is None else (between(found.low, found.high),)
+    return (
+        ("none",)
+        if found is None or found.method is None
+        else (format_interval(found.low, found.high),)
+    )
 
 
-def _name(result: Evaluation, score: Score) -> str:
+def _get_level_name(result: Evaluation, score: Score) -> str:
     """Return the display name of the level that is the best constant."""
     scale = result.table.scale
     return scale.names[scale.lookup[score.baselines.best_constant.level]]
 
 
-def _verdicts(result: Evaluation) -> list[str]:
+def _describe_verdicts(result: Evaluation) -> list[str]:
     scores = result.metrics.items()
     judged = [(n, s) for n, s in scores if s.metric.direction != "zero"]
     beaten = [(name, score) for name, score in judged if score.beats_constant is False]
     lines = []
     if beaten:
         each = [
-            f"{name} (always {_name(result, score)}: {shown(score.baselines.best_constant.value)})"
+            f"{name} (always {_get_level_name(result, score)}: "
+            f"{format_cell(score.baselines.best_constant.value)})"
             for name, score in beaten
         ]
         lines.append(f"Does not beat a constant on {', '.join(each)}.")
@@ -122,26 +136,26 @@ def _verdicts(result: Evaluation) -> list[str]:
     return lines
 
 
-def _surety(result: Evaluation) -> list[str]:
+def _describe_uncertainty(result: Evaluation) -> list[str]:
     """Say how the intervals were found, and what is unsure about them."""
     if result.interval is None:
         return []
     found = {name: score.estimate for name, score in result.metrics.items() if score.estimate}
-    parts = by_method(found)
+    parts = describe_interval_methods(found)
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
         parts.append(f"Items come in {count}, taken as units; levels have no limits then.{few}")
     return parts
 
 
-def by_method(found: dict[str, Estimate]) -> list[str]:
+def describe_interval_methods(found: dict[str, Estimate]) -> list[str]:
     """Say how the intervals of metrics were found, why there are none, and what was left out."""
     methods: dict[str, list[str]] = {}
     for name, one in found.items():
         if one.method is not None:
             why = f" ({one.note})" if one.note else ""
-            methods.setdefault(f"{METHODS[one.method]}{why}", []).append(name)
+            methods.setdefault(f"{METHOD_NAMES[one.method]}{why}", []).append(name)
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
     parts = [" ".join(lines)] if lines else []
     parts += [
@@ -158,26 +172,26 @@ def by_method(found: dict[str, Estimate]) -> list[str]:
     return parts
 
 
-def _human(result: Evaluation) -> list[Grid]:
+def _make_second_rater_grid(result: Evaluation) -> list[Grid]:
     """Return the system beside a second human on the same items."""
     if result.human is None:
         return []
-    title = _interval_title(result)
+    title = _make_interval_title(result)
     header = ("metric", "system", *title, "second human", *title)
     rows = tuple(
         (
             name,
             score.value,
-            *_interval(result, score.estimate),
+            *_make_interval_cell(result, score.estimate),
             result.human[name].value,
-            *_interval(result, result.human[name]),
+            *_make_interval_cell(result, result.human[name]),
         )
         for name, score in result.metrics.items()
     )
     return [Grid("System and second human, both against gold", header, rows)]
 
 
-def _losses(result: Evaluation) -> list[Grid]:
+def _make_error_attribution_grids(result: Evaluation) -> list[Grid]:
     grids = []
     for name, found in result.losses.items():
         header = ("gold", "predicted", "items", "gain if right", "per item")
@@ -185,18 +199,18 @@ def _losses(result: Evaluation) -> list[Grid]:
             (
                 str(loss.gold),
                 "no answer" if loss.predicted is None else str(loss.predicted),
-                _count(loss.weight),
+                _format_count(loss.weight),
                 loss.gain,
-                shown(loss.per_item) if math.isnan(loss.per_item) else f"{loss.per_item:.2g}",
+                format_cell(loss.per_item) if math.isnan(loss.per_item) else f"{loss.per_item:.2g}",
             )
-            for loss in found[:MOST_LOSSES]
+            for loss in found[:MOST_ERROR_CELLS]
         )
         if rows:
             grids.append(Grid(f"Where the loss of {name} comes from", header, rows, left=2))
     return grids
 
 
-def _table(result: Evaluation) -> Grid:
+def _make_confusion_grid(result: Evaluation) -> Grid:
     table = result.table
     names = table.scale.names
     header = ["gold \\ predicted", *names]
@@ -204,60 +218,73 @@ def _table(result: Evaluation) -> Grid:
         header.append("no answer")
     cells = table.weights if table.has_unanswered else table.counts
     rows = [
-        (name, *map(_count, row.tolist()), _count(float(total)))
+        (name, *map(_format_count, row.tolist()), _format_count(float(total)))
         for name, row, total in zip(names, cells, table.gold, strict=True)
     ]
     totals = cells.sum(axis=0)
-    rows.append(("total", *map(_count, totals.tolist()), _count(float(table.total))))
+    rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(table.total))))
     return Grid("Confusion table", (*header, "total"), tuple(rows))
 
 
-def _count(value: float) -> Cell:
+def _format_count(value: float) -> Cell:
     return int(value) if value == int(value) else value
 
 
-def _shift(result: Evaluation) -> str:
+def _describe_over_and_under(result: Evaluation) -> str:
     table = result.table
     above = table.scale.positions > table.scale.positions[:, None]
     over, under = ((table.share * side).sum() for side in (above, above.T))
     return f"Predicted too high: {100 * over:.1f} %. Predicted too low: {100 * under:.1f} %."
 
 
-def _levels(result: Evaluation) -> Grid:
+def _make_levels_grid(result: Evaluation) -> Grid:
     counts = ("support", "predicted")
     rows = tuple(
-        (row["name"], *(_level_cell(row, value) for value in VALUES), *(row[x] for x in counts))
+        (
+            row["name"],
+            *(_format_level_cell(row, value) for value in LEVEL_METRICS),
+            *(row[x] for x in counts),
+        )
         for row in result.per_level
     )
-    return Grid("Levels", ("level", *VALUES, *counts), rows)
+    return Grid("Levels", ("level", *LEVEL_METRICS, *counts), rows)
 
 
-def _level_cell(row: dict[str, Any], value: str) -> Cell:
+def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
     """Return a value with its limits, in two digits to save room."""
-    limits = between(row[f"{value}_low"], row[f"{value}_high"], digits=2)
-    return _or_nothing(row[value]) if limits is None else f"{shown(row[value])} ({limits})"
+    limits = format_interval(row[f"{value}_low"], row[f"{value}_high"], digits=2)
+    return (
+        _format_or_not_available(row[value])
+        if limits is None
+        else f"{format_cell(row[value])} ({limits})"
+    )
 
 
-def _or_nothing(value: Cell) -> Cell:
+def _format_or_not_available(value: Cell) -> Cell:
     return "n/a" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _groups(result: Evaluation) -> list[Grid]:
+def _make_subgroup_grids(result: Evaluation) -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
-    groups = result.named_groups()
-    fit = BESIDE if result.interval is None else APART
-    return [_beside(result, groups[k : k + fit]) for k in range(0, len(groups), fit)]
+    groups = result.list_subgroups()
+    fit = MOST_SUBGROUPS if result.interval is None else MOST_DIFFERENCES
+    return [
+        _make_side_by_side_grid(result, groups[k : k + fit]) for k in range(0, len(groups), fit)
+    ]
 
 
-def _apart(result: Evaluation) -> list[Grid]:
+def _make_difference_grids(result: Evaluation) -> list[Grid]:
     """Return how each subgroup differs from all other items; of two, the first is enough."""
-    groups = [(name, part) for name, part in result.named_groups() if part.against_rest]
+    groups = [(name, part) for name, part in result.list_subgroups() if part.difference_from_rest]
     groups = groups[:1] if len(groups) == 2 else groups
     grids = []
-    for start in range(0, len(groups), APART):
-        part = groups[start : start + APART]
+    for start in range(0, len(groups), MOST_DIFFERENCES):
+        part = groups[start : start + MOST_DIFFERENCES]
         rows: list[tuple[Cell, ...]] = [
-            (metric, *(with_limits(group.against_rest[metric]) for _, group in part))
+            (
+                metric,
+                *(format_with_interval(group.difference_from_rest[metric]) for _, group in part),
+            )
             for metric in result.metrics
         ]
         header = ("metric", *(name for name, _ in part))
@@ -265,21 +292,21 @@ def _apart(result: Evaluation) -> list[Grid]:
     return grids
 
 
-def with_limits(found: Estimate) -> Cell:
+def format_with_interval(found: Estimate) -> Cell:
     """Return a value with its limits in one cell."""
-    limits = between(found.low, found.high, digits=2)
-    return found.value if limits is None else f"{shown(found.value)} ({limits})"
+    limits = format_interval(found.low, found.high, digits=2)
+    return found.value if limits is None else f"{format_cell(found.value)} ({limits})"
 
 
-def _beside(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
+def _make_side_by_side_grid(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
     header = ("metric", "(all)", *(group for group, _ in groups))
     counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, _cell(score), *(_cell(part.metrics[name]) for _, part in groups))
+        (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
         for name, score in result.metrics.items()
     ]
     return Grid("Groups", header, (counts, *rows))
 
 
-def _cell(score: Score) -> Cell:
-    return score.value if score.estimate is None else with_limits(score.estimate)
+def _format_score(score: Score) -> Cell:
+    return score.value if score.estimate is None else format_with_interval(score.estimate)

@@ -8,43 +8,43 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, brief, suggest
-from ordinate.inference import Estimate, Intervals, estimate
-from ordinate.inference.estimates import finite
+from ordinate.errors import BadOption, shorten, suggest_names
+from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
+from ordinate.inference.estimates import to_json_number
 from ordinate.inference.multiple_testing import (
     benjamini_hochberg,
     benjamini_yekutieli,
+    compact_letter_display,
     holm,
-    letters,
 )
-from ordinate.inference.resampling import Draws, Tick
+from ordinate.inference.resampling import ProgressCallback, Resampling
 from ordinate.inference.system_differences import (
-    Differences,
-    all_pairs,
-    differences,
-    joint_values,
-    least_p,
-    rank_limits,
-    rank_shares,
-    ranks,
-    told_apart,
-    widest_reach,
+    SystemDifferences,
+    compare_pairs,
+    compute_rank_intervals,
+    compute_rank_shares,
+    find_significant_pairs,
+    list_pairs,
+    max_t_statistic,
+    rank_systems,
+    resample_jointly,
+    smallest_attainable_p,
 )
 from ordinate.metrics import Metric
-from ordinate.results.baselines import Baselines, Yardstick
+from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
 Correction = Literal["max_t", "holm", "bh", "by", "none"]
-ALL, LEADER = "all", "leader"
-MANY = 50  # systems, above which each is compared with the leader only
-MOST = 500  # systems
-FEWEST = 100  # draws in which all systems have a value
+AGAINST_ALL, AGAINST_LEADER = "all", "leader"
+MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
+MOST_SYSTEMS = 500  # systems
+FEWEST_DEFINED_RESAMPLES = 100  # draws in which all systems have a value
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
 @dataclass(frozen=True)
-class Comparing:
+class ComparisonSettings:
     """How systems are compared.
 
     `against` is 'all', 'leader' or the name of a system; `margins` are by metric, in its units;
@@ -68,9 +68,9 @@ class Comparing:
                 raise BadOption(f"The margin of {name} must be above 0, not {margin!r}.")
 
     @property
-    def intervals(self) -> Intervals:
+    def intervals(self) -> ConfidenceIntervals:
         """The intervals of each system alone."""
-        return Intervals(self.level, draws=self.draws, seed=self.seed)
+        return ConfidenceIntervals(self.level, draws=self.draws, seed=self.seed)
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairDifference:
     """First minus second: limits that hold for all pairs of the family at once, and p-values.
 
     `verdict` says of the first: 'better', 'worse', 'undecided' or 'identical'; `margin_verdict`
@@ -125,21 +125,23 @@ class Pair:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        return {k: finite(x) if isinstance(x, float) else x for k, x in self.__dict__.items()}
+        return {
+            k: to_json_number(x) if isinstance(x, float) else x for k, x in self.__dict__.items()
+        }
 
 
 @dataclass(frozen=True)
-class Board:
+class Leaderboard:
     """The leaderboard of one metric: systems best first, then those without a value."""
 
     metric: Metric
     standings: tuple[Standing, ...]
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairDifference, ...]
     baselines: Baselines
     conclusion: str
     notes: tuple[str, ...] = ()
 
-    def standing(self, system: str) -> Standing:
+    def get_standing(self, system: str) -> Standing:
         """Return the standing of a system."""
         return next(one for one in self.standings if one.system == system)
 
@@ -155,110 +157,122 @@ class Board:
         }
 
 
-def check_count(systems: int) -> None:
+def check_system_count(systems: int) -> None:
     """Refuse too few systems, and more than whose differences can be compared."""
-    if not 2 <= systems <= MOST:
-        raise BadOption(f"Comparing takes 2 to {MOST} systems, not {systems}.")
+    if not 2 <= systems <= MOST_SYSTEMS:
+        raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} systems, not {systems}.")
 
 
-def settled(panel: Panel, how: Comparing) -> Comparing:
+def resolve_settings(panel: Panel, how: ComparisonSettings) -> ComparisonSettings:
     """Return the options with everything that was left open, checked against the systems."""
     count = len(panel.systems)
-    check_count(count)
+    check_system_count(count)
     pairs = list(how.pairs)
     if not pairs and count == 2:
         pairs = [(panel.systems[0], panel.systems[1])]
     named = [name for pair in pairs for name in pair]
-    if how.against not in {None, ALL, LEADER}:
+    if how.against not in {None, AGAINST_ALL, AGAINST_LEADER}:
         named.append(str(how.against))
     for name in named:
         if name not in panel.systems:
-            hint = suggest(name, list(panel.systems))
-            raise BadOption(f"There is no system {brief(name)}.{hint}")
+            hint = suggest_names(name, list(panel.systems))
+            raise BadOption(f"There is no system {shorten(name)}.{hint}")
     if any(len(set(pair)) != 2 for pair in pairs):
         raise BadOption("A pair is two different systems.")
-    against = how.against or (ALL if count <= MANY else LEADER)
+    against = how.against or (AGAINST_ALL if count <= MANY_SYSTEMS else AGAINST_LEADER)
     return replace(how, against=against, pairs=pairs)
 
 
 # --- boards --------------------------------------------------------------------------------------
 
 
-class Boards:
+class LeaderboardBuilder:
     """Everything that the leaderboards of all metrics share: tables, intervals, joint draws."""
 
     def __init__(
-        self, panel: Panel, metrics: list[Metric], how: Comparing, tick: Tick | None
+        self,
+        panel: Panel,
+        metrics: list[Metric],
+        how: ComparisonSettings,
+        tick: ProgressCallback | None,
     ) -> None:
         self.panel, self.metrics, self.how = panel, metrics, how
         self.tables = [panel.table(system) for system in panel.systems]
-        self.estimates = self._estimates(_part(tick, 0.0, 0.3))
-        draws = Draws(how.draws, how.seed)
-        self.drawn = joint_values(panel, metrics, draws, _part(tick, 0.3, 0.9))
+        self.estimates = self._estimate_all(_make_partial_progress(tick, 0.0, 0.3))
+        draws = Resampling(how.draws, how.seed)
+        self.drawn = resample_jointly(panel, metrics, draws, _make_partial_progress(tick, 0.3, 0.9))
         gold = self.tables[0].gold
-        self.least = least_p(panel)
-        self.tick = _part(tick, 0.9, 1.0)
-        self.yardstick = Yardstick(self.tables[0].with_cells(np.diag(gold)))
+        self.least = smallest_attainable_p(panel)
+        self.tick = _make_partial_progress(tick, 0.9, 1.0)
+        self.baseline_predictors = BaselinePredictors(self.tables[0].with_cells(np.diag(gold)))
 
-    def _estimates(self, tick: Tick | None) -> list[dict[str, Estimate]]:
+    def _estimate_all(self, tick: ProgressCallback | None) -> list[dict[str, Estimate]]:
         found = []
         for index, system in enumerate(self.panel.systems):
             grouped = self.panel.groups is not None
-            source = self.panel.by_group(system) if grouped else self.tables[index]
-            found.append(estimate(self.metrics, source, self.how.intervals))
+            source = self.panel.count_by_group(system) if grouped else self.tables[index]
+            found.append(estimate_metrics(self.metrics, source, self.how.intervals))
             if tick is not None:
                 tick((index + 1) / len(self.panel.systems))
         return found
 
-    def all(self) -> dict[str, Board]:
+    def all(self) -> dict[str, Leaderboard]:
         """Return the leaderboard of each metric."""
         boards = {}
         for index, metric in enumerate(self.metrics):
-            boards[metric.expression] = self._board(metric)
+            boards[metric.expression] = self._build_leaderboard(metric)
             if self.tick is not None:
                 self.tick((index + 1) / len(self.metrics))
         return boards
 
-    def _board(self, metric: Metric) -> Board:
+    def _build_leaderboard(self, metric: Metric) -> Leaderboard:
         name = metric.expression
         found = [by_metric[name] for by_metric in self.estimates]
         values = np.array([one.value for one in found])
         ranked = np.flatnonzero(~np.isnan(values))
         drawn = self.drawn[name][:, ranked]
         defined = np.asarray(~np.isnan(drawn).any(axis=1))
-        notes = _few_draws(defined)
+        notes = _note_few_resamples(defined)
         standings = [Standing(system, found[k]) for k, system in enumerate(self.panel.systems)]
-        pairs: list[Pair] = []
+        pairs: list[PairDifference] = []
         if self.panel.groups is not None and len(self.panel.group_values) < 2:
             notes.append("All items are of one group: nothing can be compared.")
-        elif len(ranked) and defined.sum() >= FEWEST:
+        elif len(ranked) and defined.sum() >= FEWEST_DEFINED_RESAMPLES:
             names = [self.panel.systems[k] for k in ranked]
             least = self.least[np.ix_(ranked, ranked)]
-            race = _Race(metric, names, values[ranked], drawn[defined], least, self.how)
+            race = _JointComparison(metric, names, values[ranked], drawn[defined], least, self.how)
             pairs, more = race.pairs()
             notes += more
             for place, index in enumerate(ranked):
-                standings[index] = replace(standings[index], **race.standing(place))
+                standings[index] = replace(standings[index], **race.get_standing(place))
         standings.sort(key=lambda one: math.inf if one.rank is None else one.rank)
-        baselines = self.yardstick.measure(metric)
-        conclusion = concluded(metric, standings, pairs)
-        return Board(metric, tuple(standings), tuple(pairs), baselines, conclusion, tuple(notes))
+        baselines = self.baseline_predictors.measure(metric)
+        conclusion = write_conclusion(metric, standings, pairs)
+        return Leaderboard(
+            metric, tuple(standings), tuple(pairs), baselines, conclusion, tuple(notes)
+        )
 
 
-def _part(tick: Tick | None, start: float, end: float) -> Tick | None:
+def _make_partial_progress(
+    tick: ProgressCallback | None, start: float, end: float
+) -> ProgressCallback | None:
     """Return a progress that fills a part of another."""
     return None if tick is None else lambda share: tick(start + (end - start) * share)
 
 
-def _few_draws(defined: Array) -> list[str]:
+def _note_few_resamples(defined: Array) -> list[str]:
     lost = 1.0 - float(defined.mean())
     if not lost:
         return []
     note = f"In {lost:.1%} of the draws a system has no value; they are left out."
-    return [note] if defined.sum() >= FEWEST else [note + " Too few are left to compare."]
+    return (
+        [note]
+        if defined.sum() >= FEWEST_DEFINED_RESAMPLES
+        else [note + " Too few are left to compare."]
+    )
 
 
-class _Race:
+class _JointComparison:
     """The systems that have a value on a metric, compared by joint draws."""
 
     def __init__(
@@ -268,28 +282,30 @@ class _Race:
         values: Array,
         drawn: Array,
         least: Array,
-        how: Comparing,
+        how: ComparisonSettings,
     ) -> None:
         self.metric, self.names, self.least, self.how = metric, names, least, how
         self.values, self.drawn = metric.size(values), metric.size(drawn)
         self.sign = 1.0 if metric.direction == "maximize" else -1.0
-        self.rank = ranks(self.sign * self.values)
+        self.rank = rank_systems(self.sign * self.values)
         self.leader = int(np.argmin(self.rank))
-        self.shares = rank_shares(self.sign * self.drawn)
-        self.widest = None if how.against == ALL else widest_reach(self.values, self.drawn)
-        self.differences = self._differences()
-        apart = self._apart()
+        self.shares = compute_rank_shares(self.sign * self.drawn)
+        self.widest = (
+            None if how.against == AGAINST_ALL else max_t_statistic(self.values, self.drawn)
+        )
+        self.differences = self._compare_family()
+        apart = self._find_significant()
         better = self.sign * (self.values[:, None] - self.values) > 0
-        self.low, self.high = rank_limits(apart, better)
-        self.letters = self._letters(apart)
+        self.low, self.high = compute_rank_intervals(apart, better)
+        self.letters = self._assign_letters(apart)
 
-    def _family(self) -> tuple[Array, Array]:
+    def _list_family_pairs(self) -> tuple[Array, Array]:
         count = len(self.names)
-        if self.how.against == ALL:  # the better one comes first
+        if self.how.against == AGAINST_ALL:  # the better one comes first
             order = np.argsort(self.rank, kind="stable")
-            first, second = all_pairs(count)
+            first, second = list_pairs(count)
             return order[first], order[second]
-        named = self.how.against != LEADER
+        named = self.how.against != AGAINST_LEADER
         if named and self.how.against not in self.names:  # it has no value on this metric
             return np.empty(0, int), np.empty(0, int)
         centre = self.names.index(str(self.how.against)) if named else self.leader
@@ -297,31 +313,37 @@ class _Race:
         against = np.full(len(others), centre)
         return (others, against) if named else (against, others)
 
-    def _differences(self) -> Differences:
+    def _compare_family(self) -> SystemDifferences:
         """Return the pairs of the family; the leader was chosen from all pairs, so all count."""
-        widest = self.widest if self.how.against == LEADER else None
-        pairs = self._family()
-        return differences(
+        widest = self.widest if self.how.against == AGAINST_LEADER else None
+        pairs = self._list_family_pairs()
+        return compare_pairs(
             self.values, self.drawn, *pairs, self.how.level, least=self.least, widest=widest
         )
 
-    def _apart(self) -> Array:
+    def _find_significant(self) -> Array:
         """Return which systems are told apart, by max-T over all pairs."""
         if self.widest is not None:
-            return told_apart(self.values, self.drawn, self.how.level, self.widest, self.least)
+            return find_significant_pairs(
+                self.values, self.drawn, self.how.level, self.widest, self.least
+            )
         apart = np.zeros((len(self.names), len(self.names)), bool)
         found = self.differences
         apart[found.first, found.second] = found.adjusted < 1.0 - self.how.level
         return apart | apart.T
 
-    def _letters(self, apart: Array) -> list[str | None]:
+    def _assign_letters(self, apart: Array) -> list[str | None]:
         order = np.argsort(self.rank, kind="stable")
-        shown = None if len(self.names) > MANY else letters(apart[np.ix_(order, order)])
+        shown = (
+            None
+            if len(self.names) > MANY_SYSTEMS
+            else compact_letter_display(apart[np.ix_(order, order)])
+        )
         if shown is None:
             return [None] * len(self.names)
         return [shown[place] for place in np.argsort(order)]
 
-    def standing(self, place: int) -> dict[str, Any]:
+    def get_standing(self, place: int) -> dict[str, Any]:
         """Return what the race knows of one system."""
         return {
             "rank": int(self.rank[place]),
@@ -331,17 +353,17 @@ class _Race:
             "letters": self.letters[place],
         }
 
-    def pairs(self) -> tuple[list[Pair], list[str]]:
+    def pairs(self) -> tuple[list[PairDifference], list[str]]:
         """Return the pairs of the family, and what has to be said about them."""
         found = self.differences
         adjusted = found.adjusted
         if self.how.correction != "max_t":
             adjusted = CORRECTIONS.get(self.how.correction, np.asarray)(found.p)
         columns = (found.first, found.second, found.value, found.low, found.high)
-        pairs = [self._pair(*row) for row in zip(*columns, found.p, adjusted, strict=True)]
-        return pairs, self._notes(len(pairs))
+        pairs = [self._build_pair(*row) for row in zip(*columns, found.p, adjusted, strict=True)]
+        return pairs, self._collect_notes(len(pairs))
 
-    def _pair(self, *row: Any) -> Pair:
+    def _build_pair(self, *row: Any) -> PairDifference:
         first, second, value, low, high, p, adjusted = (x.item() for x in row)
         good = self.sign * value
         verdict = "undecided"
@@ -351,12 +373,12 @@ class _Race:
             verdict = "better" if good > 0 else "worse"
         margin = self.how.margins.get(self.metric.expression)
         worst, best = (low, high) if self.sign > 0 else (-high, -low)
-        within = None if margin is None else _within(worst, best, margin)
+        within = None if margin is None else _decide_margin(worst, best, margin)
         names = self.names[first], self.names[second]
-        return Pair(*names, value, low, high, p, adjusted, verdict, within)
+        return PairDifference(*names, value, low, high, p, adjusted, verdict, within)
 
-    def _notes(self, tests: int) -> list[str]:
-        if self.how.against not in {ALL, LEADER, *self.names}:
+    def _collect_notes(self, tests: int) -> list[str]:
+        if self.how.against not in {AGAINST_ALL, AGAINST_LEADER, *self.names}:
             return [f"{self.how.against} has no value, so nothing is compared with it."]
         least = 1.0 / (len(self.drawn) + 1.0)
         if self.how.correction in CORRECTIONS and tests and least > (1 - self.how.level) / tests:
@@ -367,7 +389,7 @@ class _Race:
         return []
 
 
-def _within(worst: float, best: float, margin: float) -> str:
+def _decide_margin(worst: float, best: float, margin: float) -> str:
     """Say what the limits of first minus second, larger being better, leave of a margin."""
     if -margin < worst and best < margin:
         return "equivalent"
@@ -381,13 +403,17 @@ def _within(worst: float, best: float, margin: float) -> str:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def concluded(metric: Metric, standings: list[Standing], pairs: list[Pair]) -> str:
+def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[PairDifference]) -> str:
     """Say in a sentence or two who leads, whom it beats, and who may be as good."""
     ranked = [one for one in standings if one.rank is not None]
     if len(ranked) < 2:
         return f"On {metric.expression} there is nothing to compare: too few systems have a value."
     leader = ranked[0]
-    against = {_other(pair, leader.system): pair for pair in pairs if leader.system in _both(pair)}
+    against = {
+        _get_other_system(pair, leader.system): pair
+        for pair in pairs
+        if leader.system in _list_systems(pair)
+    }
     same = [s for s, pair in against.items() if pair.verdict == "identical"]
     beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
     open_ = [s for s, pair in against.items() if pair.verdict == "undecided"]
@@ -396,32 +422,32 @@ def concluded(metric: Metric, standings: list[Standing], pairs: list[Pair]) -> s
         lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
     parts = [lead + "."]
     if beaten:
-        parts.append(f"It is better than {_listed(beaten)}.")
+        parts.append(f"It is better than {_join_names(beaten)}.")
     if open_:
-        parts.append(f"It cannot be told apart from {_listed(open_)}.")
-    near = [s for s, pair in against.items() if _holds_on(pair, s)]
+        parts.append(f"It cannot be told apart from {_join_names(open_)}.")
+    near = [s for s, pair in against.items() if _is_non_inferior(pair, s)]
     if near:
-        parts.append(f"By the margin, {_listed(near)} cannot be worse than it.")
+        parts.append(f"By the margin, {_join_names(near)} cannot be worse than it.")
     if same:
-        parts.append(f"This metric sees no difference from {_listed(same)}.")
+        parts.append(f"This metric sees no difference from {_join_names(same)}.")
     return " ".join(parts)
 
 
-def _holds_on(pair: Pair, system: str) -> bool:
+def _is_non_inferior(pair: PairDifference, system: str) -> bool:
     """Tell whether a system is no worse than the other one of the pair, but for the margin."""
     side = "first" if pair.first == system else "second"
     return pair.margin_verdict in {"equivalent", f"{side} non-inferior"}
 
 
-def _both(pair: Pair) -> tuple[str, str]:
+def _list_systems(pair: PairDifference) -> tuple[str, str]:
     return pair.first, pair.second
 
 
-def _other(pair: Pair, system: str) -> str:
+def _get_other_system(pair: PairDifference, system: str) -> str:
     return pair.second if pair.first == system else pair.first
 
 
-def _listed(names: list[str], most: int = 5) -> str:
+def _join_names(names: list[str], most: int = 5) -> str:
     if len(names) > most:
         return f"{len(names)} systems"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -4,20 +4,25 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-from ordinate.metrics import KINDS, Metric, find, list_metrics, summary_of
-from ordinate.metrics.catalogue import OWN, choices_of, is_known
-from ordinate.metrics.known_properties import FORMAL, VERDICTS, in_a_line, properties_of
+from ordinate.metrics import METRIC_KINDS, Metric, find_metric, get_summary_type, list_metrics
+from ordinate.metrics.catalogue import OWN_FAMILY, is_known_metric, list_choices
+from ordinate.metrics.known_properties import (
+    FORMAL_PROPERTIES,
+    VERDICT_NAMES,
+    find_properties,
+    format_counterexample,
+)
 from ordinate.metrics.references import REFERENCES
 from ordinate.render import Document, Grid
-from ordinate.results.evaluation import BETTER
-from ordinate.summaries import Confusion
+from ordinate.results.evaluation import BETTER_VALUES
+from ordinate.summaries import ConfusionMatrix
 
-TAKES = {  # how a metric takes the levels
+ASSUMPTION_TEXTS = {  # how a metric takes the levels
     "equal steps": "Assumes equal steps between the levels.",
     "order": "Uses only the order of the levels.",
     "names": "Ignores the order of the levels.",
 }
-SYMBOLS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
+VERDICT_SYMBOLS = {"not_violated": "·", "tie_only": "=", "violated": "×", "undefined": "?"}
 TITLES = {
     "labels": "Metrics of ordered labels",
     "probabilities": "Metrics of probabilities",
@@ -26,82 +31,94 @@ TITLES = {
     "ensembles": "Metrics of ensembles",
 }
 LEGEND = (
-    f"Formal: {', '.join(FORMAL).replace('_', ' ')}; · not violated by any small case (which is no "
+    f"Formal: {', '.join(FORMAL_PROPERTIES).replace('_', ' ')}; · not violated by any small case "
+    "(which is no "
     "proof), = ties, × violated, ? undefined. `ordinate properties` shows counterexamples."
 )
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class MetricCatalogue:
     """What is known about some metrics."""
 
     metrics: tuple[Metric, ...]
     kind: str = "labels"
 
     @classmethod
-    def whole(cls, kind: str = "labels") -> "Catalogue":
+    def whole(cls, kind: str = "labels") -> "MetricCatalogue":
         """Return every metric of a kind, such as labels or values."""
-        return cls(tuple(list_metrics(summary_of(kind))), kind)
+        return cls(tuple(list_metrics(get_summary_type(kind))), kind)
 
     @classmethod
-    def of(cls, name: str, kind: str | None = None) -> "Catalogue":
+    def of(cls, name: str, kind: str | None = None) -> "MetricCatalogue":
         """Return one metric: of a kind, or of the first that has it."""
-        kinds = [*KINDS] if kind is None else [kind]
-        found = next((kind for kind in kinds if is_known(name, kind)), kinds[0])
-        return cls((find(name, summary_of(found)),), found)
+        kinds = [*METRIC_KINDS] if kind is None else [kind]
+        found = next((kind for kind in kinds if is_known_metric(name, kind)), kinds[0])
+        return cls((find_metric(name, get_summary_type(found)),), found)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by name."""
-        return {"schema": 1, "metrics": {metric.name: _facts(metric) for metric in self.metrics}}
+        return {
+            "schema": 1,
+            "metrics": {metric.name: _collect_facts(metric) for metric in self.metrics},
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric."""
         return [
             {"metric": metric.name}
-            | {key: _joined(value) for key, value in _facts(metric).items() if key != "explanation"}
+            | {
+                key: _join_items(value)
+                for key, value in _collect_facts(metric).items()
+                if key != "explanation"
+            }
             for metric in self.metrics
         ]
 
     def document(self) -> Document:
         """Return a page for one metric, or a grid of several."""
         if len(self.metrics) == 1:
-            return _page(self.metrics[0])
+            return _make_page(self.metrics[0])
         families = dict.fromkeys(metric.family for metric in self.metrics)
         grids = tuple(
-            _grid(name, [metric for metric in self.metrics if metric.family == name])
+            _make_family_grid(name, [metric for metric in self.metrics if metric.family == name])
             for name in families
         )
         legend = (LEGEND,) if self.kind == "labels" else ()
         return Document(TITLES[self.kind], (*legend, *grids))
 
 
-def _grid(family: str, metrics: list[Metric]) -> Grid:
-    of_labels = metrics[0].summary is Confusion
+def _make_family_grid(family: str, metrics: list[Metric]) -> Grid:
+    of_labels = metrics[0].summary is ConfusionMatrix
     further = ("levels as", "formal") if of_labels else ()
     header = ("metric", "better", "range", *further, "what it says")
     rows = tuple(
         (
             m.name,
-            BETTER[m.direction],
-            _range(m),
-            *((_assumes(m), _formal(m)) if of_labels else ()),
-            m.title + _also(m),
+            BETTER_VALUES[m.direction],
+            _format_range(m),
+            *((_find_assumption(m), _format_formal_properties(m)) if of_labels else ()),
+            m.title + _format_aliases(m),
         )
         for m in metrics
     )
     return Grid(family.capitalize(), header, rows, left=len(header))
 
 
-def _formal(metric: Metric) -> str:
-    found = properties_of(metric)
-    return "".join(SYMBOLS[found[law]["verdict"]] for law in FORMAL) if found else ""
+def _format_formal_properties(metric: Metric) -> str:
+    found = find_properties(metric)
+    return (
+        "".join(VERDICT_SYMBOLS[found[law]["verdict"]] for law in FORMAL_PROPERTIES)
+        if found
+        else ""
+    )
 
 
-def _also(metric: Metric) -> str:
+def _format_aliases(metric: Metric) -> str:
     return f" Also: {', '.join(metric.aliases)}." if metric.aliases else ""
 
 
-def _facts(metric: Metric) -> dict[str, Any]:
+def _collect_facts(metric: Metric) -> dict[str, Any]:
     low, high = (None if abs(bound) == float("inf") else bound for bound in metric.bounds)
     return {
         "title": metric.title,
@@ -118,12 +135,12 @@ def _facts(metric: Metric) -> dict[str, Any]:
         "aliases": list(metric.aliases),
         "formula": metric.formula,
         "reference": REFERENCES.get(metric.reference, metric.reference),
-        "properties": {law: cell["verdict"] for law, cell in properties_of(metric).items()},
+        "properties": {law: cell["verdict"] for law, cell in find_properties(metric).items()},
         "explanation": metric.explanation,
     }
 
 
-def _joined(value: Any) -> Any:
+def _join_items(value: Any) -> Any:
     if isinstance(value, dict):
         return " ".join(f"{key}={item!r}" for key, item in value.items())
     if isinstance(value, list):
@@ -131,58 +148,62 @@ def _joined(value: Any) -> Any:
     return value
 
 
-def _page(metric: Metric) -> Document:
+def _make_page(metric: Metric) -> Document:
     lines = [
         *metric.explanation.split("\n\n"),
         *([f"Formula: {metric.formula}"] if metric.formula else []),
-        f"Range: {_range(metric)}; better: {BETTER[metric.direction]}.",
-        *_levels_as(metric),
-        *_undefined(metric),
+        f"Range: {_format_range(metric)}; better: {BETTER_VALUES[metric.direction]}.",
+        *_describe_levels(metric),
+        *_describe_undefined(metric),
     ]
     if metric.needs_whole_counts:
         lines.append("Depends on the number of items, so weights must be whole numbers.")
     if metric.linear:
         lines.append("Linear in the table at fixed gold totals, so its attainable range is known.")
     if metric.parameters:
-        lines.append("Options: " + "; ".join(map(_option, metric.parameters.values())) + ".")
+        lines.append(
+            "Options: " + "; ".join(map(_describe_option, metric.parameters.values())) + "."
+        )
     if metric.alias_of:
         lines.append(f"Another name of {metric.alias_of}.")
     elif metric.aliases:
         lines.append(f"Also called {', '.join(metric.aliases)}.")
     if metric.reference:
         lines.append(f"Reference: {REFERENCES.get(metric.reference, metric.reference)}")
-    lines += _properties(metric)
+    lines += _describe_properties(metric)
     return Document(metric.name, tuple(" ".join(line.split()) for line in lines))
 
 
-def _properties(metric: Metric) -> list[str]:
+def _describe_properties(metric: Metric) -> list[str]:
     """Say what the search of all small cases found, with counterexamples."""
     lines = []
-    for law, cell in properties_of(metric).items():
-        example = f": {in_a_line(cell['counterexample'])}" if cell["counterexample"] else ""
-        verdict = VERDICTS[cell["verdict"]]
+    for law, cell in find_properties(metric).items():
+        example = (
+            f": {format_counterexample(cell['counterexample'])}" if cell["counterexample"] else ""
+        )
+        verdict = VERDICT_NAMES[cell["verdict"]]
         lines.append(f"{law.replace('_', ' ').capitalize()}: {verdict}{example}.")
     return lines
 
 
-def _levels_as(metric: Metric) -> list[str]:
+def _describe_levels(metric: Metric) -> list[str]:
     """Say how labels are taken, and items without one."""
-    if metric.summary is not Confusion:
+    if metric.summary is not ConfusionMatrix:
         return []
     unanswered = "count as the worst answer" if metric.takes_unanswered else "are refused"
-    takes = [] if metric.family == OWN else [TAKES[_assumes(metric)]]
+    takes = [] if metric.family == OWN_FAMILY else [ASSUMPTION_TEXTS[_find_assumption(metric)]]
     return [*takes, f"Items without a prediction {unanswered}."]
 
 
-def _undefined(metric: Metric) -> list[str]:
+def _describe_undefined(metric: Metric) -> list[str]:
     if metric.undefined_when:
         return [f"Undefined when {metric.undefined_when}."]
-    return [] if metric.family == OWN else ["Never undefined."]  # nobody knows of one's own
+    return [] if metric.family == OWN_FAMILY else ["Never undefined."]  # nobody knows of one's own
 
 
-def _option(parameter: Parameter) -> str:
+def _describe_option(parameter: Parameter) -> str:
     """Say what an option takes, its default first."""
-    if choices := choices_of(parameter.annotation):
+    if choices := list_choices(parameter.annotation):
         default, *others = map(repr, choices)
         return f"{parameter.name}={default} (default) or {', '.join(others)}"
     if parameter.default is Parameter.empty:
@@ -190,13 +211,13 @@ def _option(parameter: Parameter) -> str:
     return f"{parameter.name}={parameter.default!r} (default)"
 
 
-def _range(metric: Metric) -> str:
+def _format_range(metric: Metric) -> str:
     low, high = ("∞" if abs(b) == float("inf") else f"{b:g}" for b in metric.bounds)
     return f"{'-' if low == '∞' else ''}{low} to {high}"
 
 
-def _assumes(metric: Metric) -> str:
-    if metric.family == OWN:
+def _find_assumption(metric: Metric) -> str:
+    if metric.family == OWN_FAMILY:
         return ""  # nobody has said
     if metric.assumes_equal_steps:
         return "equal steps"

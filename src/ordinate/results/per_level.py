@@ -5,28 +5,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.small_samples import mean_limits, wilson
+from ordinate.inference.small_samples import mean_cost_interval, wilson_interval
 from ordinate.metrics.arithmetic import diagonal, level_costs
-from ordinate.metrics.per_level import per_level
-from ordinate.results.baselines import json_label
-from ordinate.summaries import Confusion
+from ordinate.metrics.per_level import compute_level_metrics
+from ordinate.results.baselines import to_json_label
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-VALUES = ("precision", "recall", "f1", "mae")
+LEVEL_METRICS = ("precision", "recall", "f1", "mae")
 
 
-def levels(table: Confusion, level: float | None) -> tuple[dict[str, Any], ...]:
+def compute_level_records(
+    table: ConfusionMatrix, level: float | None
+) -> tuple[dict[str, Any], ...]:
     """Return one record for each level; `level` is that of the limits, None for none."""
-    parts = per_level(table)
+    parts = compute_level_metrics(table)
     errors = level_costs(table, table.scale.gaps)
-    values = dict(zip(VALUES, (parts.precision, parts.recall, parts.f1, errors), strict=True))
-    ends = _limits(table, values, level)
+    values = dict(
+        zip(LEVEL_METRICS, (parts.precision, parts.recall, parts.f1, errors), strict=True)
+    )
+    ends = _compute_intervals(table, values, level)
     return tuple(
         {
-            "level": json_label(label),
+            "level": to_json_label(label),
             "name": name,
-            "support": whole(float(table.gold[k])),
-            "predicted": whole(float(table.predicted[k])),
+            "support": to_integer_if_whole(float(table.gold[k])),
+            "predicted": to_integer_if_whole(float(table.predicted[k])),
         }
         | {name: float(found[k]) for name, found in values.items()}
         | {name: float(found[k]) for name, found in ends.items()}
@@ -34,14 +38,16 @@ def levels(table: Confusion, level: float | None) -> tuple[dict[str, Any], ...]:
     )
 
 
-def whole(value: float) -> int | float:
+def to_integer_if_whole(value: float) -> int | float:
     """Return a whole number as such."""
     return int(value) if value == np.floor(value) and abs(value) < 2**53 else value
 
 
-def _limits(table: Confusion, values: dict[str, Array], level: float | None) -> dict[str, Array]:
+def _compute_intervals(
+    table: ConfusionMatrix, values: dict[str, Array], level: float | None
+) -> dict[str, Array]:
     nowhere = np.full(len(table.scale), np.nan)
-    found = {f"{name}_{end}": nowhere.copy() for name in VALUES for end in ("low", "high")}
+    found = {f"{name}_{end}": nowhere.copy() for name in LEVEL_METRICS for end in ("low", "high")}
     if level is None or np.isnan(table.squares).any():
         return found
     right = diagonal(table.counts)
@@ -49,10 +55,10 @@ def _limits(table: Confusion, values: dict[str, Array], level: float | None) -> 
         "precision": (table.predicted, table.squares[:, :-1].sum(axis=0)),
         "recall": (table.gold, table.squares.sum(axis=1)),
         # F1 = 2J / (1 + J), where J is the share of right answers among the items of either side.
-        "f1": (table.gold + table.predicted - right, _either(table)),
+        "f1": (table.gold + table.predicted - right, _sum_squares_of_either(table)),
     }
     for name, (weight, squares) in shares.items():
-        low, high = _share_limits(table, right, weight, squares, level)
+        low, high = _compute_share_intervals(table, right, weight, squares, level)
         if name == "f1":
             low, high = (2.0 * end / (1.0 + end) for end in (low, high))
         seen = ~np.isnan(values[name])
@@ -60,27 +66,27 @@ def _limits(table: Confusion, values: dict[str, Array], level: float | None) -> 
     squares = table.weights if table.whole else table.squares
     for k in np.flatnonzero(table.gold):
         costs = np.append(table.scale.gaps[k], table.scale.gaps[k].max())
-        ends = mean_limits(table.weights[k], squares[k], costs, level)
+        ends = mean_cost_interval(table.weights[k], squares[k], costs, level)
         found["mae_low"][k], found["mae_high"][k] = ends
     return found
 
 
-def _either(table: Confusion) -> Array:
+def _sum_squares_of_either(table: ConfusionMatrix) -> Array:
     """Return the squared weights of the items that have a level in gold or as the answer."""
     squares = table.squares
     return squares.sum(axis=1) + squares[:, :-1].sum(axis=0) - diagonal(squares[:, :-1])
 
 
-def _share_limits(
-    table: Confusion, part: Array, weight: Array, squares: Array, level: float
+def _compute_share_intervals(
+    table: ConfusionMatrix, part: Array, weight: Array, squares: Array, level: float
 ) -> tuple[Array, Array]:
     """Return Wilson's limits, for as many equally heavy items as say as much as the weights."""
     share = np.divide(part, weight, out=np.zeros(len(part)), where=weight > 0)
-    n = _effective(table, weight, squares)
-    return wilson(share * n, n, level)
+    n = _compute_effective_size(table, weight, squares)
+    return wilson_interval(share * n, n, level)
 
 
-def _effective(table: Confusion, weight: Any, squares: Any) -> Any:
+def _compute_effective_size(table: ConfusionMatrix, weight: Any, squares: Any) -> Any:
     if table.whole:
         return weight
     return np.divide(weight**2, squares, out=np.zeros_like(weight), where=weight > 0)

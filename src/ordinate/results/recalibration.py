@@ -9,30 +9,41 @@ import numpy as np
 
 from ordinate.errors import BadOption, UnequalLengths
 from ordinate.inference import Estimate
-from ordinate.inference.probability_scores import BLOCKS, difference
+from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
 from ordinate.render import Document, Grid, html, render
-from ordinate.render.document import Cell, between
-from ordinate.results.calibration import Calibration, Worth, parts_of, wanted_metrics
-from ordinate.results.evaluation import BETTER, Declared, Interval, Wanted, intervals
-from ordinate.scale import Scale, resolve
-from ordinate.summaries.probabilities import arranged
+from ordinate.render.document import Cell, format_interval
+from ordinate.results.calibration import (
+    Calibration,
+    ProbabilityScore,
+    collect_required_parts,
+    select_probability_metrics,
+)
+from ordinate.results.evaluation import (
+    BETTER_VALUES,
+    IntervalOption,
+    MetricSelection,
+    ScaleDeclaration,
+    resolve_intervals,
+)
+from ordinate.scale import Scale, resolve_scale
+from ordinate.summaries.probabilities import arrange_columns
 from ordinate.summaries.reliability import Reliability
 
-CHANGES = (
+CHANGES_NOTE = (
     "A change is after less before. Those of calibration errors have no valid interval: compare "
     "both with what they are on average if calibrated."
 )
 
 
 @dataclass(frozen=True)
-class Recalibrated:
+class RecalibrationEvaluation:
     """What probabilities were worth before they were recalibrated, and after.
 
     `changes` are after minus before, of the same items.
 
     >>> gold, before = ["low", "high", "low"], [[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]
     >>> after = [[0.7, 0.3], [0.7, 0.3], [0.7, 0.3]]
-    >>> found = Recalibrated.of(gold, before, after, scale="low,high", metrics="brier")
+    >>> found = RecalibrationEvaluation.of(gold, before, after, scale="low,high", metrics="brier")
     >>> round(found.changes["brier"].value, 3)
     -0.107
     """
@@ -48,26 +59,26 @@ class Recalibrated:
         before: Any,
         after: Any,
         *,
-        scale: Declared = None,
-        metrics: Wanted = None,
+        scale: ScaleDeclaration = None,
+        metrics: MetricSelection = None,
         columns: Iterable[Any] | None = None,
         weights: Any = None,
         missing: Any = "error",
         renormalize: bool = False,
         bins: int = 10,
-        interval: Interval = 0.95,
-    ) -> "Recalibrated":
+        interval: IntervalOption = 0.95,
+    ) -> "RecalibrationEvaluation":
         """Judge two tables of probabilities of the same items, which no method was fitted on.
 
         `columns` names the columns of `before`, such as `model.classes_`: what comes out of a
         method is in the order of the scale. `missing="drop"` leaves items out that have no gold
         label, or no probabilities in one of the tables.
         """
-        declared, how = resolve(scale, gold, gold), intervals(interval)
+        declared, how = resolve_scale(scale, gold, gold), resolve_intervals(interval)
         if how is None:
             raise BadOption("A change is shown with its interval: leave interval as it is.")
-        wanted = wanted_metrics(metrics, bins)
-        parts = parts_of(wanted, bins)
+        wanted = select_probability_metrics(metrics, bins)
+        parts = collect_required_parts(wanted, bins)
         first, second = (
             Reliability.of(
                 declared,
@@ -77,14 +88,17 @@ class Recalibrated:
                 weights=weights,
                 missing=missing,
                 renormalize=renormalize,
-                blocks=BLOCKS,
+                blocks=JACKKNIFE_BLOCKS,
             )
-            for rows in _of_same_items(declared, before, after, columns)
+            for rows in _align_items(declared, before, after, columns)
         )
         return cls(
             Calibration.from_blocks(first, wanted, bins=bins, interval=how),
             Calibration.from_blocks(second, wanted, bins=bins, interval=how),
-            {metric.expression: difference(metric, first, second, how) for metric in wanted},
+            {
+                metric.expression: estimate_paired_difference(metric, first, second, how)
+                for metric in wanted
+            },
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,8 +121,8 @@ class Recalibrated:
                 "change": found.value,
                 "low": found.low,
                 "high": found.high,
-                "if_calibrated_before": _if_calibrated(self.before.metrics[name]),
-                "if_calibrated_after": _if_calibrated(self.after.metrics[name]),
+                "if_calibrated_before": _get_perfect_mean(self.before.metrics[name]),
+                "if_calibrated_after": _get_perfect_mean(self.after.metrics[name]),
                 "n": self.before.summary.n,
             }
             for name, found in self.changes.items()
@@ -130,19 +144,19 @@ class Recalibrated:
         )
         rows = tuple(self._row(name, worth) for name, worth in self.before.metrics.items())
         grid = Grid("Recalibration", header, rows, left=2)
-        return Document(title, (grid, CHANGES, *self.after.blocks()))
+        return Document(title, (grid, CHANGES_NOTE, *self.after.blocks()))
 
-    def _row(self, name: str, before: Worth) -> tuple[Cell, ...]:
+    def _row(self, name: str, before: ProbabilityScore) -> tuple[Cell, ...]:
         found, after = self.changes[name], self.after.metrics[name]
         return (
             name,
-            BETTER[before.metric.direction],
+            BETTER_VALUES[before.metric.direction],
             before.value,
             after.value,
             None if math.isnan(found.value) else found.value,
-            between(found.low, found.high),
-            _if_calibrated(before),
-            _if_calibrated(after),
+            format_interval(found.low, found.high),
+            _get_perfect_mean(before),
+            _get_perfect_mean(after),
         )
 
     def __str__(self) -> str:
@@ -152,11 +166,11 @@ class Recalibrated:
         return html.render(self.document())
 
 
-def _of_same_items(
+def _align_items(
     scale: Scale, before: Any, after: Any, columns: Iterable[Any] | None
 ) -> tuple[Any, Any]:
     """Return both tables; an item that has no probabilities in one has none in the other."""
-    first, second = arranged(scale, before, columns), arranged(scale, after)
+    first, second = arrange_columns(scale, before, columns), arrange_columns(scale, after)
     if len(first) != len(second):
         raise UnequalLengths(
             f"{len(first)} rows of probabilities before and {len(second)} after: each item needs "
@@ -168,5 +182,5 @@ def _of_same_items(
     return np.where(empty[:, None], np.nan, first), np.where(empty[:, None], np.nan, second)
 
 
-def _if_calibrated(worth: Worth) -> float | None:
-    return None if worth.perfect is None else worth.perfect.mean
+def _get_perfect_mean(worth: ProbabilityScore) -> float | None:
+    return None if worth.perfect_calibration is None else worth.perfect_calibration.mean

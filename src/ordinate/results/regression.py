@@ -8,24 +8,35 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption, MissingLabels
-from ordinate.inference import Estimate, Intervals
-from ordinate.inference.estimates import finite, nowhere
-from ordinate.inference.prediction_intervals import bounds_estimate, grouped_bounds_estimate
-from ordinate.inference.regression import (
-    estimate_values,
-    poisson_draws,
-    poisson_estimates,
-    why_undefined,
+from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.prediction_intervals import (
+    estimate_clustered_interval_metric,
+    estimate_interval_metric,
 )
-from ordinate.metrics import Metric, find
+from ordinate.inference.regression import (
+    estimate_from_poisson,
+    estimate_regression_metrics,
+    explain_undefined,
+    resample_poisson,
+)
+from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, html, render
-from ordinate.results.evaluation import Interval, Origin, Wanted, aligned, chosen, intervals, named
-from ordinate.scale.encoding import Groups, factorise
+from ordinate.results.evaluation import (
+    IntervalOption,
+    MetricSelection,
+    Origin,
+    align_columns,
+    name_subgroups,
+    resolve_intervals,
+    select_metrics,
+)
+from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
-from ordinate.summaries.numeric_columns import numbers, weights_of
-from ordinate.summaries.prediction_intervals import Bounds
-from ordinate.summaries.regression import LARGE, MIDDLE, TRAIN, Moments
-from ordinate.summaries.tabulation import same_length
+from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
+from ordinate.summaries.prediction_intervals import PredictionIntervals
+from ordinate.summaries.regression import LARGEST_VALUE, TARGET_MEAN, TRAIN_MEAN, Moments
+from ordinate.summaries.tabulation import check_same_length
 
 DEFAULT_METRICS = (
     "rmse",
@@ -35,19 +46,19 @@ DEFAULT_METRICS = (
     "bias",
     "r2",
     "relative_accuracy",
-    "rmse_share",
+    "nrmse",
     "skill",
 )
-IN_UNIT = {"rmse", "mae", "median_absolute_error", "max_error", "bias"} | {
+UNIT_METRICS = {"rmse", "mae", "median_absolute_error", "max_error", "bias"} | {
     "baseline_rmse",
     "baseline_mae",
 }
-SQUARED = {"mse"}
-MEDIAN, PREVIOUS = "median", "previous value"
+SQUARED_UNIT_METRICS = {"mse"}
+MEDIAN_BASELINE, PREVIOUS_BASELINE = "median", "previous value"
 
 
 @dataclass(frozen=True)
-class Baseline:
+class RegressionBaseline:
     """A simple predictor: its errors on the same targets."""
 
     name: str
@@ -58,16 +69,16 @@ class Baseline:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        constant = None if self.constant is None else finite(self.constant)
-        numbers_of = {"rmse": finite(self.rmse), "mae": finite(self.mae)}
+        constant = None if self.constant is None else to_json_number(self.constant)
+        numbers_of = {"rmse": to_json_number(self.rmse), "mae": to_json_number(self.mae)}
         return {"name": self.name, **numbers_of, "constant": constant, "note": self.note}
 
 
 @dataclass(frozen=True)
-class Values:
+class RegressionEvaluation:
     """Targets and predictions of a quantity with their metrics, baselines and subgroups.
 
-    >>> result = evaluate_values([670.0, 700.0, 640.0], [660.0, 705.0, 650.0], unit="kg/m³")
+    >>> result = evaluate_regression([670.0, 700.0, 640.0], [660.0, 705.0, 650.0], unit="kg/m³")
     >>> round(result.metrics["rmse"].value, 3)
     8.66
     """
@@ -75,52 +86,54 @@ class Values:
     table: Moments
     metrics: dict[str, Estimate]
     wanted: tuple[Metric, ...]
-    baselines: tuple[Baseline, ...]
+    baselines: tuple[RegressionBaseline, ...]
     unit: str | None = None
     normalization: Normalization | None = None
-    by: dict[Hashable, "Values"] = field(default_factory=dict)
+    by: dict[Hashable, "RegressionEvaluation"] = field(default_factory=dict)
     groups: int | None = None
-    interval: Intervals | None = None
+    interval: ConfidenceIntervals | None = None
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
-    predictive: dict[str, Estimate] = field(default_factory=dict)  # of lower and upper bounds
+    prediction_intervals: dict[str, Estimate] = field(
+        default_factory=dict
+    )  # of lower and upper bounds
     sections: tuple[Any, ...] = ()  # further parts of the report: grids and sentences
     further: dict[str, Any] = field(default_factory=dict)  # and of the JSON, by name
     further_rows: tuple[dict[str, Any], ...] = ()  # and of the CSV
 
     @classmethod
-    def from_table(
+    def from_summary(
         cls,
         table: Moments,
-        metrics: Wanted = None,
+        metrics: MetricSelection = None,
         *,
         unit: str | None = None,
         normalization: Normalization | None = None,
         by: Iterable[tuple[Any, Moments]] = (),
         groups: Moments | None = None,
         previous: Moments | None = None,
-        interval: Interval = 0.95,
+        interval: IntervalOption = 0.95,
         origin: Origin | None = None,
         exact: dict[str, float] | None = None,
-    ) -> "Values":
+    ) -> "RegressionEvaluation":
         """Evaluate a summary that is already made, and those of its subgroups.
 
         `exact` has values that are known better than the summary knows them, by metric.
         """
         if table.shape:
             raise BadOption("Evaluate one summary; a batch is evaluated one by one, or pooled.")
-        wanted = chosen(DEFAULT_METRICS if metrics is None else metrics, Moments)
-        how = intervals(interval)
-        found = _corrected(_measured(wanted, table, groups, how), exact or {})
+        wanted = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+        how = resolve_intervals(interval)
+        found = _replace_values(_estimate_metrics(wanted, table, groups, how), exact or {})
         parts = {name: part for name, part in by if np.any(part.items)}
         return cls(
             table,
             found,
             tuple(wanted),
-            tuple(_baselines(table, previous)),
+            tuple(_compute_baselines(table, previous)),
             unit,
             normalization,
             {
-                name: cls._part(part, wanted, how, unit, normalization)
+                name: cls._evaluate_subgroup(part, wanted, how, unit, normalization)
                 for name, part in parts.items()
             },
             None if groups is None else int((groups.items > 0).sum()),
@@ -129,17 +142,17 @@ class Values:
         )
 
     @classmethod
-    def _part(
+    def _evaluate_subgroup(
         cls,
         part: Moments,
         metrics: list[Metric],
-        how: Intervals | None,
+        how: ConfidenceIntervals | None,
         unit: str | None,
         normalization: Normalization | None,
-    ) -> "Values":
+    ) -> "RegressionEvaluation":
         groups = part if part.shape else None
         table = part.pooled if part.shape else part
-        return cls.from_table(
+        return cls.from_summary(
             table, metrics, groups=groups, interval=how, unit=unit, normalization=normalization
         )
 
@@ -148,27 +161,27 @@ class Values:
         """The population standard deviation of the evaluated targets."""
         return math.sqrt(max(float(self.table.plain.mean(2, 0)), 0.0))
 
-    def unit_of(self, metric: Metric) -> str | None:
+    def get_unit(self, metric: Metric) -> str | None:
         """Return the unit of a metric; a share has none."""
-        if self.unit is None or metric.name not in IN_UNIT | SQUARED:
+        if self.unit is None or metric.name not in UNIT_METRICS | SQUARED_UNIT_METRICS:
             return None
-        return f"({self.unit})²" if metric.name in SQUARED else self.unit
+        return f"({self.unit})²" if metric.name in SQUARED_UNIT_METRICS else self.unit
 
     def normalized(self) -> dict[str, float]:
         """Return the metrics that have a unit on the normalised scale."""
         if self.normalization is None:
             return {}
-        powers = {m.expression: 2 if m.name in SQUARED else 1 for m in self.wanted}
+        powers = {m.expression: 2 if m.name in SQUARED_UNIT_METRICS else 1 for m in self.wanted}
         return {
             m.expression: self.metrics[m.expression].value
             / self.normalization.std ** powers[m.expression]
             for m in self.wanted
-            if m.name in IN_UNIT | SQUARED
+            if m.name in UNIT_METRICS | SQUARED_UNIT_METRICS
         }
 
-    def named_groups(self) -> "list[tuple[str, Values]]":
+    def list_subgroups(self) -> "list[tuple[str, RegressionEvaluation]]":
         """Return the subgroups by their names as texts, told apart where they look alike."""
-        return named(self.by)
+        return name_subgroups(self.by)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason."""
@@ -182,17 +195,24 @@ class Values:
             "dropped": table.dropped,
             "metrics": {
                 m.expression: self.metrics[m.expression].to_dict()
-                | {"direction": m.direction, "unit": self.unit_of(m)}
+                | {"direction": m.direction, "unit": self.get_unit(m)}
                 for m in self.wanted
             },
             "baselines": [baseline.to_dict() for baseline in self.baselines],
-            "targets": {"mean": finite(float(table.plain.y)), "sigma": finite(self.sigma)},
+            "targets": {
+                "mean": to_json_number(float(table.plain.y)),
+                "sigma": to_json_number(self.sigma),
+            },
             "normalization": training and {"mean": training.mean, "std": training.std},
-            "normalized": {name: finite(value) for name, value in self.normalized().items()},
-            "predictive": {name: found.to_dict() for name, found in self.predictive.items()},
+            "normalized": {
+                name: to_json_number(value) for name, value in self.normalized().items()
+            },
+            "predictive": {
+                name: found.to_dict() for name, found in self.prediction_intervals.items()
+            },
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
-            "by": {name: part.to_dict() for name, part in self.named_groups()},
+            "by": {name: part.to_dict() for name, part in self.list_subgroups()},
             **self.further,
             "source": self.origin.to_dict(),
         }
@@ -208,10 +228,10 @@ class Values:
                 "low": part.metrics[m.expression].low,
                 "high": part.metrics[m.expression].high,
                 "method": part.metrics[m.expression].method,
-                "unit": self.unit_of(m),
+                "unit": self.get_unit(m),
                 "n": part.table.n,
             }
-            for group, part in [("", self), *self.named_groups()]
+            for group, part in [("", self), *self.list_subgroups()]
             for m in part.wanted
         ]
         rows += [
@@ -223,13 +243,13 @@ class Values:
             {"part": "normalized", "metric": name, "value": value}
             for name, value in self.normalized().items()
         ]
-        return aligned([*rows, *self.further_rows])
+        return align_columns([*rows, *self.further_rows])
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.results.regression_text import describe  # noqa: PLC0415 - it shows results
+        from ordinate.results.regression_text import describe_regression  # noqa: PLC0415 - it shows results
 
-        return describe(self)
+        return describe_regression(self)
 
     def __str__(self) -> str:
         return render(self)
@@ -238,10 +258,10 @@ class Values:
         return html.render(self.document())
 
 
-def evaluate_values(
+def evaluate_regression(
     targets: Any,
     predictions: Any,
-    metrics: Wanted = None,
+    metrics: MetricSelection = None,
     weights: Any = None,
     by: Any = None,
     *,
@@ -253,9 +273,9 @@ def evaluate_values(
     lower: Any = None,
     upper: Any = None,
     alpha: float = 0.1,
-    interval: Interval = 0.95,
+    interval: IntervalOption = 0.95,
     poisson: bool = False,
-) -> Values:
+) -> RegressionEvaluation:
     """Evaluate predictions of a quantity, beside constant predictors.
 
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
@@ -264,61 +284,81 @@ def evaluate_values(
     predictive intervals that leave out `alpha`. `poisson` draws items again instead of the delta
     method.
     """
-    y, p = numbers(targets, "targets"), numbers(predictions, "predictions")
+    y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
     if normalized:
         if normalization is None:
             raise BadOption("Values on the normalised scale need their normalization=….")
         y, p = normalization.denormalize(y), normalization.denormalize(p)
     if poisson and groups is not None:
         raise BadOption("Poisson draws take items one by one. Leave out poisson=… or groups=….")
-    same_length(len(y), len(p), "targets", "predictions")
-    weighing = weights_of(weights, len(y))
+    check_same_length(len(y), len(p), "targets", "predictions")
+    weighing = match_weights(weights, len(y))
     counted = weighing is None or bool((weighing == np.floor(weighing)).all())
-    items = _Items(y, p, weighing, None if groups is None else factorise(groups), counted)
-    constants = _constants(y, items.weights, normalization)
+    items = _RegressionItems(
+        y, p, weighing, None if groups is None else factorize_column(groups), counted
+    )
+    constants = _compute_constants(y, items.weights, normalization)
 
-    def evaluated(some: _Items, previous: Moments | None = None) -> Values:
+    def evaluated(some: _RegressionItems, previous: Moments | None = None) -> RegressionEvaluation:
         options: Any = {"unit": unit, "normalization": normalization, "interval": interval}
         table = some.table(constants)
-        result = Values.from_table(
-            table, metrics, groups=some.batch(), previous=previous, exact=some.exact(), **options
+        result = RegressionEvaluation.from_summary(
+            table,
+            metrics,
+            groups=some.batch(),
+            previous=previous,
+            exact=some.compute_exact(),
+            **options,
         )
-        return result if not poisson else some.redrawn(result)
+        return result if not poisson else some.bootstrap(result)
 
-    whole = evaluated(items, None if order is None else _previous(items, order))
-    parts = {} if by is None else items.split(factorise(by, "by"))
+    whole = evaluated(items, None if order is None else _summarise_previous(items, order))
+    parts = {} if by is None else items.split(factorize_column(by, "by"))
     bounds = None
     if lower is not None or upper is not None:
-        low, high = numbers(lower, "lower bounds"), numbers(upper, "upper bounds")
+        low, high = (
+            convert_to_numbers(lower, "lower bounds"),
+            convert_to_numbers(upper, "upper bounds"),
+        )
         if normalized and normalization is not None:
             low, high = normalization.denormalize(low), normalization.denormalize(high)
-        bounds = Bounds.of(y, low, high, items.weights, items.groups, predictions=p)
+        bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predictions=p)
     return replace(
         whole,
         by={name: evaluated(part) for name, part in parts.items()},
-        predictive={} if bounds is None else predictive(bounds, alpha, whole.interval),
+        prediction_intervals={}
+        if bounds is None
+        else evaluate_prediction_intervals(bounds, alpha, whole.interval),
     )
 
 
-def predictive(
-    bounds: Bounds, alpha: float, how: Intervals | None, further: Sequence[Metric] = ()
+def evaluate_prediction_intervals(
+    bounds: PredictionIntervals,
+    alpha: float,
+    how: ConfidenceIntervals | None,
+    further: Sequence[Metric] = (),
 ) -> dict[str, Estimate]:
     """Return what predictive intervals are worth that should leave out a share alpha.
 
     A batch of bounds is one for each group of items that belong together.
     """
     asked = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
-    metrics = {m.expression: m for m in (*(find(name, Bounds) for name in asked), *further)}
+    metrics = {
+        m.expression: m
+        for m in (*(find_metric(name, PredictionIntervals) for name in asked), *further)
+    }
     if how is None:
         table = bounds.pooled if bounds.shape else bounds
         values = {name: float(m(table)) for name, m in metrics.items()}
-        return {name: nowhere(x, "no interval was asked for") for name, x in values.items()}
-    estimate = grouped_bounds_estimate if bounds.shape else bounds_estimate
+        return {
+            name: make_point_estimate(x, "no interval was asked for") for name, x in values.items()
+        }
+    estimate = estimate_clustered_interval_metric if bounds.shape else estimate_interval_metric
     return {name: estimate(m, bounds, how.level) for name, m in metrics.items()}
 
 
 @dataclass(frozen=True)
-class _Items:
+class _RegressionItems:
     """Columns of the same items."""
 
     y: Any
@@ -348,53 +388,55 @@ class _Items:
         found = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
         return replace(found, counted=self.counted)
 
-    def split(self, by: Groups) -> "dict[Hashable, _Items]":
+    def split(self, by: Groups) -> "dict[Hashable, _RegressionItems]":
         """Return the items of each subgroup that has some."""
-        same_length(len(self.y), len(by.codes), "targets", "values of by")
+        check_same_length(len(self.y), len(by.codes), "targets", "values of by")
         codes = by.codes[self.rows]
         parts = {name: self.rows[codes == k] for k, name in enumerate(by.values)}
         return {name: self.some(rows) for name, rows in parts.items() if len(rows)}
 
-    def some(self, rows: Any) -> "_Items":
+    def some(self, rows: Any) -> "_RegressionItems":
         """Return some of the items."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None
         if self.groups is not None:
             kept, codes = np.unique(self.groups.codes[rows], return_inverse=True)
             groups = Groups([self.groups.values[k] for k in kept], codes.reshape(-1))
-        return _Items(self.y[rows], self.p[rows], weights, groups, self.counted)
+        return _RegressionItems(self.y[rows], self.p[rows], weights, groups, self.counted)
 
-    def exact(self) -> dict[str, float]:
+    def compute_exact(self) -> dict[str, float]:
         """Return what a summary knows approximately, from the items themselves."""
-        return {"median_absolute_error": _median(np.abs(self.p - self.y), self.weights)}
+        return {"median_absolute_error": _compute_median(np.abs(self.p - self.y), self.weights)}
 
-    def redrawn(self, result: Values) -> Values:
+    def bootstrap(self, result: RegressionEvaluation) -> RegressionEvaluation:
         """Return the result with limits from Poisson draws."""
         how = result.interval
         if how is None:
             return result
-        draws = poisson_draws(self.y, self.p, how, self.weights)
-        found = poisson_estimates(result.wanted, result.table, draws, how)
-        return replace(result, metrics=_corrected(found, self.exact()))
+        draws = resample_poisson(self.y, self.p, how, self.weights)
+        found = estimate_from_poisson(result.wanted, result.table, draws, how)
+        return replace(result, metrics=_replace_values(found, self.compute_exact()))
 
 
 def regression_report(targets: Any, predictions: Any, **options: Any) -> str:
     """Return the text report of predictions of a quantity; options are those of evaluate_values."""
-    return render(evaluate_values(targets, predictions, **options))
+    return render(evaluate_regression(targets, predictions, **options))
 
 
-def _constants(y: Any, weights: Any, normalization: Normalization | None) -> dict[str, float]:
+def _compute_constants(
+    y: Any, weights: Any, normalization: Normalization | None
+) -> dict[str, float]:
     there = y if weights is None else y[weights > 0]
-    if not len(there) or not np.abs(there).max() < LARGE:
+    if not len(there) or not np.abs(there).max() < LARGEST_VALUE:
         return {}  # nobody gets a summary of these
     gaps = there - there[0]  # exactly 0 where all are equal
     weighing = None if weights is None else weights[weights > 0]
-    constants = {MIDDLE: float(there[0] + np.average(gaps, weights=weighing))}
-    constants[MEDIAN] = _median(there, weighing)
-    return constants if normalization is None else {TRAIN: normalization.mean} | constants
+    constants = {TARGET_MEAN: float(there[0] + np.average(gaps, weights=weighing))}
+    constants[MEDIAN_BASELINE] = _compute_median(there, weighing)
+    return constants if normalization is None else {TRAIN_MEAN: normalization.mean} | constants
 
 
-def _median(values: Any, weights: Any) -> float:
+def _compute_median(values: Any, weights: Any) -> float:
     """Return the median; between two values that share the middle it is their mean."""
     if weights is None:
         return float(np.median(values))
@@ -405,7 +447,7 @@ def _median(values: Any, weights: Any) -> float:
     return float(inorder[first] + inorder[min(last, len(values) - 1)]) / 2.0
 
 
-def _previous(items: _Items, order: Any) -> Moments | None:
+def _summarise_previous(items: _RegressionItems, order: Any) -> Moments | None:
     """Return the summary of predicting the previous target in the declared order."""
     times = np.asarray(order)
     if times.ndim != 1 or len(times) != len(items.y):
@@ -433,20 +475,20 @@ def _previous(items: _Items, order: Any) -> Moments | None:
     return Moments.of(y[1:], y[:-1], weights)
 
 
-def _measured(
-    metrics: list[Metric], table: Moments, groups: Moments | None, how: Intervals | None
+def _estimate_metrics(
+    metrics: list[Metric], table: Moments, groups: Moments | None, how: ConfidenceIntervals | None
 ) -> dict[str, Estimate]:
     if how is not None:
-        return estimate_values(metrics, table if groups is None else groups, how, table)
+        return estimate_regression_metrics(metrics, table if groups is None else groups, how, table)
     found = {}
     for metric in metrics:
         value = float(metric(table))
-        note = why_undefined(metric) if math.isnan(value) else "no interval was asked for"
-        found[metric.expression] = nowhere(value, note)
+        note = explain_undefined(metric) if math.isnan(value) else "no interval was asked for"
+        found[metric.expression] = make_point_estimate(value, note)
     return found
 
 
-def _corrected(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str, Estimate]:
+def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str, Estimate]:
     """Return estimates with values that are known better; limits are as wide as to hold them."""
     new = {}
     for name, value in exact.items():
@@ -461,12 +503,12 @@ def _corrected(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str,
     return found | new
 
 
-def _baselines(table: Moments, previous: Moments | None) -> list[Baseline]:
+def _compute_baselines(table: Moments, previous: Moments | None) -> list[RegressionBaseline]:
     """Return the constant predictors, and the previous value where a time order is declared."""
     titles = {
-        TRAIN: "training mean",
-        MIDDLE: "mean of the targets",
-        MEDIAN: "median of the targets",
+        TRAIN_MEAN: "training mean",
+        TARGET_MEAN: "mean of the targets",
+        MEDIAN_BASELINE: "median of the targets",
     }
     found = []
     for name, title in titles.items():
@@ -474,9 +516,11 @@ def _baselines(table: Moments, previous: Moments | None) -> list[Baseline]:
             value = table.constants[name]
             spread = float(table.plain.mean(2, 0)) + (float(table.plain.y) - value) ** 2
             mean = float(table.spread[name] / table.total)
-            note = None if name == TRAIN else "it takes a second look at the targets"
-            found.append(Baseline(title, math.sqrt(spread), mean, value, note))
+            note = None if name == TRAIN_MEAN else "it takes a second look at the targets"
+            found.append(RegressionBaseline(title, math.sqrt(spread), mean, value, note))
     if previous is not None:
-        rmse, mae = (float(find(name, Moments)(previous)) for name in ("rmse", "mae"))
-        found.append(Baseline(PREVIOUS, rmse, mae, None, "the first item has none"))
+        rmse, mae = (float(find_metric(name, Moments)(previous)) for name in ("rmse", "mae"))
+        found.append(
+            RegressionBaseline(PREVIOUS_BASELINE, rmse, mae, None, "the first item has none")
+        )
     return found

@@ -9,40 +9,54 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, MissingLabels, brief
-from ordinate.inference import Estimate, Intervals
-from ordinate.inference.clustered_errors import FEW, VERY_FEW
-from ordinate.inference.distributions import student_tails
-from ordinate.inference.estimates import finite, nowhere
+from ordinate.errors import BadOption, BadValues, MissingLabels, shorten
+from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.clustered_errors import FEW_CLUSTERS, VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import student_two_sided_p
+from ordinate.inference.estimates import make_point_estimate, to_json_number
 from ordinate.inference.multiple_testing import holm
-from ordinate.inference.regression import BASIS, about, count_of, covered, estimate_values, gradient
+from ordinate.inference.regression import (
+    MOMENT_BASIS,
+    compute_gradient,
+    count_items,
+    estimate_from_error,
+    estimate_regression_metrics,
+    is_delta_applicable,
+)
 from ordinate.metrics import Metric
-from ordinate.metrics.regression import BASELINES
+from ordinate.metrics.regression import BASELINE_FAMILY
 from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import BETTER, SCHEMA, Wanted, chosen
-from ordinate.results.regression import IN_UNIT, SQUARED
-from ordinate.results.regression_text import METHODS, amount, cell, flat, limits, number
-from ordinate.scale.encoding import Groups, factorise
-from ordinate.summaries.numeric_columns import numbers
+from ordinate.results.evaluation import BETTER_VALUES, SCHEMA, MetricSelection, select_metrics
+from ordinate.results.regression import SQUARED_UNIT_METRICS, UNIT_METRICS
+from ordinate.results.regression_text import (
+    METHOD_NAMES,
+    format_difference,
+    format_estimate,
+    format_estimate_interval,
+    format_number,
+    to_flat_record,
+)
+from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import checked_weights, same_length
+from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-FLAT = 1e-12  # relative to the values: a difference, or an error, this small is rounding
-BESIDE = 3  # metrics in one grid
+ROUNDING_SHARE = 1e-12  # relative to the values: a difference, or an error, this small is rounding
+MOST_METRICS = 3  # metrics in one grid
 MOST_MODELS = 500
 MOST_PAIRS = 30  # in one grid; JSON has all
 MOST_SHOWN = 5  # rows named in an error
-EDGE = 0.01  # the share of items below, and above, the middle of a column
+EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 DEFAULT_METRICS = ("rmse", "mae", "r2")
-NOT_ASKED = "no interval was asked for"
-ENDLESS = (-math.inf, math.inf)  # the bounds of a difference
-WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
+NO_INTERVAL_NOTE = "no interval was asked for"
+UNBOUNDED = (-math.inf, math.inf)  # the bounds of a difference
+DIRECTION_WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "largest")}
 
 
 @dataclass(frozen=True)
-class Difference:
+class RegressionDifference:
     """First less second on one metric, from the same items; the better value comes first.
 
     `verdict` says of the first: 'better', 'undecided' or 'identical'; of a metric that is best
@@ -67,24 +81,24 @@ class Difference:
             "second": self.second,
             "difference": found["value"],
             **{key: found[key] for key in ("low", "high", "method", "note")},
-            "p": finite(self.p),
-            "p_adjusted": finite(self.p_adjusted),
+            "p": to_json_number(self.p),
+            "p_adjusted": to_json_number(self.p_adjusted),
             "verdict": self.verdict,
         }
 
 
 @dataclass(frozen=True)
-class ValueComparison:
+class RegressionComparison:
     """Models of a quantity on the same items: their metrics, and the difference of each pair.
 
     >>> y = [float(k) for k in range(40)]
     >>> near, far = [k + (-1) ** k for k in y], [k + 2 * (-1) ** k * k / 20 for k in y]
-    >>> compare_values(y, {"near": near, "far": far}, "rmse", unit="kg").conclusions["rmse"]
+    >>> compare_regression(y, {"near": near, "far": far}, "rmse", unit="kg").conclusions["rmse"]
     'near has the smaller rmse: by 1.266 kg (0.9436 to 1.589).'
     """
 
     models: dict[str, dict[str, Estimate]]  # by metric
-    differences: tuple[Difference, ...]
+    differences: tuple[RegressionDifference, ...]
     conclusions: dict[str, str]  # by metric
     wanted: tuple[Metric, ...]
     n: int
@@ -92,18 +106,18 @@ class ValueComparison:
     level: float
     unit: str | None = None
     groups: int | None = None
-    limited: bool = True  # whether there are limits
+    has_intervals: bool = True  # whether there are limits
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason."""
-        units = {metric.expression: unit_of(metric, self.unit) for metric in self.wanted}
+        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.wanted}
         return {
             "schema": SCHEMA,
             "task": "values",
             "n": self.n,
             "weight": self.weight,
             "unit": self.unit,
-            "interval": self.level if self.limited else None,
+            "interval": self.level if self.has_intervals else None,
             "groups": self.groups,
             "directions": {metric.expression: metric.direction for metric in self.wanted},
             "models": {
@@ -121,17 +135,17 @@ class ValueComparison:
         """Return one flat record for each metric of each model, then for each difference."""
         found = [
             {"metric": metric, "model": name, "against": None, "p": None, "p_adjusted": None}
-            | flat(one)
+            | to_flat_record(one)
             for name, by_metric in self.models.items()
             for metric, one in by_metric.items()
         ]
         found += [
             {"metric": one.metric, "model": one.first, "against": one.second}
             | {"p": one.p, "p_adjusted": one.p_adjusted}
-            | flat(one.estimate)
+            | to_flat_record(one.estimate)
             for one in self.differences
         ]
-        units = {metric.expression: unit_of(metric, self.unit) for metric in self.wanted}
+        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.wanted}
         return [row | {"unit": units[str(row["metric"])], "n": self.n} for row in found]
 
     def document(self) -> Document:
@@ -142,11 +156,11 @@ class ValueComparison:
 
     def blocks(self) -> list[str | Grid]:
         """Return sentences and grids for a report."""
-        found: list[str | Grid] = [" ".join(self.conclusions.values()), *_models_grids(self)]
-        found += [*_surety(self), *_differences_grid(self)]
+        found: list[str | Grid] = [" ".join(self.conclusions.values()), *_make_model_grids(self)]
+        found += [*_describe_uncertainty(self), *_make_difference_grids(self)]
         more = len(self.differences) - MOST_PAIRS
         found += [f"{more:,} more differences are in the JSON report."] if more > 0 else []
-        return [*found, _how_to_read(self)]
+        return [*found, _explain_columns(self)]
 
     def __str__(self) -> str:
         return render(self)
@@ -155,23 +169,23 @@ class ValueComparison:
         return html.render(self.document())
 
 
-def unit_of(metric: Metric, unit: str | None) -> str | None:
+def get_metric_unit(metric: Metric, unit: str | None) -> str | None:
     """Return the unit of a metric; a share has none."""
-    if unit is None or metric.name not in IN_UNIT | SQUARED:
+    if unit is None or metric.name not in UNIT_METRICS | SQUARED_UNIT_METRICS:
         return None
-    return f"({unit})²" if metric.name in SQUARED else unit
+    return f"({unit})²" if metric.name in SQUARED_UNIT_METRICS else unit
 
 
-def compare_values(
+def compare_regression(
     targets: Any,
     models: Mapping[str, Any],
-    metrics: Wanted = DEFAULT_METRICS,
+    metrics: MetricSelection = DEFAULT_METRICS,
     unit: str | None = None,
     weights: Any = None,
     groups: Any = None,
     *,
     interval: float | None = 0.95,
-) -> ValueComparison:
+) -> RegressionComparison:
     """Compare models that predict a quantity for the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
@@ -185,16 +199,16 @@ def compare_values(
     named = {str(name): column for name, column in models.items()}
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")
-    wanted = chosen(metrics or DEFAULT_METRICS, Moments)
-    how = Intervals() if interval is None else Intervals(interval)
-    contest = _Contest(targets, named, weights, groups, wanted, how)
+    wanted = select_metrics(metrics or DEFAULT_METRICS, Moments)
+    how = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
+    contest = _ModelComparison(targets, named, weights, groups, wanted, how)
     return contest.result(unit, limited=interval is not None)
 
 
 # --- the difference of two models, item by item --------------------------------------------------
 
 
-class _Contest:
+class _ModelComparison:
     """The items, the predictions of all models, and what the difference of two is worth."""
 
     def __init__(
@@ -204,61 +218,61 @@ class _Contest:
         weights: Any,
         groups: Any,
         metrics: list[Metric],
-        how: Intervals,
+        how: ConfidenceIntervals,
     ) -> None:
-        self.metrics, self.how, self.y = metrics, how, numbers(targets, "targets")
+        self.metrics, self.how, self.y = metrics, how, convert_to_numbers(targets, "targets")
         n = len(self.y)
-        self.weights = checked_weights(weights, n)
-        self.there = np.ones(n, bool) if self.weights is None else self.weights > 0
+        self.weights = convert_weights(weights, n)
+        self.present_rows = np.ones(n, bool) if self.weights is None else self.weights > 0
         self.predictions = {
-            name: numbers(column, f"predictions of {brief(name)}")
+            name: convert_to_numbers(column, f"predictions of {shorten(name)}")
             for name, column in models.items()
         }
         for name, p in self.predictions.items():
-            same_length(n, len(p), "targets", f"predictions of {brief(name)}")
-        self.groups = None if groups is None else factorise(groups)
+            check_same_length(n, len(p), "targets", f"predictions of {shorten(name)}")
+        self.groups = None if groups is None else factorize_column(groups)
         if self.groups is not None:
-            same_length(n, len(self.groups.codes), "targets", "groups")
-            _refuse_strays(self.groups, self.there)
-        self.tables = {name: self._summary(name, None) for name in models}
+            check_same_length(n, len(self.groups.codes), "targets", "groups")
+            _refuse_unclustered(self.groups, self.present_rows)
+        self.tables = {name: self._summarise(name, None) for name in models}
         first = next(iter(self.tables.values()))
         self.total, self.counted = float(first.total), first.whole
-        self.units = int(count_of(first))  # that stand for themselves
+        self.units = int(count_items(first))  # that stand for themselves
         if self.groups is not None:
-            self.units = len(np.unique(self.groups.codes[self.there]))
+            self.units = len(np.unique(self.groups.codes[self.present_rows]))
 
-    def _summary(self, name: str, groups: Groups | None) -> Moments:
+    def _summarise(self, name: str, groups: Groups | None) -> Moments:
         fine = any(not metric.smooth for metric in self.metrics)
         try:
             return Moments.of(
                 self.y, self.predictions[name], self.weights, histogram=fine, groups=groups
             )
         except BadValues as reason:
-            raise BadValues(f"Model {brief(name)}: {reason}") from None
+            raise BadValues(f"Model {shorten(name)}: {reason}") from None
 
-    def result(self, unit: str | None, *, limited: bool = True) -> ValueComparison:
+    def result(self, unit: str | None, *, limited: bool = True) -> RegressionComparison:
         """Return all metrics of all models, and all differences."""
-        models = {name: self._estimates(name) for name in self.tables}
+        models = {name: self._estimate_all(name) for name in self.tables}
         if not limited:
             models = {
-                name: {metric: _bare(one) for metric, one in found.items()}
+                name: {metric: _drop_interval(one) for metric, one in found.items()}
                 for name, found in models.items()
             }
-        differences: list[Difference] = []
+        differences: list[RegressionDifference] = []
         conclusions = {}
         for metric in self.metrics:
             found = {name: models[name][metric.expression] for name in models}
-            pairs = self._pairs(metric, found)
+            pairs = self._compare_all_pairs(metric, found)
             if not limited:
-                pairs = [replace(pair, estimate=_bare(pair.estimate)) for pair in pairs]
+                pairs = [replace(pair, estimate=_drop_interval(pair.estimate)) for pair in pairs]
             differences += pairs
-            conclusions[metric.expression] = _concluded(metric, found, pairs, unit)
-        return ValueComparison(
+            conclusions[metric.expression] = _write_conclusion(metric, found, pairs, unit)
+        return RegressionComparison(
             models,
             tuple(differences),
             conclusions,
             tuple(self.metrics),
-            int(self.there.sum()),
+            int(self.present_rows.sum()),
             self.total,
             self.how.level,
             unit,
@@ -266,25 +280,29 @@ class _Contest:
             limited,
         )
 
-    def _estimates(self, name: str) -> dict[str, Estimate]:
-        table = self.tables[name] if self.groups is None else self._summary(name, self.groups)
-        return estimate_values(self.metrics, table, self.how)
+    def _estimate_all(self, name: str) -> dict[str, Estimate]:
+        table = self.tables[name] if self.groups is None else self._summarise(name, self.groups)
+        return estimate_regression_metrics(self.metrics, table, self.how)
 
-    def _pairs(self, metric: Metric, found: dict[str, Estimate]) -> list[Difference]:
+    def _compare_all_pairs(
+        self, metric: Metric, found: dict[str, Estimate]
+    ) -> list[RegressionDifference]:
         """Return the differences of all pairs, the better first; of equals, the first by name."""
         merit = {name: float(metric.merit(one.value)) for name, one in found.items()}
         known = sorted(name for name in found if not math.isnan(merit[name]))
         known.sort(key=lambda name: -merit[name])
-        pulls = {name: self._influence(metric, name) for name in known}
+        pulls = {name: self._compute_influence(metric, name) for name in known}
         pairs = []
         for first, second in combinations(known, 2):
             gap = found[first].value - found[second].value
             size = max(abs(found[first].value), abs(found[second].value))
-            one, p = self._difference(metric, gap, size, pulls[first], pulls[second])
-            pairs.append(Difference(metric.expression, first, second, one, p, p, "undecided"))
-        return self._adjusted(metric, pairs)
+            one, p = self._estimate_difference(metric, gap, size, pulls[first], pulls[second])
+            pairs.append(
+                RegressionDifference(metric.expression, first, second, one, p, p, "undecided")
+            )
+        return self._adjust_p_values(metric, pairs)
 
-    def _difference(
+    def _estimate_difference(
         self,
         metric: Metric,
         gap: float,
@@ -294,58 +312,60 @@ class _Contest:
     ) -> tuple[Estimate, float]:
         """Return a difference with its limits and p-value, or why there are none."""
         if first is None or second is None:
-            why = "it is a baseline" if metric.family == BASELINES else "no method covers it"
-            return nowhere(gap, why), math.nan
+            why = "it is a baseline" if metric.family == BASELINE_FAMILY else "no method covers it"
+            return make_point_estimate(gap, why), math.nan
         if self.units < 2:
             kind = "item" if self.groups is None else "group"
-            return nowhere(gap, f"there is one {kind} only"), math.nan
-        error = self._error(first - second)
-        if error <= FLAT * size:
-            if abs(gap) <= FLAT * size:  # the two are one and the same
+            return make_point_estimate(gap, f"there is one {kind} only"), math.nan
+        error = self._compute_standard_error(first - second)
+        if error <= ROUNDING_SHARE * size:
+            if abs(gap) <= ROUNDING_SHARE * size:  # the two are one and the same
                 return Estimate(0.0, 0.0, 0.0, self._method), 1.0
-            return nowhere(gap, "it is the same for all items"), math.nan
-        found = about(gap, error, ENDLESS, self.units, self.how.level, self._method)
-        return found, math.nan if found.method is None else self._p(abs(gap) / error)
+            return make_point_estimate(gap, "it is the same for all items"), math.nan
+        found = estimate_from_error(gap, error, UNBOUNDED, self.units, self.how.level, self._method)
+        return found, math.nan if found.method is None else self._compute_p_value(abs(gap) / error)
 
     @property
     def _method(self) -> str:
-        return "delta" if self.groups is None and self.units >= FEW else "t"
+        return "delta" if self.groups is None and self.units >= FEW_CLUSTERS else "t"
 
-    def _p(self, ratio: float) -> float:
+    def _compute_p_value(self, ratio: float) -> float:
         """Return the probability of a ratio to the standard error at least as far from 0."""
         if self._method == "t":
-            return student_tails(ratio, self.units - 1)
+            return student_two_sided_p(ratio, self.units - 1)
         return math.erfc(ratio / math.sqrt(2.0))
 
-    def _influence(self, metric: Metric, name: str) -> Floats | None:
+    def _compute_influence(self, metric: Metric, name: str) -> Floats | None:
         """Return what each item adds to a metric [n], None for a metric without a derivative."""
-        if metric.family == BASELINES or not covered(metric, self.tables[name]):
+        if metric.family == BASELINE_FAMILY or not is_delta_applicable(metric, self.tables[name]):
             return None
-        table, y = self.tables[name], self.y[self.there]
-        e = self.predictions[name][self.there] - y
+        table, y = self.tables[name], self.y[self.present_rows]
+        e = self.predictions[name][self.present_rows] - y
         if metric.name == "mae":
             return np.abs(e) - float(metric(table))
         d, f = y - float(table.plain.y), e - float(table.plain.e)
         found = np.zeros(len(y))
-        for slope, (a, b) in zip(gradient(metric, table), BASIS, strict=True):
+        for slope, (a, b) in zip(compute_gradient(metric, table), MOMENT_BASIS, strict=True):
             centre = float(table.plain.mean(a, b)) if a + b > 1 else 0.0
             found += slope * (d**a * f**b - centre)
         return found
 
-    def _error(self, pulls: Floats) -> float:
+    def _compute_standard_error(self, pulls: Floats) -> float:
         """Return the standard error of a metric to which each item adds so much.
 
         Whole weights are counts of items; of other weights the squares count.
         """
-        weight = np.ones(len(pulls)) if self.weights is None else self.weights[self.there]
+        weight = np.ones(len(pulls)) if self.weights is None else self.weights[self.present_rows]
         if self.groups is not None:
-            sums = np.bincount(self.groups.codes[self.there], weight * pulls)
+            sums = np.bincount(self.groups.codes[self.present_rows], weight * pulls)
             squares = float(sums @ sums)
         else:
             squares = float((weight if self.counted else weight**2) @ pulls**2)
         return math.sqrt(squares * self.units / (self.units - 1)) / self.total
 
-    def _adjusted(self, metric: Metric, pairs: list[Difference]) -> list[Difference]:
+    def _adjust_p_values(
+        self, metric: Metric, pairs: list[RegressionDifference]
+    ) -> list[RegressionDifference]:
         known = [k for k, pair in enumerate(pairs) if not math.isnan(pair.p)]
         adjusted = np.full(len(pairs), math.nan)
         adjusted[known] = holm([pairs[k].p for k in known])
@@ -364,12 +384,12 @@ class _Contest:
         return "different" if metric.direction == "zero" else "better"
 
 
-def _bare(found: Estimate) -> Estimate:
+def _drop_interval(found: Estimate) -> Estimate:
     """Return an estimate without the limits that nobody asked for."""
-    return found if found.method is None else nowhere(found.value, NOT_ASKED)
+    return found if found.method is None else make_point_estimate(found.value, NO_INTERVAL_NOTE)
 
 
-def _refuse_strays(groups: Groups, there: NDArray[np.bool_]) -> None:
+def _refuse_unclustered(groups: Groups, there: NDArray[np.bool_]) -> None:
     """Refuse items of which nobody knows to which group they belong."""
     if None not in groups.values:
         return
@@ -386,22 +406,22 @@ def _refuse_strays(groups: Groups, there: NDArray[np.bool_]) -> None:
 # --- what it means -------------------------------------------------------------------------------
 
 
-def _concluded(
-    metric: Metric, found: dict[str, Estimate], pairs: list[Difference], unit: str | None
+def _write_conclusion(
+    metric: Metric, found: dict[str, Estimate], pairs: list[RegressionDifference], unit: str | None
 ) -> str:
     """Say who is better on a metric, or that nobody knows."""
     name = metric.expression
     if not pairs:
         note = next((one.note for one in found.values() if math.isnan(one.value)), None)
         return f"{name} compares nothing: {note or 'fewer than two models have a value'}."
-    shown, leader = unit_of(metric, unit), pairs[0].first
+    shown, leader = get_metric_unit(metric, unit), pairs[0].first
     own = [pair for pair in pairs if pair.first == leader]
     if len(own) == 1:
-        return _of_two(metric, own[0], shown)
+        return _conclude_pair(metric, own[0], shown)
     zero = metric.direction == "zero"
-    most = f"{name} nearest to 0" if zero else f"{WORDS[metric.direction][1]} {name}"
+    most = f"{name} nearest to 0" if zero else f"{DIRECTION_WORDS[metric.direction][1]} {name}"
     if all(pair.verdict == "better" for pair in own):
-        by = amount(own[0].estimate, shown)
+        by = format_difference(own[0].estimate, shown)
         return f"{leader} has the {most}: ahead of {own[0].second}, the next, by {by}."
     verbs = {
         "better": "is ahead of",
@@ -411,91 +431,93 @@ def _concluded(
         "untested": "is not tested against",
     }
     parts = [
-        f"it {verb} {_and(names)}"
+        f"it {verb} {_join_names(names)}"
         for verdict, verb in verbs.items()
         if (names := [pair.second for pair in own if pair.verdict == verdict])
     ]
     return "; ".join([f"{leader} has the {most}", *parts]) + "."
 
 
-def _of_two(metric: Metric, pair: Difference, unit: str | None) -> str:
-    name, gap = metric.expression, amount(pair.estimate, unit)
+def _conclude_pair(metric: Metric, pair: RegressionDifference, unit: str | None) -> str:
+    name, gap = metric.expression, format_difference(pair.estimate, unit)
     both = f"{pair.first} and {pair.second}"
     if pair.verdict == "identical":
         return f"{both} have the same {name}."
     if pair.verdict == "different":
         return f"{both} differ in {name}: by {gap}."
     if pair.verdict == "better":
-        return f"{pair.first} has the {WORDS[metric.direction][0]} {name}: by {gap}."
+        return f"{pair.first} has the {DIRECTION_WORDS[metric.direction][0]} {name}: by {gap}."
     if pair.verdict == "untested":
         return f"{both} differ in {name} by {gap}, which is not tested: {pair.estimate.note}."
     return f"{both} cannot be told apart by {name}: they differ by {gap}."
 
 
-def _and(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --- words and grids -------------------------------------------------------------------------
 
 
-def _models_grids(result: ValueComparison) -> list[Grid]:
+def _make_model_grids(result: RegressionComparison) -> list[Grid]:
     """Return the metrics of every model, as many beside each other as fit on a page."""
-    title = f"Metrics with {100 * result.level:g} % intervals" if result.limited else "Metrics"
+    title = (
+        f"Metrics with {100 * result.level:g} % intervals" if result.has_intervals else "Metrics"
+    )
     grids = []
-    for start in range(0, len(result.wanted), BESIDE):
-        part = result.wanted[start : start + BESIDE]
-        header = ("model", *(_headed(metric, result.unit) for metric in part))
+    for start in range(0, len(result.wanted), MOST_METRICS):
+        part = result.wanted[start : start + MOST_METRICS]
+        header = ("model", *(_format_heading(metric, result.unit) for metric in part))
         rows = tuple(
-            (name, *(cell(found[metric.expression]) for metric in part))
+            (name, *(format_estimate(found[metric.expression]) for metric in part))
             for name, found in result.models.items()
         )
         grids.append(Grid(title, header, rows))
     return grids
 
 
-def _headed(metric: Metric, unit: str | None) -> str:
-    shown = unit_of(metric, unit)
-    better = f"{BETTER[metric.direction]} is better"
+def _format_heading(metric: Metric, unit: str | None) -> str:
+    shown = get_metric_unit(metric, unit)
+    better = f"{BETTER_VALUES[metric.direction]} is better"
     return (
         f"{metric.expression} ({shown}, {better})" if shown else f"{metric.expression} ({better})"
     )
 
 
-def _surety(result: ValueComparison) -> list[str]:
+def _describe_uncertainty(result: RegressionComparison) -> list[str]:
     """Say how the intervals were found, why there are none, and what is unsure about them."""
     found = {(m, name): one for name, by in result.models.items() for m, one in by.items()}
-    methods = sorted({METHODS[one.method] for one in found.values() if one.method is not None})
-    lines = [f"Intervals by {_and(methods)}."] if methods else []
+    methods = sorted({METHOD_NAMES[one.method] for one in found.values() if one.method is not None})
+    lines = [f"Intervals by {_join_names(methods)}."] if methods else []
     without: dict[tuple[str, str], list[str]] = {}
     for (metric, name), one in found.items():
-        if one.method is None and one.note != NOT_ASKED:
+        if one.method is None and one.note != NO_INTERVAL_NOTE:
             without.setdefault((metric, one.note or ""), []).append(name)
     lines += [
-        f"No interval for {metric} of {_and(names)}: {why}."
+        f"No interval for {metric} of {_join_names(names)}: {why}."
         for (metric, why), names in without.items()
     ]
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
         lines.append(f"Items come in {count}, taken as units.{few}")
-    elif result.n < FEW:
-        lines.append(f"Fewer than {FEW} items leave the limits unsure.")
+    elif result.n < FEW_CLUSTERS:
+        lines.append(f"Fewer than {FEW_CLUSTERS} items leave the limits unsure.")
     return [" ".join(lines)] if lines else []
 
 
-def _differences_grid(result: ValueComparison) -> list[Grid]:
-    level = (f"{100 * result.level:g} % interval",) if result.limited else ()
+def _make_difference_grids(result: RegressionComparison) -> list[Grid]:
+    level = (f"{100 * result.level:g} % interval",) if result.has_intervals else ()
     header = ("metric", "first", "second", "difference", *level)
     rows = tuple(
         (
             one.metric,
             one.first,
             one.second,
-            number(one.estimate.value),
-            *((limits(one.estimate),) if result.limited else ()),
-            _p(one.p),
-            _p(one.p_adjusted),
+            format_number(one.estimate.value),
+            *((format_estimate_interval(one.estimate),) if result.has_intervals else ()),
+            _format_p_value(one.p),
+            _format_p_value(one.p_adjusted),
             one.verdict,
         )
         for one in result.differences[:MOST_PAIRS]
@@ -505,18 +527,18 @@ def _differences_grid(result: ValueComparison) -> list[Grid]:
     return [grid] if rows else []
 
 
-def _how_to_read(result: ValueComparison) -> str:
+def _explain_columns(result: RegressionComparison) -> str:
     count = len(result.models) * (len(result.models) - 1) // 2
     if count == 1:
         return "Each metric is tested on its own."
-    alone = "Limits hold for each pair alone. " if result.limited else ""
+    alone = "Limits hold for each pair alone. " if result.has_intervals else ""
     return (
         f"{alone}Adjusted p-values (Holm) hold for the {count:,} pairs "
         "within a metric, and they decide."
     )
 
 
-def _p(p: float) -> str:
+def _format_p_value(p: float) -> str:
     if math.isnan(p):
         return "undefined"
     return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

@@ -5,21 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW
-from ordinate.metrics import Metric, find
+from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, shown
-from ordinate.results.evaluation import BETTER
-from ordinate.results.regression import Values
-from ordinate.summaries.prediction_intervals import Bounds
+from ordinate.render.document import Cell, format_cell
+from ordinate.results.evaluation import BETTER_VALUES
+from ordinate.results.regression import RegressionEvaluation
+from ordinate.summaries.prediction_intervals import PredictionIntervals
 
-SHARES = {
+SHARE_TEXTS = {
     "r2": "R² = 1 - RMSE²/σ²: the share of the variance that is explained",
     "relative_accuracy": "1 - RMSE/σ: not R²",
-    "rmse_share": "RMSE/σ",
+    "nrmse": "RMSE/σ",
     "skill": "1 - RMSE/baseline RMSE: the improvement over the constant prediction",
 }
-METHODS = {
+METHOD_NAMES = {
     "delta": "the delta method",
     "t": "Student's t",
     "ranks": "ranks",
@@ -28,17 +28,30 @@ METHODS = {
 }
 
 
-def describe(result: Values) -> Document:
+def describe_regression(result: RegressionEvaluation) -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f" in {result.unit}" if result.unit else ""
-    blocks: list[str | Grid] = [_source(result), _metrics(result), *_surety(result)]
-    blocks += [*_shares(result), _sigmas(result), _baselines(result), *_normalized(result)]
-    blocks += [*_predictive(result), *_groups(result), *result.sections]
+    blocks: list[str | Grid] = [
+        _describe_source(result),
+        _make_metrics_grid(result),
+        *_describe_uncertainty(result),
+    ]
+    blocks += [
+        *_make_share_grids(result),
+        _describe_sigmas(result),
+        _make_baselines_grid(result),
+        *_make_normalized_grids(result),
+    ]
+    blocks += [
+        *_describe_prediction_intervals(result),
+        *_make_subgroup_grids(result),
+        *result.sections,
+    ]
     count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
     return Document(f"{count}{unit}", tuple(blocks))
 
 
-def _source(result: Values) -> str:
+def _describe_source(result: RegressionEvaluation) -> str:
     origin, table = result.origin, result.table
     parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
@@ -55,76 +68,80 @@ def _source(result: Values) -> str:
     return " ".join([*parts, *origin.notes])
 
 
-def _metrics(result: Values) -> Grid:
+def _make_metrics_grid(result: RegressionEvaluation) -> Grid:
     title = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
     header = ("metric", "better", "value", *title, *(("unit",) if result.unit else ()))
     rows = []
     for metric in result.wanted:
         found = result.metrics[metric.expression]
-        row: list[Cell] = [metric.expression, BETTER[metric.direction], number(found.value)]
-        row += [] if result.interval is None else [limits(found)]
-        row += [result.unit_of(metric)] if result.unit else []
+        row: list[Cell] = [
+            metric.expression,
+            BETTER_VALUES[metric.direction],
+            format_number(found.value),
+        ]
+        row += [] if result.interval is None else [format_estimate_interval(found)]
+        row += [result.get_unit(metric)] if result.unit else []
         rows.append(tuple(row))
     return Grid("Metrics", header, tuple(rows), left=2)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a value with the digits that its size asks for."""
     if math.isnan(value) or value == 0:
-        return shown(value)
+        return format_cell(value)
     digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
     return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def limits(found: Estimate) -> Cell:
+def format_estimate_interval(found: Estimate) -> Cell:
     """Return the limits of a value, and nothing where there are none."""
     if math.isnan(found.low) or math.isnan(found.high):
         return None
-    return f"{number(found.low)} to {number(found.high)}"
+    return f"{format_number(found.low)} to {format_number(found.high)}"
 
 
-def amount(gap: Estimate, unit: str | None) -> str:
+def format_difference(gap: Estimate, unit: str | None) -> str:
     """Return the size of a difference with its limits: '3.2 kg/m³ (1.1 to 5.3)'."""
     if gap.value < 0:
         gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
-    reach = limits(gap)
-    value = f"{number(gap.value)} {unit}" if unit else str(number(gap.value))
+    reach = format_estimate_interval(gap)
+    value = f"{format_number(gap.value)} {unit}" if unit else str(format_number(gap.value))
     return f"{value} ({reach})" if reach else value
 
 
-def flat(one: Estimate) -> dict[str, Any]:
+def to_flat_record(one: Estimate) -> dict[str, Any]:
     """Return a value with its limits as the cells of a record."""
     keys = ("value", "low", "high", "method", "note")
     return {key: getattr(one, key) for key in keys}
 
 
-def _surety(result: Values) -> list[str]:
+def _describe_uncertainty(result: RegressionEvaluation) -> list[str]:
     if result.interval is None:
         return []
     methods: dict[str, list[str]] = {}
     for name, found in result.metrics.items():
         if found.method is not None:
-            methods.setdefault(METHODS[found.method], []).append(name)
+            methods.setdefault(METHOD_NAMES[found.method], []).append(name)
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
-    lines += _without(result.metrics)
+    lines += _explain_missing_intervals(result.metrics)
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW else ""
+        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
         lines.append(f"Items come in {count}, taken as units.{few}")
     return [" ".join(lines)]
 
 
-def _without(found: dict[str, Estimate]) -> list[str]:
+def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
     """Say why there are no limits, where there are none."""
     return [
         f"No interval for {name}: {one.note}." for name, one in found.items() if one.method is None
     ]
 
 
-def _shares(result: Values) -> list[Grid]:
+def _make_share_grids(result: RegressionEvaluation) -> list[Grid]:
     rows = tuple(
-        (name, words, number(result.metrics[name].value))
-        for name, words in SHARES.items()
+        (name, words, format_number(result.metrics[name].value))
+        for name, words in SHARE_TEXTS.items()
         if name in result.metrics
     )
     if not rows:
@@ -134,64 +151,79 @@ def _shares(result: Values) -> list[Grid]:
     return [Grid(title, ("metric", "what it is", "value"), rows, left=2)]
 
 
-def _sigmas(result: Values) -> str:
+def _describe_sigmas(result: RegressionEvaluation) -> str:
     unit = f" {result.unit}" if result.unit else ""
-    here = f"σ of the evaluated targets is {number(result.sigma)}{unit} (in R², relative accuracy)."
+    sigma = f"{format_number(result.sigma)}{unit}"
+    here = f"σ of the evaluated targets is {sigma} (in R², relative accuracy)."
     training = result.normalization
     if training is None:
         return here
     return (
-        f"{here} σ of the training targets is {number(training.std)}{unit}, which turns errors on "
+        f"{here} σ of the training targets is {format_number(training.std)}{unit}, which turns "
+        "errors on "
         "the normalised scale into this unit; their mean is not added to an error."
     )
 
 
-def _baselines(result: Values) -> Grid:
+def _make_baselines_grid(result: RegressionEvaluation) -> Grid:
     rows = tuple(
         (
             baseline.name,
             baseline.note,
-            None if baseline.constant is None else number(baseline.constant),
-            number(baseline.rmse),
-            number(baseline.mae),
+            None if baseline.constant is None else format_number(baseline.constant),
+            format_number(baseline.rmse),
+            format_number(baseline.mae),
         )
         for baseline in result.baselines
     )
     return Grid("Baselines", ("always", "note", "prediction", "rmse", "mae"), rows, left=2)
 
 
-def _normalized(result: Values) -> list[Grid]:
+def _make_normalized_grids(result: RegressionEvaluation) -> list[Grid]:
     rows = tuple(
-        (name, number(result.metrics[name].value), number(value))
+        (name, format_number(result.metrics[name].value), format_number(value))
         for name, value in result.normalized().items()
     )
     header = ("metric", result.unit or "in its unit", "normalised")
     return [Grid("On both scales", header, rows)] if rows else []
 
 
-def _predictive(result: Values) -> list[str | Grid]:
+def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | Grid]:
     """Return how often predictive intervals hold their targets, and how wide they are."""
-    found = {find(name, Bounds): one for name, one in result.predictive.items()}
+    found = {
+        find_metric(name, PredictionIntervals): one
+        for name, one in result.prediction_intervals.items()
+    }
     if not found:
         return []
     level = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
     rows: list[tuple[Cell, ...]] = []
     for metric, one in found.items():
-        reach = () if result.interval is None else (limits(one),)
-        unit = (predictive_unit(metric, result.unit),) if result.unit else ()
-        rows.append((metric.expression, BETTER[metric.direction], number(one.value), *reach, *unit))
+        reach = () if result.interval is None else (format_estimate_interval(one),)
+        unit = (get_interval_unit(metric, result.unit),) if result.unit else ()
+        rows.append(
+            (
+                metric.expression,
+                BETTER_VALUES[metric.direction],
+                format_number(one.value),
+                *reach,
+                *unit,
+            )
+        )
     header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
     grid = Grid("Predictive intervals", header, tuple(rows), left=2)
-    lines = [] if result.interval is None else _without(result.predictive)
-    return [grid, " ".join([*_nominal(found), *lines])]
+    lines = (
+        [] if result.interval is None else _explain_missing_intervals(result.prediction_intervals)
+    )
+    return [grid, " ".join([*_describe_nominal_coverage(found), *lines])]
 
 
-def predictive_unit(metric: Metric, unit: str | None) -> str | None:
+def get_interval_unit(metric: Metric, unit: str | None) -> str | None:
     """Return the unit of a metric of predictive intervals; a share has none."""
     return None if metric.share else unit
 
 
-def _nominal(found: dict[Metric, Estimate]) -> list[str]:
+def _describe_nominal_coverage(found: dict[Metric, Estimate]) -> list[str]:
     """Say how often the intervals should hold the target, beside how often they do."""
     alphas = [metric.settings["alpha"] for metric in found if "alpha" in metric.settings]
     held = [one.value for metric, one in found.items() if metric.share]
@@ -201,25 +233,31 @@ def _nominal(found: dict[Metric, Estimate]) -> list[str]:
     return [f"The intervals should hold {should} of the targets, and hold {does}."]
 
 
-def _groups(result: Values) -> list[Grid]:
-    groups = result.named_groups()
+def _make_subgroup_grids(result: RegressionEvaluation) -> list[Grid]:
+    groups = result.list_subgroups()
     if not groups:
         return []
     header = ("metric", "(all)", *(name for name, _ in groups))
     counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
-        (name, cell(found), *(cell(part.metrics[name]) for _, part in groups))
+        (name, format_estimate(found), *(format_estimate(part.metrics[name]) for _, part in groups))
         for name, found in result.metrics.items()
     ]
     rows += [
-        (name, cell(found), *(cell(part.predictive[name]) for _, part in groups))
-        for name, found in result.predictive.items()
-        if all(name in part.predictive for _, part in groups)
+        (
+            name,
+            format_estimate(found),
+            *(format_estimate(part.prediction_intervals[name]) for _, part in groups),
+        )
+        for name, found in result.prediction_intervals.items()
+        if all(name in part.prediction_intervals for _, part in groups)
     ]
     return [Grid("Groups", header, (counts, *rows))]
 
 
-def cell(found: Estimate) -> Cell:
+def format_estimate(found: Estimate) -> Cell:
     """Return a value with its limits in one cell."""
-    reach = limits(found)
-    return number(found.value) if reach is None else f"{number(found.value)} ({reach})"
+    reach = format_estimate_interval(found)
+    return (
+        format_number(found.value) if reach is None else f"{format_number(found.value)} ({reach})"
+    )

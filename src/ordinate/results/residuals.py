@@ -8,30 +8,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, brief
-from ordinate.inference import Estimate, Intervals
-from ordinate.inference.delta_method import limits as bounded
-from ordinate.inference.delta_method import quantile
-from ordinate.inference.estimates import finite, nowhere
-from ordinate.inference.regression import estimate_values
-from ordinate.metrics import find
+from ordinate.errors import BadOption, BadValues, shorten
+from ordinate.inference import ConfidenceIntervals, Estimate
+from ordinate.inference.delta_method import compute_bounded_interval as bounded
+from ordinate.inference.delta_method import normal_quantile
+from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.regression import estimate_regression_metrics
+from ordinate.metrics import find_metric
 from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import SCHEMA, Interval, intervals
-from ordinate.results.regression_text import number
-from ordinate.scale.encoding import Groups, carried_labels, factorise
-from ordinate.summaries.numeric_columns import numbers
+from ordinate.results.evaluation import SCHEMA, IntervalOption, resolve_intervals
+from ordinate.results.regression_text import format_number
+from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
+from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
-from ordinate.summaries.tabulation import same_length
+from ordinate.summaries.tabulation import check_same_length
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 MISSING, OTHERS = "(missing)", "(others)"
 MOST_LEVELS = 50  # of a feature; rarer ones are taken together
-LEVEL = 0.95  # where no interval was asked for
+DEFAULT_LEVEL = 0.95  # where no interval was asked for
 
 
 @dataclass(frozen=True)
-class Bucket:
+class ResidualBucket:
     """Items whose prediction, or whose feature, is about the same.
 
     `low` and `high` are the least and the largest value, None for levels and missing values.
@@ -51,11 +51,11 @@ class Bucket:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        return {k: _plain(x) for k, x in self.__dict__.items()}
+        return {k: _to_plain_value(x) for k, x in self.__dict__.items()}
 
 
 @dataclass(frozen=True)
-class Feature:
+class FeatureResiduals:
     """The bias in the buckets of a feature, and the share of the squared error that it explains.
 
     `by_chance` is the share if errors were shuffled over the items, on average; `limit` the one
@@ -63,7 +63,7 @@ class Feature:
     """
 
     name: str
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[ResidualBucket, ...]
     explained: float
     by_chance: float
     limit: float
@@ -75,13 +75,15 @@ class Feature:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        shares = {key: finite(getattr(self, key)) for key in ("explained", "by_chance", "limit")}
+        shares = {
+            key: to_json_number(getattr(self, key)) for key in ("explained", "by_chance", "limit")
+        }
         found = {"name": self.name, **shares, "beyond_chance": self.beyond_chance}
         return found | {"buckets": [bucket.to_dict() for bucket in self.buckets]}
 
 
 @dataclass(frozen=True)
-class Miss:
+class LargestError:
     """One of the largest errors: where it is, and how much of the squared error it makes."""
 
     row: int  # from 1
@@ -94,23 +96,23 @@ class Miss:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        return {k: _plain(x) for k, x in self.__dict__.items()}
+        return {k: _to_plain_value(x) for k, x in self.__dict__.items()}
 
 
-def _plain(value: Any) -> Any:
+def _to_plain_value(value: Any) -> Any:
     if isinstance(value, Estimate):
         return value.to_dict()
-    return finite(value) if isinstance(value, float) else value
+    return to_json_number(value) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
-class Residuals:
+class ResidualAnalysis:
     """Errors by prediction and by feature, and the largest of them.
 
     `trend` is the rank correlation of the prediction with the distance of an error from the bias
     of its bucket: above 0 the spread grows with the prediction.
 
-    >>> result = residuals([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.0, 6.0], bins=2, largest=1)
+    >>> result = analyse_residuals([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 3.0, 6.0], bins=2, largest=1)
     >>> [(bucket.n, bucket.bias.value) for bucket in result.buckets]
     [(2, 0.25), (2, 1.0)]
     >>> result.largest[0].row
@@ -119,17 +121,17 @@ class Residuals:
 
     table: Moments
     bias: Estimate
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[ResidualBucket, ...]
     trend: Estimate
-    features: tuple[Feature, ...]
-    largest: tuple[Miss, ...]
+    features: tuple[FeatureResiduals, ...]
+    largest: tuple[LargestError, ...]
     unit: str | None = None
-    interval: Intervals | None = None
+    interval: ConfidenceIntervals | None = None
 
     @property
     def rmse(self) -> float:
         """The root of the mean squared error of all items."""
-        return float(find("rmse", Moments)(self.table))
+        return float(find_metric("rmse", Moments)(self.table))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason."""
@@ -140,7 +142,7 @@ class Residuals:
             "unit": self.unit,
             "interval": None if self.interval is None else self.interval.level,
             "bias": self.bias.to_dict(),
-            "rmse": finite(self.rmse),
+            "rmse": to_json_number(self.rmse),
             "by_prediction": [bucket.to_dict() for bucket in self.buckets],
             "spread_and_prediction": self.trend.to_dict(),
             "features": [feature.to_dict() for feature in self.features],
@@ -149,11 +151,13 @@ class Residuals:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each bucket, each feature and each of the largest errors."""
-        found = [_bucket_row("prediction", None, bucket) for bucket in self.buckets]
+        found = [_make_bucket_row("prediction", None, bucket) for bucket in self.buckets]
         for feature in self.features:
             shares = {"explained": feature.explained, "by_chance": feature.by_chance}
             found.append({"part": "feature", "feature": feature.name, "n": self.table.n} | shares)
-            found += [_bucket_row("bucket", feature.name, bucket) for bucket in feature.buckets]
+            found += [
+                _make_bucket_row("bucket", feature.name, bucket) for bucket in feature.buckets
+            ]
         for miss in self.largest:
             plain = {key: getattr(miss, key) for key in ("target", "prediction", "error", "share")}
             name = str(miss.row) if miss.name is None else miss.name
@@ -163,9 +167,9 @@ class Residuals:
 
     def blocks(self) -> list[str | Grid]:
         """Return the sentences and grids of the report."""
-        from ordinate.results.residuals_text import describe  # noqa: PLC0415 - it shows results
+        from ordinate.results.residuals_text import describe_residuals  # noqa: PLC0415 - it shows results
 
-        return describe(self)
+        return describe_residuals(self)
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -180,17 +184,17 @@ class Residuals:
         return html.render(self.document())
 
 
-_OF_BUCKETS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
-_COLUMNS = ("part", "feature", *_OF_BUCKETS, "error", "low", "high", "explained", "by_chance")
+_BUCKET_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
+_COLUMNS = ("part", "feature", *_BUCKET_FIELDS, "error", "low", "high", "explained", "by_chance")
 
 
-def _bucket_row(part: str, feature: str | None, bucket: Bucket) -> dict[str, Any]:
+def _make_bucket_row(part: str, feature: str | None, bucket: ResidualBucket) -> dict[str, Any]:
     bias = {"error": bucket.bias.value, "low": bucket.bias.low, "high": bucket.bias.high}
-    same = {key: getattr(bucket, key) for key in _OF_BUCKETS}
+    same = {key: getattr(bucket, key) for key in _BUCKET_FIELDS}
     return {"part": part, "feature": feature} | same | bias
 
 
-def residuals(
+def analyse_residuals(
     targets: Any,
     predictions: Any,
     features: Any = None,
@@ -198,10 +202,10 @@ def residuals(
     unit: str | None = None,
     bins: int = 10,
     largest: int = 10,
-    interval: Interval = 0.95,
+    interval: IntervalOption = 0.95,
     names: Iterable[Any] | None = None,
     rows: Any = None,
-) -> Residuals:
+) -> ResidualAnalysis:
     """Look at the errors: by prediction, by feature, and at the largest.
 
     `features` are columns by name. Numbers are cut into `bins` buckets of about equal counts, in
@@ -211,22 +215,24 @@ def residuals(
     for option, least, given in (("bins", 1, bins), ("largest", 0, largest)):
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < least:
             raise BadOption(f"{option} must be a whole number of at least {least}, not {given!r}.")
-    y, p = numbers(targets, "targets"), numbers(predictions, "predictions")
-    table, how = Moments.of(y, p), intervals(interval)
-    look = _Look(y, p, table, how)
-    by_prediction = _of_numbers(p, int(bins))
+    y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
+    table, how = Moments.of(y, p), resolve_intervals(interval)
+    look = _ResidualAnalyser(y, p, table, how)
+    by_prediction = _assign_numbers(p, int(bins))
     buckets = look.buckets(by_prediction)
-    columns = _columns(features)
-    parts = {name: _placed(column, int(bins), name, len(y)) for name, column in columns.items()}
+    columns = _collect_columns(features)
+    parts = {
+        name: _assign_buckets(column, int(bins), name, len(y)) for name, column in columns.items()
+    }
     found = [look.feature(name, part, len(parts)) for name, part in parts.items()]
     found.sort(key=lambda feature: -np.nan_to_num(feature.explained))
-    return Residuals(
+    return ResidualAnalysis(
         table,
         look.bias(table),
         buckets,
-        _trend(p, p - y, by_prediction.codes, how),
+        _estimate_trend(p, p - y, by_prediction.codes, how),
         tuple(found),
-        _largest(y, p, int(largest), names, rows),
+        _find_largest_errors(y, p, int(largest), names, rows),
         unit,
         how,
     )
@@ -235,7 +241,7 @@ def residuals(
 # --- which bucket ----------------------------------------------------------------------------
 
 
-class _Places(NamedTuple):
+class _BucketAssignment(NamedTuple):
     """Buckets by name, with the least and largest value of each, and the bucket of each item."""
 
     names: list[str]
@@ -243,19 +249,19 @@ class _Places(NamedTuple):
     codes: NDArray[np.int64]
 
 
-def _middles(values: Floats) -> Floats:
+def _compute_mid_ranks(values: Floats) -> Floats:
     """Return for each item the share of items below it, and half of those that are equal to it."""
     _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     return ((counts.cumsum() - counts / 2) / len(values))[place.reshape(-1)]
 
 
-def _of_numbers(values: Floats, bins: int) -> _Places:
+def _assign_numbers(values: Floats, bins: int) -> _BucketAssignment:
     """Cut numbers into buckets of about equal counts; missing values have a bucket of their own."""
     there = ~np.isnan(values)
     known = values[there]
     distinct, place = np.unique(known, return_inverse=True)
     if len(distinct) > bins:
-        place = np.unique(np.floor(bins * _middles(known)), return_inverse=True)[1]
+        place = np.unique(np.floor(bins * _compute_mid_ranks(known)), return_inverse=True)[1]
     count = int(place.max()) + 1 if len(known) else 0
     ends: list[tuple[float | None, float | None]] = []
     for k in range(count):
@@ -263,23 +269,23 @@ def _of_numbers(values: Floats, bins: int) -> _Places:
         ends.append((float(inside.min()), float(inside.max())))
     codes = np.full(len(values), count)
     codes[there] = place
-    names = [_range(*end) for end in ends]
+    names = [_format_range(*end) for end in ends]
     if there.all():
-        return _Places(names, ends, codes)
-    return _Places([*names, MISSING], [*ends, (None, None)], codes)
+        return _BucketAssignment(names, ends, codes)
+    return _BucketAssignment([*names, MISSING], [*ends, (None, None)], codes)
 
 
-def _range(low: float | None, high: float | None) -> str:
+def _format_range(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return MISSING
-    ends = [str(number(x)) if math.isfinite(x) else str(x) for x in (low, high)]
+    ends = [str(format_number(x)) if math.isfinite(x) else str(x) for x in (low, high)]
     return ends[0] if low == high else " to ".join(ends)
 
 
-def _of_levels(column: Any, name: str) -> _Places:
+def _assign_levels(column: Any, name: str) -> _BucketAssignment:
     """Return the levels of a column: in their order where they have one, else the largest first."""
-    values, codes = factorise(column, f"The feature {brief(name)}")
-    order = {label: rank for rank, label in enumerate(carried_labels(column) or ())}
+    values, codes = factorize_column(column, f"The feature {shorten(name)}")
+    order = {label: rank for rank, label in enumerate(read_ordered_categories(column) or ())}
     counts = np.bincount(codes, minlength=len(values))
     kept = sorted(range(len(values)), key=lambda k: -counts[k])
     if len(values) > MOST_LEVELS:
@@ -290,10 +296,10 @@ def _of_levels(column: Any, name: str) -> _Places:
     place[kept] = np.arange(len(kept))
     names = [MISSING if values[k] is None else str(values[k]) for k in kept]
     names += [OTHERS] if len(kept) < len(values) else []
-    return _Places(names, [(None, None)] * len(names), place[codes])
+    return _BucketAssignment(names, [(None, None)] * len(names), place[codes])
 
 
-def _columns(features: Any) -> dict[str, Any]:
+def _collect_columns(features: Any) -> dict[str, Any]:
     if features is None:
         return {}
     if not hasattr(features, "items"):
@@ -301,19 +307,19 @@ def _columns(features: Any) -> dict[str, Any]:
     return {str(name): column for name, column in features.items()}
 
 
-def _placed(column: Any, bins: int, name: str, n: int) -> _Places:
-    values = _numeric(column, name)
-    found = _of_levels(column, name) if values is None else _of_numbers(values, bins)
-    same_length(n, len(found.codes), "targets", f"values of the feature {brief(name)}")
+def _assign_buckets(column: Any, bins: int, name: str, n: int) -> _BucketAssignment:
+    values = _to_numbers(column, name)
+    found = _assign_levels(column, name) if values is None else _assign_numbers(values, bins)
+    check_same_length(n, len(found.codes), "targets", f"values of the feature {shorten(name)}")
     return found
 
 
-def _numeric(column: Any, name: str) -> Floats | None:
+def _to_numbers(column: Any, name: str) -> Floats | None:
     """Return a column of numbers as such, and None for one of levels."""
     if type(getattr(column, "dtype", None)).__name__ == "CategoricalDtype":
         return None
     try:
-        values = numbers(column, f"values of the feature {brief(name)}")
+        values = convert_to_numbers(column, f"values of the feature {shorten(name)}")
     except BadValues:
         return None
     return None if np.asarray(column).dtype.kind == "b" else values
@@ -322,99 +328,110 @@ def _numeric(column: Any, name: str) -> Floats | None:
 # --- what is in the buckets ------------------------------------------------------------------
 
 
-class _Look:
+class _ResidualAnalyser:
     """What all buckets share: the items, their summary and the intervals that are wanted."""
 
-    def __init__(self, y: Floats, p: Floats, table: Moments, how: Intervals | None) -> None:
+    def __init__(
+        self, y: Floats, p: Floats, table: Moments, how: ConfidenceIntervals | None
+    ) -> None:
         self.y, self.p, self.table, self.how = y, p, table, how
         self.squares = float(table.squares)
 
     def bias(self, table: Moments) -> Estimate:
         """Return the bias of some items with its limits."""
-        metric = find("bias", Moments)
+        metric = find_metric("bias", Moments)
         if self.how is None:
-            return nowhere(float(metric(table)), "no interval was asked for")
-        return estimate_values([metric], table, self.how)[metric.expression]
+            return make_point_estimate(float(metric(table)), "no interval was asked for")
+        return estimate_regression_metrics([metric], table, self.how)[metric.expression]
 
-    def buckets(self, places: _Places) -> tuple[Bucket, ...]:
+    def buckets(self, places: _BucketAssignment) -> tuple[ResidualBucket, ...]:
         """Return the buckets that have items."""
         batch = Moments.of(self.y, self.p, groups=Groups(list(places.names), places.codes))
         return tuple(
-            self._bucket(name, ends, batch[k])
+            self._make_bucket(name, ends, batch[k])
             for k, (name, ends) in enumerate(zip(places.names, places.ends, strict=True))
             if batch.items[k]
         )
 
-    def _bucket(self, name: str, ends: tuple[float | None, float | None], part: Moments) -> Bucket:
+    def _make_bucket(
+        self, name: str, ends: tuple[float | None, float | None], part: Moments
+    ) -> ResidualBucket:
         y, e = float(part.plain.y), float(part.plain.e)
         spread = math.sqrt(max(float(part.plain.mean(0, 2)), 0.0))
-        rmse, share = float(find("rmse", Moments)(part)), self._share(float(part.squares))
-        return Bucket(name, *ends, part.n, y, y + e, self.bias(part), spread, rmse, share)
+        rmse, share = float(find_metric("rmse", Moments)(part)), self._share(float(part.squares))
+        return ResidualBucket(name, *ends, part.n, y, y + e, self.bias(part), spread, rmse, share)
 
     def _share(self, squares: float) -> float:
         return squares / self.squares if self.squares else math.nan
 
-    def feature(self, name: str, places: _Places, features: int) -> Feature:
+    def feature(self, name: str, places: _BucketAssignment, features: int) -> FeatureResiduals:
         """Return the buckets of a feature, and what their biases explain."""
         buckets = self.buckets(places)
         explained = self._share(sum(bucket.n * bucket.bias.value**2 for bucket in buckets))
-        level = LEVEL if self.how is None else self.how.level
+        level = DEFAULT_LEVEL if self.how is None else self.how.level
         rare = 1.0 - (1.0 - level) / features
-        chance = [self._by_chance(x) for x in (len(buckets) - 1, _chi(len(buckets) - 1, rare))]
-        return Feature(name, buckets, explained, chance[0], chance[1])
+        chance = [
+            self._compute_chance(x)
+            for x in (len(buckets) - 1, _chi_square_quantile(len(buckets) - 1, rare))
+        ]
+        return FeatureResiduals(name, buckets, explained, chance[0], chance[1])
 
-    def _by_chance(self, degrees: float) -> float:
+    def _compute_chance(self, degrees: float) -> float:
         """Return the share that shuffled errors explain: the bias of all items, and some spread."""
         n, whole = self.table.n, float(self.table.plain.e) ** 2
         spread = float(self.table.plain.mean(0, 2)) * degrees / max(n - 1, 1)
         return min(self._share(n * (whole + spread)), 1.0)
 
 
-def _chi(freedom: int, share: float) -> float:
+def _chi_square_quantile(freedom: int, share: float) -> float:
     """Return the chi-square value below which a share lies, by Wilson and Hilferty.
 
-    >>> round(_chi(9, 0.95), 1)  # tables say 16.92
+    >>> round(_chi_square_quantile(9, 0.95), 1)  # tables say 16.92
     16.9
     """
     if not freedom:
         return 0.0
     part = 2.0 / (9.0 * freedom)
-    z = quantile(2.0 * share - 1.0)
+    z = normal_quantile(2.0 * share - 1.0)
     return freedom * (1.0 - part + z * math.sqrt(part)) ** 3
 
 
-def _trend(p: Floats, e: Floats, codes: Array, how: Intervals | None) -> Estimate:
+def _estimate_trend(
+    p: Floats, e: Floats, codes: Array, how: ConfidenceIntervals | None
+) -> Estimate:
     """Return the rank correlation of the prediction with the distance from the bucket's bias."""
     counts = np.bincount(codes)
     away = np.abs(e - (np.bincount(codes, e) / np.maximum(counts, 1))[codes])
-    first, second = _middles(p) - 0.5, _middles(away) - 0.5
+    first, second = _compute_mid_ranks(p) - 0.5, _compute_mid_ranks(away) - 0.5
     size = math.sqrt(float(first @ first) * float(second @ second))
     if not size or counts.max() < 2:
-        return nowhere(math.nan, "the predictions or the errors do not vary")
+        return make_point_estimate(math.nan, "the predictions or the errors do not vary")
     value = float(np.clip(first @ second / size, -1.0, 1.0))
     if how is None:
-        return nowhere(value, "no interval was asked for")
+        return make_point_estimate(value, "no interval was asked for")
     if len(p) < 5 or abs(value) == 1.0:
-        return nowhere(value, "there are too few items")
+        return make_point_estimate(value, "there are too few items")
     z = math.sqrt((1.0 + value**2 / 2.0) / (len(p) - 3))  # Bonett and Wright, of Fisher's z
     error = z * (1.0 - value**2)
-    return Estimate(value, *bounded(value, error, (-1.0, 1.0), quantile(how.level)), "fisher")
+    return Estimate(
+        value, *bounded(value, error, (-1.0, 1.0), normal_quantile(how.level)), "fisher"
+    )
 
 
-def _largest(
+def _find_largest_errors(
     y: Floats, p: Floats, count: int, names: Iterable[Any] | None, numbered: Any
-) -> tuple[Miss, ...]:
+) -> tuple[LargestError, ...]:
     called = names if names is None or isinstance(names, Sequence) else list(names)
     if called is not None:
-        same_length(len(y), len(called), "targets", "names")
+        check_same_length(len(y), len(called), "targets", "names")
     if numbered is not None:
-        same_length(len(y), len(numbered), "targets", "row numbers")
+        check_same_length(len(y), len(numbered), "targets", "row numbers")
     e = p - y
     rows = np.argsort(-np.abs(e), kind="stable")[:count]
     total = float(e @ e)
     shares = e[rows] ** 2 / total if total else np.full(len(rows), math.nan)
     return tuple(
-        Miss(
+        LargestError(
             int(row) + 1 if numbered is None else int(numbered[row]),
             None if called is None else str(called[row]),
             float(y[row]),

@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption, NotApplicable
-from ordinate.inference.confidence_intervals import FLAT
-from ordinate.inference.delta_method import quantile
-from ordinate.inference.estimates import finite
-from ordinate.inference.resampling import Draws
-from ordinate.inference.system_differences import joint_values
-from ordinate.metrics import Metric, find
+from ordinate.inference.confidence_intervals import FLAT_WIDTH
+from ordinate.inference.delta_method import normal_quantile
+from ordinate.inference.estimates import to_json_number
+from ordinate.inference.resampling import Resampling
+from ordinate.inference.system_differences import resample_jointly
+from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid, html, render
-from ordinate.render.document import shown
-from ordinate.results.evaluation import SCHEMA, Declared, Origin, preset_note
-from ordinate.scale import resolve
-from ordinate.scale.encoding import factorise
+from ordinate.render.document import format_cell
+from ordinate.results.evaluation import SCHEMA, Origin, ScaleDeclaration, describe_preset
+from ordinate.scale import resolve_scale
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
-from ordinate.summaries.tabulation import Missing
+from ordinate.summaries.tabulation import MissingPolicy
 
-LEAST = 1e-9  # a difference that more than all items of the world would be needed for
-AROUND = (0.5, 1, 2, 5, 10)  # times the items of the pilot
+LEAST_DIFFERENCE = 1e-9  # a difference that more than all items of the world would be needed for
+PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 
 @dataclass(frozen=True)
-class Planning:
+class SampleSizeSettings:
     """What is asked: a difference to be seen, how surely, at which level, for which numbers."""
 
     difference: float | None = None
@@ -41,18 +41,20 @@ class Planning:
 
     def __post_init__(self) -> None:
         wanted = self.difference
-        if wanted is not None and not (isinstance(wanted, Real) and LEAST <= wanted < math.inf):
+        if wanted is not None and not (
+            isinstance(wanted, Real) and LEAST_DIFFERENCE <= wanted < math.inf
+        ):
             raise BadOption(f"The difference to be seen must be above 0, not {wanted!r}.")
         for name, share in (("power", self.power), ("level", self.level)):
             if not (isinstance(share, Real) and 0.5 <= share < 1.0):
                 raise BadOption(f"The {name} is 0.5 to below 1, not {share!r}.")
         if not all(isinstance(count, Integral) and count >= 1 for count in self.items):
             raise BadOption("Numbers of items are whole numbers, 1 or more.")
-        Draws(self.draws, self.seed)
+        Resampling(self.draws, self.seed)
 
 
 @dataclass(frozen=True)
-class Outlook:
+class SampleSizeOutlook:
     """What so many items would give: widths of intervals, and the power to see the difference."""
 
     items: int
@@ -62,7 +64,7 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SampleSizePlan:
     """A plan from a pilot: systems like these, on more or fewer items.
 
     `spread` is the standard deviation of what one item adds to the difference: the standard error
@@ -71,11 +73,11 @@ class Plan:
 
     metric: Metric
     panel: Panel
-    asked: Planning
+    asked: SampleSizeSettings
     values: dict[str, float]
     spread: float | None
     needed: int | None
-    outlooks: tuple[Outlook, ...]
+    outlooks: tuple[SampleSizeOutlook, ...]
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -83,29 +85,35 @@ class Plan:
         cls,
         panel: Panel,
         metric: str | Metric = "cem_ord",
-        asked: Planning | None = None,
+        asked: SampleSizeSettings | None = None,
         *,
         origin: Origin | None = None,
-    ) -> "Plan":
+    ) -> "SampleSizePlan":
         """Plan from one or two systems of a panel that is already counted."""
-        asked, wanted = asked or Planning(), find(metric)
-        check_count(len(panel.systems))
+        asked, wanted = asked or SampleSizeSettings(), find_metric(metric)
+        check_system_count(len(panel.systems))
         if asked.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
-        values = {system: _value(wanted, panel, system) for system in panel.systems}
-        drawn = wanted.size(_drawn(wanted, panel, asked))
+        values = {system: _compute_value(wanted, panel, system) for system in panel.systems}
+        drawn = wanted.size(_resample_values(wanted, panel, asked))
         n = int(panel.weights.sum()) if panel.whole else panel.n
         spreads = np.std(drawn, axis=0, ddof=1) * math.sqrt(n)
         spread = None
         if len(panel.systems) == 2:
             spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(n)
-        if (spreads if spread is None else np.array([spread])).max() < FLAT:
+        if (spreads if spread is None else np.array([spread])).max() < FLAT_WIDTH:
             raise NotApplicable("The pilot shows no variation that a plan could rest on.")
-        needed = needed_items(spread, asked)
-        sizes = {max(1, round(times * n)) for times in AROUND} if not asked.items else asked.items
+        needed = compute_needed_items(spread, asked)
+        sizes = (
+            {max(1, round(times * n)) for times in PILOT_MULTIPLES}
+            if not asked.items
+            else asked.items
+        )
         more = () if needed is None or asked.items else (needed,)
         by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
-        outlooks = tuple(_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more}))
+        outlooks = tuple(
+            _compute_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more})
+        )
         return cls(wanted, panel, asked, values, spread, needed, outlooks, origin or Origin())
 
     def __str__(self) -> str:
@@ -129,7 +137,7 @@ class Plan:
             "task": "power",
             "metric": self.metric.expression,
             "n": self.panel.n,
-            "values": {name: finite(value) for name, value in self.values.items()},
+            "values": {name: to_json_number(value) for name, value in self.values.items()},
             "seen": self.seen,
             "difference": self.asked.difference,
             "power": self.asked.power,
@@ -150,7 +158,7 @@ class Plan:
 
     def document(self) -> Document:
         """Return the report for people."""
-        return _described(self)
+        return _describe_plan(self)
 
 
 def power(
@@ -159,16 +167,16 @@ def power(
     metric: str | Metric = "cem_ord",
     difference: float | None = None,
     *,
-    scale: Declared = None,
+    scale: ScaleDeclaration = None,
     power: float = 0.8,
     interval: float = 0.95,
     items: Sequence[int] = (),
     groups: Any = None,
     weights: Any = None,
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     draws: int = 2_000,
     seed: int = 0,
-) -> Plan:
+) -> SampleSizePlan:
     """Plan how many items it takes to see a difference between two systems like these.
 
     One system is enough to learn how wide its interval will be for `items`. With groups, the
@@ -181,31 +189,31 @@ def power(
     """
     if not isinstance(systems, Mapping):
         raise BadOption('Pass the systems by name: {"name": predictions, …}.')
-    check_count(len(systems))
-    declared = resolve(scale, gold, *systems.values())
-    grouped = None if groups is None else factorise(groups, "groups")
+    check_system_count(len(systems))
+    declared = resolve_scale(scale, gold, *systems.values())
+    grouped = None if groups is None else factorize_column(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
-    asked = Planning(difference, power, interval, sizes, draws, seed)
-    origin = Origin(notes=preset_note(declared) if scale is None else ())
-    return Plan.from_panel(panel, metric, asked, origin=origin)
+    asked = SampleSizeSettings(difference, power, interval, sizes, draws, seed)
+    origin = Origin(notes=describe_preset(declared) if scale is None else ())
+    return SampleSizePlan.from_panel(panel, metric, asked, origin=origin)
 
 
-def needed_items(spread: float | None, asked: Planning) -> int | None:
+def compute_needed_items(spread: float | None, asked: SampleSizeSettings) -> int | None:
     """Return N so that z(level) + z(power) standard errors of the difference fit into it."""
     if spread is None or asked.difference is None:
         return None
-    reach = quantile(asked.level) + NormalDist().inv_cdf(asked.power)
+    reach = normal_quantile(asked.level) + NormalDist().inv_cdf(asked.power)
     return max(1, math.ceil((reach * spread / asked.difference) ** 2))
 
 
-def check_count(systems: int) -> None:
+def check_system_count(systems: int) -> None:
     """Refuse any number of systems but one and two."""
     if systems not in {1, 2}:
         raise BadOption(f"A plan takes one system or two, not {systems}.")
 
 
-def _value(metric: Metric, panel: Panel, system: str) -> float:
+def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     try:
         value = float(metric(panel.table(system)))
     except NotApplicable as reason:
@@ -215,8 +223,8 @@ def _value(metric: Metric, panel: Panel, system: str) -> float:
     return value
 
 
-def _drawn(metric: Metric, panel: Panel, asked: Planning) -> Any:
-    drawn = joint_values(panel, [metric], Draws(asked.draws, asked.seed), tails=False)
+def _resample_values(metric: Metric, panel: Panel, asked: SampleSizeSettings) -> Any:
+    drawn = resample_jointly(panel, [metric], Resampling(asked.draws, asked.seed), tails=False)
     values = drawn[metric.expression]
     defined = values[~np.isnan(values).any(axis=1)]
     if len(defined) < len(values) / 2:
@@ -224,19 +232,19 @@ def _drawn(metric: Metric, panel: Panel, asked: Planning) -> Any:
     return defined
 
 
-def _outlook(
-    items: int, spreads: dict[str, float], spread: float | None, asked: Planning
-) -> Outlook:
-    reach, root = quantile(asked.level), math.sqrt(items)
+def _compute_outlook(
+    items: int, spreads: dict[str, float], spread: float | None, asked: SampleSizeSettings
+) -> SampleSizeOutlook:
+    reach, root = normal_quantile(asked.level), math.sqrt(items)
     widths = {name: 2.0 * reach * one / root for name, one in spreads.items()}
     apart = None if spread is None else 2.0 * reach * spread / root
     chance = None
     if asked.difference is not None and spread is not None:
-        chance = power_at(asked.difference, spread / root, reach)
-    return Outlook(int(items), widths, apart, chance)
+        chance = compute_power(asked.difference, spread / root, reach)
+    return SampleSizeOutlook(int(items), widths, apart, chance)
 
 
-def power_at(difference: float, error: float, reach: float) -> float:
+def compute_power(difference: float, error: float, reach: float) -> float:
     """Return how often a difference is seen: the estimate lies beyond `reach` standard errors."""
     if error == 0.0:
         return 1.0
@@ -247,7 +255,7 @@ def power_at(difference: float, error: float, reach: float) -> float:
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _described(plan: Plan) -> Document:
+def _describe_plan(plan: SampleSizePlan) -> Document:
     names = list(plan.values)
     header = ["items", *(f"width, {name}" for name in names)]
     header += ["width, difference"] if plan.spread is not None else []
@@ -264,18 +272,18 @@ def _described(plan: Plan) -> Document:
     level = f"{100 * plan.asked.level:g} %"
     grid = Grid(f"Width of {level} intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
-    return Document(title, (_answer(plan), grid, *plan.origin.notes))
+    return Document(title, (_describe_answer(plan), grid, *plan.origin.notes))
 
 
-def _answer(plan: Plan) -> str:
-    parts = [f"{name} has {shown(value)}." for name, value in plan.values.items()]
+def _describe_answer(plan: SampleSizePlan) -> str:
+    parts = [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
     if plan.needed is not None:
         parts.append(
             f"To see a difference of {plan.asked.difference:g} between two systems like these in "
             f"{100 * plan.asked.power:g} % of all samples takes about {plan.needed:,} items."
         )
     if plan.spread is not None:
-        parts.append(f"They differ by {shown(plan.seen)} here.")
+        parts.append(f"They differ by {format_cell(plan.seen)} here.")
     if plan.panel.group_values:
         parts.append("Items are taken to come in groups of the same kind.")
     return " ".join(parts)

@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.scale.arrow import Piece, values_of
-from ordinate.scale.labels import plain
+from ordinate.scale.arrow import ArrowChunk, read_python_values
+from ordinate.scale.labels import convert_to_python
 from ordinate.scale.levels import Scale
 
 CHUNK = 1 << 16  # items; small enough for the cache, large enough to forget the loop around it
-OFF = -1  # in `levels`: not on the scale
-WIDEST = 4096  # the largest span of integer labels that is counted without a search
+OFF_SCALE_CODE = -1  # in `levels`: not on the scale
+WIDEST_SPAN = 4096  # the largest span of integer labels that is counted without a search
 LONGEST_NUMBER = 24  # bytes of a number as text: more than any float64 needs
 
 Integers = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 
-class Strange(Exception):
+class CodeOutOfRange(Exception):
     """A number is too far off to have a code of its own: widen the columns, and count again."""
 
 
-class Codes(ABC):
+class LabelCodes(ABC):
     """A column of `len(self)` items as codes from 0 to `len(levels) - 1`."""
 
     levels: NDArray[np.int64]  # position on the scale; len(scale) means missing, OFF off the scale
@@ -48,12 +48,15 @@ class Codes(ABC):
         """Make room for whatever is off the scale."""
 
 
-class Categories(Codes):
+class CategoryCodes(LabelCodes):
     """Codes into a list of categories; -1 is missing."""
 
     def __init__(self, scale: Scale, codes: Integers, categories: Sequence[Any]) -> None:
-        self.codes, self.categories = codes, [plain(category) for category in categories]
-        self.levels = levels_of(scale, self.categories)
+        self.codes, self.categories = (
+            codes,
+            [convert_to_python(category) for category in categories],
+        )
+        self.levels = encode_categories(scale, self.categories)
         self.complete = not len(codes) or bool(codes.min() >= 0)
         if self.complete:
             self.levels = self.levels[:-1]
@@ -63,7 +66,7 @@ class Categories(Codes):
 
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the codes as they are; -1 as the number after the last category."""
-        codes = unsigned(self.codes[start:stop])
+        codes = view_as_unsigned(self.codes[start:stop])
         return codes if self.complete else np.minimum(codes, len(self.categories))
 
     def label(self, row: int) -> Any:
@@ -71,34 +74,34 @@ class Categories(Codes):
         return self.categories[self.codes[row]]
 
 
-class Dictionary(Categories):
+class DictionaryCodes(CategoryCodes):
     """An Arrow dictionary: codes in place, nulls from the validity bits."""
 
-    def __init__(self, scale: Scale, piece: Piece) -> None:
-        values = values_of(piece.dictionary) if piece.dictionary else []
+    def __init__(self, scale: Scale, piece: ArrowChunk) -> None:
+        values = read_python_values(piece.dictionary) if piece.dictionary else []
         super().__init__(scale, piece.numbers(0, len(piece)), values)
-        self.levels, self.piece = levels_of(scale, self.categories), piece
+        self.levels, self.piece = encode_categories(scale, self.categories), piece
 
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the codes as they are; nulls as the number after the last value."""
-        codes = unsigned(self.codes[start:stop])
+        codes = view_as_unsigned(self.codes[start:stop])
         missing = self.piece.missing(start, stop)
         return codes if missing is None else np.where(missing, len(self.categories), codes)
 
 
-class Numbers(Codes):
+class IntegerCodes(LabelCodes):
     """Integers that are the labels themselves, counted as they are."""
 
     def __init__(self, scale: Scale, values: Integers) -> None:
         self.values = values
-        numbers = integer_labels(scale)
+        numbers = find_integer_labels(scale)
         self.lowest, self.highest = min(0, *numbers), max(numbers)
-        self.levels = np.full(self.highest - self.lowest + 1, OFF)
+        self.levels = np.full(self.highest - self.lowest + 1, OFF_SCALE_CODE)
         for number, code in numbers.items():
             self.levels[number - self.lowest] = code
         self.wide = False
         # Read without a sign, negative numbers are too large to be labels.
-        self.as_they_are = self.lowest == 0 and self.highest <= np.iinfo(values.dtype).max // 2
+        self.uses_raw_values = self.lowest == 0 and self.highest <= np.iinfo(values.dtype).max // 2
 
     def __len__(self) -> int:
         return len(self.values)
@@ -106,8 +109,8 @@ class Numbers(Codes):
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the numbers above the lowest label."""
         values = self.values[start:stop]
-        if self.as_they_are:
-            codes = unsigned(values)
+        if self.uses_raw_values:
+            codes = view_as_unsigned(values)
             inside = codes <= self.highest if codes.size and codes.max() > self.highest else None
         else:
             inside = (values >= self.lowest) & (values <= self.highest)
@@ -115,20 +118,20 @@ class Numbers(Codes):
         if inside is None or inside.all():
             return codes
         if not self.wide:
-            raise Strange
+            raise CodeOutOfRange
         return np.where(inside, codes, len(self.levels) - 1)
 
     def widen(self) -> None:
         """Give one code to all numbers that are too low or too high."""
         if not self.wide:
-            self.levels, self.wide = np.append(self.levels, OFF), True
+            self.levels, self.wide = np.append(self.levels, OFF_SCALE_CODE), True
 
     def label(self, row: int) -> Any:
         """Return the number in a row."""
-        return plain(self.values[row])
+        return convert_to_python(self.values[row])
 
 
-class Looked(NamedTuple):
+class LookupValues(NamedTuple):
     """Values to look up, which of them are missing, and how long texts really are."""
 
     values: NDArray[Any]
@@ -136,21 +139,21 @@ class Looked(NamedTuple):
     lengths: Integers | None = None
 
 
-class Searched(Codes):
+class SearchedCodes(LabelCodes):
     """Texts or numbers, looked up in the sorted labels; other spellings go by the lookup."""
 
     def __init__(
         self,
         scale: Scale,
         length: int,
-        look: Callable[[int, int], Looked],
+        look: Callable[[int, int], LookupValues],
         show: Callable[[int], Any],
         keys: dict[Any, int],
     ) -> None:
         self.scale, self.length, self.look, self.show = scale, length, look, show
         self.keys = np.array(sorted(keys))
         self.codes = np.array([keys[key] for key in sorted(keys)], np.int64)
-        self.levels = np.append(np.arange(len(scale) + 1), OFF)
+        self.levels = np.append(np.arange(len(scale) + 1), OFF_SCALE_CODE)
 
     def __len__(self) -> int:
         return self.length
@@ -171,10 +174,10 @@ class Searched(Codes):
             codes[row] = self._code(start + int(row))
         strange &= ~cut
         if strange.any():
-            self._resolve(codes, values, np.flatnonzero(strange), start)
+            self._resolve_spellings(codes, values, np.flatnonzero(strange), start)
         return codes
 
-    def _resolve(
+    def _resolve_spellings(
         self, codes: Integers, values: NDArray[Any], rows: NDArray[np.intp], start: int
     ) -> None:
         """Find other spellings, one look for each distinct value."""
@@ -182,19 +185,19 @@ class Searched(Codes):
         codes[rows] = np.array([self._code(start + int(row)) for row in rows[first]])[which]
 
     def _code(self, row: int) -> int:
-        return code_of(self.scale, self.show(row))
+        return encode_label(self.scale, self.show(row))
 
     def label(self, row: int) -> Any:
         """Return the value in a row."""
         return self.show(row)
 
 
-class Objects(Codes):
+class ObjectCodes(LabelCodes):
     """Python objects, each looked up: a list, or an array of objects."""
 
     def __init__(self, scale: Scale, items: Any) -> None:
         self.scale, self.items = scale, items
-        self.levels = np.append(np.arange(len(scale) + 1), OFF)
+        self.levels = np.append(np.arange(len(scale) + 1), OFF_SCALE_CODE)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -206,17 +209,17 @@ class Objects(Codes):
         try:
             return np.fromiter(map(self.scale.lookup.__getitem__, part), np.int64, len(part))
         except (KeyError, TypeError):  # something is off the scale: look one by one
-            return np.array([code_of(self.scale, label) for label in part])
+            return np.array([encode_label(self.scale, label) for label in part])
 
     def label(self, row: int) -> Any:
         """Return the object in a row."""
-        return plain(self.items[row])
+        return convert_to_python(self.items[row])
 
 
-class Pieces(Codes):
+class ChunkedCodes(LabelCodes):
     """Columns one after another, all with the same levels."""
 
-    def __init__(self, parts: Sequence[Codes]) -> None:
+    def __init__(self, parts: Sequence[LabelCodes]) -> None:
         self.parts, self.levels = parts, parts[0].levels
         self.ends = np.cumsum([len(part) for part in parts])
 
@@ -229,7 +232,7 @@ class Pieces(Codes):
             part.widen()
         self.levels = self.parts[0].levels
 
-    def _within(self, start: int, stop: int) -> list[tuple[Codes, int, int]]:
+    def _locate_parts(self, start: int, stop: int) -> list[tuple[LabelCodes, int, int]]:
         found = []
         for part, end in zip(self.parts, self.ends.tolist(), strict=True):
             first = end - len(part)
@@ -239,22 +242,22 @@ class Pieces(Codes):
 
     def chunk(self, start: int, stop: int) -> Integers:
         """Return the codes of the parts that these rows lie in."""
-        found = [part.chunk(first, last) for part, first, last in self._within(start, stop)]
+        found = [part.chunk(first, last) for part, first, last in self._locate_parts(start, stop)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def label(self, row: int) -> Any:
         """Ask the part that the row lies in."""
-        ((part, first, _),) = self._within(row, row + 1)
+        ((part, first, _),) = self._locate_parts(row, row + 1)
         return part.label(first)
 
 
-class Translated(Codes):
+class TranslatedCodes(LabelCodes):
     """Another column's codes as positions of the scale, where parts have different codes."""
 
-    def __init__(self, scale: Scale, source: Codes) -> None:
+    def __init__(self, scale: Scale, source: LabelCodes) -> None:
         self.source = source
-        self.levels = np.append(np.arange(len(scale) + 1), OFF)
-        self.positions = np.where(source.levels == OFF, len(scale) + 1, source.levels)
+        self.levels = np.append(np.arange(len(scale) + 1), OFF_SCALE_CODE)
+        self.positions = np.where(source.levels == OFF_SCALE_CODE, len(scale) + 1, source.levels)
 
     def __len__(self) -> int:
         return len(self.source)
@@ -268,7 +271,7 @@ class Translated(Codes):
         return self.source.label(row)
 
 
-def code_of(scale: Scale, label: Any) -> int:
+def encode_label(scale: Scale, label: Any) -> int:
     """Return a label's position; after the last level comes missing, and then off the scale."""
     try:
         return scale.lookup[label]
@@ -276,13 +279,15 @@ def code_of(scale: Scale, label: Any) -> int:
         return len(scale) + 1
 
 
-def levels_of(scale: Scale, categories: Sequence[Any]) -> NDArray[np.int64]:
+def encode_categories(scale: Scale, categories: Sequence[Any]) -> NDArray[np.int64]:
     """Return the positions of categories, and that of a missing one last."""
-    found = [code_of(scale, category) for category in categories]
-    return np.array([*(OFF if c > len(scale) else c for c in found), len(scale)], np.int64)
+    found = [encode_label(scale, category) for category in categories]
+    return np.array(
+        [*(OFF_SCALE_CODE if c > len(scale) else c for c in found), len(scale)], np.int64
+    )
 
 
-def integer_labels(scale: Scale) -> dict[int, int]:
+def find_integer_labels(scale: Scale) -> dict[int, int]:
     """Return the labels that are integers, with their positions."""
     keys = scale.lookup.items()
     return {int(key): code for key, code in keys if _is_integer(key)}
@@ -294,7 +299,7 @@ def _is_integer(key: Hashable) -> bool:
     return str(key).removeprefix("-").isdecimal() and str(key).isascii()
 
 
-def unsigned(values: Integers) -> Integers:
+def view_as_unsigned(values: Integers) -> Integers:
     """Return integers in place, read without a sign."""
     if not values.dtype.isnative:
         values = values.astype(values.dtype.newbyteorder("="))

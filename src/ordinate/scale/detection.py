@@ -4,30 +4,32 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 from ordinate.errors import BadScale
-from ordinate.scale.encoding import carried_labels, distinct_labels
+from ordinate.scale.encoding import list_distinct_labels, read_ordered_categories
 from ordinate.scale.levels import PRESETS, Scale
 
-HOW = "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the command line --scale."
+SCALE_HINT = (
+    "Pass one: scale='1..6', scale='low,mid,high' or a preset ({}); on the command line --scale."
+)
 
 
-def resolve(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
+def resolve_scale(declared: "Scale | str | Iterable[Hashable] | None", *columns: Any) -> Scale:
     """Return the declared scale, or the one that columns carry, or the one preset that fits.
 
-    >>> resolve(None, ["B1", "A2"], ["B2", "A2"]).preset
+    >>> resolve_scale(None, ["B1", "A2"], ["B2", "A2"]).preset
     'cefr'
     """
     if declared is not None:
         return Scale.of(declared)
-    carried = {tuple(labels) for column in columns if (labels := carried_labels(column))}
+    carried = {tuple(labels) for column in columns if (labels := read_ordered_categories(column))}
     if len(carried) > 1:
         orders = " and ".join(str(Scale(labels)) for labels in sorted(carried, key=str))
         raise BadScale(f"The columns are ordered differently: {orders}. Pass the scale to use.")
     if carried:
         return Scale(carried.pop())
-    return fitting_preset(lambda: {x for column in columns for x in distinct_labels(column)})
+    return find_preset(lambda: {x for column in columns for x in list_distinct_labels(column)})
 
 
-def fitting_preset(seen: Callable[[], set[Any]]) -> Scale:
+def find_preset(seen: Callable[[], set[Any]]) -> Scale:
     """Return the only preset of words that has every label seen; numbers identify no scale.
 
     Where it has most of them, the others are reported as off that scale, with their place.
@@ -41,5 +43,6 @@ def fitting_preset(seen: Callable[[], set[Any]]) -> Scale:
     shown = ", ".join(sorted(map(str, labels))[:12])[:200] or "none"
     several = f" They fit more than one preset: {', '.join(fitting)}." if fitting else ""
     raise BadScale(
-        f"No scale was declared for the labels {shown}.{several} " + HOW.format(", ".join(PRESETS))
+        f"No scale was declared for the labels {shown}.{several} "
+        + SCALE_HINT.format(", ".join(PRESETS))
     )

@@ -11,41 +11,48 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadScale, OffScale, brief
-from ordinate.scale.arrow import INTEGERS, TEXTS, ArrowColumn, BrokenStream, Piece, values_of
+from ordinate.errors import BadInput, BadScale, OffScale, shorten
+from ordinate.scale.arrow import (
+    INTEGER_FORMATS,
+    TEXT_FORMATS,
+    ArrowChunk,
+    ArrowColumn,
+    BrokenStream,
+    read_python_values,
+)
 from ordinate.scale.columns import (
     CHUNK,
     LONGEST_NUMBER,
-    OFF,
-    WIDEST,
-    Categories,
-    Codes,
-    Dictionary,
-    Looked,
-    Numbers,
-    Objects,
-    Pieces,
-    Searched,
-    Strange,
-    Translated,
-    integer_labels,
+    OFF_SCALE_CODE,
+    WIDEST_SPAN,
+    CategoryCodes,
+    ChunkedCodes,
+    CodeOutOfRange,
+    DictionaryCodes,
+    IntegerCodes,
+    LabelCodes,
+    LookupValues,
+    ObjectCodes,
+    SearchedCodes,
+    TranslatedCodes,
+    find_integer_labels,
 )
-from ordinate.scale.labels import is_missing, number_in, plain
+from ordinate.scale.labels import convert_to_python, is_missing, parse_number
 from ordinate.scale.levels import Scale
 
 __all__ = [
     "CHUNK",
-    "MAPPED",
-    "OFF",
-    "Codes",
+    "MAP_LABEL_HINT",
+    "OFF_SCALE_CODE",
+    "CodeOutOfRange",
     "Groups",
-    "Strange",
-    "encode",
-    "factorise",
-    "off_scale",
+    "LabelCodes",
+    "encode_labels",
+    "factorize_column",
+    "make_off_scale_error",
 ]
 
-MAPPED = "Map it first (--map), or declare another scale (--scale)."
+MAP_LABEL_HINT = "Map it first (--map), or declare another scale (--scale)."
 
 
 class Groups(NamedTuple):
@@ -55,47 +62,49 @@ class Groups(NamedTuple):
     codes: NDArray[np.int64]
 
 
-def encode(scale: Scale, column: Any, name: str = "labels") -> Codes:
+def encode_labels(scale: Scale, column: Any, name: str = "labels") -> LabelCodes:
     """Return the codes of a column of labels.
 
-    >>> encode(Scale(["low", "high"]), ["high", None, "low"]).chunk(0, 3)
+    >>> encode_labels(Scale(["low", "high"]), ["high", None, "low"]).chunk(0, 3)
     array([1, 2, 0])
     """
-    if (categories := _categorical(column)) is not None:
-        return Categories(scale, *categories)
-    if (arrow := _arrow(column, name)) is not None:
-        return _from_arrow(scale, arrow)
-    items = _items(column, name)
-    return _from_array(scale, items) if isinstance(items, np.ndarray) else Objects(scale, items)
+    if (categories := _read_categorical(column)) is not None:
+        return CategoryCodes(scale, *categories)
+    if (arrow := _read_arrow(column, name)) is not None:
+        return _encode_arrow(scale, arrow)
+    items = _read_items(column, name)
+    return (
+        _encode_array(scale, items) if isinstance(items, np.ndarray) else ObjectCodes(scale, items)
+    )
 
 
-def carried_labels(column: Any) -> list[Any] | None:
+def read_ordered_categories(column: Any) -> list[Any] | None:
     """Return the labels of an ordered categorical or enum, lowest to highest, if it is one."""
     dtype = getattr(column, "dtype", None)
     if type(dtype).__name__ == "Enum":  # Polars
         return list(getattr(dtype, "categories", ()))
-    holder = _category_holder(column)
+    holder = _find_category_holder(column)
     if holder is not None:
         return list(holder.categories) if holder.ordered else None
-    arrow = _arrow(column, "labels")
+    arrow = _read_arrow(column, "labels")
     if arrow is None or not arrow.ordered:
         return None
-    orders = [values_of(piece.dictionary) for piece in arrow.pieces if piece.dictionary]
+    orders = [read_python_values(piece.dictionary) for piece in arrow.chunks if piece.dictionary]
     if any(order != orders[0] for order in orders):
         raise BadScale("The chunks of the column are ordered differently. Declare the scale.")
     return orders[0] if orders else None
 
 
-def distinct_labels(column: Any, name: str = "labels") -> list[Any]:
+def list_distinct_labels(column: Any, name: str = "labels") -> list[Any]:
     """Return the labels that occur in a column, without the missing ones."""
-    return [label for label in factorise(column, name).values if not is_missing(label)]
+    return [label for label in factorize_column(column, name).values if not is_missing(label)]
 
 
-def factorise(column: Any, name: str = "groups") -> Groups:
+def factorize_column(column: Any, name: str = "groups") -> Groups:
     """Return the distinct values of a column, in order of appearance, and a code for each item."""
-    numbered = _Numbered()
+    numbered = _NumberedValues()
     codes = []
-    for part in _values(column, name):
+    for part in _iterate_values(column, name):
         try:
             codes.append(np.fromiter(map(numbered.__getitem__, part), np.int64, len(part)))
         except TypeError:
@@ -103,7 +112,7 @@ def factorise(column: Any, name: str = "groups") -> Groups:
     return Groups(list(numbered), np.concatenate(codes) if codes else np.empty(0, np.int64))
 
 
-class _Numbered(dict[Any, int]):
+class _NumberedValues(dict[Any, int]):
     def __missing__(self, value: Any) -> int:
         if value is not None and is_missing(value):
             return self[None]
@@ -111,27 +120,31 @@ class _Numbered(dict[Any, int]):
         return number
 
 
-def off_scale(scale: Scale, label: Any, where: str, way: str = MAPPED) -> OffScale:
+def make_off_scale_error(
+    scale: Scale, label: Any, where: str, way: str = MAP_LABEL_HINT
+) -> OffScale:
     """Return the error for a label that the scale does not have; `way` says what to do."""
-    return OffScale(f"Label {brief(plain(label))} ({where}) is not on the scale {scale}. {way}")
+    return OffScale(
+        f"Label {shorten(convert_to_python(label))} ({where}) is not on the scale {scale}. {way}"
+    )
 
 
 # --- which kind of column it is ------------------------------------------------------------------
 
 
-def _category_holder(column: Any) -> Any:
+def _find_category_holder(column: Any) -> Any:
     """Return what keeps the codes of a pandas categorical, in place."""
     if type(getattr(column, "dtype", None)).__name__ != "CategoricalDtype":
         return None
     return getattr(column, "array", column)
 
 
-def _categorical(column: Any) -> tuple[NDArray[Any], Sequence[Any]] | None:
-    holder = _category_holder(column)
+def _read_categorical(column: Any) -> tuple[NDArray[Any], Sequence[Any]] | None:
+    holder = _find_category_holder(column)
     return None if holder is None else (np.asarray(holder.codes), holder.categories)
 
 
-def _arrow(column: Any, name: str) -> ArrowColumn | None:
+def _read_arrow(column: Any, name: str) -> ArrowColumn | None:
     if isinstance(getattr(column, "dtype", None), np.dtype):  # NumPy's own memory is nearer
         return None
     if not (hasattr(column, "__arrow_c_stream__") or hasattr(column, "__arrow_c_array__")):
@@ -146,7 +159,7 @@ def _arrow(column: Any, name: str) -> ArrowColumn | None:
         raise
 
 
-def _items(column: Any, name: str) -> Any:
+def _read_items(column: Any, name: str) -> Any:
     """Return an array of one axis, or something with a length and slices."""
     if hasattr(column, "__array__"):
         values = np.asarray(column)
@@ -161,14 +174,14 @@ def _items(column: Any, name: str) -> Any:
     return list(column)
 
 
-def _values(column: Any, name: str) -> Iterator[Sequence[Any]]:
+def _iterate_values(column: Any, name: str) -> Iterator[Sequence[Any]]:
     """Return a column as lists of Python values, chunk by chunk."""
-    if (arrow := _arrow(column, name)) is not None:
-        for piece in arrow.pieces:
+    if (arrow := _read_arrow(column, name)) is not None:
+        for piece in arrow.chunks:
             for start in range(0, len(piece), CHUNK):
-                yield values_of(piece, start, min(start + CHUNK, len(piece)))
+                yield read_python_values(piece, start, min(start + CHUNK, len(piece)))
         return
-    items = _items(column, name)
+    items = _read_items(column, name)
     for start in range(0, len(items), CHUNK):
         part = items[start : start + CHUNK]
         yield part.tolist() if isinstance(part, np.ndarray) else part
@@ -177,85 +190,95 @@ def _values(column: Any, name: str) -> Iterator[Sequence[Any]]:
 # --- NumPy ---------------------------------------------------------------------------------------
 
 
-def _from_array(scale: Scale, values: NDArray[Any]) -> Codes:
+def _encode_array(scale: Scale, values: NDArray[Any]) -> LabelCodes:
     kind = values.dtype.kind
     if kind == "b":
-        return Categories(scale, values.view(np.uint8), [False, True])
+        return CategoryCodes(scale, values.view(np.uint8), [False, True])
     if kind in "iu":
-        return _integers(scale, values, None)
+        return _encode_integers(scale, values, None)
     if kind == "f":
-        return _floats(scale, len(values), lambda a, b: Looked(values[a:b]), values)
+        return _encode_floats(scale, len(values), lambda a, b: LookupValues(values[a:b]), values)
     if kind == "U":
         keys = {key: code for key, code in scale.lookup.items() if isinstance(key, str)}
 
         def show(row: int) -> Any:
-            return plain(values[row])
+            return convert_to_python(values[row])
 
-        return Searched(scale, len(values), lambda a, b: Looked(values[a:b]), show, keys)
-    return Objects(scale, values)
+        return SearchedCodes(scale, len(values), lambda a, b: LookupValues(values[a:b]), show, keys)
+    return ObjectCodes(scale, values)
 
 
-def _integers(scale: Scale, values: NDArray[Any], piece: Piece | None) -> Codes:
+def _encode_integers(scale: Scale, values: NDArray[Any], piece: ArrowChunk | None) -> LabelCodes:
     """Count by the numbers themselves if they are near each other and none can be missing."""
-    numbers = integer_labels(scale)
-    if piece is None and numbers and max(numbers) - min(0, *numbers) < WIDEST:
-        return Numbers(scale, values)
+    numbers = find_integer_labels(scale)
+    if piece is None and numbers and max(numbers) - min(0, *numbers) < WIDEST_SPAN:
+        return IntegerCodes(scale, values)
     limits = np.iinfo(values.dtype)
     keys = {k: code for k, code in numbers.items() if limits.min <= k <= limits.max}
     missing = piece.missing if piece is not None else lambda _a, _b: None
-    return Searched(
+    return SearchedCodes(
         scale,
         len(values),
-        lambda a, b: Looked(values[a:b], missing(a, b)),
-        lambda row: plain(values[row]),
+        lambda a, b: LookupValues(values[a:b], missing(a, b)),
+        lambda row: convert_to_python(values[row]),
         keys or {limits.max: len(scale) + 1},
     )
 
 
-def _floats(scale: Scale, length: int, look: Any, values: Any) -> Codes:
+def _encode_floats(scale: Scale, length: int, look: Any, values: Any) -> LabelCodes:
     numbers = {
         number: code
         for key, code in scale.lookup.items()
-        if isinstance(key, str) and (number := number_in(key)) is not None
+        if isinstance(key, str) and (number := parse_number(key)) is not None
     }
-    return Searched(
-        scale, length, look, lambda row: plain(values[row]), numbers or {np.inf: len(scale) + 1}
+    return SearchedCodes(
+        scale,
+        length,
+        look,
+        lambda row: convert_to_python(values[row]),
+        numbers or {np.inf: len(scale) + 1},
     )
 
 
 # --- Arrow ---------------------------------------------------------------------------------------
 
 
-def _from_arrow(scale: Scale, column: ArrowColumn) -> Codes:
-    parts: list[Codes] = [_from_piece(scale, piece) for piece in column.pieces if len(piece)]
+def _encode_arrow(scale: Scale, column: ArrowColumn) -> LabelCodes:
+    parts: list[LabelCodes] = [
+        _encode_arrow_chunk(scale, piece) for piece in column.chunks if len(piece)
+    ]
     if not parts:
-        return Objects(scale, [])
+        return ObjectCodes(scale, [])
     if any(not np.array_equal(part.levels, parts[0].levels) for part in parts):
-        parts = [Translated(scale, part) for part in parts]  # each has its own dictionary
-    return parts[0] if len(parts) == 1 else Pieces(parts)
+        parts = [TranslatedCodes(scale, part) for part in parts]  # each has its own dictionary
+    return parts[0] if len(parts) == 1 else ChunkedCodes(parts)
 
 
-def _from_piece(scale: Scale, piece: Piece) -> Codes:
+def _encode_arrow_chunk(scale: Scale, piece: ArrowChunk) -> LabelCodes:
     length = len(piece)
     if piece.dictionary is not None:
-        return Dictionary(scale, piece)
-    if piece.form in TEXTS:
-        return _texts(scale, piece)
+        return DictionaryCodes(scale, piece)
+    if piece.form in TEXT_FORMATS:
+        return _encode_texts(scale, piece)
     if piece.form in {"b", "n"}:
-        return Objects(scale, values_of(piece))
+        return ObjectCodes(scale, read_python_values(piece))
     values = piece.numbers(0, length)
-    if piece.form in INTEGERS:
-        return _integers(scale, values, None if piece.missing(0, length) is None else piece)
-    return _floats(scale, length, lambda a, b: Looked(values[a:b], piece.missing(a, b)), values)
+    if piece.form in INTEGER_FORMATS:
+        return _encode_integers(scale, values, None if piece.missing(0, length) is None else piece)
+    return _encode_floats(
+        scale, length, lambda a, b: LookupValues(values[a:b], piece.missing(a, b)), values
+    )
 
 
-def _texts(scale: Scale, piece: Piece) -> Codes:
+def _encode_texts(scale: Scale, piece: ArrowChunk) -> LabelCodes:
     keys = {k.encode(): code for k, code in scale.lookup.items() if isinstance(k, str)}
     # Wide enough to tell every label from a longer text, and '3.0' from '3.5'.
     width = max(LONGEST_NUMBER if scale.lookup.numeric else 0, *map(len, keys)) + 1
 
-    def look(start: int, stop: int) -> Looked:
+    def look(start: int, stop: int) -> LookupValues:
         texts = piece.texts(start, stop, width)
-        return Looked(texts, piece.missing(start, stop), piece.lengths(start, stop))
+        return LookupValues(texts, piece.missing(start, stop), piece.lengths(start, stop))
 
-    return Searched(scale, len(piece), look, lambda row: values_of(piece, row, row + 1)[0], keys)
+    return SearchedCodes(
+        scale, len(piece), look, lambda row: read_python_values(piece, row, row + 1)[0], keys
+    )

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 
-def text_of(label: Hashable) -> str:
+def normalize_label(label: Hashable) -> str:
     """Return the text under which a label is recognised: 3, 3.0 and '3' are one label."""
     if isinstance(label, str):
         return label
@@ -31,12 +31,12 @@ def is_missing(label: Any) -> bool:
     return differs is True or (hasattr(differs, "dtype") and differs.ndim == 0 and bool(differs))
 
 
-def plain(label: Any) -> Any:
+def convert_to_python(label: Any) -> Any:
     """Return a NumPy scalar as the Python value that it stands for."""
     return label.item() if hasattr(label, "item") and hasattr(label, "dtype") else label
 
 
-def number_in(text: str) -> float | None:
+def parse_number(text: str) -> float | None:
     """Return the number that a text spells, if it spells one; integers of any size exactly."""
     for kind in (int, float):
         try:
@@ -46,27 +46,27 @@ def number_in(text: str) -> float | None:
     return None
 
 
-class Lookup(dict[Any, int]):
+class LabelLookup(dict[Any, int]):
     """From label to position; spellings of the same number are found, missing is `len(labels)`."""
 
     def __init__(self, labels: tuple[Hashable, ...]) -> None:
-        super().__init__((text_of(label), code) for code, label in enumerate(labels))
+        super().__init__((normalize_label(label), code) for code, label in enumerate(labels))
         self.update((label, code) for code, label in enumerate(labels))
         self.missing = len(labels)
-        numbers = {code: number_in(text_of(label)) for code, label in enumerate(labels)}
+        numbers = {code: parse_number(normalize_label(label)) for code, label in enumerate(labels)}
         self.numeric = False
         for code, number in numbers.items():
             if number is not None:
-                self.setdefault(text_of(number), code)
+                self.setdefault(normalize_label(number), code)
                 self.numeric = True
 
     def __missing__(self, label: Any) -> int:
         """Find a label in another spelling, and remember it; a KeyError is off the scale."""
         if is_missing(label):
             return self.missing
-        text = text_of(plain(label))
-        if text not in self and self.numeric and (number := number_in(text)) is not None:
-            text = text_of(number)
+        text = normalize_label(convert_to_python(label))
+        if text not in self and self.numeric and (number := parse_number(text)) is not None:
+            text = normalize_label(number)
         if text not in self:
             raise KeyError(label)
         self[label] = code = self[text]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadScale, suggest
-from ordinate.scale.labels import Lookup, is_missing, plain, text_of
+from ordinate.errors import BadScale, suggest_names
+from ordinate.scale.labels import LabelLookup, convert_to_python, is_missing, normalize_label
 
 PRESETS: dict[str, tuple[Hashable, ...]] = {
     "cefr": ("A1", "A2", "B1", "B2", "C1", "C2"),
@@ -34,7 +34,7 @@ PRESETS: dict[str, tuple[Hashable, ...]] = {
 MOST_LEVELS = 300  # closeness compares three levels at a time
 
 
-def _frozen(values: NDArray[Any]) -> NDArray[Any]:
+def _freeze_array(values: NDArray[Any]) -> NDArray[Any]:
     values.setflags(write=False)
     return values
 
@@ -64,11 +64,11 @@ class Scale:
         names: Sequence[str] | None = None,
         preset: str | None = None,
     ) -> None:
-        checked = _checked_labels(labels)
+        checked = _check_labels(labels)
         at = range(len(checked)) if positions is None else positions
         object.__setattr__(self, "labels", checked)
-        object.__setattr__(self, "at", _checked_positions(at, len(checked)))
-        object.__setattr__(self, "names", _checked_names(names, checked))
+        object.__setattr__(self, "at", _check_positions(at, len(checked)))
+        object.__setattr__(self, "names", _check_names(names, checked))
         object.__setattr__(self, "preset", preset)
 
     @classmethod
@@ -89,7 +89,7 @@ class Scale:
         if declared in PRESETS:
             return cls(PRESETS[declared], preset=declared)
         if ends := re.fullmatch(r"\s*(-?\d+)\s*\.\.\s*(-?\d+)\s*", declared):
-            return cls(_integers(int(ends[1]), int(ends[2])))
+            return cls(_parse_integer_range(int(ends[1]), int(ends[2])))
         try:
             labels = next(csv.reader([declared], skipinitialspace=True), [])
         except csv.Error:
@@ -99,13 +99,13 @@ class Scale:
             raise BadScale(
                 f"{declared!r} is not a scale: name a preset ({known}), an integer range such as "
                 f"1..6, or at least two labels from lowest to highest, such as 'low,mid,high'."
-                + suggest(declared, [*PRESETS])
+                + suggest_names(declared, [*PRESETS])
             )
         return cls(label.strip() for label in labels)
 
     @cached_property
     def _identity(self) -> tuple[Any, ...]:
-        return tuple(map(text_of, self.labels)), self.at
+        return tuple(map(normalize_label, self.labels)), self.at
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Scale) and self._identity == other._identity
@@ -136,36 +136,36 @@ class Scale:
     @cached_property
     def positions(self) -> NDArray[np.float64]:
         """Where the levels stand: 0, 1, 2, … unless declared otherwise."""
-        return _frozen(np.array(self.at))
+        return _freeze_array(np.array(self.at))
 
     @cached_property
     def gaps(self) -> NDArray[np.float64]:
         """The distance between each two levels, by their positions."""
-        return _frozen(np.abs(self.positions[:, None] - self.positions))
+        return _freeze_array(np.abs(self.positions[:, None] - self.positions))
 
     @cached_property
     def steps(self) -> NDArray[np.int64]:
         """The distance between each two levels, counted in levels."""
         levels = np.arange(len(self))
-        return _frozen(np.abs(levels[:, None] - levels))
+        return _freeze_array(np.abs(levels[:, None] - levels))
 
     @cached_property
-    def lookup(self) -> Lookup:
+    def lookup(self) -> LabelLookup:
         """From label to position, in any spelling."""
-        return Lookup(self.labels)
+        return LabelLookup(self.labels)
 
 
-def _integers(low: int, high: int) -> range:
+def _parse_integer_range(low: int, high: int) -> range:
     step = 1 if low <= high else -1
     return range(low, high + step, step)
 
 
-def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
+def _check_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     if isinstance(labels, str):
         raise BadScale(f"Scale takes a list of labels; write Scale.of({labels!r}) for a name.")
     if isinstance(labels, (set, frozenset)):
         raise BadScale("A set has no order. Pass the labels as a list, lowest to highest.")
-    checked = tuple(plain(label) for label in labels)
+    checked = tuple(convert_to_python(label) for label in labels)
     if len(checked) > MOST_LEVELS:
         raise BadScale(
             f"{len(checked):,} levels are a quantity rather than a scale: at most {MOST_LEVELS}."
@@ -180,9 +180,9 @@ def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
             ) from None
         if is_missing(label):
             raise BadScale(f"Label {label!r} means a missing label. Give the level a name.")
-        if text_of(label) in seen or label in seen.values():
+        if normalize_label(label) in seen or label in seen.values():
             raise BadScale(f"Label {label!r} is on the scale twice. Name each level once.")
-        seen[text_of(label)] = label
+        seen[normalize_label(label)] = label
     if len(checked) < 2:
         raise BadScale(
             f"A scale needs at least two levels, lowest to highest; {list(checked)} has "
@@ -191,7 +191,7 @@ def _checked_labels(labels: Iterable[Hashable]) -> tuple[Hashable, ...]:
     return checked
 
 
-def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ...]:
+def _check_positions(positions: Iterable[float], size: int) -> tuple[float, ...]:
     given = list(positions)
     try:
         at = tuple(map(float, given))
@@ -205,7 +205,7 @@ def _checked_positions(positions: Iterable[float], size: int) -> tuple[float, ..
     return at
 
 
-def _checked_names(names: Sequence[str] | None, labels: tuple[Hashable, ...]) -> tuple[str, ...]:
+def _check_names(names: Sequence[str] | None, labels: tuple[Hashable, ...]) -> tuple[str, ...]:
     if names is None:
         return tuple(map(str, labels))
     if len(names) != len(labels):

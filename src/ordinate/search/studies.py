@@ -12,45 +12,47 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ordinate.errors import BadOption, BadStore, brief
-from ordinate.experiment.safe_files import digest
+from ordinate.errors import BadOption, BadStore, shorten
+from ordinate.experiment.safe_files import compute_digest
 from ordinate.search.trials import (
     PARAMS,
     REASON,
     Direction,
-    State,
     Trial,
     TrialFile,
-    frozen,
-    library,
-    plain,
-    quiet,
-    thawed,
+    TrialState,
+    convert_to_json_values,
+    freeze_trial,
+    import_optuna,
+    silence_optuna,
+    thaw_trial,
 )
 
 if TYPE_CHECKING:
     import optuna
     from optuna.trial import FrozenTrial
 
-Space = Callable[["optuna.Trial"], dict[str, Any]]
+SearchSpace = Callable[["optuna.Trial"], dict[str, Any]]
 
-BATCH = 4  # trials that are asked for together
-STARTUP = 8  # finished trials before the sampler learns from them: two batches
-EQUAL = 12  # significant digits to which values are compared, whatever their unit
-JUDGED = 5  # complete trials before the pruner judges others by them
+BATCH_SIZE = 4  # trials that are asked for together
+STARTUP_TRIALS = 8  # finished trials before the sampler learns from them: two batches
+SIGNIFICANT_DIGITS = 12  # significant digits to which values are compared, whatever their unit
+PRUNER_STARTUP_TRIALS = 5  # complete trials before the pruner judges others by them
 
 
-def rounded(value: float) -> float:
+def round_to_significant(value: float) -> float:
     """Return a value as it is compared: to so many significant digits.
 
-    >>> rounded(0.1 + 0.2) == rounded(0.3), rounded(1e-17) == rounded(2e-17)
-    (True, False)
+    >>> round_to_significant(0.1 + 0.2) == round_to_significant(0.3)
+    True
+    >>> round_to_significant(1e-17) == round_to_significant(2e-17)
+    False
     """
-    return float(f"{value:.{EQUAL - 1}e}")
+    return float(f"{value:.{SIGNIFICANT_DIGITS - 1}e}")
 
 
 @dataclass(frozen=True)
-class Asked:
+class PendingTrial:
     """A trial to be made."""
 
     number: int
@@ -58,10 +60,10 @@ class Asked:
 
 
 @dataclass
-class Batch:
+class TrialBatch:
     """Trials that are made together: none of them knows what another one finds."""
 
-    asked: list[Asked]
+    asked: list[PendingTrial]
     _memory: "optuna.Study"  # earlier batches, and this one without its results
     _file: TrialFile
     _open: "dict[int, optuna.Trial]"
@@ -69,10 +71,10 @@ class Batch:
 
     def report(self, number: int, step: int, value: float) -> bool:
         """Take a value on the way, and say whether to stop: earlier batches did better by then."""
-        trial = self._live(number)
+        trial = self._get_open_trial(number)
         if math.isnan(value):
             return False  # undefined so far
-        with quiet():
+        with silence_optuna():
             trial.report(value, step)
             return trial.should_prune()
 
@@ -85,20 +87,20 @@ class Batch:
         failed: str | None = None,
     ) -> None:
         """Take what came out: a value, None for a trial that was stopped, or why it failed."""
-        trial = self._live(number)
+        trial = self._get_open_trial(number)
         if value is not None and math.isnan(value):
             failed = failed or "its value is undefined"
-        kept = plain(attributes or {}, f"The attributes of trial {number}")
+        kept = convert_to_json_values(attributes or {}, f"The attributes of trial {number}")
         if taken := kept.keys() & {PARAMS, REASON}:
             raise BadOption(f"{min(taken)!r} is no name for an attribute: Ordinate keeps its own.")
         asked = next(one for one in self.asked if one.number == number)
         kept[PARAMS] = asked.params
-        state: State = "pruned" if value is None else "complete"
+        state: TrialState = "pruned" if value is None else "complete"
         if failed is not None:
             kept[REASON], value, state = failed, None, "failed"
         steps = self._memory.get_trials(deepcopy=False)[number].intermediate_values
-        with quiet():
-            self._finished[number] = frozen(trial, state, value, kept, steps)
+        with silence_optuna():
+            self._finished[number] = freeze_trial(trial, state, value, kept, steps)
         del self._open[number]
 
     def close(self) -> None:
@@ -111,7 +113,7 @@ class Batch:
                 return
             self._file.add(self._finished.pop(number))
 
-    def _live(self, number: int) -> "optuna.Trial":
+    def _get_open_trial(self, number: int) -> "optuna.Trial":
         if number not in self._open:
             there = ", ".join(map(str, self._open)) or "none"
             raise BadOption(f"Trial {number} is not open in this batch; open are: {there}.")
@@ -141,7 +143,7 @@ class Study:
         *,
         direction: Direction,
         seed: int,
-        batch: int = BATCH,
+        batch: int = BATCH_SIZE,
         drawn_by: str | None = None,
     ) -> Self:
         """Open the study of this name, or begin it; the file may hold others.
@@ -151,13 +153,13 @@ class Study:
         if batch < 1:
             raise BadOption(f"A batch has one trial or more, not {batch}.")
         file = TrialFile(path, name, direction)
-        file.declare({"seed": seed, "batch": batch})
+        file.declare_settings({"seed": seed, "batch": batch})
         return cls(file, name, seed, batch, drawn_by)
 
     @property
     def trials(self) -> list[Trial]:
         """The finished trials, in order."""
-        return [thawed(one) for one in self._file.trials]
+        return [thaw_trial(one) for one in self._file.trials]
 
     def best(self, total: int | None = None) -> Trial | None:
         """Return the best complete trial, of all or of the first ones; None without any.
@@ -166,11 +168,13 @@ class Study:
         """
         sign = 1.0 if self._file.direction == "maximize" else -1.0
         complete = [trial for trial in self.trials[:total] if trial.value is not None]
-        return max(complete, key=lambda x: sign * rounded(x.value or 0.0), default=None)
+        return max(
+            complete, key=lambda x: sign * round_to_significant(x.value or 0.0), default=None
+        )
 
-    def batches(
-        self, space: Space, total: int, *, defaults: Sequence[dict[str, Any]] = ()
-    ) -> Iterator[Batch]:
+    def iterate_batches(
+        self, space: SearchSpace, total: int, *, defaults: Sequence[dict[str, Any]] = ()
+    ) -> Iterator[TrialBatch]:
         """Give the batches that are not finished yet, up to a total number of trials.
 
         The space suggests values to a trial and returns its parameters; the first trials take
@@ -180,61 +184,64 @@ class Study:
             end = min((index + 1) * self.batch, total)
             if len(self._file.trials) >= end:
                 continue
-            yield self._batch(index, end, space, defaults)
+            yield self._ask_batch(index, end, space, defaults)
             if len(self._file.trials) < end:
                 return
 
-    def _batch(
-        self, index: int, end: int, space: Space, defaults: Sequence[dict[str, Any]]
-    ) -> Batch:
+    def _ask_batch(
+        self, index: int, end: int, space: SearchSpace, defaults: Sequence[dict[str, Any]]
+    ) -> TrialBatch:
         """Ask for a whole batch, whatever of it is wanted, so that each gets the same draws."""
         start = index * self.batch
         done = self._file.trials
-        with quiet():
+        with silence_optuna():
             memory = self._memory(index, done[:start])
             for params in defaults[start : start + self.batch]:
                 memory.enqueue_trial(params)
             trials, asked = [], []
             for _ in range(self.batch):
                 trials.append(memory.ask())
-                asked.append(self._asked(trials[-1], space))
+                asked.append(self._ask(trials[-1], space))
         for one, before in zip(asked, done[start:], strict=False):
-            self._unchanged(one, thawed(before))
+            self._check_unchanged(one, thaw_trial(before))
         wanted = [one for one in asked if len(done) <= one.number < end]
         live = {one.number: trials[one.number - start] for one in wanted}
-        return Batch(wanted, memory, self._file, live)
+        return TrialBatch(wanted, memory, self._file, live)
 
     def _memory(self, index: int, earlier: "list[FrozenTrial]") -> "optuna.Study":
-        optuna = library()
-        seed = int(digest([self.seed, self.drawn_by, index], 8), 16)
+        optuna = import_optuna()
+        seed = int(compute_digest([self.seed, self.drawn_by, index], 8), 16)
         sampler = optuna.samplers.TPESampler(
             seed=seed,
-            n_startup_trials=STARTUP,
+            n_startup_trials=STARTUP_TRIALS,
             multivariate=True,
             group=True,  # spaces may branch
             constant_liar=True,  # so that the trials of a batch keep apart
         )
-        pruner = optuna.pruners.MedianPruner(n_startup_trials=JUDGED)
+        pruner = optuna.pruners.MedianPruner(n_startup_trials=PRUNER_STARTUP_TRIALS)
         direction = self._file.direction
         memory = optuna.create_study(direction=direction, sampler=sampler, pruner=pruner)
         memory.add_trials(earlier)
         return memory
 
-    def _asked(self, trial: "optuna.Trial", space: Space) -> Asked:
+    def _ask(self, trial: "optuna.Trial", space: SearchSpace) -> PendingTrial:
         try:
             params = space(trial)
-            frozen(trial, "failed", None, {}, {})  # which refuses a default off the space
+            freeze_trial(trial, "failed", None, {}, {})  # which refuses a default off the space
         except ValueError as problem:
             raise BadOption(
                 f"Trial {trial.number} of the study {self.name} cannot be asked for: {problem}"
             ) from problem
-        return Asked(trial.number, plain(params, f"The parameters of trial {trial.number}"))
+        return PendingTrial(
+            trial.number, convert_to_json_values(params, f"The parameters of trial {trial.number}")
+        )
 
-    def _unchanged(self, asked: Asked, before: Trial) -> None:
+    def _check_unchanged(self, asked: PendingTrial, before: Trial) -> None:
         if asked.params != before.params:
             raise BadStore(
                 f"Trial {asked.number} of the study {self.name} was made with "
-                f"{brief(before.params)}, and would now be made with {brief(asked.params)}: the "
+                f"{shorten(before.params)}, and would now be made with {shorten(asked.params)}: "
+                "the "
                 "search space, the defaults or the version of Optuna changed since. Search anew "
                 f"with another --seed, or remove {self._file.path}, in which finished trials are "
                 "kept: all of them are made again."

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
-from ordinate.experiment.safe_files import replacing
+from ordinate.experiment.safe_files import replace_file
 
 if TYPE_CHECKING:
     import optuna
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
 Direction = Literal["maximize", "minimize"]
-State = Literal["complete", "pruned", "failed"]
+TrialState = Literal["complete", "pruned", "failed"]
 PARAMS, REASON = "params", "reason"  # what is kept with a trial beside its attributes
 
 
@@ -28,7 +28,7 @@ class Trial:
     """A finished trial: what was tried, what came out, and the values on the way."""
 
     number: int
-    state: State
+    state: TrialState
     value: float | None
     params: dict[str, Any]  # as the space returned them
     steps: dict[int, float]
@@ -42,29 +42,32 @@ class TrialFile:
     def __init__(self, path: Path, name: str, direction: Direction) -> None:
         self.path = path
         self.direction = direction
-        optuna = library()
-        with self._used():
+        optuna = import_optuna()
+        with self._report_storage_errors():
             if not path.exists():
-                with replacing(path) as temporary:
-                    _storage(temporary)  # makes the tables
+                with replace_file(path) as temporary:
+                    _open_storage(temporary)  # makes the tables
             self._study = optuna.create_study(
-                storage=_storage(path), study_name=name, direction=direction, load_if_exists=True
+                storage=_open_storage(path),
+                study_name=name,
+                direction=direction,
+                load_if_exists=True,
             )
 
     @property
     def trials(self) -> "list[FrozenTrial]":
         """All trials, in order of number."""
-        with self._used():
+        with self._report_storage_errors():
             return self._study.get_trials(deepcopy=False)
 
     def add(self, trial: "FrozenTrial") -> None:
         """Write a finished trial, in one transaction; its number is how many there were."""
-        with self._used():
+        with self._report_storage_errors():
             self._study.add_trial(trial)
 
-    def declare(self, how: dict[str, int]) -> None:
+    def declare_settings(self, how: dict[str, int]) -> None:
         """Keep how the study is made; refuse one that was begun otherwise, or by others."""
-        with self._used():
+        with self._report_storage_errors():
             study, trials = self._study, self.trials
             if not trials and not study.user_attrs:
                 study.set_user_attr("ordinate", how)
@@ -84,12 +87,12 @@ class TrialFile:
             )
 
     @contextmanager
-    def _used(self) -> Iterator[None]:
+    def _report_storage_errors(self) -> Iterator[None]:
         from optuna.exceptions import OptunaError  # noqa: PLC0415 - only searches need it
         from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - comes with Optuna
 
         try:
-            with quiet():
+            with silence_optuna():
                 yield
         except (OptunaError, SQLAlchemyError, RuntimeError) as problem:
             reason = str(problem.__cause__ or problem).splitlines()[0]
@@ -102,15 +105,15 @@ class TrialFile:
 # --- what Optuna keeps, and what Ordinate makes of it --------------------------------------------
 
 
-def frozen(
+def freeze_trial(
     trial: "optuna.Trial",
-    state: State,
+    state: TrialState,
     value: float | None,
     attributes: dict[str, Any],
     steps: dict[int, float],
 ) -> "FrozenTrial":
     """Return a trial that was asked for as Optuna keeps it when it is finished."""
-    optuna = library()
+    optuna = import_optuna()
     states = optuna.trial.TrialState
     names = {"complete": states.COMPLETE, "pruned": states.PRUNED, "failed": states.FAIL}
     return optuna.trial.create_trial(
@@ -123,9 +126,9 @@ def frozen(
     )
 
 
-def thawed(kept: "FrozenTrial") -> Trial:
+def thaw_trial(kept: "FrozenTrial") -> Trial:
     """Return a trial that Optuna kept as Ordinate shows it."""
-    states: dict[str, State] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
+    states: dict[str, TrialState] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
     attributes = dict(sorted(kept.user_attrs.items()))  # some versions keep them in no order
     params = attributes.pop(PARAMS, kept.params)
     reason = attributes.pop(REASON, None)
@@ -135,7 +138,7 @@ def thawed(kept: "FrozenTrial") -> Trial:
     return Trial(kept.number, state, value, dict(params), steps, attributes, reason)
 
 
-def plain(values: dict[str, Any], what: str) -> dict[str, Any]:
+def convert_to_json_values(values: dict[str, Any], what: str) -> dict[str, Any]:
     """Return values as they will be read from the file again."""
     try:
         text = json.dumps(values, allow_nan=False)
@@ -147,7 +150,7 @@ def plain(values: dict[str, Any], what: str) -> dict[str, Any]:
 # --- Optuna itself -------------------------------------------------------------------------------
 
 
-def library() -> ModuleType:
+def import_optuna() -> ModuleType:
     """Return Optuna, or say how to install it."""
     try:
         import optuna  # noqa: PLC0415 - only searches need it
@@ -156,19 +159,19 @@ def library() -> ModuleType:
     return optuna
 
 
-def _storage(path: Path) -> "RDBStorage":
+def _open_storage(path: Path) -> "RDBStorage":
     """Open a file by its path, for in a URL some letters would mean something else."""
     from sqlalchemy.pool import NullPool  # noqa: PLC0415 - comes with Optuna
 
     # No connection stays open: processes may be forked between two writes.
     engine = {"creator": lambda: sqlite3.connect(path), "poolclass": NullPool}
-    return library().storages.RDBStorage("sqlite://", engine_kwargs=engine)
+    return import_optuna().storages.RDBStorage("sqlite://", engine_kwargs=engine)
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence_optuna() -> Iterator[None]:
     """Keep Optuna's log lines and warnings from the user, and leave its settings as they were."""
-    logging = library().logging
+    logging = import_optuna().logging
     before = logging.get_verbosity()
     logging.set_verbosity(logging.ERROR)
     try:

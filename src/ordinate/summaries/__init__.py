@@ -1,7 +1,7 @@
 """What we keep: frozen values that merge with +."""
 
-from ordinate.summaries.confusion import Confusion
-from ordinate.summaries.paired import Paired
+from ordinate.summaries.confusion import ConfusionMatrix
+from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.panel import Panel
 
-__all__ = ["Confusion", "Paired", "Panel"]
+__all__ = ["ConfusionMatrix", "PairedPredictions", "Panel"]

@@ -11,22 +11,27 @@ from numpy.typing import ArrayLike, NDArray
 from ordinate.errors import BadInput, BadWeights, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.counting import Sums
-from ordinate.summaries.tabulation import Missing, MissingRows, count_columns, settle
+from ordinate.summaries.counting import CellSums
+from ordinate.summaries.tabulation import (
+    MissingPolicy,
+    MissingRows,
+    apply_missing_policy,
+    count_columns,
+)
 
 Array = NDArray[Any]
 MOST_ITEMS = 2.0**53  # up to which whole numbers are exact
 
 
 @dataclass(frozen=True, eq=False)
-class Confusion:
+class ConfusionMatrix:
     """Gold levels in rows, predicted levels in columns, unanswered items in a last column.
 
     `items`, `weights` and `squares` have the shape [..., K, K + 1]: how many items are in a cell,
     the sum of their weights and the sum of their squared weights (nan where nobody knows them).
     Leading axes hold many tables at once.
 
-    >>> table = Confusion.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
     >>> table.counts.astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
     >>> (table + table).total
@@ -43,7 +48,7 @@ class Confusion:
     def __post_init__(self) -> None:
         for array in (*self._arrays, self.dropped):
             if isinstance(array, np.ndarray):
-                _frozen(array)
+                _freeze_array(array)
 
     # --- the doors ---------------------------------------------------------------------------
 
@@ -54,30 +59,32 @@ class Confusion:
         gold: Any,
         predicted: Any,
         weights: Any = None,
-        missing: Missing = "error",
-    ) -> "Confusion":
+        missing: MissingPolicy = "error",
+    ) -> "ConfusionMatrix":
         """Count two columns of labels."""
         scale = Scale.of(scale)
         return cls.settled(scale, *count_columns(scale, gold, predicted, weights), missing)
 
     @classmethod
-    def by_group(
+    def count_by_group(
         cls,
         scale: Scale,
         gold: Any,
         predicted: Any,
         groups: Groups,
         weights: Any = None,
-        missing: Missing = "error",
-    ) -> "Confusion":
+        missing: MissingPolicy = "error",
+    ) -> "ConfusionMatrix":
         """Count two columns of labels within each group, in one pass: a batch of tables."""
         counted = count_columns(scale, gold, predicted, weights, groups)
         return cls.settled(scale, *counted, missing)
 
     @classmethod
-    def settled(cls, scale: Scale, sums: Sums, rows: MissingRows, missing: Missing) -> "Confusion":
+    def settled(
+        cls, scale: Scale, sums: CellSums, rows: MissingRows, missing: MissingPolicy
+    ) -> "ConfusionMatrix":
         """Return the table of sums that still hold missing labels, treated as `missing` says."""
-        kept, dropped = settle(scale, sums, rows, missing)
+        kept, dropped = apply_missing_policy(scale, sums, rows, missing)
         return cls(scale, kept.items, kept.weights, kept.squares, dropped, kept.counted)
 
     @classmethod
@@ -86,17 +93,21 @@ class Confusion:
         scale: "Scale | str | Iterable[Hashable]",
         counts: ArrayLike,
         unanswered: ArrayLike | None = None,
-    ) -> "Confusion":
+    ) -> "ConfusionMatrix":
         """Return the confusion of counts [..., K, K] that somebody else made, rows gold.
 
         Whole counts are frequencies. For others nobody knows the number of items.
         """
         scale = Scale.of(scale)
-        inner = _numbers(counts, "counts")
+        inner = _convert_counts(counts, "counts")
         size = len(scale)
         if inner.shape[-2:] != (size, size):
             raise BadInput(f"Counts for {scale} must be {size} x {size}, not {inner.shape}.")
-        last = np.zeros(inner.shape[:-1]) if unanswered is None else _numbers(unanswered, "counts")
+        last = (
+            np.zeros(inner.shape[:-1])
+            if unanswered is None
+            else _convert_counts(unanswered, "counts")
+        )
         try:
             last = np.broadcast_to(last, inner.shape[:-1])
         except ValueError:
@@ -136,12 +147,12 @@ class Confusion:
     @cached_property
     def gold(self) -> Array:
         """g_i: the weight of each gold level, unanswered items included."""
-        return _frozen(self.weights.sum(axis=-1))
+        return _freeze_array(self.weights.sum(axis=-1))
 
     @cached_property
     def predicted(self) -> Array:
         """p_j: the weight of each predicted level."""
-        return _frozen(self.counts.sum(axis=-2))
+        return _freeze_array(self.counts.sum(axis=-2))
 
     @cached_property
     def total(self) -> Any:
@@ -152,7 +163,7 @@ class Confusion:
         """Return weights / N, nan for a table without items; a quotient, so that N / N is 1."""
         total = np.asarray(self.total)[(...,) + (None,) * axes]
         shares = np.full(weights.shape, np.nan)
-        return _frozen(np.divide(weights, total, out=shares, where=total > 0))
+        return _freeze_array(np.divide(weights, total, out=shares, where=total > 0))
 
     @cached_property
     def share(self) -> Array:
@@ -177,7 +188,7 @@ class Confusion:
     @cached_property
     def by_chance(self) -> Array:
         """The shares expected if gold and predictions were independent."""
-        return _frozen(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
+        return _freeze_array(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
 
     # --- values that merge -------------------------------------------------------------------
 
@@ -192,14 +203,14 @@ class Confusion:
         items = float(self.items.sum())
         return int(items) if np.isfinite(items) else float(self.total)
 
-    def __add__(self, other: "Confusion") -> "Confusion":
-        if not isinstance(other, Confusion):
+    def __add__(self, other: "ConfusionMatrix") -> "ConfusionMatrix":
+        if not isinstance(other, ConfusionMatrix):
             return NotImplemented
         if self.scale != other.scale:
             raise OrdinateError(
                 f"Tables on different scales cannot be added: {self.scale!r} and {other.scale!r}."
             )
-        return Confusion(
+        return ConfusionMatrix(
             self.scale,
             self.items + other.items,
             self.weights + other.weights,
@@ -209,7 +220,7 @@ class Confusion:
         )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Confusion):
+        if not isinstance(other, ConfusionMatrix):
             return NotImplemented
         same = self.scale == other.scale and np.array_equal(self.dropped, other.dropped)
         return (
@@ -223,14 +234,14 @@ class Confusion:
 
     __hash__ = None  # type: ignore[assignment] # equal tables may differ in memory
 
-    def __getitem__(self, index: Any) -> "Confusion":
+    def __getitem__(self, index: Any) -> "ConfusionMatrix":
         if not self.shape:
             raise IndexError("This is one table; only a batch of tables can be indexed.")
         items, weights, squares = (array[index] for array in self._arrays)
         if weights.shape[-2:] != self.weights.shape[-2:]:
             raise IndexError("An index chooses tables of the batch, not their cells.")
         dropped = np.broadcast_to(self.dropped, self.shape)[index]
-        return Confusion(self.scale, items, weights, squares, dropped, self.counted)
+        return ConfusionMatrix(self.scale, items, weights, squares, dropped, self.counted)
 
     @property
     def _arrays(self) -> tuple[Array, Array, Array]:
@@ -250,7 +261,7 @@ class Confusion:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Confusion":
+    def from_dict(cls, data: dict[str, Any]) -> "ConfusionMatrix":
         """Return the table that `to_dict` described."""
         scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
         weights = np.array(data["weights"])
@@ -262,39 +273,41 @@ class Confusion:
     # --- tables made from this one -----------------------------------------------------------
 
     @property
-    def pooled(self) -> "Confusion":
+    def pooled(self) -> "ConfusionMatrix":
         """The one table of all items of a batch."""
         axes = tuple(range(len(self.shape)))
         items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
-        return Confusion(self.scale, items, weights, squares, np.sum(self.dropped), self.counted)
+        return ConfusionMatrix(
+            self.scale, items, weights, squares, np.sum(self.dropped), self.counted
+        )
 
-    def summed(self, index: Array, count: int) -> "Confusion":
+    def compute_sums(self, index: Array, count: int) -> "ConfusionMatrix":
         """Return a batch of tables, each the sum of the tables of this batch with its index."""
         dropped = np.broadcast_to(self.dropped, self.shape)
-        arrays = (_summed(array, index, count) for array in (*self._arrays, dropped))
+        arrays = (_sum_by_index(array, index, count) for array in (*self._arrays, dropped))
         items, weights, squares, lost = arrays
-        return Confusion(self.scale, items, weights, squares, lost, self.counted)
+        return ConfusionMatrix(self.scale, items, weights, squares, lost, self.counted)
 
-    def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "Confusion":
+    def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "ConfusionMatrix":
         """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
         if cells.shape[-1] == len(self.scale):
             last = np.broadcast_to(np.asarray(unanswered), cells.shape[:-1])[..., None]
             cells = np.concatenate([cells, last], -1)
-        return Confusion(self.scale, cells, cells, cells, counted=self.counted)
+        return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
 
 
-def _summed(array: Array, index: Array, count: int) -> Array:
+def _sum_by_index(array: Array, index: Array, count: int) -> Array:
     total = np.zeros((count, *array.shape[1:]), array.dtype)
     np.add.at(total, index, array)
     return total
 
 
-def _frozen(array: Array) -> Array:
+def _freeze_array(array: Array) -> Array:
     array.setflags(write=False)
     return array
 
 
-def _numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _convert_counts(values: ArrayLike, what: str) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=float)
     except (TypeError, ValueError):

@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadWeights
-from ordinate.scale.encoding import CHUNK, Codes
+from ordinate.scale.encoding import CHUNK, LabelCodes
 
 MOST_BINS = 1 << 16  # what the cache holds
-BATCH = 16 * CHUNK  # items given to one histogram
-HEAVIEST = 1e150  # whose square is still a number
+ROWS_PER_BATCH = 16 * CHUNK  # items given to one histogram
+HEAVIEST_WEIGHT = 1e150  # whose square is still a number
 MOST_CELLS = 1 << 27  # of a batch of tables: a gigabyte for each of its sums
 Counts = NDArray[np.int64]
 
 
-class Sums(NamedTuple):
+class CellSums(NamedTuple):
     """Per cell: the number of items, the sum of weights, the sum of squared weights.
 
     `fractions` is how many items have a weight that is no whole number; None says that none has.
@@ -27,9 +27,9 @@ class Sums(NamedTuple):
     squares: NDArray[Any]
     fractions: NDArray[Any] | None = None
 
-    def map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> "Sums":
+    def map(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> "CellSums":
         """Return the sums, each changed in the same way."""
-        return Sums(*(None if part is None else change(part) for part in self))  # type: ignore[arg-type] # only the last may be None
+        return CellSums(*(None if part is None else change(part) for part in self))  # type: ignore[arg-type] # only the last may be None
 
     @property
     def counted(self) -> bool:
@@ -47,7 +47,7 @@ def check_size(groups: int, levels: int) -> None:
         )
 
 
-def count(rows: Codes, columns: Codes) -> Counts:
+def count_pairs(rows: LabelCodes, columns: LabelCodes) -> Counts:
     """Return how many items have each pair of codes.
 
     A histogram costs a step for each number it is given, so several items share one number: the
@@ -55,12 +55,12 @@ def count(rows: Codes, columns: Codes) -> Counts:
     """
     height, width = len(rows.levels), len(columns.levels)
     cells, n = height * width, len(rows)
-    fold = _fold(cells, n)
-    joiner = _Joiner(cells, fold, min(n, BATCH))
+    fold = _choose_fold(cells, n)
+    joiner = _CodeJoiner(cells, fold, min(n, ROWS_PER_BATCH))
     numbers = np.zeros(cells**fold, np.int64)
     rest = np.zeros(cells, np.int64)
-    for start in range(0, n, BATCH):
-        cell = joiner.cells_of(rows, columns, start, min(start + BATCH, n))
+    for start in range(0, n, ROWS_PER_BATCH):
+        cell = joiner.join_codes(rows, columns, start, min(start + ROWS_PER_BATCH, n))
         whole = len(cell) // fold * fold
         numbers += np.bincount(joiner.joined(cell[:whole]), minlength=cells**fold)
         rest += np.bincount(cell[whole:], minlength=cells)
@@ -70,7 +70,7 @@ def count(rows: Codes, columns: Codes) -> Counts:
     return rest.reshape(height, width)
 
 
-def _fold(cells: int, n: int) -> int:
+def _choose_fold(cells: int, n: int) -> int:
     """Return how many items share a number: as many as the cache and the data make worthwhile."""
     fold = 1
     while fold < 3 and cells ** (fold + 1) <= min(MOST_BINS, n // 16):
@@ -78,7 +78,7 @@ def _fold(cells: int, n: int) -> int:
     return fold
 
 
-class _Joiner:
+class _CodeJoiner:
     """The buffers between labels and the histogram, allocated once."""
 
     def __init__(self, cells: int, fold: int, size: int) -> None:
@@ -88,7 +88,9 @@ class _Joiner:
         self.number = np.empty(size // fold, np.min_scalar_type(cells**fold))
         self.wide = np.empty(size // fold, np.intp)
 
-    def cells_of(self, rows: Codes, columns: Codes, start: int, stop: int) -> NDArray[Any]:
+    def join_codes(
+        self, rows: LabelCodes, columns: LabelCodes, start: int, stop: int
+    ) -> NDArray[Any]:
         """Return row * width + column of these items."""
         width = len(columns.levels)
         for first in range(start, stop, CHUNK):
@@ -112,14 +114,14 @@ class _Joiner:
         return wide
 
 
-def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) -> Sums:
+def count_weighted(rows: LabelCodes, columns: LabelCodes, weights: NDArray[np.float64]) -> CellSums:
     """Return items, weights and squared weights of each pair of codes; weight 0 is no item."""
     height, width = len(rows.levels), len(columns.levels)
     items, fractions = np.zeros((2, height * width), np.int64)
     sums = np.zeros((2, height * width))
     for start in range(0, len(rows), CHUNK):
         stop = min(start + CHUNK, len(rows))
-        weight = checked(weights[start:stop], start)
+        weight = check_weights(weights[start:stop], start)
         cell = rows.chunk(start, stop).astype(np.intp) * width
         cell += columns.chunk(start, stop).astype(np.intp)
         items += np.bincount(cell[weight > 0], minlength=height * width)
@@ -128,26 +130,26 @@ def count_weighted(rows: Codes, columns: Codes, weights: NDArray[np.float64]) ->
         broken = weight != np.floor(weight)
         if broken.any():
             fractions += np.bincount(cell[broken], minlength=height * width)
-    found = Sums(items, sums[0], sums[1], fractions)
+    found = CellSums(items, sums[0], sums[1], fractions)
     return found.map(lambda x: x.reshape(height, width))
 
 
-def checked(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+def check_weights(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:
     """Return weights that are finite and not negative, or say which is not."""
-    bad = ~((weight >= 0) & (weight < HEAVIEST))
+    bad = ~((weight >= 0) & (weight < HEAVIEST_WEIGHT))
     if bad.any():
         row = int(np.argmax(bad))
         raise BadWeights(
             f"Weight {weight[row]} (row {start + row + 1}) is not a finite number of at "
-            f"least 0 and below {HEAVIEST:g}."
+            f"least 0 and below {HEAVIEST_WEIGHT:g}."
         )
     return weight
 
 
-class Within(Codes):
+class GroupedCodes(LabelCodes):
     """Codes of groups and of rows as one: group * height + row."""
 
-    def __init__(self, groups: NDArray[np.int64], size: int, rows: Codes) -> None:
+    def __init__(self, groups: NDArray[np.int64], size: int, rows: LabelCodes) -> None:
         self.groups, self.rows = groups, rows
         self.levels = np.tile(rows.levels, size)
 

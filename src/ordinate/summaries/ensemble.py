@@ -7,18 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues
-from ordinate.summaries.numeric_columns import numbers
-from ordinate.summaries.prediction_intervals import ItemSums, Piece, Tally, grouped, pieces, require
-from ordinate.summaries.tabulation import checked_weights, same_length
+from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.summaries.prediction_intervals import (
+    ItemSums,
+    RowBlock,
+    ScoreTally,
+    encode_groups,
+    require_valid,
+    split_rows,
+)
+from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-CELLS = 1 << 18  # values of members that are looked at together
-PARTS = ("absolute", "gap", "variance", "square", "bias")
+CELLS_PER_BLOCK = 1 << 18  # values of members that are looked at together
+SCORE_NAMES = ("absolute", "gap", "variance", "square", "bias")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Ensemble(ItemSums):
+class EnsemblePredictions(ItemSums):
     """Sums over items whose prediction is a set of M equally likely members x.
 
     The scores of an item with the target y are `absolute`, the mean of |x - y|; `gap`, the mean of
@@ -28,7 +35,7 @@ class Ensemble(ItemSums):
     `ranks` says how many targets have 0, 1, …, M members below them. A target that equals members
     counts in equal parts for every rank that it could have.
 
-    >>> table = Ensemble.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
     >>> table.means.round(3).tolist(), table.ranks.tolist()
     ([2.0, 2.0, 2.333, 3.778, -1.0], [0.0, 1.0, 0.0, 1.0])
     """
@@ -36,31 +43,35 @@ class Ensemble(ItemSums):
     ranks: Array  # [..., M + 1]: Σw
     rank_squares: Array  # [..., M + 1]: Σw²
     members: int
-    names = PARTS
+    names = SCORE_NAMES
     arrays = (*ItemSums.arrays, "ranks", "rank_squares")
     settled = ("members",)
 
     @classmethod
-    def of(cls, targets: Any, members: Any, weights: Any = None, groups: Any = None) -> "Ensemble":
+    def of(
+        cls, targets: Any, members: Any, weights: Any = None, groups: Any = None
+    ) -> "EnsemblePredictions":
         """Sum up targets [N] and members [N, M]; with groups, a batch with a summary of each."""
-        y, table = numbers(targets, "targets"), _table(members)
-        same_length(len(y), len(table), "targets", "rows of members")
+        y, table = convert_to_numbers(targets, "targets"), _convert_members(members)
+        check_same_length(len(y), len(table), "targets", "rows of members")
         size = table.shape[1]
-        tally = Tally(len(PARTS), grouped(groups, len(y)))
+        tally = ScoreTally(len(SCORE_NAMES), encode_groups(groups, len(y)))
         ranks = np.zeros((2, len(tally.items), size + 1))
-        for piece in pieces(len(y), checked_weights(weights, len(y)), max(1, CELLS // size)):
-            x = _sorted(table, piece.rows)
+        for piece in split_rows(
+            len(y), convert_weights(weights, len(y)), max(1, CELLS_PER_BLOCK // size)
+        ):
+            x = _sort_members(table, piece.rows)
             target = y[piece.rows]
             finite = "The target of row {row} is {value}, not a finite number."
-            require(np.isfinite(target), piece.rows, target, finite)
+            require_valid(np.isfinite(target), piece.rows, target, finite)
             with np.errstate(over="ignore", invalid="ignore"):
-                tally.add(_scores(x, target), piece)
-            _rank(ranks, tally.places(piece.rows), x, target, piece)
+                tally.add(_score_items(x, target), piece)
+            _add_ranks(ranks, tally.places(piece.rows), x, target, piece)
         once, twice = map(tally.settled, ranks)
         return cls(**tally.sums(len(y)), ranks=once, rank_squares=twice, members=size)
 
 
-def _table(members: Any) -> Array:
+def _convert_members(members: Any) -> Array:
     """Return members as an array [N, M] of numbers, not yet checked."""
     try:
         given = np.asarray(members.to_numpy() if hasattr(members, "to_numpy") else members)
@@ -76,7 +87,7 @@ def _table(members: Any) -> Array:
     return values
 
 
-def _sorted(table: Array, rows: Array) -> Floats:
+def _sort_members(table: Array, rows: Array) -> Floats:
     """Return the members [n, M] of some rows, lowest to highest, or say which is no number."""
     x = table[rows].astype(float)
     bad = ~np.isfinite(x)
@@ -89,14 +100,14 @@ def _sorted(table: Array, rows: Array) -> Floats:
     return x
 
 
-def _scores(x: Floats, y: Floats) -> Floats:
+def _score_items(x: Floats, y: Floats) -> Floats:
     """Return the scores [5, n] of items with sorted members [n, M].
 
     The gap between neighbours k - 1 and k lies between k (M - k) pairs, so that no differences of
     large sums are taken.
     """
     size = x.shape[1]
-    found = np.zeros((len(PARTS), len(y)))
+    found = np.zeros((len(SCORE_NAMES), len(y)))
     away = x - y[:, None]
     bias = away.mean(axis=1)
     found[0] = np.abs(away).mean(axis=1)
@@ -109,7 +120,7 @@ def _scores(x: Floats, y: Floats) -> Floats:
     return found
 
 
-def _rank(ranks: Floats, groups: Array, x: Floats, y: Floats, piece: Piece) -> None:
+def _add_ranks(ranks: Floats, groups: Array, x: Floats, y: Floats, piece: RowBlock) -> None:
     """Add the ranks of targets among sorted members to sums [2, groups, M + 1]."""
     below = (x < y[:, None]).sum(axis=1)
     above = (x <= y[:, None]).sum(axis=1)  # of the first member that is

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.errors import BadOption
-from ordinate.summaries.numeric_columns import numbers
+from ordinate.summaries.numeric_columns import convert_to_numbers
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Normalization:
     @classmethod
     def fit(cls, train_targets: Any) -> "Normalization":
         """Return the mean and the (population) standard deviation of training targets."""
-        values = numbers(train_targets, "training targets")
+        values = convert_to_numbers(train_targets, "training targets")
         if not len(values) or not np.isfinite(values).all():
             raise BadOption("The training targets must be finite numbers, at least two of them.")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -43,21 +43,21 @@ class Normalization:
 
     def normalize(self, values: Any) -> Any:
         """Return values on the normalised scale."""
-        return (_columnar(values) - self.mean) / self.std
+        return (_convert_lists(values) - self.mean) / self.std
 
     def denormalize(self, values: Any) -> Any:
         """Return values in their unit."""
-        return _columnar(values) * self.std + self.mean
+        return _convert_lists(values) * self.std + self.mean
 
     def normalize_errors(self, errors: Any) -> Any:
         """Return errors on the normalised scale."""
-        return _columnar(errors) / self.std
+        return _convert_lists(errors) / self.std
 
     def denormalize_errors(self, errors: Any) -> Any:
         """Return errors in their unit."""
-        return _columnar(errors) * self.std
+        return _convert_lists(errors) * self.std
 
 
-def _columnar(values: Any) -> Any:
+def _convert_lists(values: Any) -> Any:
     """Return lists as arrays, and anything that knows arithmetic as it is."""
     return np.asarray(values, float) if isinstance(values, (list, tuple)) else values

@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadValues, OrdinateError, brief
+from ordinate.errors import BadInput, BadValues, OrdinateError, shorten
 from ordinate.scale.labels import is_missing
-from ordinate.summaries.tabulation import checked_weights, same_length
+from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
 
-def numbers(column: Any, name: str) -> Floats:
+def convert_to_numbers(column: Any, name: str) -> Floats:
     """Return one column of numbers, not yet checked; what is missing is nan."""
     try:
-        given = _array(column)
+        given = _convert_to_array(column)
         if given.ndim == 2 and given.shape[1] == 1:
             given = given[:, 0]
         if given.ndim == 1 and given.dtype.kind == "O":
-            given = np.array([_number(x, row, name) for row, x in enumerate(given, 1)], float)
+            given = np.array(
+                [_convert_number(x, row, name) for row, x in enumerate(given, 1)], float
+            )
         values = given.astype(float, copy=False) if given.dtype.kind in "biuf" else None
     except (TypeError, ValueError) as problem:
         if isinstance(problem, OrdinateError):
@@ -36,7 +38,7 @@ def numbers(column: Any, name: str) -> Floats:
     return values
 
 
-def _array(column: Any) -> Array:
+def _convert_to_array(column: Any) -> Array:
     """Return a column as its library gives it; what a mask hides is missing."""
     if isinstance(column, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(column), np.nan, column.data.astype(float))
@@ -45,7 +47,7 @@ def _array(column: Any) -> Array:
     return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
 
 
-def _number(value: Any, row: int, name: str) -> float:
+def _convert_number(value: Any, row: int, name: str) -> float:
     """Return a value of mixed ones; a text is no number, even if it looks like one."""
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
@@ -54,12 +56,12 @@ def _number(value: Any, row: int, name: str) -> float:
             return math.inf
     if is_missing(value):
         return math.nan
-    raise BadValues(f"The {name} must be numbers; row {row} is {brief(value)}.")
+    raise BadValues(f"The {name} must be numbers; row {row} is {shorten(value)}.")
 
 
-def weights_of(weights: Any, n: int) -> Floats | None:
+def match_weights(weights: Any, n: int) -> Floats | None:
     """Return the weights of n items as numbers; None stays None."""
-    values = checked_weights(weights)
+    values = convert_weights(weights)
     if values is not None:
-        same_length(n, len(values), "targets", "weights")
+        check_same_length(n, len(values), "targets", "weights")
     return values

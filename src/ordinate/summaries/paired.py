@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.scale import Scale
-from ordinate.summaries.confusion import MOST_ITEMS, Confusion
+from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import check_size
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PairedPredictions:
     """The distinct cells [U] of gold, answer of the first system and answer of the second.
 
     Only cells that have items are there: K levels have K³ of them, and groups as many each. An
@@ -33,7 +33,7 @@ class Paired:
     counted: bool = True  # whether each item's own weight is a whole number, and so a count
 
     @classmethod
-    def gathered(
+    def from_predictions(
         cls,
         scale: Scale,
         answers: tuple[Array, Array, Array],
@@ -42,7 +42,7 @@ class Paired:
         group_count: int,
         *,
         counted: bool,
-    ) -> "Paired":
+    ) -> "PairedPredictions":
         """Return the distinct cells of gold and two answers, with the sums of their items."""
         size = len(scale) + 1
         gold, one, other = (part.astype(np.int64) for part in answers)
@@ -64,14 +64,14 @@ class Paired:
         return self.counted and bool(counts.all())
 
     @property
-    def first(self) -> Confusion:
+    def first(self) -> ConfusionMatrix:
         """The confusion of the first system; a batch of groups, where there are groups."""
-        return self._confusion(self.one)
+        return self._build_confusion_matrix(self.one)
 
     @property
-    def second(self) -> Confusion:
+    def second(self) -> ConfusionMatrix:
         """The confusion of the second system; a batch of groups, where there are groups."""
-        return self._confusion(self.other)
+        return self._build_confusion_matrix(self.other)
 
     @property
     def answers(self) -> Array:
@@ -81,11 +81,11 @@ class Paired:
         return found.reshape(size, size)[:-1, :-1]
 
     @property
-    def pooled(self) -> "Paired":
+    def pooled(self) -> "PairedPredictions":
         """The cells of all items, whatever their group."""
-        return self._gathered((self,), None, 0)
+        return self._gather_cells((self,), None, 0)
 
-    def _confusion(self, answers: Array) -> Confusion:
+    def _build_confusion_matrix(self, answers: Array) -> ConfusionMatrix:
         size = len(self.scale)
         cells = self.gold * (size + 1) + answers
         shape: tuple[int, ...] = (size, size + 1)
@@ -94,27 +94,29 @@ class Paired:
             cells = cells + self.groups * (size * (size + 1))
             shape = (self.group_count, *shape)
         found = np.bincount(cells, self.weights, minlength=int(np.prod(shape)))
-        return self.confusion(found.reshape(shape))
+        return self.to_confusion_matrix(found.reshape(shape))
 
-    def confusion(self, cells: Array) -> Confusion:
+    def to_confusion_matrix(self, cells: Array) -> ConfusionMatrix:
         """Return cells [..., K, K + 1] as tables of one system."""
-        return Confusion(self.scale, cells, cells, cells, counted=self.counted)
+        return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
 
-    def __add__(self, other: "Paired") -> "Paired":
-        if not isinstance(other, Paired) or self.scale != other.scale:
+    def __add__(self, other: "PairedPredictions") -> "PairedPredictions":
+        if not isinstance(other, PairedPredictions) or self.scale != other.scale:
             return NotImplemented
         if (self.groups is None) != (other.groups is None):
             return NotImplemented
         groups = None
         if self.groups is not None and other.groups is not None:
             groups = np.concatenate([self.groups, other.groups])
-        return self._gathered((self, other), groups, max(self.group_count, other.group_count))
+        return self._gather_cells((self, other), groups, max(self.group_count, other.group_count))
 
-    def _gathered(self, parts: "tuple[Paired, ...]", groups: Array | None, count: int) -> "Paired":
+    def _gather_cells(
+        self, parts: "tuple[PairedPredictions, ...]", groups: Array | None, count: int
+    ) -> "PairedPredictions":
         def joined(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
-        return Paired.gathered(
+        return PairedPredictions.from_predictions(
             self.scale,
             (joined("gold"), joined("one"), joined("other")),
             (joined("items"), joined("weights")),

@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.confusion import MOST_ITEMS, Confusion
-from ordinate.summaries.counting import Sums, check_size, checked
-from ordinate.summaries.paired import Paired
+from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
+from ordinate.summaries.counting import CellSums, check_size, check_weights
+from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.tabulation import (
-    DROP,
-    SHOWN,
-    WORST,
-    Missing,
-    absent,
-    checked_weights,
-    no_group,
-    positions_of,
-    same_length,
+    DROP_HINT,
+    ROWS_SHOWN,
+    WORST_HINT,
+    MissingPolicy,
+    check_same_length,
+    convert_weights,
+    encode_positions,
+    make_missing_groups_error,
+    make_missing_labels_error,
 )
 
 Array = NDArray[Any]
-Places = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the systems
+RowNamer = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the systems
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +61,27 @@ class Panel:
         systems: Mapping[str, Any],
         weights: Any = None,
         groups: Groups | None = None,
-        missing: Missing = "error",
+        missing: MissingPolicy = "error",
     ) -> "Panel":
         """Count a column of gold labels and one of predictions for each system."""
         scale = Scale.of(scale)
         names = tuple(map(str, systems))
-        weighing = checked_weights(weights)
-        first = positions_of(scale, gold, "gold", weighing)
+        weighing = convert_weights(weights)
+        first = encode_positions(scale, gold, "gold", weighing)
         if weighing is not None:
-            same_length(len(first), len(weighing), "labels", "weights")
+            check_same_length(len(first), len(weighing), "labels", "weights")
         columns = [first]
         for name, column in zip(names, systems.values(), strict=True):
-            columns.append(positions_of(scale, column, name, weighing))
-            same_length(len(first), len(columns[-1]), "gold labels", f"predictions of {name}")
+            columns.append(encode_positions(scale, column, name, weighing))
+            check_same_length(len(first), len(columns[-1]), "gold labels", f"predictions of {name}")
         if groups is not None:
-            same_length(len(first), len(groups.codes), "labels", "groups")
+            check_same_length(len(first), len(groups.codes), "labels", "groups")
         if not len(first):
             raise NoItems("There are no items to compare: the columns are empty.")
         rows = np.stack(columns, axis=1)
-        sums = single_items(len(rows), weighing)
+        sums = sum_single_items(len(rows), weighing)
         if groups is not None and None in groups.values:
-            rows[_alone(groups, sums.items, missing), 0] = len(scale)
+            rows[_find_ungrouped_items(groups, sums.items, missing), 0] = len(scale)
         return cls.from_rows(scale, names, rows, sums, groups, missing)
 
     @classmethod
@@ -90,17 +90,17 @@ class Panel:
         scale: Scale,
         systems: tuple[str, ...],
         rows: Array,
-        sums: Sums,
+        sums: CellSums,
         groups: Groups | None = None,
-        missing: Missing = "error",
-        places: Places | None = None,
+        missing: MissingPolicy = "error",
+        places: RowNamer | None = None,
     ) -> "Panel":
         """Return the panel of rows that still hold missing labels, treated as `missing` says.
 
         `places` says where a column lacks labels, for an error.
         """
         lacking = (rows == len(scale)) & (sums.items > 0)[:, None]
-        _refuse_missing(systems, lacking, sums.items, missing, places or _rows_of(lacking))
+        _refuse_missing(systems, lacking, sums.items, missing, places or _make_row_namer(lacking))
         complete = ~lacking.any(axis=1) if missing == "drop" else np.ones(len(rows), bool)
         keep = np.flatnonzero(complete & (sums.items > 0))
         if not len(keep):
@@ -112,7 +112,7 @@ class Panel:
             there, codes = np.unique(groups.codes[keep], return_inverse=True)
             values = tuple(groups.values[index] for index in there)
         kept = sums.map(lambda x: x[keep])
-        parts = _gathered(rows[keep], codes, kept)
+        parts = _gather_rows(rows[keep], codes, kept)
         return cls(scale, systems, *parts, values, dropped, kept.counted)
 
     def __post_init__(self) -> None:
@@ -150,9 +150,9 @@ class Panel:
             place = np.array([known[value] for value in other.group_values], int)
             groups = np.concatenate([self.groups, place[other.groups]])
         both = zip(self._sums[:3], other._sums[:3], strict=True)
-        sums = Sums(*(np.concatenate(parts) for parts in both))
+        sums = CellSums(*(np.concatenate(parts) for parts in both))
         rows = np.concatenate([self.rows, other.rows])
-        parts = _gathered(rows, groups, sums)
+        parts = _gather_rows(rows, groups, sums)
         dropped = self.dropped + other.dropped
         counted = self.counted and other.counted
         return Panel(self.scale, self.systems, *parts, tuple(values), dropped, counted)
@@ -163,8 +163,8 @@ class Panel:
     __hash__ = None  # type: ignore[assignment] # equal panels may differ in memory
 
     @property
-    def _sums(self) -> Sums:
-        return Sums(self.items, self.weights, self.squares)
+    def _sums(self) -> CellSums:
+        return CellSums(self.items, self.weights, self.squares)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, from which `from_dict` makes the same panel."""
@@ -203,22 +203,22 @@ class Panel:
 
     # --- tables of it --------------------------------------------------------------------------
 
-    def table(self, system: str) -> Confusion:
+    def table(self, system: str) -> ConfusionMatrix:
         """Return the confusion of one system."""
         size = len(self.scale)
         cells = self._gold * (size + 1) + self._answers(system)
-        return self._confusion(cells, (size, size + 1))
+        return self._build_confusion_matrix(cells, (size, size + 1))
 
-    def by_group(self, system: str) -> Confusion:
+    def count_by_group(self, system: str) -> ConfusionMatrix:
         """Return the confusion of one system within each group: a batch."""
         size, groups = len(self.scale), self._groups
         check_size(len(self.group_values), size)
         cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
-        return self._confusion(cells, (len(self.group_values), size, size + 1))
+        return self._build_confusion_matrix(cells, (len(self.group_values), size, size + 1))
 
-    def paired(self, first: str, second: str, *, grouped: bool = False) -> Paired:
+    def pair_systems(self, first: str, second: str, *, grouped: bool = False) -> PairedPredictions:
         """Return gold x first x second; with `grouped`, within each group."""
-        return Paired.gathered(
+        return PairedPredictions.from_predictions(
             self.scale,
             (self._gold, self._answers(first), self._answers(second)),
             (self.items, self.weights),
@@ -227,9 +227,9 @@ class Panel:
             counted=self.counted,
         )
 
-    def _confusion(self, cells: Array, shape: tuple[int, ...]) -> Confusion:
-        sums = self._sums.map(lambda part: _tally(cells, part, shape))
-        return Confusion(self.scale, *sums[:3], counted=self.counted)
+    def _build_confusion_matrix(self, cells: Array, shape: tuple[int, ...]) -> ConfusionMatrix:
+        sums = self._sums.map(lambda part: _tally_cells(cells, part, shape))
+        return ConfusionMatrix(self.scale, *sums[:3], counted=self.counted)
 
     @property
     def _gold(self) -> Array:
@@ -245,56 +245,58 @@ class Panel:
         return self.groups
 
 
-def _alone(groups: Groups, items: Array, missing: Missing) -> NDArray[np.bool_]:
+def _find_ungrouped_items(
+    groups: Groups, items: Array, missing: MissingPolicy
+) -> NDArray[np.bool_]:
     """Return which items have no group, unless that is an error."""
     alone = (groups.codes == groups.values.index(None)) & (items > 0)
     if alone.any() and missing != "drop":
-        rows = [f"row {row + 1}" for row in np.flatnonzero(alone)[:SHOWN]]
-        raise no_group(int(alone.sum()), int(items.sum()), "groups", rows)
+        rows = [f"row {row + 1}" for row in np.flatnonzero(alone)[:ROWS_SHOWN]]
+        raise make_missing_groups_error(int(alone.sum()), int(items.sum()), "groups", rows)
     return alone
 
 
-def _tally(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
+def _tally_cells(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
     found = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
     return found.reshape(shape)
 
 
-def single_items(n: int, weights: Array | None) -> Sums:
+def sum_single_items(n: int, weights: Array | None) -> CellSums:
     """Return items, weights and squared weights of single items; weight 0 is no item."""
     if weights is None:
         one = np.ones(n, np.int64)
-        return Sums(one, one.astype(float), one.astype(float))
-    weights = checked(weights, 0)
+        return CellSums(one, one.astype(float), one.astype(float))
+    weights = check_weights(weights, 0)
     fractions = (weights != np.floor(weights)).astype(np.int64)
-    return Sums((weights > 0).astype(np.int64), weights, weights**2, fractions)
+    return CellSums((weights > 0).astype(np.int64), weights, weights**2, fractions)
 
 
-def _rows_of(lacking: Array) -> Places:
+def _make_row_namer(lacking: Array) -> RowNamer:
     def places(column: int) -> list[str]:
-        return [f"row {row + 1}" for row in np.flatnonzero(lacking[:, column])[:SHOWN]]
+        return [f"row {row + 1}" for row in np.flatnonzero(lacking[:, column])[:ROWS_SHOWN]]
 
     return places
 
 
 def _refuse_missing(
-    systems: tuple[str, ...], lacking: Array, items: Array, missing: Missing, places: Places
+    systems: tuple[str, ...], lacking: Array, items: Array, missing: MissingPolicy, places: RowNamer
 ) -> None:
     """Say which labels are missing, unless the policy allows it."""
-    if missing not in get_args(Missing):
-        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(Missing))}.")
+    if missing not in get_args(MissingPolicy):
+        raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
     allowed = {"error": range(0), "worst": range(1, len(systems) + 1)}
     for index, name in enumerate(("gold", *systems)):
         count = int(items[lacking[:, index]].sum())
         if not count or missing == "drop" or index in allowed[missing]:
             continue
         what = "gold labels" if index == 0 else f"predictions of {name}"
-        worst = "" if index == 0 else f", or count them as wrong with {WORST}"
-        way = f"Leave these items out for all systems with {DROP}{worst}."
-        raise absent(count, int(items.sum()), what, places(index), way)
+        worst = "" if index == 0 else f", or count them as wrong with {WORST_HINT}"
+        way = f"Leave these items out for all systems with {DROP_HINT}{worst}."
+        raise make_missing_labels_error(count, int(items.sum()), what, places(index), way)
 
 
-def _gathered(
-    rows: Array, groups: Array | None, sums: Sums
+def _gather_rows(
+    rows: Array, groups: Array | None, sums: CellSums
 ) -> tuple[Array, Array, Array, Array, Array | None]:
     """Return the distinct rows (within groups, where there are any) with their sums."""
     keys = rows if groups is None else np.concatenate([groups[:, None], rows], axis=1)

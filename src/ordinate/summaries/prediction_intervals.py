@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadValues, NoItems, OrdinateError
-from ordinate.scale.encoding import Groups, factorise
-from ordinate.summaries.counting import checked
-from ordinate.summaries.numeric_columns import numbers
-from ordinate.summaries.regression import ROWS
-from ordinate.summaries.tabulation import Weights, checked_weights, same_length
+from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.numeric_columns import convert_to_numbers
+from ordinate.summaries.regression import ROWS_PER_BLOCK
+from ordinate.summaries.tabulation import Weights, check_same_length, convert_weights
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 LOWER, UPPER = "lower bounds", "upper bounds"
-PARTS = ("covered", "width", "below", "above", "error")
+SCORE_NAMES = ("covered", "width", "below", "above", "error")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -107,7 +107,7 @@ class ItemSums:
         axes = tuple(range(len(self.shape)))
         return self.map(lambda array: np.asarray(array.sum(axis=axes)))
 
-    def mixed(self, times: Array) -> Self:
+    def sum_with_multiplicities(self, times: Array) -> Self:
         """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
         return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
 
@@ -123,22 +123,22 @@ class ItemSums:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Bounds(ItemSums):
+class PredictionIntervals(ItemSums):
     """Sums over items of whether an interval covers the target, its width and by how much it fails.
 
     `below` is how far a target lies below the lower bound, `above` how far above the upper one, 0
     where it does not. `error` is |target - prediction|, where there are `points`, 0 otherwise. An
     interval without an end counts for coverage, and is counted in `endless`.
 
-    >>> morning = Bounds.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
-    >>> evening = Bounds.of([3.0], [1.0], [4.0])
+    >>> morning = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+    >>> evening = PredictionIntervals.of([3.0], [1.0], [4.0])
     >>> (morning + evening).mean("covered"), (morning + evening).mean("width")
     (np.float64(0.75), np.float64(2.125))
     """
 
     endless: Array  # [...]: items with an infinite bound; their width is not in the sums
     points: bool = False  # whether there are predictions, too
-    names = PARTS
+    names = SCORE_NAMES
     arrays = (*ItemSums.arrays, "endless")
     settled = ("points",)
 
@@ -152,25 +152,25 @@ class Bounds(ItemSums):
         groups: Any = None,
         *,
         predictions: Any = None,
-    ) -> "Bounds":
+    ) -> "PredictionIntervals":
         """Sum up columns of targets and bounds; with groups, a batch of summaries, one for each.
 
         Bounds may be infinite: -inf says that there is no lower bound, inf no upper one.
         """
         y, low, high = (
-            numbers(column, name)
+            convert_to_numbers(column, name)
             for column, name in ((targets, "targets"), (lower, LOWER), (upper, UPPER))
         )
-        points = None if predictions is None else numbers(predictions, "predictions")
+        points = None if predictions is None else convert_to_numbers(predictions, "predictions")
         for column, name in ((low, LOWER), (high, UPPER), (points, "predictions")):
             if column is not None:
-                same_length(len(y), len(column), "targets", name)
-        tally = Tally(len(PARTS), grouped(groups, len(y)))
+                check_same_length(len(y), len(column), "targets", name)
+        tally = ScoreTally(len(SCORE_NAMES), encode_groups(groups, len(y)))
         endless = np.zeros(len(tally.items))
-        for piece in pieces(len(y), checked_weights(weights, len(y)), ROWS):
+        for piece in split_rows(len(y), convert_weights(weights, len(y)), ROWS_PER_BLOCK):
             rows = piece.rows
             middle = None if points is None else points[rows]
-            x, open_ = _scored(y[rows], low[rows], high[rows], middle, rows)
+            x, open_ = _score_items(y[rows], low[rows], high[rows], middle, rows)
             tally.add(x, piece)
             np.add.at(endless, tally.places(rows[open_]), 1.0)
         return cls(
@@ -179,10 +179,10 @@ class Bounds(ItemSums):
             points=predictions is not None,
         )
 
-    def scaled(self, by: float) -> "Bounds":
+    def scaled(self, by: float) -> "PredictionIntervals":
         """Return the summary of values that are all multiplied by a number above 0.
 
-        >>> table = Bounds.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+        >>> table = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
         >>> table.scaled(10.0).mean("width"), table.scaled(10.0).mean("covered")
         (np.float64(18.333333333333332), np.float64(0.6666666666666666))
         """
@@ -191,31 +191,35 @@ class Bounds(ItemSums):
         return replace(self, plain=self.plain * both, squared=self.squared * both)
 
 
-def _scored(
+def _score_items(
     y: Floats, lower: Floats, upper: Floats, points: Floats | None, rows: Array
 ) -> tuple[Floats, NDArray[np.bool]]:
     """Return the scores [5, n] of items, and which of them have an infinite bound."""
-    require(np.isfinite(y), rows, y, "The target of row {row} is {value}, not a finite number.")
+    require_valid(
+        np.isfinite(y), rows, y, "The target of row {row} is {value}, not a finite number."
+    )
     for side, none, column in (("lower", -np.inf, lower), ("upper", np.inf, upper)):
         of_row = f"The {side} bound of row {{row}} is {{value}}"
         fine = np.isfinite(column) | (column == none)
-        require(fine, rows, column, f"{of_row}: it must be a number, or {none} for none.")
+        require_valid(fine, rows, column, f"{of_row}: it must be a number, or {none} for none.")
     crossed = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
-    require(lower <= upper, rows, lower, crossed + " Swap the two, or leave the item out.", upper)
+    require_valid(
+        lower <= upper, rows, lower, crossed + " Swap the two, or leave the item out.", upper
+    )
     open_ = np.isinf(lower) | np.isinf(upper)
-    x = np.zeros((len(PARTS), len(y)))
+    x = np.zeros((len(SCORE_NAMES), len(y)))
     with np.errstate(over="ignore"):
         x[0] = (lower <= y) & (y <= upper)
         x[1, ~open_] = upper[~open_] - lower[~open_]
         x[2], x[3] = np.maximum(lower - y, 0.0), np.maximum(y - upper, 0.0)
         if points is not None:
             finite = "The prediction of row {row} is {value}, not a finite number."
-            require(np.isfinite(points), rows, points, finite)
+            require_valid(np.isfinite(points), rows, points, finite)
             x[4] = np.abs(y - points)
     return x, open_
 
 
-def require(
+def require_valid(
     fine: NDArray[np.bool], rows: Array, column: Floats, message: str, other: Floats | None = None
 ) -> None:
     """Refuse a column with a value that is not fine; the message names its row."""
@@ -226,7 +230,7 @@ def require(
 
 
 @dataclass(frozen=True)
-class Piece:
+class RowBlock:
     """Some rows that are looked at together, those of weight 0 left out."""
 
     rows: NDArray[np.intp]
@@ -234,21 +238,21 @@ class Piece:
     counted: bool
 
 
-def pieces(n: int, weights: Weights, size: int) -> Iterator[Piece]:
+def split_rows(n: int, weights: Weights, size: int) -> Iterator[RowBlock]:
     """Cut n rows into pieces; an item of weight 0 does not exist."""
     for start in range(0, n, size):
         rows = np.arange(start, min(start + size, n))
         if weights is None:
-            yield Piece(rows, None, counted=True)
+            yield RowBlock(rows, None, counted=True)
             continue
-        weight = checked(weights[start : start + size], start)
+        weight = check_weights(weights[start : start + size], start)
         there = weight > 0
         if there.any():
             counted = bool((weight == np.floor(weight)).all())
-            yield Piece(rows[there], weight[there], counted)
+            yield RowBlock(rows[there], weight[there], counted)
 
 
-class Tally:
+class ScoreTally:
     """Adds the scores of items up, piece by piece, within groups where there are any."""
 
     def __init__(self, scores: int, groups: Groups | None) -> None:
@@ -258,7 +262,7 @@ class Tally:
         self.once, self.twice = np.zeros((2, many, 1 + scores, 1 + scores))
         self.counted = True
 
-    def add(self, x: Floats, piece: Piece) -> None:
+    def add(self, x: Floats, piece: RowBlock) -> None:
         """Add the scores [F, n] of a piece."""
         z = np.vstack([np.ones(x.shape[1]), x])
         weighted = z if piece.weight is None else z * piece.weight
@@ -274,8 +278,8 @@ class Tally:
             found, starts = np.unique(codes[order], return_index=True)
             self.items[found] += np.diff([*starts, len(codes)])
             z, weighted = z[:, order], weighted[:, order]
-            self.once[found] += _products(weighted, z, starts)
-            self.twice[found] += _products(weighted, weighted, starts)
+            self.once[found] += _sum_products(weighted, z, starts)
+            self.twice[found] += _sum_products(weighted, weighted, starts)
 
     def sums(self, n: int) -> dict[str, Any]:
         """Return what was added up, as the fields of a summary."""
@@ -297,16 +301,16 @@ class Tally:
         return np.asarray(array[0]) if self.groups is None else array
 
 
-def _products(first: Floats, second: Floats, starts: Array) -> Floats:
+def _sum_products(first: Floats, second: Floats, starts: Array) -> Floats:
     """Return the sums of products of rows within runs of columns: [runs, 1 + F, 1 + F]."""
     pairs = first[:, None] * second[None]
     return np.moveaxis(np.add.reduceat(pairs, starts, axis=-1), -1, 0)
 
 
-def grouped(groups: Any, n: int) -> Groups | None:
+def encode_groups(groups: Any, n: int) -> Groups | None:
     """Return which group each of n items is in, from a column or what was made of one."""
     if groups is None:
         return None
-    found = groups if isinstance(groups, Groups) else factorise(groups)
-    same_length(n, len(found.codes), "targets", "groups")
+    found = groups if isinstance(groups, Groups) else factorize_column(groups)
+    check_same_length(n, len(found.codes), "targets", "groups")
     return found

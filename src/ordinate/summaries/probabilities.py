@@ -11,16 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadProbabilities, UnequalLengths, brief
+from ordinate.errors import BadInput, BadProbabilities, UnequalLengths, shorten
 from ordinate.scale import Scale
-from ordinate.scale.labels import is_missing, text_of
+from ordinate.scale.labels import is_missing, normalize_label
 
 Floats = NDArray[np.float64]
-STRICT, LOOSE = 1e-6, 1e-2  # how far from 1 the sum of a row may be, and with renormalize=True
-ROWS = 1 << 14  # which are looked at together
+STRICT_TOLERANCE, LOOSE_TOLERANCE = (
+    1e-6,
+    1e-2,
+)  # how far from 1 the sum of a row may be, and with renormalize=True
+ROWS_PER_BLOCK = 1 << 14  # which are looked at together
 
 
-def probability_array(
+def build_probability_array(
     scale: Scale,
     probabilities: Any,
     columns: Iterable[Any] | None = None,
@@ -35,30 +38,30 @@ def probability_array(
     that are there are checked and returned.
 
     >>> scale = Scale.of("low,mid,high")
-    >>> probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
+    >>> build_probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
     [[0.3, 0.5, 0.2]]
     """
-    found = arranged(scale, probabilities, columns)
+    found = arrange_columns(scale, probabilities, columns)
     numbers = np.arange(len(found))
     if there is not None:
-        same_rows(there, found)
+        check_same_rows(there, found)
         found, numbers = found[there], numbers[there]
     checked = np.empty(found.shape)
-    for start in range(0, len(found), ROWS):
-        some = slice(start, start + ROWS)
+    for start in range(0, len(found), ROWS_PER_BLOCK):
+        some = slice(start, start + ROWS_PER_BLOCK)
         part = np.ascontiguousarray(found[some].T, dtype=float)
-        checked[some] = checked_columns(part, numbers[some], renormalize=renormalize).T
+        checked[some] = check_probability_columns(part, numbers[some], renormalize=renormalize).T
     return checked
 
 
-def arranged(
+def arrange_columns(
     scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
 ) -> NDArray[Any]:
     """Return the numbers [N, K], not yet checked, in the order of the scale."""
     if hasattr(probabilities, "collect_schema") and hasattr(probabilities, "collect"):  # lazy
         probabilities = probabilities.collect()
-    names = _names(probabilities) if columns is None else list(columns)
-    values = _array(probabilities)
+    names = _read_column_names(probabilities) if columns is None else list(columns)
+    values = _convert_to_array(probabilities)
     if values is None or values.ndim != 2:
         found = "rows of other lengths" if values is None else f"{values.ndim} axes"
         raise BadProbabilities(
@@ -70,10 +73,10 @@ def arranged(
             f"{values.shape[1]} columns of probabilities for the {len(scale)} levels {scale}: each "
             "level needs one."
         )
-    values = _numbers(values)
+    values = _convert_to_floats(values)
     if names is None:
         return values
-    order = places(scale, names)
+    order = match_columns_to_levels(scale, names)
     return values if order == list(range(len(scale))) else values[:, order]
 
 
@@ -81,18 +84,18 @@ def warn_of_order(scale: Scale, probabilities: Any) -> None:
     """Warn if columns have no names and sorting the labels gives another order than the scale."""
     labels: list[Any] = list(scale.labels)
     if not all(isinstance(label, Real) for label in labels):
-        labels = [text_of(label) for label in labels]
-    if labels == sorted(labels) or _names(probabilities) is not None:
+        labels = [normalize_label(label) for label in labels]
+    if labels == sorted(labels) or _read_column_names(probabilities) is not None:
         return
     warnings.warn(
         f"Columns without names were taken in the order of the scale, {scale}; scikit-learn sorts "
         "labels: pass columns=model.classes_ if they are in its order, or columns=scale.labels to "
         "say that they are not.",
-        stacklevel=_levels_up(),
+        stacklevel=_count_stack_levels(),
     )
 
 
-def _levels_up() -> int:
+def _count_stack_levels() -> int:
     """Return how far the first line outside Ordinate is from the caller of this function."""
     frame, level = inspect.currentframe(), 0
     while frame and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
@@ -100,7 +103,7 @@ def _levels_up() -> int:
     return level
 
 
-def most_probable(
+def find_most_probable_labels(
     scale: Scale, probabilities: Any, columns: Iterable[Any] | None = None
 ) -> NDArray[Any]:
     """Return the label of the most probable level of each row, the lowest of equal ones.
@@ -109,44 +112,47 @@ def most_probable(
     """
     labels = np.empty(len(scale), object)
     labels[:] = scale.labels
-    values = arranged(scale, probabilities, columns)
+    values = arrange_columns(scale, probabilities, columns)
     found = labels[values.argmax(axis=1)]
     found[np.isnan(values).any(axis=1)] = None
     return found
 
 
-def places(scale: Scale, names: Sequence[Any]) -> list[int]:
+def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
     """Return which of the named columns belongs to each level.
 
     A name is a level's label, alone or after the prefix that all names share.
 
-    >>> places(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
+    >>> match_columns_to_levels(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
     [1, 2, 0, 5, 4, 3]
     """
-    given, wanted = [text_of(name) for name in names], [text_of(x) for x in scale.labels]
+    given, wanted = (
+        [normalize_label(name) for name in names],
+        [normalize_label(x) for x in scale.labels],
+    )
     if len(given) == len(set(given)) == len(wanted):
-        for prefix in _prefixes(given):
+        for prefix in _list_prefixes(given):
             bare = [name[len(prefix) :] for name in given]
             if sorted(bare) == sorted(wanted):
                 return [bare.index(label) for label in wanted]
     raise BadProbabilities(
-        f"The columns {brief(', '.join(given))} do not say which levels of {scale} they are for. "
+        f"The columns {shorten(', '.join(given))} do not say which levels of {scale} they are for. "
         "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
         "with columns=[…]."
     )
 
 
-def row_named(number: int) -> str:
+def format_row_name(number: int) -> str:
     """Return how errors name a row, of which the first has number 0."""
     return f"row {number + 1}"
 
 
-def checked_columns(
+def check_probability_columns(
     columns: Floats,
     rows: "int | NDArray[Any]" = 0,
     *,
     renormalize: bool = False,
-    place: Callable[[int], str] = row_named,
+    place: Callable[[int], str] = format_row_name,
 ) -> Floats:
     """Return probabilities [K, n] of items that sum to 1, or say which row is none.
 
@@ -154,19 +160,19 @@ def checked_columns(
     """
     with np.errstate(invalid="ignore"):  # opposite infinities
         total = columns.sum(axis=0)
-    room = LOOSE if renormalize else STRICT
+    room = LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
     fits = np.abs(total - 1.0).max(initial=0.0) <= room and columns.min(initial=0.0) >= 0.0
     if not fits:  # also where there is a nan
         bad = ~((np.abs(total - 1.0) <= room) & (columns >= 0.0).all(axis=0))
         first = int(np.argmax(bad))
         row = rows + first if isinstance(rows, int) else int(rows[first])
-        raise _refusal(columns[:, first], place(row), renormalize=renormalize)
+        raise _make_row_error(columns[:, first], place(row), renormalize=renormalize)
     return columns / total if renormalize else columns
 
 
-def _refusal(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
+def _make_row_error(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
     shown = "[" + ", ".join(f"{value:.6g}" for value in row) + "]"
-    where = f"The probabilities of {place}, {brief(shown)},"
+    where = f"The probabilities of {place}, {shorten(shown)},"
     if not np.isfinite(row).all():
         return BadProbabilities(f"{where} are not all finite numbers.")
     if (row < 0).any():
@@ -175,7 +181,7 @@ def _refusal(row: Floats, place: str, *, renormalize: bool) -> BadProbabilities:
     return BadProbabilities(f"{where} sum to {row.sum():.9g}, not to 1.{advice}")
 
 
-def same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
+def check_same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
     """Refuse gold labels and probabilities of different items."""
     if len(gold) != len(rows):
         raise UnequalLengths(
@@ -183,7 +189,7 @@ def same_rows(gold: Sequence[Any] | NDArray[Any], rows: NDArray[Any]) -> None:
         )
 
 
-def _array(probabilities: Any) -> NDArray[Any] | None:
+def _convert_to_array(probabilities: Any) -> NDArray[Any] | None:
     """Return the cells as an array, whatever they are; None for rows of different lengths."""
     if hasattr(probabilities, "detach"):  # a tensor, which may be on another device
         probabilities = probabilities.detach().cpu()
@@ -207,27 +213,27 @@ def _array(probabilities: Any) -> NDArray[Any] | None:
         return None
 
 
-def _numbers(values: NDArray[Any]) -> NDArray[Any]:
+def _convert_to_floats(values: NDArray[Any]) -> NDArray[Any]:
     """Return floating numbers, in which an empty cell is nan."""
     if values.dtype.kind == "f":
         return values
     if values.dtype.kind in "biu":
         return values.astype(float)
-    rows = [_row(cells, index) for index, cells in enumerate(values.tolist())]
+    rows = [_convert_row(cells, index) for index, cells in enumerate(values.tolist())]
     return np.array(rows, dtype=float).reshape(values.shape)
 
 
-def _row(cells: list[Any], index: int) -> list[Any]:
+def _convert_row(cells: list[Any], index: int) -> list[Any]:
     found = [np.nan if is_missing(cell) else cell for cell in cells]
     if not all(isinstance(cell, (Real, Decimal)) for cell in found):
-        shown = brief(", ".join(map(str, cells)))
+        shown = shorten(", ".join(map(str, cells)))
         raise BadProbabilities(
-            f"The probabilities of {row_named(index)}, {shown}, are not all numbers."
+            f"The probabilities of {format_row_name(index)}, {shown}, are not all numbers."
         )
     return found
 
 
-def _names(probabilities: Any) -> list[Any] | None:
+def _read_column_names(probabilities: Any) -> list[Any] | None:
     """Return the names of the columns of a frame; an array has none."""
     if isinstance(probabilities, dict):
         return list(probabilities)
@@ -240,7 +246,7 @@ def _names(probabilities: Any) -> list[Any] | None:
         raise BadInput("The names of the columns cannot be read.") from None
 
 
-def _prefixes(names: list[str]) -> list[str]:
+def _list_prefixes(names: list[str]) -> list[str]:
     """Return what all names may start with, shortest first: nothing, … up to what they share."""
     first = min(names, key=len)
     shared = 0

@@ -11,17 +11,17 @@ Floats = NDArray[np.float64]
 Events = Literal["top", "levels", "cumulative"]
 
 
-class Tally:
+class BlockTally:
     """Sums over items by block and by some index, weighted where items have weights."""
 
     def __init__(self, blocks: int | None, numbers: Array, weight: Floats | None) -> None:
         self.many = blocks or 1
-        self.block = None if blocks is None else _block_of(numbers, blocks)
+        self.block = None if blocks is None else _assign_blocks(numbers, blocks)
         self.weight, self.size = weight, len(numbers)
 
-    def chosen(self, places: Array) -> "Tally":
+    def chosen(self, places: Array) -> "BlockTally":
         """Return the tally of some of the items."""
-        part = object.__new__(Tally)
+        part = object.__new__(BlockTally)
         part.many, part.size = self.many, len(places)
         part.block = None if self.block is None else self.block[places]
         part.weight = None if self.weight is None else self.weight[places]
@@ -38,12 +38,12 @@ class Tally:
         if isinstance(values, float):
             values = np.full(self.size, values)
         amount = values if self.weight is None else values * self.weight
-        found = np.bincount(self._at(index, count), amount, minlength=self.many * count)
+        found = np.bincount(self._index_blocks(index, count), amount, minlength=self.many * count)
         return found if index is None else found.reshape(self.many, count)
 
     def sums(self, index: Array, count: int) -> Array:
         """Return items, weights and squared weights [3, blocks, count]."""
-        at, most = self._at(index, count), self.many * count
+        at, most = self._index_blocks(index, count), self.many * count
         items = np.bincount(at, minlength=most)
         parts = [items, items, items]
         if self.weight is not None:
@@ -56,21 +56,23 @@ class Tally:
         once = scores if self.weight is None else scores * self.weight
         twice = once if self.weight is None else once * self.weight
         if self.block is None:
-            products = _symmetric(once, lambda a, b: a @ b)  # quicker than those of a matrix
+            products = _compute_symmetric_products(
+                once, lambda a, b: a @ b
+            )  # quicker than those of a matrix
             return once.sum(axis=1)[None], twice.sum(axis=1)[None], products[None]
-        plain = Tally.chosen(self, np.arange(self.size))
+        plain = BlockTally.chosen(self, np.arange(self.size))
         plain.weight = None
         first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
-        products = _symmetric(once, lambda a, b: plain.of(a * b))
+        products = _compute_symmetric_products(once, lambda a, b: plain.of(a * b))
         return first, second, np.moveaxis(products, -1, 0)
 
-    def _at(self, index: Array | None, count: int) -> Array:
+    def _index_blocks(self, index: Array | None, count: int) -> Array:
         if index is None:
             return np.zeros(self.size, np.intp) if self.block is None else self.block
         return index if self.block is None else self.block * count + index
 
 
-def events_of(
+def compute_events(
     kind: Events, gold: Array, columns: Floats, best: Floats, answer: Array
 ) -> tuple[list[Floats], list[Array]]:
     """Return the probability of each event of a kind, and whether it happened."""
@@ -78,11 +80,11 @@ def events_of(
         return [best], [answer == gold]
     if kind == "levels":
         return [*columns], [gold == k for k in range(len(columns))]
-    below = summed_up(columns.copy())[:-1]
+    below = cumulate_levels(columns.copy())[:-1]
     return [*below], [gold <= k for k in range(len(below))]
 
 
-def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
+def assign_bins(values: Floats, count: int) -> NDArray[np.intp]:
     """Return the bin (lo, hi] of each value among equal ones from 0 to 1; 0 is in the first.
 
     It is `searchsorted(linspace(0, 1, count + 1), values, side="left") - 1`, clipped, and faster.
@@ -96,9 +98,9 @@ def bin_of(values: Floats, count: int) -> NDArray[np.intp]:
     return nearest
 
 
-def binned(tally: Tally, f: Floats, o: Array, count: int) -> Floats:
+def sum_bins(tally: BlockTally, f: Floats, o: Array, count: int) -> Floats:
     """Return items, Σw, Σw², Σwf, Σwo, Σwf² and Σwfo [7, blocks, bins]."""
-    place = bin_of(f, count)
+    place = assign_bins(f, count)
     place *= 2
     place += o
     sums, squares = (tally.of(x, place, 2 * count) for x in (f, f * f))
@@ -108,21 +110,21 @@ def binned(tally: Tally, f: Floats, o: Array, count: int) -> Floats:
     return np.stack([items, weights, weights2, f1, happened[1], f2, happened[3]])
 
 
-def _symmetric(rows: Floats, product: Callable[[Floats, Floats], Any]) -> Array:
+def _compute_symmetric_products(rows: Floats, product: Callable[[Floats, Floats], Any]) -> Array:
     """Return the products of all pairs of rows, each found once."""
     size = range(len(rows))
     found = {(i, j): product(rows[i], rows[j]) for i in size for j in size[i:]}
     return np.array([[found[min(i, j), max(i, j)] for j in size] for i in size])
 
 
-def summed_up(columns: Floats) -> Floats:
+def cumulate_levels(columns: Floats) -> Floats:
     """Sum up over the levels, in place; row by row, which is far quicker than `cumsum`."""
     for k in range(1, len(columns)):
         columns[k] += columns[k - 1]
     return columns
 
 
-def first_best(columns: Floats, best: Floats) -> NDArray[np.intp]:
+def find_most_probable_level(columns: Floats, best: Floats) -> NDArray[np.intp]:
     """Return the most probable level, the lowest of equal ones."""
     later = columns[0] != best
     answer = later.astype(np.int16)
@@ -132,7 +134,7 @@ def first_best(columns: Floats, best: Floats) -> NDArray[np.intp]:
     return answer.astype(np.intp)
 
 
-def _block_of(numbers: Array, blocks: int) -> Array:
+def _assign_blocks(numbers: Array, blocks: int) -> Array:
     """Return the block of each row: a hash of its number, in which near rows are far apart."""
     mixed = numbers.astype(np.uint64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

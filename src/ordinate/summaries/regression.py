@@ -10,39 +10,44 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, NoItems, OrdinateError
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.counting import checked
-from ordinate.summaries.numeric_columns import numbers, weights_of
-from ordinate.summaries.tabulation import same_length
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
+from ordinate.summaries.tabulation import check_same_length
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
-ORDER = 4  # of the highest moments
-ORDERS = (2, ORDER)
-ROWS = 40_000  # which are looked at together: they fit into the cache
-SPAN = 25 * ROWS  # rows whose sums are taken about the same point
-SOME = 2_000  # of them, whose mean it is, about
-NEAR = {2: 10.0, ORDER: 1.0}  # deviations: a point this near to the mean costs no digits that count
-LARGE = 1e70  # values this large, or this small beside 1, cannot be squared twice
-TRAIN = "train_mean"  # the constant prediction that training data suggest
-MIDDLE = "mean"  # the mean of the targets themselves
-FINE = 0.005  # relative error of percentiles from the histogram
-GROWTH = (1.0 + FINE) / (1.0 - FINE)
-ZERO = -(2**31) + 1  # the bin of errors that are exactly 0
-UNIT = "Give them in another unit."
+HIGHEST_ORDER = 4  # of the highest moments
+MOMENT_ORDERS = (2, HIGHEST_ORDER)
+ROWS_PER_BLOCK = 40_000  # which are looked at together: they fit into the cache
+ROWS_PER_SUM = 25 * ROWS_PER_BLOCK  # rows whose sums are taken about the same point
+SAMPLE_ROWS = 2_000  # of them, whose mean it is, about
+NEAR_DEVIATIONS = {
+    2: 10.0,
+    HIGHEST_ORDER: 1.0,
+}  # deviations: a point this near to the mean costs no digits that count
+LARGEST_VALUE = 1e70  # values this large, or this small beside 1, cannot be squared twice
+TRAIN_MEAN = "train_mean"  # the constant prediction that training data suggest
+TARGET_MEAN = "mean"  # the mean of the targets themselves
+BIN_PRECISION = 0.005  # relative error of percentiles from the histogram
+BIN_GROWTH = (1.0 + BIN_PRECISION) / (1.0 - BIN_PRECISION)
+ZERO_BIN = -(2**31) + 1  # the bin of errors that are exactly 0
+UNIT_HINT = "Give them in another unit."
 
 
-_LEVELS = np.arange(ORDER + 1)
-_BEHIND = np.maximum(_LEVELS[:, None] - _LEVELS, 0)
-_WAYS = np.array([[math.comb(a, k) for k in _LEVELS.tolist()] for a in _LEVELS.tolist()], float)
-_KNOWN = _LEVELS[:, None] + _LEVELS <= ORDER
+_POWERS = np.arange(HIGHEST_ORDER + 1)
+_POWER_DIFFERENCES = np.maximum(_POWERS[:, None] - _POWERS, 0)
+_BINOMIALS = np.array(
+    [[math.comb(a, k) for k in _POWERS.tolist()] for a in _POWERS.tolist()], float
+)
+_KNOWN_POWERS = _POWERS[:, None] + _POWERS <= HIGHEST_ORDER
 
 
-def _shift(by: Array) -> Array:
+def _build_shift_matrix(by: Array) -> Array:
     """Return the matrix that turns sums of powers into those of values moved by so much."""
-    return _WAYS * np.asarray(by)[..., None, None] ** _BEHIND
+    return _BINOMIALS * np.asarray(by)[..., None, None] ** _POWER_DIFFERENCES
 
 
-class Central(NamedTuple):
+class CentralSums(NamedTuple):
     """Weighted central sums [..., 5, 5]: Σ w (y - ȳ)^a (e - ē)^b for a + b up to 4.
 
     y is the target, e = prediction - target. The sum of a = b = 0 is the weight.
@@ -57,24 +62,27 @@ class Central(NamedTuple):
         """Σw."""
         return self.sums[..., 0, 0]
 
-    def about(self, y: Array, e: Array) -> "Central":
+    def recenter_sums(self, y: Array, e: Array) -> "CentralSums":
         """Return the same sums about other points."""
-        left, right = _shift(self.y - y), _shift(self.e - e).swapaxes(-1, -2)
+        left, right = (
+            _build_shift_matrix(self.y - y),
+            _build_shift_matrix(self.e - e).swapaxes(-1, -2),
+        )
         with np.errstate(over="ignore", invalid="ignore"):  # in orders that nobody keeps
-            half = np.where(_KNOWN, left @ self.sums, 0.0)
-            return Central(y, e, np.where(_KNOWN, half @ right, 0.0))
+            half = np.where(_KNOWN_POWERS, left @ self.sums, 0.0)
+            return CentralSums(y, e, np.where(_KNOWN_POWERS, half @ right, 0.0))
 
-    def __add__(self, other: "Central") -> "Central":  # type: ignore[override] # sums, not a longer tuple
+    def __add__(self, other: "CentralSums") -> "CentralSums":  # type: ignore[override] # sums, not a longer tuple
         mine, theirs = self.weight, other.weight
         total = np.where(mine + theirs > 0, mine + theirs, 1.0)
         y = self.y + (other.y - self.y) * theirs / total
         e = self.e + (other.e - self.e) * theirs / total
-        first, second = self.about(y, e), other.about(y, e)
-        return Central(y, e, first.sums + second.sums)
+        first, second = self.recenter_sums(y, e), other.recenter_sums(y, e)
+        return CentralSums(y, e, first.sums + second.sums)
 
-    def scaled(self, factor: float, shift: float, powers: Array) -> "Central":
+    def scaled(self, factor: float, shift: float, powers: Array) -> "CentralSums":
         """Return the sums of values in another unit; an error is not shifted."""
-        return Central(self.y * factor + shift, self.e * factor, self.sums * powers)
+        return CentralSums(self.y * factor + shift, self.e * factor, self.sums * powers)
 
     def mean(self, a: int, b: int) -> Array:
         """Return the central moment of an order, nan where there are no items."""
@@ -98,8 +106,8 @@ class Moments:
     """
 
     items: Array  # [...]
-    plain: Central
-    squared: Central
+    plain: CentralSums
+    squared: CentralSums
     absolute: Array  # Σw|e|
     absolute_squared: Array  # Σw²|e|
     largest: Array  # max|e|
@@ -109,7 +117,9 @@ class Moments:
     histogram: Mapping[int, Array] | None = None
     counted: bool = True  # whether every weight is a whole number
     dropped: int = 0
-    order: int = ORDER  # of the highest moments that were summed; what is above it says nothing
+    order: int = (
+        HIGHEST_ORDER  # of the highest moments that were summed; what is above it says nothing
+    )
     step: float = 1.0  # the unit in which the sizes of the histogram are
     has_unanswered = False
 
@@ -123,23 +133,26 @@ class Moments:
         constants: Mapping[str, float] | None = None,
         histogram: bool = False,
         groups: Groups | None = None,
-        order: int = ORDER,
+        order: int = HIGHEST_ORDER,
     ) -> "Moments":
         """Sum up two columns of numbers; with groups, a batch of summaries, one for each.
 
         Values alone need moments of order 2 only, which take less time; their errors need 4.
         """
-        y, p = numbers(targets, "targets"), numbers(predictions, "predictions")
-        same_length(len(y), len(p), "targets", "predictions")
-        weighing = weights_of(weights, len(y))
+        y, p = (
+            convert_to_numbers(targets, "targets"),
+            convert_to_numbers(predictions, "predictions"),
+        )
+        check_same_length(len(y), len(p), "targets", "predictions")
+        weighing = match_weights(weights, len(y))
         if not len(y):
             raise NoItems("There are no items to evaluate: the columns are empty.")
-        counter = Counter(constants or {}, histogram=histogram, order=order)
+        counter = MomentsAccumulator(constants or {}, histogram=histogram, order=order)
         if groups is not None:
-            same_length(len(y), len(groups.codes), "targets", "groups")
-            return _by_group(y, p, weighing, groups, counter)
-        for start in range(0, len(y), SPAN):
-            where = slice(start, start + SPAN)
+            check_same_length(len(y), len(groups.codes), "targets", "groups")
+            return _summarize_groups(y, p, weighing, groups, counter)
+        for start in range(0, len(y), ROWS_PER_SUM):
+            where = slice(start, start + ROWS_PER_SUM)
             counter.add(y[where], p[where], None if weighing is None else weighing[where])
         return counter.summary()
 
@@ -181,7 +194,7 @@ class Moments:
             self.squares + other.squares,
             self.constants,
             {name: self.spread[name] + other.spread[name] for name in self.constants},
-            _merged(self.histogram, other.histogram),
+            _merge_histograms(self.histogram, other.histogram),
             self.counted and other.counted,
             self.dropped + other.dropped,
             self.order,
@@ -198,8 +211,8 @@ class Moments:
         return replace(
             self,
             items=change(self.items),
-            plain=Central(*map(change, self.plain)),
-            squared=Central(*map(change, self.squared)),
+            plain=CentralSums(*map(change, self.plain)),
+            squared=CentralSums(*map(change, self.squared)),
             absolute=change(self.absolute),
             absolute_squared=change(self.absolute_squared),
             largest=change(self.largest),
@@ -212,7 +225,7 @@ class Moments:
         """Return the summary of the same items in another unit: values times factor plus shift."""
         if not (np.isfinite(factor) and np.isfinite(shift) and factor > 0):
             raise BadOption(f"Values are scaled by a number above 0 and moved, not by {factor}.")
-        powers = factor ** (_LEVELS[:, None] + _LEVELS)
+        powers = factor ** (_POWERS[:, None] + _POWERS)
         return replace(
             self,
             plain=self.plain.scaled(factor, shift, powers),
@@ -264,8 +277,8 @@ class Moments:
         found = data["histogram"]
         return cls(
             np.asarray(data["items"]),
-            Central(*(np.asarray(part) for part in data["plain"])),
-            Central(*(np.asarray(part) for part in data["squared"])),
+            CentralSums(*(np.asarray(part) for part in data["plain"])),
+            CentralSums(*(np.asarray(part) for part in data["squared"])),
             np.asarray(data["absolute"]),
             np.asarray(data["absolute_squared"]),
             np.asarray(data["largest"]),
@@ -280,14 +293,16 @@ class Moments:
         )
 
 
-class Counter:
+class MomentsAccumulator:
     """Adds rows of targets and predictions up, part by part."""
 
     def __init__(
-        self, constants: Mapping[str, float], *, histogram: bool = False, order: int = ORDER
+        self, constants: Mapping[str, float], *, histogram: bool = False, order: int = HIGHEST_ORDER
     ) -> None:
-        if order not in ORDERS:
-            raise BadOption(f"Moments have the order {' or '.join(map(str, ORDERS))}, not {order}.")
+        if order not in MOMENT_ORDERS:
+            raise BadOption(
+                f"Moments have the order {' or '.join(map(str, MOMENT_ORDERS))}, not {order}."
+            )
         self.constants, self.histogram, self.order = constants, histogram, order
         self.total: Moments | None = None
         self.seen = 0
@@ -301,14 +316,14 @@ class Counter:
         start, counted = self.seen, True
         self.seen += len(y)
         if weight is not None:
-            there = checked(weight, start) > 0
+            there = check_weights(weight, start) > 0
             counted = bool((weight == np.floor(weight)).all())
             rows = start + np.flatnonzero(there) if rows is None else rows[there]
             y, p, weight = y[there], p[there], weight[there]
         if len(y):
-            if self.room.shape[1] < min(len(y), ROWS):
-                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS)))
-            part = _Part(y, p, weight, self.room, self.order)
+            if self.room.shape[1] < min(len(y), ROWS_PER_BLOCK):
+                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
+            part = _MomentsBlock(y, p, weight, self.room, self.order)
             part.check(range(start, start + len(y)) if rows is None else rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
             found = replace(part.summary(self.constants, histogram=self.histogram), counted=counted)
@@ -319,12 +334,12 @@ class Counter:
         if self.total is None:
             reason = "all weights are 0" if self.seen else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
-        if 0.0 < max(self.high - self.low, float(self.total.largest)) < 1.0 / LARGE:
-            raise BadValues(f"The values are too small to be squared twice. {UNIT}")
+        if 0.0 < max(self.high - self.low, float(self.total.largest)) < 1.0 / LARGEST_VALUE:
+            raise BadValues(f"The values are too small to be squared twice. {UNIT_HINT}")
         return self.total
 
 
-class _Part:
+class _MomentsBlock:
     """Sums of some items about one point near their means, a few rows at a time."""
 
     def __init__(
@@ -337,18 +352,20 @@ class _Part:
         self.largest = 0.0
         with np.errstate(invalid="ignore", over="ignore"):
             self.at = self._point()
-            for start in range(0, len(y), ROWS):
-                self._add(slice(start, start + ROWS))
+            for start in range(0, len(y), ROWS_PER_BLOCK):
+                self._add_rows(slice(start, start + ROWS_PER_BLOCK))
 
     def _point(self) -> tuple[float, float]:
         """Return a point near the means: of some rows, or of all if they weigh differently."""
         if self.weight is not None:
-            return _middle(self.y, self.weight), _middle(self.p - self.y, self.weight)
-        some = slice(None, None, 1 + len(self.y) // SOME)
+            return _compute_mean(self.y, self.weight), _compute_mean(self.p - self.y, self.weight)
+        some = slice(None, None, 1 + len(self.y) // SAMPLE_ROWS)
         y, e = self.y[some], self.p[some] - self.y[some]
-        return _near(y, NEAR[self.order]), _near(e, NEAR[self.order])
+        return _choose_center(y, NEAR_DEVIATIONS[self.order]), _choose_center(
+            e, NEAR_DEVIATIONS[self.order]
+        )
 
-    def _add(self, where: slice) -> None:
+    def _add_rows(self, where: slice) -> None:
         y, p = self.y[where], self.p[where]
         e, size = self.room[-2 if self.at[1] else 2, : len(y)], self.room[-1, : len(y)]
         np.subtract(p, y, out=e)
@@ -356,16 +373,18 @@ class _Part:
         self.largest = max(self.largest, float(size.max()))
         if self.weight is None:
             absolute = float(size.sum())
-            squares = self._second(y, e) if self.order == 2 else self._fourth(y, e)
+            squares = (
+                self._add_second_order(y, e) if self.order == 2 else self._add_fourth_order(y, e)
+            )
             self.sums += absolute, absolute, squares
             return
-        weight, powers = self.weight[where], self._powers(y, e)
+        weight, powers = self.weight[where], self._compute_powers(y, e)
         weighted = powers * weight
-        self.once += _products(weighted, powers)
-        self.twice += _products(weighted)
+        self.once += _sum_products(weighted, powers)
+        self.twice += _sum_products(weighted)
         self.sums += weight @ size, (weight * size) @ weight, (weight * e) @ e
 
-    def _second(self, y: Floats, e: Floats) -> float:
+    def _add_second_order(self, y: Floats, e: Floats) -> float:
         """Add sums of order two of items that weigh the same, in few passes; return Σe²."""
         one = self.room[0, : len(y)]
         d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
@@ -378,13 +397,13 @@ class _Part:
         )
         return squares if f is e else float(e @ e)
 
-    def _fourth(self, y: Floats, e: Floats) -> float:
+    def _add_fourth_order(self, y: Floats, e: Floats) -> float:
         """Add sums of order four of items that weigh the same; return Σe²."""
-        products = _products(self._powers(y, e))
+        products = _sum_products(self._compute_powers(y, e))
         self.once += products
         return float(e @ e if self.at[1] else products[2, 2])
 
-    def _powers(self, y: Floats, e: Floats) -> Floats:
+    def _compute_powers(self, y: Floats, e: Floats) -> Floats:
         """Return 1, d, f, and d², df, f² where higher moments are wanted."""
         powers = self.room[: 6 if self.order > 2 else 3, : len(y)]
         np.subtract(y, self.at[0], out=powers[1])
@@ -398,8 +417,8 @@ class _Part:
 
     def summary(self, constants: Mapping[str, float], *, histogram: bool) -> Moments:
         """Return the sums about the means."""
-        plain = self._central(self.once)
-        squared = plain if self.weight is None else self._central(self.twice)
+        plain = self._center_products(self.once)
+        squared = plain if self.weight is None else self._center_products(self.twice)
         size = np.abs(self.p - self.y) if histogram else None
         return Moments(
             np.asarray(len(self.y)),
@@ -410,26 +429,29 @@ class _Part:
             np.asarray(self.largest),
             np.asarray(self.sums[2]),
             constants,
-            {name: _spread(self.y, value, self.weight) for name, value in constants.items()},
-            None if size is None else sizes(size, self.weight),
+            {
+                name: _sum_deviations(self.y, value, self.weight)
+                for name, value in constants.items()
+            },
+            None if size is None else bin_error_sizes(size, self.weight),
             order=self.order,
         )
 
-    def _central(self, products: Floats) -> Central:
-        sums = np.zeros((ORDER + 1, ORDER + 1))
-        parts = _PARTS if self.order > 2 else _PARTS[:3]
+    def _center_products(self, products: Floats) -> CentralSums:
+        sums = np.zeros((HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
+        parts = _PRODUCT_POWERS if self.order > 2 else _PRODUCT_POWERS[:3]
         for i, (a, b) in enumerate(parts):
             for j, (c, d) in enumerate(parts):
                 sums[a + c, b + d] = products[i, j]
-        near = Central(np.asarray(self.at[0]), np.asarray(self.at[1]), sums)
+        near = CentralSums(np.asarray(self.at[0]), np.asarray(self.at[1]), sums)
         y, e = (near.sums[k] / near.sums[0, 0] for k in ((1, 0), (0, 1)))
-        return near.about(near.y + y, near.e + e)
+        return near.recenter_sums(near.y + y, near.e + e)
 
     def check(self, rows: Sequence[int] | Array) -> None:
         """Refuse what is no finite number, with its row, from 0, and what is too large."""
-        self._span()
+        self._find_target_range()
         finite = np.isfinite(self.sums).all()  # a nan is in none of these
-        if finite and max(abs(self.low), abs(self.high), self.largest) < LARGE:
+        if finite and max(abs(self.low), abs(self.high), self.largest) < LARGEST_VALUE:
             return
         for name, column in (("target", self.y), ("prediction", self.p)):
             bad = ~np.isfinite(column)
@@ -437,63 +459,63 @@ class _Part:
                 place = int(np.argmax(bad))
                 row = int(rows[place]) + 1
                 raise BadValues(f"The {name} of row {row} is {column[place]}, not a finite number.")
-        raise BadValues(f"The values are too large to be squared twice. {UNIT}")
+        raise BadValues(f"The values are too large to be squared twice. {UNIT_HINT}")
 
-    def _span(self) -> None:
+    def _find_target_range(self) -> None:
         """Note between which values the targets lie; no further than that is near enough."""
         reach = math.sqrt(self.once[1, 1]) if self.once[1, 1] >= 0.0 else math.nan
         self.low, self.high = self.at[0] - reach, self.at[0] + reach
-        if self.weight is not None or not 1.0 / LARGE < reach < LARGE:
+        if self.weight is not None or not 1.0 / LARGEST_VALUE < reach < LARGEST_VALUE:
             self.low, self.high = float(self.y.min()), float(self.y.max())
 
 
-def _middle(values: Floats, weight: Floats | None) -> float:
+def _compute_mean(values: Floats, weight: Floats | None) -> float:
     """Return about the mean; exactly the value, where all are equal."""
     gaps = values - values[0]
     return float(values[0] + (gaps.mean() if weight is None else weight @ gaps / weight.sum()))
 
 
-def _near(values: Floats, near: float) -> float:
+def _choose_center(values: Floats, near: float) -> float:
     """Return about the mean, or 0, where it is so many deviations away at most: a pass is saved."""
-    middle = _middle(values, None)
+    middle = _compute_mean(values, None)
     gaps = values - middle
     return middle if middle * middle * len(values) > near**2 * float(gaps @ gaps) else 0.0
 
 
-def _products(first: Floats, second: Floats | None = None) -> Floats:
+def _sum_products(first: Floats, second: Floats | None = None) -> Floats:
     """Return all sums of products of rows [6, 6]."""
     found = np.zeros((6, 6))
     found[: len(first), : len(first)] = first @ (first if second is None else second).T
     return found
 
 
-_PARTS = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+_PRODUCT_POWERS = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
 
 
-def _spread(y: Floats, value: float, weight: Floats | None) -> Array:
+def _sum_deviations(y: Floats, value: float, weight: Floats | None) -> Array:
     gaps = np.abs(y - value)
     return np.asarray(gaps.sum() if weight is None else weight @ gaps)
 
 
-def sizes(size: Floats, weight: Floats | None = None) -> dict[int, Array]:
+def bin_error_sizes(size: Floats, weight: Floats | None = None) -> dict[int, Array]:
     """Return the weight of errors by bin: the logarithm of their size, rounded up."""
     with np.errstate(divide="ignore"):
-        place = np.ceil(np.log(size) / np.log(GROWTH))
+        place = np.ceil(np.log(size) / np.log(BIN_GROWTH))
     first = np.min(place, initial=0.0, where=size > 0)
     index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
     items, found = np.bincount(index), np.bincount(index, weight)
     return {
-        ZERO if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
+        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
         for k in np.flatnonzero(items)
     }
 
 
-def size_of(place: int) -> float:
+def compute_bin_size(place: int) -> float:
     """Return the size for which a bin stands: in the middle of it, relative to both ends."""
-    return 0.0 if place == ZERO else float(2.0 * GROWTH**place / (1.0 + GROWTH))
+    return 0.0 if place == ZERO_BIN else float(2.0 * BIN_GROWTH**place / (1.0 + BIN_GROWTH))
 
 
-def _merged(
+def _merge_histograms(
     mine: Mapping[int, Array] | None, theirs: Mapping[int, Array] | None
 ) -> dict[int, Array] | None:
     if mine is None or theirs is None:
@@ -502,27 +524,27 @@ def _merged(
     return {k: mine.get(k, zero) + theirs.get(k, zero) for k in mine.keys() | theirs.keys()}
 
 
-def _by_group(
-    y: Floats, p: Floats, weight: Floats | None, groups: Groups, like: Counter
+def _summarize_groups(
+    y: Floats, p: Floats, weight: Floats | None, groups: Groups, like: MomentsAccumulator
 ) -> Moments:
     """Return a batch with the summary of each group."""
     order = np.argsort(groups.codes, kind="stable")
     ends = np.searchsorted(groups.codes[order], np.arange(len(groups.values) + 1))
     parts = []
     if weight is not None:
-        checked(weight, 0)  # here rows have their numbers
+        check_weights(weight, 0)  # here rows have their numbers
     for k in range(len(groups.values)):
-        counter = Counter(like.constants, histogram=like.histogram, order=like.order)
-        for start in range(ends[k], ends[k + 1], SPAN):
-            rows = order[start : min(start + SPAN, ends[k + 1])]
+        counter = MomentsAccumulator(like.constants, histogram=like.histogram, order=like.order)
+        for start in range(ends[k], ends[k + 1], ROWS_PER_SUM):
+            rows = order[start : min(start + ROWS_PER_SUM, ends[k + 1])]
             counter.add(y[rows], p[rows], None if weight is None else weight[rows], rows)
-        parts.append(counter.total or _nothing(like))
-    return stacked(parts)
+        parts.append(counter.total or _make_empty_moments(like))
+    return stack_moments(parts)
 
 
-def _nothing(like: Counter) -> Moments:
+def _make_empty_moments(like: MomentsAccumulator) -> Moments:
     zero = np.asarray(0.0)
-    none = Central(zero, zero, np.zeros((ORDER + 1, ORDER + 1)))
+    none = CentralSums(zero, zero, np.zeros((HIGHEST_ORDER + 1, HIGHEST_ORDER + 1)))
     spread = dict.fromkeys(like.constants, zero)
     bins: dict[int, Array] | None = {} if like.histogram else None
     return Moments(
@@ -540,7 +562,7 @@ def _nothing(like: Counter) -> Moments:
     )
 
 
-def stacked(parts: list[Moments]) -> Moments:
+def stack_moments(parts: list[Moments]) -> Moments:
     """Return summaries as one batch."""
 
     def stack(arrays: list[Array]) -> Array:
@@ -552,8 +574,12 @@ def stacked(parts: list[Moments]) -> Moments:
         bins = {k: stack([(part.histogram or {}).get(k, zero) for part in parts]) for k in keys}
     return Moments(
         stack([part.items for part in parts]),
-        Central(*(stack(list(column)) for column in zip(*(p.plain for p in parts), strict=True))),
-        Central(*(stack(list(column)) for column in zip(*(p.squared for p in parts), strict=True))),
+        CentralSums(
+            *(stack(list(column)) for column in zip(*(p.plain for p in parts), strict=True))
+        ),
+        CentralSums(
+            *(stack(list(column)) for column in zip(*(p.squared for p in parts), strict=True))
+        ),
         stack([part.absolute for part in parts]),
         stack([part.absolute_squared for part in parts]),
         stack([part.largest for part in parts]),

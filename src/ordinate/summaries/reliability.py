@@ -9,30 +9,45 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
 from ordinate.scale import Scale
-from ordinate.summaries.confusion import Confusion
-from ordinate.summaries.counting import checked
-from ordinate.summaries.probabilities import arranged, checked_columns, row_named, same_rows
-from ordinate.summaries.probability_bins import (
-    Events,
-    Tally,
-    binned,
-    events_of,
-    first_best,
-    summed_up,
+from ordinate.summaries.confusion import ConfusionMatrix
+from ordinate.summaries.counting import check_weights
+from ordinate.summaries.probabilities import (
+    arrange_columns,
+    check_probability_columns,
+    check_same_rows,
+    format_row_name,
 )
-from ordinate.summaries.tabulation import DROP, SHOWN, checked_weights, positions_of, same_length
+from ordinate.summaries.probability_bins import (
+    BlockTally,
+    Events,
+    compute_events,
+    cumulate_levels,
+    find_most_probable_level,
+    sum_bins,
+)
+from ordinate.summaries.tabulation import (
+    DROP_HINT,
+    ROWS_SHOWN,
+    check_same_length,
+    convert_weights,
+    encode_positions,
+)
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 EPS = float(np.finfo(float).eps)  # to which the log loss clips probabilities, like scikit-learn
-FINE = 1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
+FINE_BINS = (
+    1_000  # bins of the scores that ranks are taken from, and the most that anybody may ask for
+)
 NUDGE = 1e-6  # of a bin: equal scores that differ by rounding stay together
-SCORES = ("brier", "log_loss", "rps_sum")
-ROWS = 1 << 15  # rows that are counted together: few calls, and what they make stays in caches
+SCORE_NAMES = ("brier", "log_loss", "rps_sum")
+ROWS_PER_BLOCK = (
+    1 << 15
+)  # rows that are counted together: few calls, and what they make stays in caches
 
 
 @dataclass(frozen=True)
-class Parts:
+class ReliabilityParts:
     """Which parts of a summary are wanted; wishes unite with `|`.
 
     `bins` says for which events and in how many bins: the most probable level (`top`), each level,
@@ -46,11 +61,11 @@ class Parts:
 
     def __post_init__(self) -> None:
         for _, count in self.bins:
-            if not (count == int(count) and 1 <= count <= FINE):
-                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE:,}.")
+            if not (count == int(count) and 1 <= count <= FINE_BINS):
+                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE_BINS:,}.")
 
-    def __or__(self, other: "Parts") -> "Parts":
-        return Parts(
+    def __or__(self, other: "ReliabilityParts") -> "ReliabilityParts":
+        return ReliabilityParts(
             self.bins | other.bins,
             self.scores or other.scores,
             self.table or other.table,
@@ -58,7 +73,7 @@ class Parts:
         )
 
 
-class Bins(NamedTuple):
+class ReliabilityBins(NamedTuple):
     """Per event and bin [..., events, bins]: items, weights, squared weights, and weighted sums.
 
     f is the predicted probability of the event, o is 1 if it happened.
@@ -72,27 +87,27 @@ class Bins(NamedTuple):
     ff: Array
     fo: Array
 
-    def __add__(self, other: "Bins") -> "Bins":  # type: ignore[override] # sums, not a longer tuple
-        return Bins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def __add__(self, other: "ReliabilityBins") -> "ReliabilityBins":  # type: ignore[override] # sums, not a longer tuple
+        return ReliabilityBins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     @property
     def confidence(self) -> Array:
         """The mean probability in a bin, nan where it is empty."""
-        return _quotient(self.f, self.weight)
+        return _divide_or_nan(self.f, self.weight)
 
     @property
     def frequency(self) -> Array:
         """How often the event happened in a bin, nan where it is empty."""
-        return _quotient(self.o, self.weight)
+        return _divide_or_nan(self.o, self.weight)
 
     @property
-    def effective(self) -> Array:
+    def effective_size(self) -> Array:
         """How many items of equal weight say as much as those of a bin, nan where it is empty."""
-        return _quotient(self.weight**2, self.squares)
+        return _divide_or_nan(self.weight**2, self.squares)
 
 
-class Scores(NamedTuple):
-    """Sums of proper scores [..., 3] in the order of `SCORES`, and what their errors need.
+class ProperScores(NamedTuple):
+    """Sums of proper scores [..., 3] in the order of `SCORE_NAMES`, and what their errors need.
 
     `weighted` are Σw s, `squared` Σw² s, `products` Σw² s sᵀ. `clipped` counts the items to whose
     level next to no probability was given; `beyond` is what clipping took off their log loss, and
@@ -106,8 +121,8 @@ class Scores(NamedTuple):
     beyond: Array
     impossible: Array
 
-    def __add__(self, other: "Scores") -> "Scores":  # type: ignore[override] # sums, not a longer tuple
-        return Scores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+    def __add__(self, other: "ProperScores") -> "ProperScores":  # type: ignore[override] # sums, not a longer tuple
+        return ProperScores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +132,7 @@ class Reliability:
     Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
     lowest of equal ones; `table` has the mean probability of each level by gold level, times N.
 
-    >>> wanted = Parts(scores=True)
+    >>> wanted = ReliabilityParts(scores=True)
     >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], wanted)
     >>> summary.scores.weighted.round(3).tolist()
     [0.34, 0.616, 0.17]
@@ -127,10 +142,10 @@ class Reliability:
     items: Array  # [...]
     weight: Array  # Σw
     squares: Array  # Σw²
-    argmax: Confusion
+    argmax: ConfusionMatrix
     confidence: Array  # [..., K]: Σw of the highest probability, by the level that has it
-    bins: Mapping[tuple[Events, int], Bins] = field(default_factory=dict)
-    scores: Scores | None = None
+    bins: Mapping[tuple[Events, int], ReliabilityBins] = field(default_factory=dict)
+    scores: ProperScores | None = None
     table: Array | None = None  # [..., K, K]
     ranking: Array | None = None  # [..., K, FINE]: weight by gold level and expected position
     dropped: int = 0
@@ -143,7 +158,7 @@ class Reliability:
         scale: "Scale | str | Iterable[Any]",
         gold: Any,
         probabilities: Any,
-        parts: Parts,
+        parts: ReliabilityParts,
         *,
         columns: Iterable[Any] | None = None,
         weights: Any = None,
@@ -157,18 +172,18 @@ class Reliability:
         the order of the file, so that the spread of the blocks says how sure a value is.
         """
         scale = Scale.of(scale)
-        values = arranged(scale, probabilities, columns)
-        weighing = checked_weights(weights)
-        truth = positions_of(scale, gold, "gold", weighing)
-        same_rows(truth, values)
+        values = arrange_columns(scale, probabilities, columns)
+        weighing = convert_weights(weights)
+        truth = encode_positions(scale, gold, "gold", weighing)
+        check_same_rows(truth, values)
         if weighing is not None:
-            same_length(len(truth), len(weighing), "labels", "weights")
-        counter = Counter(scale, parts, renormalize=renormalize, blocks=blocks)
-        for start in range(0, len(truth), ROWS):
-            stop = min(start + ROWS, len(truth))
+            check_same_length(len(truth), len(weighing), "labels", "weights")
+        counter = ReliabilityAccumulator(scale, parts, renormalize=renormalize, blocks=blocks)
+        for start in range(0, len(truth), ROWS_PER_BLOCK):
+            stop = min(start + ROWS_PER_BLOCK, len(truth))
             weight = None if weighing is None else weighing[start:stop]
             counter.add(truth[start:stop], values[start:stop], weight, missing)
-        counter.refuse_nothing()
+        counter.refuse_no_items()
         return counter.summary()
 
     @property
@@ -206,9 +221,9 @@ class Reliability:
             self.argmax + other.argmax,
             self.confidence + other.confidence,
             {key: mine + other.bins[key] for key, mine in self.bins.items()},
-            _both(self.scores, other.scores),
-            _both(self.table, other.table),
-            _both(self.ranking, other.ranking),
+            _add_optional(self.scores, other.scores),
+            _add_optional(self.table, other.table),
+            _add_optional(self.ranking, other.ranking),
             self.dropped + other.dropped,
         )
 
@@ -222,10 +237,10 @@ class Reliability:
             items,
             change(self.weight),
             change(self.squares),
-            Confusion(self.scale, cells, weights, squares, dropped, table.counted),
+            ConfusionMatrix(self.scale, cells, weights, squares, dropped, table.counted),
             change(self.confidence),
-            {key: Bins(*map(change, part)) for key, part in self.bins.items()},
-            None if self.scores is None else Scores(*map(change, self.scores)),
+            {key: ReliabilityBins(*map(change, part)) for key, part in self.bins.items()},
+            None if self.scores is None else ProperScores(*map(change, self.scores)),
             None if self.table is None else change(self.table),
             None if self.ranking is None else change(self.ranking),
             self.dropped,
@@ -237,7 +252,7 @@ class Reliability:
         axes = tuple(range(len(self.shape)))
         return self.map(lambda array: array.sum(axis=axes))
 
-    def mixed(self, times: Array) -> "Reliability":
+    def sum_with_multiplicities(self, times: Array) -> "Reliability":
         """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
         return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
 
@@ -262,7 +277,7 @@ class Reliability:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "Reliability":
         """Return the summary that `to_dict` described."""
-        argmax = Confusion.from_dict(data["argmax"])
+        argmax = ConfusionMatrix.from_dict(data["argmax"])
         items, weight, squares = (np.array(data[key]) for key in ("items", "weight", "squares"))
         scores = data["scores"]
         table, ranking = (
@@ -275,25 +290,28 @@ class Reliability:
             squares,
             argmax,
             np.array(data["confidence"]),
-            {(b["events"], b["count"]): Bins(*map(np.array, b["sums"])) for b in data["bins"]},
-            None if scores is None else Scores(*map(np.array, scores)),
+            {
+                (b["events"], b["count"]): ReliabilityBins(*map(np.array, b["sums"]))
+                for b in data["bins"]
+            },
+            None if scores is None else ProperScores(*map(np.array, scores)),
             table,
             ranking,
             data["dropped"],
         )
 
 
-class Counter:
+class ReliabilityAccumulator:
     """Adds rows of probabilities up, part by part; `place` says how errors name a row."""
 
     def __init__(
         self,
         scale: Scale,
-        parts: Parts,
+        parts: ReliabilityParts,
         *,
         renormalize: bool = False,
         blocks: int | None = None,
-        place: Callable[[int], str] = row_named,
+        place: Callable[[int], str] = format_row_name,
     ) -> None:
         self.scale, self.parts, self.renormalize, self.place = scale, parts, renormalize, place
         self.blocks, self.seen, self.dropped = blocks, 0, 0
@@ -309,7 +327,7 @@ class Counter:
         self.confidence = np.zeros((many, size))
         self.tails = np.zeros((3, many))
         self.table = np.zeros((many, size, size)) if parts.table else None
-        self.ranking = np.zeros((many, size, FINE)) if parts.ranking else None
+        self.ranking = np.zeros((many, size, FINE_BINS)) if parts.ranking else None
 
     def add(
         self,
@@ -325,7 +343,7 @@ class Counter:
         start, self.seen = self.seen, self.seen + len(truth)
         absent = truth == len(self.scale)
         if missing == "drop":
-            absent |= _empty(rows)
+            absent |= _find_empty_rows(rows)
         kept = self._kept(absent, weight, start, missing)
         numbers = np.arange(start, self.seen)
         if kept is not None:
@@ -334,9 +352,11 @@ class Counter:
         if not len(truth):
             return
         columns = np.ascontiguousarray(rows.T, dtype=float)
-        columns = checked_columns(columns, numbers, renormalize=self.renormalize, place=self.place)
-        tally = Tally(self.blocks, numbers, weight)
-        self._count(tally, truth.astype(np.intp), columns)
+        columns = check_probability_columns(
+            columns, numbers, renormalize=self.renormalize, place=self.place
+        )
+        tally = BlockTally(self.blocks, numbers, weight)
+        self._count_rows(tally, truth.astype(np.intp), columns)
 
     def _kept(
         self, absent: Array, weight: Floats | None, start: int, missing: str
@@ -344,39 +364,43 @@ class Counter:
         """Return which items count: those with a weight that are not absent; None says all."""
         there = None
         if weight is not None:
-            there = checked(weight, start) > 0
+            there = check_weights(weight, start) > 0
             self.fractions |= bool((weight != np.floor(weight)).any())
         if not absent.any():
             return there
         if there is not None:
             absent &= there
         if missing != "drop" and absent.any():
-            first = np.flatnonzero(absent)[:SHOWN].tolist()
+            first = np.flatnonzero(absent)[:ROWS_SHOWN].tolist()
             rows = ", ".join(self.place(start + row) for row in first)
-            raise MissingLabels(f"Gold labels are missing ({rows}). Leave them out with {DROP}.")
+            raise MissingLabels(
+                f"Gold labels are missing ({rows}). Leave them out with {DROP_HINT}."
+            )
         self.dropped += int(absent.sum())
         return ~absent if there is None else there & ~absent
 
-    def _count(self, tally: Tally, gold: Array, columns: Floats) -> None:
+    def _count_rows(self, tally: BlockTally, gold: Array, columns: Floats) -> None:
         size, best = len(self.scale), columns.max(axis=0)
-        answer = first_best(columns, best)
+        answer = find_most_probable_level(columns, best)
         self.items += tally.items()
         cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
         self.confidence += tally.of(best, answer, size)
-        events = {kind: events_of(kind, gold, columns, best, answer) for kind, _ in self.parts.bins}
+        events = {
+            kind: compute_events(kind, gold, columns, best, answer) for kind, _ in self.parts.bins
+        }
         for (kind, count), sums in self.bins.items():
             for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
-                sums[:, :, event] += binned(tally, f, o, count)
+                sums[:, :, event] += sum_bins(tally, f, o, count)
         if self.parts.scores:
             self._count_scores(tally, gold, columns)
         if self.table is not None:
             for k, column in enumerate(columns):
                 self.table[:, :, k] += tally.of(column, gold, size)
         if self.ranking is not None:
-            self.ranking += self._ranking(tally, gold, columns)
+            self.ranking += self._count_ranking(tally, gold, columns)
 
-    def _count_scores(self, tally: Tally, gold: Array, columns: Floats) -> None:
+    def _count_scores(self, tally: BlockTally, gold: Array, columns: Floats) -> None:
         here = gold * len(gold) + np.arange(len(gold))
         given = columns.ravel().take(here)
         scores = np.empty((3, len(gold)))
@@ -384,7 +408,7 @@ class Counter:
         gaps.ravel()[here] = given - 1.0
         scores[0] = np.einsum("kn,kn->n", gaps, gaps)
         scores[1] = -np.log(np.clip(given, EPS, 1.0 - EPS))
-        gaps = summed_up(gaps)[:-1]  # of the events "gold is at most level k"
+        gaps = cumulate_levels(gaps)[:-1]  # of the events "gold is at most level k"
         scores[2] = np.einsum("kn,kn->n", gaps, gaps)
         for total, part in zip(self.scores, tally.moments(scores), strict=True):
             total += part  # noqa: PLW2901 - in place
@@ -396,13 +420,13 @@ class Counter:
             excess[able] = np.log(EPS) - np.log(few[able])
             self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
 
-    def _ranking(self, tally: Tally, gold: Array, columns: Floats) -> Array:
+    def _count_ranking(self, tally: BlockTally, gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
-        place = (at @ columns * FINE + NUDGE).astype(np.intp)
-        cell = gold * FINE + np.clip(place, 0, FINE - 1)
-        return tally.of(1.0, cell, len(at) * FINE).reshape(-1, len(at), FINE)
+        place = (at @ columns * FINE_BINS + NUDGE).astype(np.intp)
+        cell = gold * FINE_BINS + np.clip(place, 0, FINE_BINS - 1)
+        return tally.of(1.0, cell, len(at) * FINE_BINS).reshape(-1, len(at), FINE_BINS)
 
-    def refuse_nothing(self) -> None:
+    def refuse_no_items(self) -> None:
         """Say why no item was counted, if none was."""
         if not self.items.any():
             needed = "a gold label, probabilities and weight"
@@ -419,10 +443,10 @@ class Counter:
             self.items,
             weights.sum(axis=(-2, -1)),
             squares.sum(axis=(-2, -1)),
-            Confusion(self.scale, items, weights, squares, counted=not self.fractions),
+            ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
             self.confidence,
-            {key: Bins(*sums) for key, sums in self.bins.items()},
-            Scores(once, twice, products, *self.tails) if parts.scores else None,
+            {key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
+            ProperScores(once, twice, products, *self.tails) if parts.scores else None,
             self.table,
             self.ranking,
             self.dropped,
@@ -430,7 +454,7 @@ class Counter:
         return found if self.blocks is not None else found.map(lambda array: array[0])
 
 
-def _empty(rows: Array) -> NDArray[np.bool_]:
+def _find_empty_rows(rows: Array) -> NDArray[np.bool_]:
     """Tell which rows have no number at all."""
     found = np.isnan(rows[:, 0])
     if found.any():
@@ -438,11 +462,11 @@ def _empty(rows: Array) -> NDArray[np.bool_]:
     return found
 
 
-def _both(mine: Any, theirs: Any) -> Any:
+def _add_optional(mine: Any, theirs: Any) -> Any:
     if (mine is None) != (theirs is None):
         raise OrdinateError("Summaries with other parts cannot be added.")
     return None if mine is None else mine + theirs
 
 
-def _quotient(part: Array, whole: Array) -> Array:
+def _divide_or_nan(part: Array, whole: Array) -> Array:
     return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)

@@ -8,16 +8,16 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import Ridge
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted, OffScale
-from ordinate.models.classifiers import KINDS, create
+from ordinate.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.models.classifiers import learner as parts
-from ordinate.postprocess.class_priors import undone
+from ordinate.postprocess.class_priors import undo_class_weights
 
 SIZE = 6
 QUICK = {"forest": {"n_estimators": 5}, "lightgbm": {"rounds": 5}, "xgboost": {"rounds": 5}}
-NAMES = [name for name in KINDS if name != "xgboost"]
+NAMES = [name for name in MODEL_TYPES if name != "xgboost"]
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=MODEL_TYPES)
 def name(request):
     if request.param == "xgboost":
         pytest.importorskip("xgboost")
@@ -25,7 +25,7 @@ def name(request):
 
 
 def made(name, size=SIZE, seed=0, **params):
-    return create(name, QUICK.get(name, {}) | params, size=size, seed=seed)
+    return create_classifier(name, QUICK.get(name, {}) | params, size=size, seed=seed)
 
 
 def dense(n=90, seed=0, levels=(0, 1, 2, 3, 4, 5)):
@@ -54,7 +54,7 @@ DATA = {"dense": dense, "sparse": sparse}
 def test_probabilities_are_on_the_full_scale_and_sum_to_one(name, form):
     matrix, gold = DATA[form]()
     given = made(name).fit(matrix, gold).answers(matrix)
-    if KINDS[name].gives == "scores":
+    if MODEL_TYPES[name].output_type == "scores":
         assert given.shape == (90,)
         assert np.corrcoef(given, gold)[0, 1] > 0.5
     else:
@@ -68,7 +68,7 @@ def test_probabilities_are_on_the_full_scale_and_sum_to_one(name, form):
 def test_a_level_never_seen_has_probability_zero(name):
     matrix, gold = dense(levels=(1, 3, 4))
     given = made(name).fit(matrix, gold).answers(matrix)
-    if KINDS[name].gives == "probabilities":
+    if MODEL_TYPES[name].output_type == "probabilities":
         assert (given[:, [0, 2, 5]] == 0).all()
         assert (given[:, [1, 3, 4]].sum(axis=1)) == pytest.approx(1.0)
     elif name == "regression":
@@ -80,7 +80,7 @@ def test_a_level_never_seen_has_probability_zero(name):
 def test_two_levels_are_enough(name):
     matrix, gold = dense(levels=(0, 5))
     given = made(name).fit(matrix, gold).answers(matrix)
-    if KINDS[name].gives == "probabilities":
+    if MODEL_TYPES[name].output_type == "probabilities":
         assert given[gold == 5, 5].mean() > given[gold == 0, 5].mean()
         assert (given[:, 1:5] == 0).all()
 
@@ -94,8 +94,8 @@ def test_one_item_of_a_level_is_enough(name):
 
 def test_thirty_rows_are_enough_to_learn_from(name):
     matrix, gold = dense(30)
-    given = create(name, size=SIZE).fit(matrix, gold).answers(matrix)
-    found = given if KINDS[name].gives == "scores" else given @ np.arange(SIZE)
+    given = create_classifier(name, size=SIZE).fit(matrix, gold).answers(matrix)
+    found = given if MODEL_TYPES[name].output_type == "scores" else given @ np.arange(SIZE)
     assert np.corrcoef(found, gold)[0, 1] > 0.5
 
 
@@ -147,7 +147,7 @@ def test_an_item_of_weight_zero_is_none(name):
     assert with_zeros.tolist() == without.tolist()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if KINDS[name].likelihood])
+@pytest.mark.parametrize("name", [name for name in NAMES if MODEL_TYPES[name].likelihood])
 def test_class_weights_of_a_likelihood_are_undone_by_division(name):
     rng = np.random.default_rng(5)
     gold = rng.choice(3, 600, p=[0.6, 0.3, 0.1])
@@ -157,7 +157,7 @@ def test_class_weights_of_a_likelihood_are_undone_by_division(name):
     weighed = made(name, size=3).fit(matrix, gold, weights[gold]).answers(matrix)
     before = np.abs(weighed - plain).mean()
     assert before > 0.1
-    assert np.abs(undone(weighed, weights) - plain).mean() < before / 3
+    assert np.abs(undo_class_weights(weighed, weights) - plain).mean() < before / 3
 
 
 def test_dense_features_are_scaled_inside():
@@ -201,14 +201,14 @@ def test_a_zero_that_is_stored_is_a_zero(name):
 
 def test_no_rows_have_no_answers(name):
     matrix, gold = dense()
-    shape = (0,) if KINDS[name].gives == "scores" else (0, SIZE)
+    shape = (0,) if MODEL_TYPES[name].output_type == "scores" else (0, SIZE)
     assert made(name).fit(matrix, gold).answers(matrix[:0]).shape == shape
 
 
 def test_warnings_of_libraries_become_notes(monkeypatch):
     from ordinate.models.classifiers import linear
 
-    monkeypatch.setattr(linear, "STEPS", 2)
+    monkeypatch.setattr(linear, "MOST_STEPS", 2)
     matrix, gold = dense()
     model = made("threshold").fit(matrix, gold)
     assert any("not arrived after 2 steps" in note for note in model.notes)
@@ -248,12 +248,12 @@ def test_asking_before_fitting_is_refused(tmp_path):
 
 def test_an_unknown_kind_is_refused_with_a_suggestion():
     with pytest.raises(BadOption, match="Did you mean 'logistic'"):
-        create("logistics", size=3)
+        create_classifier("logistics", size=3)
 
 
 def test_an_unknown_parameter_is_refused():
     with pytest.raises(BadOption, match=r"logistic has no parameter 'penalty'\. It has C"):
-        create("logistic", {"penalty": 1.0}, size=3)
+        create_classifier("logistic", {"penalty": 1.0}, size=3)
 
 
 @pytest.mark.parametrize(
@@ -263,14 +263,14 @@ def test_an_unknown_parameter_is_refused():
 def test_a_library_that_is_missing_is_named_with_its_install_line(monkeypatch, name, line):
     monkeypatch.setattr(parts, "find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=line):
-        create(name, size=3)
+        create_classifier(name, size=3)
 
 
 # --- search spaces -------------------------------------------------------------------------------
 
 
 def test_the_defaults_are_a_point_of_the_search_space(name):
-    kind = KINDS[name]
+    kind = MODEL_TYPES[name]
     assert kind.space(optuna.trial.FixedTrial(kind.defaults)) == kind.defaults
 
 
@@ -279,7 +279,7 @@ def test_every_point_of_the_search_space_can_be_fitted(name):
     matrix, gold = dense(36)
     for _ in range(4):
         trial = study.ask()
-        params = KINDS[name].space(trial)
+        params = MODEL_TYPES[name].space(trial)
         assert params == trial.params
         assert np.isfinite(made(name, **params).fit(matrix, gold).answers(matrix)).all()
 

@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ordinate.models.classifiers.frank_hall import FrankHall, falling
+from ordinate.models.classifiers.frank_hall import FrankHall, project_to_falling
 
 rows_of_shares = arrays(
     float, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.floats(0, 1)
@@ -70,7 +70,7 @@ def test_crossing_events_leave_no_negative_probability():
 @given(rows=rows_of_shares)
 def test_the_repair_is_isotonic_regression(rows):
     expected = np.array([isotonic_regression(row, increasing=False) for row in rows])
-    assert falling(rows) == pytest.approx(expected, abs=1e-12)
+    assert project_to_falling(rows) == pytest.approx(expected, abs=1e-12)
 
 
 def test_weights_are_repetitions():

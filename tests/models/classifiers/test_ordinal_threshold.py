@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ordinate.errors import BadOption
 from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold
-from ordinate.postprocess.cumulative_logits import LOSSES, objective
+from ordinate.postprocess.cumulative_logits import LOSSES, penalised_loss
 
 
 def ordinal_data(n=120, features=3, levels=4, seed=0):
@@ -45,8 +45,8 @@ def test_the_gradient_is_the_slope_of_the_objective(loss, levels):
     codes = np.arange(30) % levels
     point = rng.normal(size=3 + levels - 1)
     given = (matrix, codes, rng.random(30), 0.7, LOSSES[loss])
-    slope = approx_fprime(point, lambda where: objective(where, *given)[0], 1e-7)
-    assert objective(point, *given)[1] == pytest.approx(slope, abs=1e-6)
+    slope = approx_fprime(point, lambda where: penalised_loss(where, *given)[0], 1e-7)
+    assert penalised_loss(point, *given)[1] == pytest.approx(slope, abs=1e-6)
 
 
 def test_the_likelihood_is_that_of_the_probabilities():
@@ -55,7 +55,7 @@ def test_the_likelihood_is_that_of_the_probabilities():
     likely = model.predict_proba(matrix)[np.arange(len(codes)), codes]
     point = np.concatenate([model.coef_, model.cuts_[:1], np.log(np.diff(model.cuts_))])
     weights = np.ones(len(codes))
-    value, slope = objective(point, matrix, codes, weights, 0.3, LOSSES["proportional_odds"])
+    value, slope = penalised_loss(point, matrix, codes, weights, 0.3, LOSSES["proportional_odds"])
     ridge = 0.15 * model.coef_ @ model.coef_
     assert value * len(codes) == pytest.approx(ridge - np.log(likely).sum())
     assert np.abs(slope).max() < 1e-7

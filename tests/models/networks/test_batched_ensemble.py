@@ -6,12 +6,12 @@ import torch
 
 from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.models.networks import tensor_files
-from ordinate.models.networks.batched_ensemble import CONFIG, WEIGHTS, Ensemble, seeds_of
-from ordinate.models.networks.residual_network import Network
-from ordinate.models.networks.training_schedule import Training
+from ordinate.models.networks.batched_ensemble import CONFIG, WEIGHTS, NetworkEnsemble, derive_seeds
+from ordinate.models.networks.residual_network import ResidualNetwork
+from ordinate.models.networks.training_schedule import TrainingConfig
 
-SHAPE = Network(3, width=16, depth=1)
-QUICK = Training(epochs=15, batch=16, lr=1e-2)
+SHAPE = ResidualNetwork(3, width=16, depth=1)
+QUICK = TrainingConfig(epochs=15, batch=16, lr=1e-2)
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +31,11 @@ def data(n=120, seed=0, shift=0.0):
 
 def fitted(members=3, seed=0, **options):
     options = {"network": SHAPE, "training": QUICK, **options}
-    return Ensemble.fit(data(), data(40, 1), seeds=seeds_of(seed, members), **options)
+    return NetworkEnsemble.fit(data(), data(40, 1), seeds=derive_seeds(seed, members), **options)
 
 
 def test_predictions_are_in_the_unit_of_the_target():
-    found = fitted(training=Training(epochs=40, batch=8, lr=1e-2))
+    found = fitted(training=TrainingConfig(epochs=40, batch=8, lr=1e-2))
     x, y = data(60, 2)
     assert found.members(x).shape == (3, 60)
     assert np.sqrt(np.mean((found.predict(x) - y) ** 2)) < 0.4 * y.std()
@@ -54,10 +54,10 @@ def test_members_do_not_depend_on_the_units_of_the_data():
     x, y = data()
     v, w = data(40, 1)
     plain = fitted(2)
-    other = Ensemble.fit(
+    other = NetworkEnsemble.fit(
         (x * 8.0, y * 4.0),
         (v * 8.0, w * 4.0),
-        seeds=seeds_of(0, 2),
+        seeds=derive_seeds(0, 2),
         network=SHAPE,
         training=QUICK,
     )
@@ -89,7 +89,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_others():
     first, second = fitted(seed=5), fitted(seed=5)
     assert first.weights.numpy().tobytes() == second.weights.numpy().tobytes()
     assert not torch.equal(fitted(seed=6).weights, first.weights)
-    assert len(set(seeds_of(0, 16))) == 16
+    assert len(set(derive_seeds(0, 16))) == 16
 
 
 def test_a_checkpoint_is_taken_up(tmp_path):
@@ -127,7 +127,7 @@ def folder(tmp_path):
 
 
 def test_what_is_saved_is_loaded_whole(folder):
-    found, again = fitted(2, bootstrap=True), Ensemble.load(folder)
+    found, again = fitted(2, bootstrap=True), NetworkEnsemble.load(folder)
     x, _ = data(20, 2)
     assert sorted(path.name for path in folder.iterdir()) == [CONFIG, WEIGHTS]
     assert again.members(x).tobytes() == found.members(x).tobytes()
@@ -136,9 +136,9 @@ def test_what_is_saved_is_loaded_whole(folder):
 
 
 def test_weights_that_do_not_fit_the_configuration_are_refused(folder):
-    changed(folder, network=Network(3, width=17, depth=1).to_dict())
+    changed(folder, network=ResidualNetwork(3, width=17, depth=1).to_dict())
     with pytest.raises(BadStore, match=r"inlet\.weight is torch\.float32 \(2, 3, 16\)"):
-        Ensemble.load(folder)
+        NetworkEnsemble.load(folder)
 
 
 @pytest.mark.parametrize(
@@ -158,27 +158,27 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(folder):
 def test_a_configuration_that_is_none_is_refused(folder, parts, reason):
     changed(folder, **parts)
     with pytest.raises(BadStore, match=reason):
-        Ensemble.load(folder)
+        NetworkEnsemble.load(folder)
 
 
 def test_a_pickle_is_never_opened(folder):
     with (folder / WEIGHTS).open("wb") as file:
         torch.save({"inlet.weight": torch.zeros(1)}, file)
     with pytest.raises(BadStore, match="cannot be read"):
-        Ensemble.load(folder)
+        NetworkEnsemble.load(folder)
 
 
 def test_weights_that_are_not_finite_are_refused(folder):
-    kept, _ = tensor_files.read(folder / WEIGHTS)
+    kept, _ = tensor_files.read_tensors(folder / WEIGHTS)
     kept["outlet.bias"][0] = torch.nan
-    tensor_files.write(folder / WEIGHTS, kept, {})
+    tensor_files.write_tensors(folder / WEIGHTS, kept, {})
     with pytest.raises(BadStore, match="not finite"):
-        Ensemble.load(folder)
+        NetworkEnsemble.load(folder)
 
 
 def test_missing_files_are_named(tmp_path):
     with pytest.raises(BadStore, match="holds no networks"):
-        Ensemble.load(tmp_path)
+        NetworkEnsemble.load(tmp_path)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from ordinate.errors import BadOption, BadStore
-from ordinate.models.networks.residual_network import Dropout, Network
+from ordinate.models.networks.residual_network import Dropout, ResidualNetwork
 
 
 @pytest.fixture(autouse=True)
@@ -36,8 +36,8 @@ def by_hand(network, weights, x):
 @pytest.mark.parametrize("block", ["silu", "swiglu"])
 @pytest.mark.parametrize("depth", [0, 1, 3])
 def test_each_member_answers_as_a_network_of_its_own(block, depth):
-    network = Network(3, width=5, depth=depth, block=block)
-    weights = network.initial([4, 5, 6])
+    network = ResidualNetwork(3, width=5, depth=depth, block=block)
+    weights = network.initialize_weights([4, 5, 6])
     x = np.random.default_rng(0).normal(size=(3, 7, 3)).astype(np.float32)
     found = network(weights, torch.from_numpy(x)).numpy()
     for m in range(3):
@@ -45,37 +45,39 @@ def test_each_member_answers_as_a_network_of_its_own(block, depth):
 
 
 def test_a_seed_gives_the_same_weights_whatever_others_there_are():
-    network = Network(4)
-    assert torch.equal(network.initial([1, 2, 3])[2:], network.initial([3]))
-    assert not torch.equal(network.initial([1]), network.initial([2]))
+    network = ResidualNetwork(4)
+    assert torch.equal(network.initialize_weights([1, 2, 3])[2:], network.initialize_weights([3]))
+    assert not torch.equal(network.initialize_weights([1]), network.initialize_weights([2]))
 
 
 def test_the_gradient_of_a_member_does_not_depend_on_the_others():
-    network = Network(2, width=4, depth=1, block="swiglu")
-    weights = network.initial([0, 1]).requires_grad_()
+    network = ResidualNetwork(2, width=4, depth=1, block="swiglu")
+    weights = network.initialize_weights([0, 1]).requires_grad_()
     (gradient,) = torch.autograd.grad(network(weights, torch.ones(2, 3, 2))[0].sum(), weights)
     assert gradient[0].abs().sum() > 0
     assert gradient[1].abs().sum() == 0
 
 
 def test_named_weights_become_the_same_row_again():
-    network = Network(4, width=6, depth=2, block="swiglu")
-    weights = network.initial([0, 1])
+    network = ResidualNetwork(4, width=6, depth=2, block="swiglu")
+    weights = network.initialize_weights([0, 1])
     named = network.named(weights)
     assert named["block1.up.weight"].shape == (2, 6, 12)
-    assert torch.equal(network.flat(dict(reversed(named.items()))), weights)
+    assert torch.equal(network.flatten_weights(dict(reversed(named.items()))), weights)
 
 
 def test_weights_of_another_shape_are_refused():
-    named = Network(4, width=6).named(Network(4, width=6).initial([0]))
+    named = ResidualNetwork(4, width=6).named(ResidualNetwork(4, width=6).initialize_weights([0]))
     with pytest.raises(BadStore, match=r"inlet.weight is torch.float32 \(1, 4, 6\)"):
-        Network(4, width=7).flat(named)
+        ResidualNetwork(4, width=7).flatten_weights(named)
     with pytest.raises(BadStore, match="not those of Network"):
-        Network(4, width=6, depth=3).flat(named)
+        ResidualNetwork(4, width=6, depth=3).flatten_weights(named)
     with pytest.raises(BadStore, match=r"is torch\.float64"):
-        Network(4, width=6).flat({name: part.double() for name, part in named.items()})
+        ResidualNetwork(4, width=6).flatten_weights(
+            {name: part.double() for name, part in named.items()}
+        )
     with pytest.raises(BadStore, match="not those of Network"):
-        Network(4, width=6).flat(named | {"inlet.bias": torch.zeros(2, 1, 6)})
+        ResidualNetwork(4, width=6).flatten_weights(named | {"inlet.bias": torch.zeros(2, 1, 6)})
 
 
 @pytest.mark.parametrize(
@@ -94,14 +96,14 @@ def test_weights_of_another_shape_are_refused():
 )
 def test_a_shape_that_is_none_is_refused(name, value):
     with pytest.raises(BadOption, match=f"{name}="):
-        Network(**{"features": 3, name: value})
+        ResidualNetwork(**{"features": 3, name: value})
 
 
 def test_a_stored_shape_is_read_again_or_refused():
-    network = Network(4, width=8, block="swiglu", dropout=0.1)
-    assert Network.from_dict(network.to_dict()) == network
+    network = ResidualNetwork(4, width=8, block="swiglu", dropout=0.1)
+    assert ResidualNetwork.from_dict(network.to_dict()) == network
     with pytest.raises(BadStore, match="no network"):
-        Network.from_dict({"features": 4, "colour": "red"})
+        ResidualNetwork.from_dict({"features": 4, "colour": "red"})
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean():

@@ -9,15 +9,15 @@ from sklearn.metrics import mean_absolute_error, r2_score
 
 from ordinate.errors import BadOption, BadStore, NoItems
 from ordinate.models.networks import tensor_files
-from ordinate.models.networks.residual_network import Network
-from ordinate.models.networks.trainer import Part, Trainer
-from ordinate.models.networks.training_schedule import Training
-from ordinate.results.regression_scores import Scores
+from ordinate.models.networks.residual_network import ResidualNetwork
+from ordinate.models.networks.trainer import DeviceData, Trainer
+from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 
 UNIT = Normalization(mean=600.0, std=100.0)
-QUICK = Training(epochs=6, batch=16, lr=5e-3)
-SHAPE = Network(2, width=8, depth=1)
+QUICK = TrainingConfig(epochs=6, batch=16, lr=5e-3)
+SHAPE = ResidualNetwork(2, width=8, depth=1)
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def part(members, rows=50, seed=0):
     x = np.random.default_rng(seed).normal(size=(rows, 2)).astype(np.float32)
     y = np.sin(2 * x[:, 0]) + 0.5 * x[:, 1]
     features, targets = torch.tensor(x), torch.tensor(y)
-    return Part(features.expand(members, -1, -1), targets.expand(members, -1))
+    return DeviceData(features.expand(members, -1, -1), targets.expand(members, -1))
 
 
 def trainer(seeds=(0,), training=QUICK, network=SHAPE):
@@ -50,7 +50,7 @@ def state(of):
     moments = {name: value.numpy().tobytes() for name, value in of.moments.items()}
     return (
         numbers,
-        of.taken,
+        of.optimizer_steps,
         of.best.numpy().tobytes(),
         of.weights.detach().numpy().tobytes(),
         moments,
@@ -75,7 +75,7 @@ def test_a_step_is_that_of_adamw_with_a_clipped_gradient():
         optimizer = torch.optim.AdamW([peer], lr=training.lr, weight_decay=0.1)
         for step in range(3):
             optimizer.zero_grad()
-            optimizer.param_groups[0]["lr"] = training.rate(step, 3)
+            optimizer.param_groups[0]["lr"] = training.compute_rate(step, 3)
             (SHAPE(peer, data.features[:1]) - data.targets[:1]).square().mean().backward()
             assert torch.nn.utils.clip_grad_norm_([peer], 0.05) > 0.05
             optimizer.step()
@@ -105,7 +105,7 @@ def test_the_training_error_is_a_mean_over_rows_not_over_batches():
 def test_each_member_sees_the_rows_in_its_own_order():
     seen = []
     found = trainer((0, 1))
-    found._step = lambda *given: seen.append(given[1]) or torch.zeros(2)
+    found._take_step = lambda *given: seen.append(given[1]) or torch.zeros(2)
     found.train_epoch(part(2))
     first, second = torch.cat(seen, dim=1)
     assert not torch.equal(first, second)
@@ -117,14 +117,14 @@ def test_each_member_sees_the_rows_in_its_own_order():
 
 def test_the_robust_loss_cares_less_for_outliers():
     answers, targets = torch.zeros(1, 2), torch.tensor([[0.05, 10.0]])
-    plain = Training(loss="mse").losses(answers, targets)[0].tolist()
-    robust = Training(loss="huber", huber=0.1).losses(answers, targets)[0].tolist()
+    plain = TrainingConfig(loss="mse").losses(answers, targets)[0].tolist()
+    robust = TrainingConfig(loss="huber", huber=0.1).losses(answers, targets)[0].tolist()
     assert plain == pytest.approx([0.0025, 100.0])
     assert robust == pytest.approx([0.0025, 2 * 0.1 * (10 - 0.05)])
 
 
 def test_the_learning_rate_rises_and_falls():
-    rates = [Training(lr=2.0, warm_up=0.2).rate(step, 50) for step in range(50)]
+    rates = [TrainingConfig(lr=2.0, warm_up=0.2).compute_rate(step, 50) for step in range(50)]
     assert rates[:10] == sorted(rates[:10])
     assert rates[10:] == sorted(rates[10:], reverse=True)
     assert max(rates) == 2.0
@@ -148,7 +148,7 @@ def test_the_learning_rate_rises_and_falls():
 )
 def test_settings_that_make_no_sense_are_refused(name, value):
     with pytest.raises(BadOption, match=f"{name}="):
-        Training(**{name: value})
+        TrainingConfig(**{name: value})
 
 
 # --- early stopping ------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_members_that_stopped_keep_what_they_had_while_others_go_on():
 
 def test_a_member_whose_weights_are_lost_stops_alone():
     data, check = part(2), part(2, 30, 1)
-    spoilt = Part(data.features, data.targets.clone())
+    spoilt = DeviceData(data.features, data.targets.clone())
     spoilt.targets[1, 0] = math.nan
     found = trainer((0, 1)).fit(spoilt, check)
     assert found.running.tolist() == [0]
@@ -239,7 +239,7 @@ def test_a_test_is_in_the_unit_and_on_the_normalised_scale():
 
 
 def test_what_is_undefined_is_null():
-    found = Scores.of([600.0, 600.0], [610.0, 590.0], UNIT).to_dict()
+    found = RegressionScores.of([600.0, 600.0], [610.0, 590.0], UNIT).to_dict()
     assert found["values"]["r2"] is None
     assert found["normalized"]["rmse"] == pytest.approx(0.1)
     json.dumps(found, allow_nan=False)
@@ -295,24 +295,24 @@ def test_a_checkpoint_of_other_training_is_refused(tmp_path):
 def test_a_damaged_checkpoint_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fitted((0,), checkpoint=path)
-    kept, facts = tensor_files.read(path)
-    tensor_files.write(path, kept | {"best": torch.zeros(2, 3)}, facts)
+    kept, facts = tensor_files.read_tensors(path)
+    tensor_files.write_tensors(path, kept | {"best": torch.zeros(2, 3)}, facts)
     with pytest.raises(BadStore, match=r"best has the shape \(2, 3\)"):
         fitted((0,), checkpoint=path)
-    tensor_files.write(path, {k: v for k, v in kept.items() if k != "second"}, facts)
+    tensor_files.write_tensors(path, {k: v for k, v in kept.items() if k != "second"}, facts)
     with pytest.raises(BadStore, match=r"no whole checkpoint: .*second"):
         fitted((0,), checkpoint=path)
-    tensor_files.write(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
+    tensor_files.write_tensors(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
     with pytest.raises(BadStore, match="no whole checkpoint"):
         fitted((0,), checkpoint=path)
-    tensor_files.write(path, kept, facts | {"running": [7]})
+    tensor_files.write_tensors(path, kept, facts | {"running": [7]})
     with pytest.raises(BadStore, match=r"\[7\] are no members"):
         fitted((0,), checkpoint=path)
-    tensor_files.write(path, kept, facts | {"rmse": [10**400]})
+    tensor_files.write_tensors(path, kept, facts | {"rmse": [10**400]})
     with pytest.raises(BadStore, match="no whole checkpoint"):
         fitted((0,), checkpoint=path)
     for of in (None, [], {}):
-        tensor_files.write(path, kept, facts | {"of": of})
+        tensor_files.write_tensors(path, kept, facts | {"of": of})
         with pytest.raises(BadStore, match="checkpoint of other training"):
             fitted((0,), checkpoint=path)
     path.write_bytes(b"\x80\x04cos\nsystem\n")
@@ -339,7 +339,7 @@ def test_cuda_learns_what_the_cpu_learns(tmp_path):
     network = replace(SHAPE, dropout=0.1)
     expected = fitted((0, 1), network=network)
     path = tmp_path / "checkpoint.safetensors"
-    parts = [Part(*(x.cuda() for x in each)) for each in (part(2), part(2, 30, 1))]
+    parts = [DeviceData(*(x.cuda() for x in each)) for each in (part(2), part(2, 30, 1))]
     found = Trainer(network, QUICK, [0, 1], [UNIT] * 2, device="cuda").fit(*parts, checkpoint=path)
     assert torch.allclose(found.best.cpu(), expected.best, atol=1e-2)
     again = Trainer(network, QUICK, [0, 1], [UNIT] * 2, device="cuda").fit(*parts, checkpoint=path)

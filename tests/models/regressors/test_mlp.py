@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ordinate.errors import BadOption, BadStore, MissingExtra, NotFitted
-from ordinate.models.regressors import create_model, load_model
+from ordinate.models.regressors import create_regressor, load_regressor
 from ordinate.models.regressors.mlp import MLP
 from ordinate.regress.settings import Settings
 
@@ -20,7 +20,7 @@ def data(n=100, seed=0):
 
 
 def fitted(seed=0, tick=None, **params):
-    return create_model("mlp", QUICK | params, seed=seed).fit(*data(), *data(40, 1), tick=tick)
+    return create_regressor("mlp", QUICK | params, seed=seed).fit(*data(), *data(40, 1), tick=tick)
 
 
 def test_it_learns_and_tells_how():
@@ -39,7 +39,7 @@ def test_networks_that_diverge_at_once_are_noted(tmp_path):
     (note,) = model.notes
     assert note.startswith("2 of 2 networks did not learn: no epoch made them better")
     model.save(tmp_path)
-    assert load_model(tmp_path).notes == (note,)
+    assert load_regressor(tmp_path).notes == (note,)
 
 
 def test_one_member_has_no_spread():
@@ -53,7 +53,7 @@ def test_a_tick_ends_training():
 
 
 def test_training_without_validation_runs_to_its_end():
-    model = create_model("mlp", QUICK).fit(*data())
+    model = create_regressor("mlp", QUICK).fit(*data())
     assert model.steps == 12
     assert model.curve == []
 
@@ -61,14 +61,14 @@ def test_training_without_validation_runs_to_its_end():
 def test_what_is_saved_is_loaded_whole(tmp_path):
     model = fitted(block="swiglu", bootstrap=True)
     model.save(tmp_path)
-    again = load_model(tmp_path)
+    again = load_regressor(tmp_path)
     x, _ = data(30, 2)
     assert again.params == model.params
     assert again.predict(x).tobytes() == model.predict(x).tobytes()
     assert again.spread(x).tobytes() == model.spread(x).tobytes()
     (tmp_path / "model.safetensors").write_bytes(b"no tensors")
     with pytest.raises(BadStore, match="cannot be read"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 def test_the_same_seed_gives_the_same_result_whatever_the_threads():
@@ -89,7 +89,9 @@ def test_every_point_of_the_space_can_be_trained():
     for _ in range(5):
         params = MLP.space(study.ask())
         assert params.keys() == MLP.defaults.keys()
-        model = create_model("mlp", params | {"epochs": 1, "members": 1}).fit(*data(30), *data(9))
+        model = create_regressor("mlp", params | {"epochs": 1, "members": 1}).fit(
+            *data(30), *data(9)
+        )
         assert np.isfinite(model.predict(data(5)[0])).all()
 
 
@@ -100,14 +102,14 @@ def test_defaults_lie_in_the_space():
 
 def test_small_data_are_enough():
     x, y = data(12)
-    assert np.isfinite(create_model("mlp", QUICK).fit(x[:, :1], y).predict(x[:, :1])).all()
+    assert np.isfinite(create_regressor("mlp", QUICK).fit(x[:, :1], y).predict(x[:, :1])).all()
 
 
 def test_nothing_is_predicted_before_it_is_learned():
     with pytest.raises(NotFitted, match="call fit first"):
-        create_model("mlp").spread(data()[0])
+        create_regressor("mlp").spread(data()[0])
     with pytest.raises(BadOption, match="no parameter 'heads'"):
-        create_model("mlp", {"heads": 8})
+        create_regressor("mlp", {"heads": 8})
     with pytest.raises(BadOption, match="members of mlp takes a whole number from 1"):
         fitted(members=0)
 
@@ -116,7 +118,7 @@ def test_torch_missing_names_the_extra(monkeypatch):
     monkeypatch.setattr("ordinate.models.regressors.regressor.find_spec", lambda _: None)
     assert importlib.util.find_spec("torch") is not None
     with pytest.raises(MissingExtra, match=r"pip install 'ordinate\[surrogate\]'"):
-        create_model("mlp")
+        create_regressor("mlp")
 
 
 def test_networks_of_other_features_are_refused(tmp_path):
@@ -124,16 +126,16 @@ def test_networks_of_other_features_are_refused(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"features": 3}))
     with pytest.raises(BadStore, match="does not hold a mlp model of 3 features"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 def test_the_device_is_that_of_training(monkeypatch):
-    from ordinate.models.networks.batched_ensemble import Ensemble
+    from ordinate.models.networks.batched_ensemble import NetworkEnsemble
 
     asked = []
-    fit = Ensemble.fit
+    fit = NetworkEnsemble.fit
     monkeypatch.setattr(
-        Ensemble, "fit", lambda *a, device, **k: (asked.append(device), fit(*a, **k))[1]
+        NetworkEnsemble, "fit", lambda *a, device, **k: (asked.append(device), fit(*a, **k))[1]
     )
     fitted(epochs=1, device="cuda")
     assert asked == ["cuda"]

@@ -14,20 +14,20 @@ from sklearn.svm import SVR
 from surrogates import write
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
-from ordinate.experiment.workers import one_thread
+from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models.regressors import (
-    KINDS,
-    available,
-    create_model,
+    MODEL_TYPES,
+    create_regressor,
+    find_model_type,
     kernels,
-    kind_of,
+    list_available_types,
     outlier_trimming,
 )
-from ordinate.models.regressors.kernel_expansion import kernel
+from ordinate.models.regressors.kernel_expansion import compute_kernel
 from ordinate.models.regressors.regression_trees import BoostedTrees
 from ordinate.models.regressors.regressor import rmse
 
-NAMES = [name for name in KINDS if name != "mlp"]  # networks have tests of their own
+NAMES = [name for name in MODEL_TYPES if name != "mlp"]  # networks have tests of their own
 QUICK = {"lightgbm": {"rounds": 200, "learning_rate": 0.1}, "hist_boosting": {"rounds": 100}}
 BOOSTED = ["lightgbm", "hist_boosting"]
 
@@ -47,7 +47,7 @@ def parts(**options):
 
 def fitted(name, seed=0, **params):
     x, y, x_val, y_val, *_ = parts()
-    return create_model(name, QUICK.get(name, {}) | params, seed=seed).fit(x, y, x_val, y_val)
+    return create_regressor(name, QUICK.get(name, {}) | params, seed=seed).fit(x, y, x_val, y_val)
 
 
 # --- all kinds -----------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ def test_the_same_seed_gives_the_same_predictions_to_the_last_digit(name):
 @pytest.mark.parametrize("width", [1, 2])
 def test_twenty_rows_and_one_feature_are_enough(name, width):
     x, y, x_val, y_val, x_test, _ = parts(n=20, width=width)
-    model = create_model(name, QUICK.get(name)).fit(x, y, x_val, y_val)
+    model = create_regressor(name, QUICK.get(name)).fit(x, y, x_val, y_val)
     assert np.isfinite(model.predict(x_test)).all()
 
 
@@ -81,12 +81,12 @@ def test_a_constant_feature_and_equal_rows_do_no_harm(name):
     x, y = data(60)
     x[:, 1] = 0.0
     x[30:] = x[:30]
-    assert np.isfinite(create_model(name, QUICK.get(name)).fit(x, y).predict(x)).all()
+    assert np.isfinite(create_regressor(name, QUICK.get(name)).fit(x, y).predict(x)).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_defaults_are_a_point_of_the_space_and_the_space_has_every_parameter(name):
-    kind = kind_of(name)
+    kind = find_model_type(name)
     asked = kind.space(optuna.trial.FixedTrial(dict(kind.defaults)))
     assert asked == dict(kind.defaults)
 
@@ -96,8 +96,8 @@ def test_what_a_trial_draws_can_be_fitted(name):
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=1))
     x, y = data(80)
     for _ in range(3):
-        params = kind_of(name).space(study.ask())
-        model = create_model(name, params | QUICK.get(name, {})).fit(x, y)
+        params = find_model_type(name).space(study.ask())
+        model = create_regressor(name, params | QUICK.get(name, {})).fit(x, y)
         assert np.isfinite(model.predict(x)).all()
 
 
@@ -111,19 +111,19 @@ def test_no_rows_have_no_predictions(name):
 
 def test_an_unknown_model_names_the_nearest():
     with pytest.raises(BadOption, match=r"no model 'lightgmb'.*Did you mean 'lightgbm'"):
-        create_model("lightgmb")
+        create_regressor("lightgmb")
 
 
 def test_an_unknown_parameter_names_the_nearest():
     with pytest.raises(BadOption, match=r"svr has no parameter 'costs'.*Did you mean 'cost'"):
-        create_model("svr", {"costs": 1.0})
+        create_regressor("svr", {"costs": 1.0})
 
 
 def test_a_model_that_was_not_fitted_says_so(tmp_path):
     with pytest.raises(NotFitted, match="call fit first"):
-        create_model("svr").predict(np.ones((1, 2)))
+        create_regressor("svr").predict(np.ones((1, 2)))
     with pytest.raises(NotFitted, match="cannot be saved"):
-        create_model("svr").save(tmp_path)
+        create_regressor("svr").save(tmp_path)
 
 
 def test_rows_of_another_width_are_refused():
@@ -131,14 +131,14 @@ def test_rows_of_another_width_are_refused():
         fitted("poly_ridge").predict(np.ones((5, 2)))
     x, y = data()
     with pytest.raises(BadInput, match=r"fitted to 3 features.*\(5, 2\)"):
-        create_model("svr").fit(x, y, np.ones((5, 2)), np.ones(5))
+        create_regressor("svr").fit(x, y, np.ones((5, 2)), np.ones(5))
 
 
 def test_training_rows_without_targets_are_refused():
     with pytest.raises(BadInput, match=r"training rows are features.*\(5, 2\) and \(4,\)"):
-        create_model("svr").fit(np.ones((5, 2)), np.ones(4))
+        create_regressor("svr").fit(np.ones((5, 2)), np.ones(4))
     with pytest.raises(NoItems, match="no training rows"):
-        create_model("svr").fit(np.ones((0, 2)), np.ones(0))
+        create_regressor("svr").fit(np.ones((0, 2)), np.ones(0))
 
 
 @pytest.mark.parametrize(("name", "library"), [("lightgbm", "lightgbm"), ("gp", "sklearn")])
@@ -147,14 +147,14 @@ def test_a_missing_library_names_the_extra(monkeypatch, name, library):
 
     monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == library else True)
     with pytest.raises(MissingExtra, match=rf"{name} need {library}: pip install 'ordinate\[surr"):
-        create_model(name)
+        create_regressor(name)
 
 
 def test_without_torch_the_others_are_available(monkeypatch):
     from ordinate.models.regressors import regressor as model
 
     monkeypatch.setattr(model, "find_spec", lambda wanted: None if wanted == "torch" else True)
-    assert set(available()) == set(NAMES)
+    assert set(list_available_types()) == set(NAMES)
 
 
 def test_the_list_of_kinds_imports_no_heavy_library():
@@ -176,21 +176,21 @@ def test_boosting_stops_early_and_predicts_with_the_best_rounds(name):
     rng = np.random.default_rng(5)
     noisy = y + rng.normal(0, 1.5, len(y))  # learning this by heart makes validation worse
     params = {"rounds": 400, "patience": 20, "learning_rate": 0.3}
-    model = create_model(name, params).fit(x, noisy, x_val, y_val)
+    model = create_regressor(name, params).fit(x, noisy, x_val, y_val)
     assert 1 <= model.steps < 380
     if name == "lightgbm":
         assert model.fitted.num_trees() == model.steps
-    short = create_model(name, params | {"rounds": model.steps}).fit(x, noisy)
+    short = create_regressor(name, params | {"rounds": model.steps}).fit(x, noisy)
     assert np.allclose(short.predict(x_val), model.predict(x_val), rtol=0, atol=1e-12)
     for others in (model.steps + 20, max(1, model.steps - 5)):
-        other = create_model(name, params | {"rounds": others}).fit(x, noisy)
+        other = create_regressor(name, params | {"rounds": others}).fit(x, noisy)
         assert rmse(y_val, model.predict(x_val)) <= rmse(y_val, other.predict(x_val))
 
 
 @pytest.mark.parametrize("name", BOOSTED)
 def test_without_validation_rows_all_rounds_are_made(name):
     x, y = data()
-    assert create_model(name, {"rounds": 37}).fit(x, y).steps == 37
+    assert create_regressor(name, {"rounds": 37}).fit(x, y).steps == 37
 
 
 def test_lightgbm_reports_validation_errors_and_stops_when_told():
@@ -201,11 +201,11 @@ def test_lightgbm_reports_validation_errors_and_stops_when_told():
         seen.append((step, value))
         return step >= 30
 
-    model = create_model("lightgbm").fit(x, y, x_val, y_val, tick=tick)
+    model = create_regressor("lightgbm").fit(x, y, x_val, y_val, tick=tick)
     assert [step for step, _ in seen] == [10, 20, 30]
     assert (model.stopped, model.curve) == (True, seen)
     assert model.steps <= 30
-    short = create_model("lightgbm", {"rounds": 20}).fit(x, y)
+    short = create_regressor("lightgbm", {"rounds": 20}).fit(x, y)
     assert seen[1][1] == pytest.approx(
         rmse(y_val, short.predict(x_val)), rel=1e-6
     )  # targets are float32 in it
@@ -217,21 +217,21 @@ def test_trees_of_histogram_boosting_predict_as_the_library_does():
     from sklearn.ensemble import HistGradientBoostingRegressor
 
     x, y = data(300)
-    with one_thread():
+    with limit_to_one_thread():
         library = HistGradientBoostingRegressor(max_iter=30).fit(x, y)
         new = np.vstack([data(seed=4)[0], np.full((1, 3), 1e9), np.full((1, 3), -1e9)])
         expected = library.predict(new)
-    trees = BoostedTrees.of_histogram(library)
+    trees = BoostedTrees.from_histogram_boosting(library)
     assert np.allclose(trees.predict(new), expected, rtol=0, atol=1e-12)
     assert len(trees.first(7).roots) == 7
     assert trees.sound(3)
-    assert trees.first(7).sound(3)
+    assert trees.first(7).is_valid(3)
 
 
 def test_a_target_that_cannot_be_split_is_predicted_by_its_mean():
     x, y = np.zeros((20, 1)), np.arange(20.0)
     for name in BOOSTED:
-        assert create_model(name, {"rounds": 5}).fit(x, y).predict(x) == pytest.approx(9.5)
+        assert create_regressor(name, {"rounds": 5}).fit(x, y).predict(x) == pytest.approx(9.5)
 
 
 # --- kernels -------------------------------------------------------------------------------------
@@ -244,19 +244,21 @@ def test_a_target_that_cannot_be_split_is_predicted_by_its_mean():
 )
 def test_kernels_are_those_of_the_library(name, peer):
     (a, _), (b, _), lengths = data(20), data(30, seed=2), np.array([0.5, 2.0, 7.0])
-    assert np.allclose(kernel(name, a, b, lengths), peer(lengths)(a, b), rtol=1e-12)
+    assert np.allclose(compute_kernel(name, a, b, lengths), peer(lengths)(a, b), rtol=1e-12)
 
 
 def test_kernel_ridge_predicts_as_the_library_does():
     (x, y), new = data(), data(seed=3)[0]
-    own = create_model("kernel_ridge", {"kernel": "rbf", "width": 2.0, "penalty": 0.1}).fit(x, y)
+    own = create_regressor("kernel_ridge", {"kernel": "rbf", "width": 2.0, "penalty": 0.1}).fit(
+        x, y
+    )
     peer = KernelRidge(kernel="rbf", gamma=1 / 8, alpha=0.1).fit(x, y - y.mean())
     assert np.allclose(own.predict(new), peer.predict(new) + y.mean(), atol=1e-8)
 
 
 def test_support_vectors_predict_as_the_library_does():
     (x, y), new = data(), data(seed=3)[0]
-    own = create_model("svr", {"width": 2.0, "cost": 5.0, "epsilon": 0.1}).fit(x, y)
+    own = create_regressor("svr", {"width": 2.0, "cost": 5.0, "epsilon": 0.1}).fit(x, y)
     peer = SVR(gamma=1 / 8, C=5.0, epsilon=0.1).fit(x, y)
     assert np.allclose(own.predict(new), peer.predict(new), atol=1e-10)
     assert len(own.fitted.centres) < len(x)
@@ -264,8 +266,8 @@ def test_support_vectors_predict_as_the_library_does():
 
 def test_a_gaussian_process_predicts_as_the_library_does():
     (x, y), new = data(120), data(seed=3)[0]
-    own = create_model("gp", {"kernel": "rbf"}).fit(x, y)
-    height, lengths, noise = own._likely(x, y - own.fitted.offset)
+    own = create_regressor("gp", {"kernel": "rbf"}).fit(x, y)
+    height, lengths, noise = own._maximize_likelihood(x, y - own.fitted.offset)
     shape = ConstantKernel(height, "fixed") * RBF(lengths, "fixed")
     peer = GaussianProcessRegressor(shape, alpha=noise, optimizer=None).fit(x, y - y.mean())
     assert np.allclose(own.predict(new), peer.predict(new) + y.mean(), atol=1e-6)
@@ -276,7 +278,7 @@ def process(n=120):
     """Return a kernel with noise, its lower factor, and targets of which three are failed."""
     x, y = data(n)
     y[[3, 17, 40]] += [6.0, -7.0, 8.0]
-    whole = kernel("rbf", x, x, np.ones(3)) + 0.05 * np.eye(n)
+    whole = compute_kernel("rbf", x, x, np.ones(3)) + 0.05 * np.eye(n)
     return whole, np.linalg.cholesky(whole), y
 
 
@@ -293,7 +295,7 @@ def by_definition(whole, y, trim):
         errors = [alone(whole, y, row, rest[rest != row]) for row in range(len(y))]
         sizes = np.array([abs(errors[row][0]) / errors[row][1] for row in rest])
         found.append((sum(error**2 for error, _ in errors), rest))
-        if sizes.max() <= trim * outlier_trimming.NORMAL * np.median(sizes):
+        if sizes.max() <= trim * outlier_trimming.MAD_TO_STD * np.median(sizes):
             return found
         rest = np.delete(rest, sizes.argmax())
 
@@ -301,11 +303,11 @@ def by_definition(whole, y, trim):
 def test_trimming_leaves_out_the_rows_without_which_errors_are_smallest():
     whole, factor, y = process()
     found = by_definition(whole, y, 2.0)
-    steps = list(outlier_trimming._steps(factor, y, 2.0))[: len(found)]
+    steps = list(outlier_trimming._trim_one_by_one(factor, y, 2.0))[: len(found)]
     sums = [float(np.square(step.errors).sum()) for step in steps]
     assert sums == pytest.approx([total for total, _ in found[: len(sums)]], rel=1e-8)
     assert len(sums) == 7 > 1 + sums.index(min(sums))  # some that do not help are tried, too
-    weights, kept = outlier_trimming.trimmed(factor, y, 6.0)
+    weights, kept = outlier_trimming.trim_outliers(factor, y, 6.0)
     rest = np.flatnonzero(kept)
     assert np.flatnonzero(~kept).tolist() == [3, 17, 40]
     assert weights == pytest.approx(np.linalg.solve(whole[np.ix_(rest, rest)], y[rest]), abs=1e-9)
@@ -313,7 +315,7 @@ def test_trimming_leaves_out_the_rows_without_which_errors_are_smallest():
 
 def test_nothing_is_trimmed_unless_asked_for():
     whole, factor, y = process()
-    weights, kept = outlier_trimming.trimmed(factor, y, 0.0)
+    weights, kept = outlier_trimming.trim_outliers(factor, y, 0.0)
     assert kept.all()
     assert weights == pytest.approx(np.linalg.solve(whole, y), abs=1e-9)
 
@@ -328,7 +330,7 @@ def failed(share):
 
 def test_a_gaussian_process_leaves_failed_rows_out_and_says_how_many():
     (x, y, rows), (_, right) = failed(0.02), data(400)
-    robust, plain = (create_model("gp", {"trim": trim}).fit(x, y) for trim in (8.0, 0.0))
+    robust, plain = (create_regressor("gp", {"trim": trim}).fit(x, y) for trim in (8.0, 0.0))
     kept = set(map(tuple, robust.fitted.centres.tolist()))
     assert not kept & set(map(tuple, x[rows].tolist()))
     assert 385 <= len(kept) <= 392
@@ -354,15 +356,15 @@ def test_rows_that_know_what_no_other_does_stay(law):
     x, new = rng.uniform(-1, 1, (600, 2)), rng.uniform(-1, 1, (600, 2))
     mean, spread = law(x).mean(), law(x).std()
     y = (law(x) - mean) / spread + rng.normal(0, 0.01, 600)
-    models = [create_model("gp", {"trim": trim, "rows": 300}).fit(x, y) for trim in (8.0, 0.0)]
+    models = [create_regressor("gp", {"trim": trim, "rows": 300}).fit(x, y) for trim in (8.0, 0.0)]
     robust, plain = (rmse((law(new) - mean) / spread, one.predict(new)) for one in models)
     assert robust <= 1.1 * plain
 
 
 def test_no_more_than_a_few_rows_are_left_out(monkeypatch):
     _, factor, y = process()
-    monkeypatch.setattr(outlier_trimming, "FEW", 2 / len(y))
-    assert (~outlier_trimming.trimmed(factor, y, 6.0)[1]).sum() == 2
+    monkeypatch.setattr(outlier_trimming, "MOST_TRIMMED_SHARE", 2 / len(y))
+    assert (~outlier_trimming.trim_outliers(factor, y, 6.0)[1]).sum() == 2
 
 
 def test_errors_up_to_so_many_times_the_usual_one_are_no_reason():
@@ -370,17 +372,17 @@ def test_errors_up_to_so_many_times_the_usual_one_are_no_reason():
     rows = np.arange(len(y))
     errors = [alone(whole, y, row, rows[rows != row]) for row in rows]
     sizes = np.array([abs(error) / deviation for error, deviation in errors])
-    times = sizes.max() / (outlier_trimming.NORMAL * np.median(sizes))
-    assert len(list(outlier_trimming._steps(factor, y, 1.001 * times))) == 1
-    assert len(list(outlier_trimming._steps(factor, y, 0.999 * times))) > 1
+    times = sizes.max() / (outlier_trimming.MAD_TO_STD * np.median(sizes))
+    assert len(list(outlier_trimming._trim_one_by_one(factor, y, 1.001 * times))) == 1
+    assert len(list(outlier_trimming._trim_one_by_one(factor, y, 0.999 * times))) > 1
 
 
 @pytest.mark.parametrize("name", ["gp", "kernel_ridge", "svr"])
 def test_too_many_rows_are_drawn_from_and_noted(monkeypatch, name):
-    monkeypatch.setattr(kernels, "EXACT", 100)
-    monkeypatch.setattr(kernels, "VECTORS", 100)
+    monkeypatch.setattr(kernels, "MOST_EXACT_ROWS", 100)
+    monkeypatch.setattr(kernels, "MOST_SVR_ROWS", 100)
     x, y = data()
-    model = create_model(name).fit(x, y)
+    model = create_regressor(name).fit(x, y)
     assert len(model.fitted.centres) <= 100
     assert any("Of 240 training rows 100 were used" in note for note in model.notes)
 
@@ -404,13 +406,13 @@ def test_prediction_in_blocks_changes_nothing(monkeypatch):
 def test_a_polynomial_of_the_right_degree_is_found():
     x = np.random.default_rng(0).normal(size=(80, 2))
     y = 1 + 2 * x[:, 0] - x[:, 0] * x[:, 1] ** 2
-    model = create_model("poly_ridge", {"degree": 3, "penalty": 1e-9}).fit(x, y)
+    model = create_regressor("poly_ridge", {"degree": 3, "penalty": 1e-9}).fit(x, y)
     assert np.allclose(model.predict(x), y, atol=1e-6)
 
 
 def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
     x, y = np.random.default_rng(0).normal(size=(60, 60)), np.arange(60.0)
-    model = create_model("poly_ridge", {"degree": 4}).fit(x, y)
+    model = create_regressor("poly_ridge", {"degree": 4}).fit(x, y)
     assert any("degree 2 was taken" in note for note in model.notes)
 
 
@@ -437,7 +439,7 @@ def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
 )
 def test_parameters_of_another_type_or_beyond_all_sense_are_refused(name, params, said):
     with pytest.raises(BadOption, match=said):
-        create_model(name, params)
+        create_regressor(name, params)
 
 
 @pytest.mark.parametrize("error", [ValueError, ZeroDivisionError, RuntimeError, MemoryError])
@@ -445,7 +447,7 @@ def test_what_a_library_complains_of_is_told_in_words(monkeypatch, error):
     def complain(*_):
         raise error("no\nsuch kernel")
 
-    model = create_model("svr")
+    model = create_regressor("svr")
     monkeypatch.setattr(model, "_fit", complain)
     with pytest.raises(BadOption, match=r"svr cannot be fitted with \{'width'.*: no such kernel"):
         model.fit(*data())
@@ -457,7 +459,7 @@ def test_complaints_of_lightgbm_are_told_in_words(monkeypatch):
     def complain(*_):
         raise LightGBMError("no such tree")
 
-    model = create_model("lightgbm")
+    model = create_regressor("lightgbm")
     monkeypatch.setattr(model, "_trained", complain)
     with pytest.raises(BadOption, match=r"lightgbm cannot be fitted .* no such tree"):
         model.fit(*data())
@@ -465,10 +467,10 @@ def test_complaints_of_lightgbm_are_told_in_words(monkeypatch):
 
 def test_histogram_boosting_tells_its_learning_curve():
     x, y = data()
-    model = create_model("hist_boosting", {"rounds": 30, "patience": 30})
+    model = create_regressor("hist_boosting", {"rounds": 30, "patience": 30})
     model.fit(x[:-30], y[:-30], x[-30:], y[-30:])
     assert [step for step, _ in model.curve] == [10, 20, 30]
-    short = create_model("hist_boosting", {"rounds": 10, "patience": 30})
+    short = create_regressor("hist_boosting", {"rounds": 10, "patience": 30})
     short.fit(x[:-30], y[:-30], x[-30:], y[-30:])
     assert short.steps == 10  # so its trees are all that step 10 has
     assert model.curve[0][1] == pytest.approx(rmse(y[-30:], short.predict(x[-30:])))

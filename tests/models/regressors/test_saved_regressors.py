@@ -12,9 +12,9 @@ import pytest
 
 from ordinate.errors import BadStore
 from ordinate.models import model_files
-from ordinate.models.regressors import KINDS, create_model, load_model
+from ordinate.models.regressors import MODEL_TYPES, create_regressor, load_regressor
 
-NAMES = [name for name in KINDS if name != "mlp"]
+NAMES = [name for name in MODEL_TYPES if name != "mlp"]
 QUICK = {"lightgbm": {"rounds": 8}, "hist_boosting": {"rounds": 8}}
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
@@ -22,14 +22,14 @@ Y = X[:, 0] ** 2 + X[:, 1]
 
 
 def fitted(name):
-    return create_model(name, QUICK.get(name), seed=2).fit(X[:40], Y[:40], X[40:], Y[40:])
+    return create_regressor(name, QUICK.get(name), seed=2).fit(X[:40], Y[:40], X[40:], Y[40:])
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, name):
     model = fitted(name)
     assert model.save(tmp_path)[0] == "model.json"
-    loaded = load_model(tmp_path)
+    loaded = load_regressor(tmp_path)
     assert loaded.predict(X).tolist() == model.predict(X).tolist()
     assert (loaded.name, loaded.params, loaded.seed) == (name, model.params, 2)
     assert (loaded.steps, loaded.width) == (model.steps, 3)
@@ -55,7 +55,7 @@ def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
     for change in changes:
         (tmp_path / "model.json").write_text(json.dumps(facts | change))
         with pytest.raises(BadStore, match=r"does not hold a \w+ model of \d features"):
-            load_model(tmp_path)
+            load_regressor(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -74,19 +74,19 @@ def test_facts_that_make_no_sense_are_refused(tmp_path, change, told):
     facts = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(facts | change))
     with pytest.raises(BadStore, match=told):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
     with pytest.raises(BadStore, match="does not say what the model is"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 def test_a_pickle_is_refused(tmp_path):
     fitted("svr").save(tmp_path)
     (tmp_path / "model.skops").write_bytes(pickle.dumps({}))
     with pytest.raises(BadStore, match="is a pickle by its content"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 @pytest.mark.parametrize("loader", ["FunctionNode", "ReduceNode", "RandomGeneratorNode"])
@@ -102,7 +102,7 @@ def test_another_way_to_build_a_listed_type_is_refused(tmp_path, loader):
         for name, content in members.items():
             archive.writestr(name, content)
     with pytest.raises(BadStore, match=f"KernelExpansion' by '{loader}', which is no part"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 # --- trees ---------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_forged_trees_are_refused(tmp_path, part, at, value):
     model.fitted = replace(model.fitted, **{part: forged})
     model.save(tmp_path)
     with pytest.raises(BadStore, match="does not hold a hist_boosting model"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 KERNELS = {
@@ -146,7 +146,7 @@ def test_forged_kernels_are_refused(tmp_path, change):
     model.fitted = replace(model.fitted, **change)
     model.save(tmp_path)
     with pytest.raises(BadStore, match=r"does not hold a gp model"):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 LIGHTGBM = {
@@ -162,7 +162,7 @@ def test_a_forged_lightgbm_model_is_refused(tmp_path, old, new):
     path = tmp_path / "model.lightgbm.txt"
     path.write_text(re.sub(old, new, path.read_text(), count=1))
     with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
-        load_model(tmp_path)
+        load_regressor(tmp_path)
 
 
 def test_what_is_stored_holds_plain_arrays_and_no_state_of_a_generator(tmp_path):
@@ -172,7 +172,7 @@ def test_what_is_stored_holds_plain_arrays_and_no_state_of_a_generator(tmp_path)
         fitted(name).save(folder)
         content = (folder / "model.skops").read_bytes()
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            built = {node.get("__class__") for node in model_files._nodes(_schema(archive))}
+            built = {node.get("__class__") for node in model_files._walk_nodes(_schema(archive))}
         assert built <= {"KernelExpansion", "BoostedTrees", "dict", "list", "str", "ndarray"}
 
 

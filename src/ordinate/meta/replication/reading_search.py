@@ -7,27 +7,27 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ordinate.inference.resampling import Tick
-from ordinate.meta.replication.published_figures import EXCHANGED, TABLE_3_COLUMNS
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3_COLUMNS
 from ordinate.meta.replication.study import (
-    CLAIMED,
-    FLAT,
-    POST_HOC,
-    Outcome,
-    checked_seeds,
-    named_seeds,
-    spelled,
+    CLAIMED_METRIC,
+    FLAT_METRIC,
+    POST_HOC_NOTE,
+    ReadingOutcome,
+    check_seeds,
+    format_options,
+    format_seeds,
 )
-from ordinate.meta.replication.synthetic_run import Trial
-from ordinate.meta.replication.synthetic_systems import CHOICES, LITERAL, SEARCHED, Reading
+from ordinate.meta.replication.synthetic_run import SyntheticRun
+from ordinate.meta.replication.synthetic_systems import CHOICES, LITERAL, SEARCH_SEEDS, Reading
 from ordinate.render import Document, Grid, html, render
 from ordinate.results.evaluation import SCHEMA
 
-NEGLIGIBLE = 1e-12  # of two deviations that differ in rounding alone
-POSSIBLE = prod(map(len, CHOICES.values()))
+NEGLIGIBLE_DEVIATION = 1e-12  # of two deviations that differ in rounding alone
+POSSIBLE_READINGS = prod(map(len, CHOICES.values()))
 
 
-class Fit(NamedTuple):
+class ReadingFit(NamedTuple):
     """The mean absolute deviation of a reading from the paper, and what is left of its claim.
 
     `exchanged` is the deviation with two rows of the paper exchanged; the claimed metric is first,
@@ -40,20 +40,20 @@ class Fit(NamedTuple):
     ahead: int
 
     @classmethod
-    def of(cls, outcome: Outcome) -> "Fit":
+    def of(cls, outcome: ReadingOutcome) -> "ReadingFit":
         """Return the fit of what came out under a reading."""
-        printed = float(outcome.deviations().mean())
-        exchanged = float(outcome.deviations(EXCHANGED).mean())
-        return cls(printed, exchanged, *outcome.columns_won())
+        printed = float(outcome.compute_deviations().mean())
+        exchanged = float(outcome.compute_deviations(EXCHANGED_ROWS).mean())
+        return cls(printed, exchanged, *outcome.count_columns_won())
 
 
 @dataclass(frozen=True)
-class Search:
+class ReadingSearch:
     """Every reading that was tried, from the literal one on, with its fit."""
 
     seeds: tuple[int, ...]
     best: Reading
-    tried: Mapping[Reading, Fit]
+    tried: Mapping[Reading, ReadingFit]
 
     def __str__(self) -> str:
         return render(self)
@@ -82,15 +82,15 @@ class Search:
             "schema": SCHEMA,
             "study": "synthetic_search",
             "seeds": list(self.seeds),
-            "possible": POSSIBLE,
+            "possible": POSSIBLE_READINGS,
             "tried": len(self.tried),
             "first_in_every_column": self.first_everywhere,
             "ahead_of_flat_in_every_column": self.ahead_everywhere,
-            "literal": self._record(LITERAL),
-            "best": self._record(self.best),
+            "literal": self._convert_reading_to_dict(LITERAL),
+            "best": self._convert_reading_to_dict(self.best),
         }
 
-    def _record(self, reading: Reading) -> dict[str, Any]:
+    def _convert_reading_to_dict(self, reading: Reading) -> dict[str, Any]:
         fit = self.tried[reading]
         return {
             "options": reading.options,
@@ -102,49 +102,53 @@ class Search:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each reading, the best first."""
-        records = map(self._record, self.ranked)
+        records = map(self._convert_reading_to_dict, self.ranked)
         return [{**record.pop("options"), **record} for record in records]
 
     def document(self) -> Document:
         """Return the report for people."""
-        return _searched(self)
+        return _describe_search(self)
 
 
-def search(seeds: Iterable[int] = SEARCHED, *, tick: Tick | None = None) -> Search:
+def search_readings(
+    seeds: Iterable[int] = SEARCH_SEEDS, *, tick: ProgressCallback | None = None
+) -> ReadingSearch:
     """Look for the reading whose coverages deviate least from the printed ones.
 
     From the best reading so far (at first the literal one) it tries all that differ in one or two
     options, until none is better. `tick` is told the share of the current round.
     """
-    chosen = checked_seeds(seeds)
-    trials = [Trial(seed) for seed in chosen]
+    chosen = check_seeds(seeds)
+    trials = [SyntheticRun(seed) for seed in chosen]
 
-    def fit(reading: Reading) -> Fit:
-        values = np.array([trial.coverages(reading) for trial in trials])
-        return Fit.of(Outcome(reading, values))
+    def fit(reading: Reading) -> ReadingFit:
+        values = np.array([trial.compute_coverages(reading) for trial in trials])
+        return ReadingFit.of(ReadingOutcome(reading, values))
 
-    best, tried = descend(LITERAL, fit, tick)
-    return Search(chosen, best, tried)
+    best, tried = descend_readings(LITERAL, fit, tick)
+    return ReadingSearch(chosen, best, tried)
 
 
-def descend(
-    start: Reading, fit: Callable[[Reading], Fit], tick: Tick | None = None
-) -> tuple[Reading, dict[Reading, Fit]]:
+def descend_readings(
+    start: Reading, fit: Callable[[Reading], ReadingFit], tick: ProgressCallback | None = None
+) -> tuple[Reading, dict[Reading, ReadingFit]]:
     """Return the reading of least deviation within reach, and the fits of all that were tried.
 
     Of equally good readings one with few changes is taken.
     """
     best, tried = start, {start: fit(start)}
     while True:
-        near = best.neighbours()
-        reach = list(dict.fromkeys([*near, *(far for one in near for far in one.neighbours())]))
+        near = best.list_neighbours()
+        reach = list(
+            dict.fromkeys([*near, *(far for one in near for far in one.list_neighbours())])
+        )
         for done, reading in enumerate(reach, 1):
             if reading not in tried:
                 tried[reading] = fit(reading)
             if tick is not None:
                 tick(done / len(reach))
         found = min(reach, key=lambda reading: tried[reading].printed)
-        if tried[found].printed >= tried[best].printed - NEGLIGIBLE:
+        if tried[found].printed >= tried[best].printed - NEGLIGIBLE_DEVIATION:
             return best, tried
         best = found
 
@@ -152,33 +156,42 @@ def descend(
 # --- in words ------------------------------------------------------------------------------------
 
 
-def _searched(found: Search) -> Document:
+def _describe_search(found: ReadingSearch) -> Document:
     start, end = found.tried[LITERAL], found.tried[found.best]
-    changes = spelled(found.best.changes(LITERAL)) or "nothing"
+    changes = format_options(found.best.changes(LITERAL)) or "nothing"
     answer = (
-        f"{len(found.tried):,} of {POSSIBLE:,} readings were tried: in rounds, all that differ "
+        f"{len(found.tried):,} of {POSSIBLE_READINGS:,} readings were tried: in rounds, all that "
+        "differ "
         "from the best one so far in one or two options, beginning with the literal one. The mean "
         f"absolute deviation from the paper fell from {start.printed:.4f} to {end.printed:.4f}; "
         f"with two rows of the paper exchanged, from {start.exchanged:.4f} to "
         f"{end.exchanged:.4f}. The best reading differs from the literal one in {changes}."
     )
     claim = (
-        f"{CLAIMED} is first in every column under {found.first_everywhere:,} of these readings, "
-        f"and ahead of {FLAT} in every column under {found.ahead_everywhere:,}."
+        f"{CLAIMED_METRIC} is first in every column under {found.first_everywhere:,} of these "
+        "readings, "
+        f"and ahead of {FLAT_METRIC} in every column under {found.ahead_everywhere:,}."
     )
     rows = tuple(
-        (name, value, *_costs(found, LITERAL, name, value), *_costs(found, found.best, name, value))
+        (
+            name,
+            value,
+            *_format_deviations(found, LITERAL, name, value),
+            *_format_deviations(found, found.best, name, value),
+        )
         for name, values in CHOICES.items()
         for value in values
     )
     header = ("option", "choice", "literal", "exchanged", "best", "exchanged")
     grid = Grid("The deviation of both readings with one option set", header, rows, left=2)
     note = "A star marks a reading's own choice."
-    title = f"A reading for the synthetic experiment, searched with {named_seeds(found.seeds)}"
-    return Document(title, (answer, claim, grid, note, POST_HOC))
+    title = f"A reading for the synthetic experiment, searched with {format_seeds(found.seeds)}"
+    return Document(title, (answer, claim, grid, note, POST_HOC_NOTE))
 
 
-def _costs(found: Search, reading: Reading, name: str, value: str) -> tuple[str, str]:
+def _format_deviations(
+    found: ReadingSearch, reading: Reading, name: str, value: str
+) -> tuple[str, str]:
     mark = "*" if reading.options[name] == value else " "
     fit = found.tried[reading.with_option(name, value)]
     return f"{fit.printed:.4f}{mark}", f"{fit.exchanged:.4f}{mark}"

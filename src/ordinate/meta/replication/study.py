@@ -11,27 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption
-from ordinate.inference.estimates import finite
-from ordinate.inference.resampling import Tick
-from ordinate.meta.replication.published_figures import EXCHANGED, TABLE_3, TABLE_3_COLUMNS
-from ordinate.meta.replication.synthetic_run import METRICS, Trial
+from ordinate.inference.estimates import to_json_number
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3, TABLE_3_COLUMNS
+from ordinate.meta.replication.synthetic_run import METRICS, SyntheticRun
 from ordinate.meta.replication.synthetic_systems import FITTED, LITERAL, Reading
 from ordinate.render import Document, Grid, html, render
 from ordinate.render.document import Cell
 from ordinate.results.evaluation import SCHEMA
 
 Array = NDArray[Any]
-CLAIMED, FLAT = "cem_ord", "cem_ord_flat"
+CLAIMED_METRIC, FLAT_METRIC = "cem_ord", "cem_ord_flat"
 READINGS = {"literal": LITERAL, "fitted": FITTED}
 SEEDS = tuple(range(5))
 MOST_SEEDS = 1_000
-SHOWN = 10  # seeds that a title names
+SHOWN_SEEDS = 10  # seeds that a title names
 
 
-Pair = tuple[str, str]
+MetricPair = tuple[str, str]
 
 
-def published(exchanged: Pair | None = None) -> Array:
+def get_published_coverages(exchanged: MetricPair | None = None) -> Array:
     """Return the published coverages [METRICS, TABLE_3_COLUMNS], or with two rows exchanged."""
     rows = dict(TABLE_3)
     if exchanged is not None:
@@ -40,16 +40,16 @@ def published(exchanged: Pair | None = None) -> Array:
     return np.array([rows[name] for name in METRICS])
 
 
-def _ahead(values: Array, others: Iterable[str]) -> tuple[Array, Array]:
+def _compute_lead(values: Array, others: Iterable[str]) -> tuple[Array, Array]:
     """Return by how much the claimed metric is ahead of the best other in each column, and it."""
     names = [METRICS.index(name) for name in others]
     rest = values[..., names, :]
     best = np.array(names)[rest.argmax(axis=-2)]
-    return values[..., METRICS.index(CLAIMED), :] - rest.max(axis=-2), best
+    return values[..., METRICS.index(CLAIMED_METRIC), :] - rest.max(axis=-2), best
 
 
 @dataclass(frozen=True)
-class Lead:
+class CoverageLead:
     """How the claimed metric stands in one column; `seeds` counts those in which it is ahead."""
 
     best_other: str
@@ -62,7 +62,7 @@ class Lead:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ReadingOutcome:
     """What came out under one reading: coverages [SEEDS, METRICS, TABLE_3_COLUMNS]."""
 
     reading: Reading
@@ -80,27 +80,29 @@ class Outcome:
             return np.full(self.mean.shape, np.nan)
         return self.values.std(axis=0, ddof=1)
 
-    def deviations(self, exchanged: Pair | None = None) -> Array:
+    def compute_deviations(self, exchanged: MetricPair | None = None) -> Array:
         """Return how far each mean is from the published number."""
-        return np.abs(self.mean - published(exchanged))
+        return np.abs(self.mean - get_published_coverages(exchanged))
 
-    def exchanges(self) -> dict[Pair, float]:
+    def rank_exchanges(self) -> dict[MetricPair, float]:
         """Return the mean deviation after each exchange of two published rows, smallest first."""
-        means = {pair: float(self.deviations(pair).mean()) for pair in combinations(METRICS, 2)}
+        means = {
+            pair: float(self.compute_deviations(pair).mean()) for pair in combinations(METRICS, 2)
+        }
         return dict(sorted(means.items(), key=lambda item: item[1]))
 
-    def leads(self) -> dict[str, Lead]:
+    def compute_leads(self) -> dict[str, CoverageLead]:
         """Return how the claimed metric stands in each column."""
-        others = [name for name in METRICS if name != CLAIMED]
-        margin, best = _ahead(self.mean, others)
-        printed, _ = _ahead(published(), others)
-        over_flat, _ = _ahead(self.mean, [FLAT])
-        first = (_ahead(self.values, others)[0] > 0).sum(axis=0)
-        ahead = (_ahead(self.values, [FLAT])[0] > 0).sum(axis=0)
+        others = [name for name in METRICS if name != CLAIMED_METRIC]
+        margin, best = _compute_lead(self.mean, others)
+        printed, _ = _compute_lead(get_published_coverages(), others)
+        over_flat, _ = _compute_lead(self.mean, [FLAT_METRIC])
+        first = (_compute_lead(self.values, others)[0] > 0).sum(axis=0)
+        ahead = (_compute_lead(self.values, [FLAT_METRIC])[0] > 0).sum(axis=0)
         return {
-            column: Lead(
+            column: CoverageLead(
                 METRICS[best[k]],
-                float(self.mean[METRICS.index(CLAIMED), k]),
+                float(self.mean[METRICS.index(CLAIMED_METRIC), k]),
                 float(margin[k]),
                 round(float(printed[k]), 2),
                 int(first[k]),
@@ -110,46 +112,50 @@ class Outcome:
             for k, column in enumerate(TABLE_3_COLUMNS)
         }
 
-    def columns_won(self) -> tuple[int, int]:
+    def count_columns_won(self) -> tuple[int, int]:
         """Return in how many columns the claimed metric is first, and ahead of its flat version."""
-        leads = self.leads().values()
+        leads = self.compute_leads().values()
         return sum(x.margin > 0 for x in leads), sum(x.margin_over_flat > 0 for x in leads)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values."""
-        first, ahead = self.columns_won()
+        first, ahead = self.count_columns_won()
         return {
             "options": self.reading.options,
             "coverage": {
                 name: {column: self._cell(m, c) for c, column in enumerate(TABLE_3_COLUMNS)}
                 for m, name in enumerate(METRICS)
             },
-            "deviation": float(self.deviations().mean()),
-            "deviation_rows_exchanged": float(self.deviations(EXCHANGED).mean()),
-            "deviation_by_column": _by_name(TABLE_3_COLUMNS, self.deviations().mean(axis=0)),
-            "deviation_by_metric": _by_name(METRICS, self.deviations().mean(axis=1)),
+            "deviation": float(self.compute_deviations().mean()),
+            "deviation_rows_exchanged": float(self.compute_deviations(EXCHANGED_ROWS).mean()),
+            "deviation_by_column": _map_names(
+                TABLE_3_COLUMNS, self.compute_deviations().mean(axis=0)
+            ),
+            "deviation_by_metric": _map_names(METRICS, self.compute_deviations().mean(axis=1)),
             "headline": {
                 "first_in_columns": first,
                 "ahead_of_flat_in_columns": ahead,
-                "columns": {column: dict(one.__dict__) for column, one in self.leads().items()},
+                "columns": {
+                    column: dict(one.__dict__) for column, one in self.compute_leads().items()
+                },
             },
         }
 
     def _cell(self, metric: int, column: int) -> dict[str, Any]:
         return {
             "mean": float(self.mean[metric, column]),
-            "sd": finite(float(self.spread[metric, column])),
+            "sd": to_json_number(float(self.spread[metric, column])),
             "values": self.values[:, metric, column].tolist(),
             "published": TABLE_3[METRICS[metric]][column],
         }
 
 
 @dataclass(frozen=True)
-class Study:
+class ReplicationStudy:
     """The experiment for some seeds, under each reading."""
 
     seeds: tuple[int, ...]
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, ReadingOutcome]
 
     def __str__(self) -> str:
         return render(self)
@@ -184,35 +190,35 @@ class Study:
 
     def document(self) -> Document:
         """Return the report for people."""
-        return _described(self)
+        return _describe_study(self)
 
 
-def study(
+def run_replication(
     seeds: Iterable[int] = SEEDS,
     readings: Mapping[str, Reading] = READINGS,
     *,
-    tick: Tick | None = None,
-) -> Study:
+    tick: ProgressCallback | None = None,
+) -> ReplicationStudy:
     """Run the experiment for some seeds, under each reading.
 
-    >>> study(seeds=[0]).outcomes["literal"].leads()["tdisp"].best_other
+    >>> run_replication(seeds=[0]).outcomes["literal"].compute_leads()["tdisp"].best_other
     'macro_mae'
     """
-    chosen, values = checked_seeds(seeds), []
+    chosen, values = check_seeds(seeds), []
     for done, seed in enumerate(chosen, 1):
-        trial = Trial(seed)
-        values.append([trial.coverages(reading) for reading in readings.values()])
+        trial = SyntheticRun(seed)
+        values.append([trial.compute_coverages(reading) for reading in readings.values()])
         if tick is not None:
             tick(done / len(chosen))
     by_reading: Array = np.array(values).swapaxes(0, 1)
     outcomes = {
-        name: Outcome(reading, found)
+        name: ReadingOutcome(reading, found)
         for (name, reading), found in zip(readings.items(), by_reading, strict=True)
     }
-    return Study(chosen, outcomes)
+    return ReplicationStudy(chosen, outcomes)
 
 
-def checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
+def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     """Return seeds that an experiment takes."""
     chosen = tuple(seeds)
     if not 1 <= len(chosen) <= MOST_SEEDS:
@@ -225,70 +231,74 @@ def checked_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
 
 # --- in words ------------------------------------------------------------------------------------
 
-WHAT = (
+STUDY_DESCRIPTION = (
     "Coverage of 15 metrics over 50 synthetic systems (five kinds of mistakes in ten ratios) and "
     "100 test cases, as in Amigó et al. (2020), Section 5.3. The columns are all systems, and all "
     "but those of one kind. Each has the mean over seeds, the standard deviation over seeds (sd) "
     "and the published number (paper)."
 )
-POST_HOC = (
+POST_HOC_NOTE = (
     "The fitted reading was chosen after the fact, because it comes closest to the published "
     "numbers. That it fits is no evidence that the authors read their text in this way."
 )
 
 
-def _by_name(names: Iterable[str], values: Array) -> dict[str, float]:
+def _map_names(names: Iterable[str], values: Array) -> dict[str, float]:
     return dict(zip(names, values.tolist(), strict=True))
 
 
-def spelled(options: Mapping[str, str]) -> str:
+def format_options(options: Mapping[str, str]) -> str:
     """Return options as people read them."""
     return ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def named_seeds(seeds: tuple[int, ...]) -> str:
+def format_seeds(seeds: tuple[int, ...]) -> str:
     """Return seeds as a title names them."""
-    numbers = ", ".join(map(str, seeds[:SHOWN])) + (", …" if len(seeds) > SHOWN else "")
+    numbers = ", ".join(map(str, seeds[:SHOWN_SEEDS])) + (", …" if len(seeds) > SHOWN_SEEDS else "")
     return f"{'seed' if len(seeds) == 1 else 'seeds'} {numbers}"
 
 
-def _header(column: str) -> str:
+def _format_header(column: str) -> str:
     return column if column == "all" else f"no {column}"
 
 
-def _described(result: Study) -> Document:
-    blocks: list[str | Grid] = [WHAT]
+def _describe_study(result: ReplicationStudy) -> Document:
+    blocks: list[str | Grid] = [STUDY_DESCRIPTION]
     for name, outcome in result.outcomes.items():
-        changes = spelled(outcome.reading.changes(LITERAL))
+        changes = format_options(outcome.reading.changes(LITERAL))
         how = f"differs from the literal one in {changes}" if changes else "what the text says"
         blocks.append(f"Reading '{name}': {how}.")
         blocks += [
-            _table(name, outcome, half) for half in (range(3), range(3, len(TABLE_3_COLUMNS)))
+            _build_coverage_grid(name, outcome, half)
+            for half in (range(3), range(3, len(TABLE_3_COLUMNS)))
         ]
-        blocks += [_leads(name, outcome, len(result.seeds)), _claim(name, outcome)]
-    blocks += _fits(result)
+        blocks += [
+            _build_lead_grid(name, outcome, len(result.seeds)),
+            _describe_claim(name, outcome),
+        ]
+    blocks += _build_fit_blocks(result)
     if "fitted" in result.outcomes:
-        blocks.append(POST_HOC)
-    return Document(f"The synthetic experiment, {named_seeds(result.seeds)}", tuple(blocks))
+        blocks.append(POST_HOC_NOTE)
+    return Document(f"The synthetic experiment, {format_seeds(result.seeds)}", tuple(blocks))
 
 
-def _table(name: str, outcome: Outcome, columns: range) -> Grid:
-    header = [part for c in columns for part in (_header(TABLE_3_COLUMNS[c]), "sd", "paper")]
+def _build_coverage_grid(name: str, outcome: ReadingOutcome, columns: range) -> Grid:
+    header = [part for c in columns for part in (_format_header(TABLE_3_COLUMNS[c]), "sd", "paper")]
     rows = []
     for m, metric in enumerate(METRICS):
         row: list[Any] = [metric]
         for c in columns:
-            spread = finite(float(outcome.spread[m, c]))
+            spread = to_json_number(float(outcome.spread[m, c]))
             row += [float(outcome.mean[m, c]), spread, f"{TABLE_3[metric][c]:.2f}"]
         rows.append(tuple(row))
     return Grid(f"Coverage, {name} reading", ("metric", *header), tuple(rows))
 
 
-def _leads(name: str, outcome: Outcome, seeds: int) -> Grid:
-    header = ("systems", "best other", CLAIMED, "ahead by", "in paper", "first in")
+def _build_lead_grid(name: str, outcome: ReadingOutcome, seeds: int) -> Grid:
+    header = ("systems", "best other", CLAIMED_METRIC, "ahead by", "in paper", "first in")
     rows = tuple(
         (
-            _header(column),
+            _format_header(column),
             one.best_other,
             one.value,
             one.margin,
@@ -297,36 +307,40 @@ def _leads(name: str, outcome: Outcome, seeds: int) -> Grid:
             one.margin_over_flat,
             f"{one.seeds_ahead_of_flat} of {seeds}",
         )
-        for column, one in outcome.leads().items()
+        for column, one in outcome.compute_leads().items()
     )
-    title = f"How far {CLAIMED} is ahead of the best other metric, {name} reading"
+    title = f"How far {CLAIMED_METRIC} is ahead of the best other metric, {name} reading"
     return Grid(title, (*header, "of flat by", "in"), rows, left=2)
 
 
-def _claim(name: str, outcome: Outcome) -> str:
-    first, ahead = outcome.columns_won()
+def _describe_claim(name: str, outcome: ReadingOutcome) -> str:
+    first, ahead = outcome.count_columns_won()
     return (
-        f"The paper has {CLAIMED} first in every column and ahead of {FLAT} in every column. "
+        f"The paper has {CLAIMED_METRIC} first in every column and ahead of {FLAT_METRIC} in "
+        "every column. "
         f"Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} columns, and "
-        f"ahead of {FLAT} in {ahead}."
+        f"ahead of {FLAT_METRIC} in {ahead}."
     )
 
 
-def _fits(result: Study) -> list[str | Grid]:
+def _build_fit_blocks(result: ReplicationStudy) -> list[str | Grid]:
     header = [part for name in result.outcomes for part in (name, f"{name}, exchanged")]
     both = [
-        outcome.deviations(exchanged)
+        outcome.compute_deviations(exchanged)
         for outcome in result.outcomes.values()
-        for exchanged in (None, EXCHANGED)
+        for exchanged in (None, EXCHANGED_ROWS)
     ]
-    by_column = _means([*map(_header, TABLE_3_COLUMNS)], [one.mean(axis=0) for one in both])
-    by_metric = _means(METRICS, [one.mean(axis=1) for one in both])
-    overall = _means(["mean"], [one.mean(keepdims=True)[0] for one in both])
+    by_column = _build_mean_rows(
+        [*map(_format_header, TABLE_3_COLUMNS)], [one.mean(axis=0) for one in both]
+    )
+    by_metric = _build_mean_rows(METRICS, [one.mean(axis=1) for one in both])
+    overall = _build_mean_rows(["mean"], [one.mean(keepdims=True)[0] for one in both])
     note = (
-        f"'Exchanged' takes the published rows of {' and '.join(EXCHANGED)} for each other, which "
+        f"'Exchanged' takes the published rows of {' and '.join(EXCHANGED_ROWS)} for each other, "
+        "which "
         "look exchanged in print. "
     )
-    note += " ".join(_exchange(name, outcome) for name, outcome in result.outcomes.items())
+    note += " ".join(_describe_exchange(name, outcome) for name, outcome in result.outcomes.items())
     title = "Mean absolute deviation from the paper"
     return [
         Grid(f"{title}, by systems", ("systems", *header), (*by_column, *overall)),
@@ -335,15 +349,15 @@ def _fits(result: Study) -> list[str | Grid]:
     ]
 
 
-def _exchange(name: str, outcome: Outcome) -> str:
-    (best, value), (after, next_value), *rest = outcome.exchanges().items()
+def _describe_exchange(name: str, outcome: ReadingOutcome) -> str:
+    (best, value), (after, next_value), *rest = outcome.rank_exchanges().items()
     return (
         f"Of all {len(rest) + 2} exchanges of two rows, that of {' and '.join(best)} lowers the "
-        f"mean most under the {name} reading: from {outcome.deviations().mean():.4f} to "
+        f"mean most under the {name} reading: from {outcome.compute_deviations().mean():.4f} to "
         f"{value:.4f} (next: {' and '.join(after)}, {next_value:.4f})."
     )
 
 
-def _means(names: Iterable[str], columns: list[Array]) -> tuple[tuple[Cell, ...], ...]:
+def _build_mean_rows(names: Iterable[str], columns: list[Array]) -> tuple[tuple[Cell, ...], ...]:
     rows = zip(names, *(column.tolist() for column in columns), strict=True)
     return tuple(tuple(row) for row in rows)

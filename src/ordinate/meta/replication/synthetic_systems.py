@@ -13,15 +13,15 @@ from typing import Any, Literal, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, brief, suggest
-from ordinate.meta.coverage import Pairs
+from ordinate.errors import BadOption, shorten, suggest_names
+from ordinate.meta.coverage import PairOrder
 from ordinate.meta.unanimity import Unanimity
 from ordinate.scale import Scale
-from ordinate.summaries import Confusion
+from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Codes = NDArray[np.int64]  # levels from 1 to LEVELS
-End = Literal["clamp", "wrap", "stay"]
+EndRule = Literal["clamp", "wrap", "stay"]
 
 CASES, DOCUMENTS, LEVELS = 100, 200, 11
 CENTRE, NARROW, WIDE = 4, 1.0, 3.0  # of the normal distributions of gold
@@ -57,21 +57,21 @@ class Reading:
     majority: Literal["fourth", "most_frequent"] = "fourth"
     random: Literal["rounded", "discrete", "other"] = "rounded"
     tag_end: Literal["clamp", "wrap"] = "clamp"
-    ordinal_end: End = "clamp"
+    ordinal_end: EndRule = "clamp"
     proximity: Literal["position", "level_down", "level_up"] = "position"
     kendall: Literal["tau_a", "tau_b", "gamma"] = "tau_a"
     f_levels: Literal["either", "gold", "all"] = "either"
     undefined: Literal["zero", "left_out"] = "zero"
     values: Literal["mean", "pooled"] = "mean"
     unanimity: Unanimity = "weak"
-    pairs: Pairs = "ordered"
+    pairs: PairOrder = "ordered"
 
     def __post_init__(self) -> None:
         for name, value in self.options.items():
             if not (isinstance(value, str) and value in CHOICES[name]):
                 raise BadOption(
-                    f"The option {name} takes {' or '.join(CHOICES[name])}, not {brief(value)}."
-                    + suggest(str(value), [*CHOICES[name]])
+                    f"The option {name} takes {' or '.join(CHOICES[name])}, not {shorten(value)}."
+                    + suggest_names(str(value), [*CHOICES[name]])
                 )
 
     @property
@@ -87,12 +87,12 @@ class Reading:
         """Return the reading with one option set."""
         if name not in CHOICES:
             raise BadOption(
-                f"A reading has no option {brief(name)}.{suggest(name, [*CHOICES])} "
+                f"A reading has no option {shorten(name)}.{suggest_names(name, [*CHOICES])} "
                 f"There are: {', '.join(CHOICES)}."
             )
         return replace(self, **{name: value})
 
-    def neighbours(self) -> list["Reading"]:
+    def list_neighbours(self) -> list["Reading"]:
         """Return the readings that differ from this one in one option."""
         return [
             self.with_option(name, value)
@@ -115,10 +115,10 @@ FITTED = Reading(
     values="pooled",
     unanimity="strict",
 )
-SEARCHED = (100, 101, 102)  # seeds that FITTED was found with; results are shown for others
+SEARCH_SEEDS = (100, 101, 102)  # seeds that FITTED was found with; results are shown for others
 
 
-def gold_levels(seed: int, deviation: str, outside: str) -> Codes:
+def draw_gold_levels(seed: int, deviation: str, outside: str) -> Codes:
     """Return the gold levels [CASES, DOCUMENTS] of a seed, sorted within each test case.
 
     Documents are drawn alike, so that sorting them loses nothing, and a document's index is its
@@ -138,7 +138,7 @@ def gold_levels(seed: int, deviation: str, outside: str) -> Codes:
 # --- the five kinds of mistakes: gold [T, N] and uniform numbers [R, T, N] in, predictions out ----
 
 
-def majority_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
+def make_majority_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
     """Return the fourth level, or the most frequent one of each test case."""
     if reading.majority == "fourth":
         return np.full_like(gold, CENTRE)
@@ -146,43 +146,43 @@ def majority_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
     return np.broadcast_to(1 + often.argmax(axis=-1)[..., None], gold.shape)
 
 
-def random_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
+def make_random_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
     """Return random levels; rounding gives the two end levels half the chance of others."""
     if reading.random == "rounded":
         return np.rint(1 + (LEVELS - 1) * chance).astype(np.int64)
     if reading.random == "discrete":
-        return _level(chance, LEVELS)
-    other = _level(chance, LEVELS - 1)
+        return _scale_to_level(chance, LEVELS)
+    other = _scale_to_level(chance, LEVELS - 1)
     return other + (other >= gold)
 
 
-def tag_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
+def make_tag_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
     """Return the level after the gold one."""
-    return 1 + _displaced(gold - 1, 1, LEVELS, reading.tag_end)
+    return 1 + _displace_places(gold - 1, 1, LEVELS, reading.tag_end)
 
 
-def ordinal_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
+def make_ordinal_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
     """Return the gold level of the document a tenth of all documents further on."""
     size = gold.shape[-1]
-    place = _displaced(np.arange(size), size // 10, size, reading.ordinal_end)
+    place = _displace_places(np.arange(size), size // 10, size, reading.ordinal_end)
     return gold[..., place]
 
 
-def proximity_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
+def make_proximity_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
     """Return the level of the document half way to a random one, or half way to a random level."""
     if reading.proximity != "position":
-        return (gold + _level(chance, LEVELS) + (reading.proximity == "level_up")) // 2
+        return (gold + _scale_to_level(chance, LEVELS) + (reading.proximity == "level_up")) // 2
     size = gold.shape[-1]
-    place = (np.arange(size) + _level(chance, size) - 1) // 2
+    place = (np.arange(size) + _scale_to_level(chance, size) - 1) // 2
     return np.take_along_axis(np.broadcast_to(gold, place.shape), place, axis=-1)
 
 
-def _level(chance: Array, size: int) -> Codes:
+def _scale_to_level(chance: Array, size: int) -> Codes:
     """Return a whole number from 1 to size for each number from 0 to 1."""
     return 1 + np.floor(size * chance).astype(np.int64)
 
 
-def _displaced(place: Codes, by: int, size: int, end: End) -> Codes:
+def _displace_places(place: Codes, by: int, size: int, end: EndRule) -> Codes:
     """Return places from 0 to size - 1 moved upwards."""
     moved = place + by
     if end == "clamp":
@@ -191,7 +191,7 @@ def _displaced(place: Codes, by: int, size: int, end: End) -> Codes:
 
 
 @dataclass(frozen=True)
-class Kind:
+class MistakeType:
     """A kind of mistakes, the options of a reading that it depends on, and its stream of chance."""
 
     mistakes: Callable[[Codes, Array, Reading], Codes]
@@ -199,24 +199,24 @@ class Kind:
     stream: int
 
 
-KINDS = {
-    "rand": Kind(random_mistakes, "random", 1),
-    "prox": Kind(proximity_mistakes, "proximity", 2),
-    "maj": Kind(majority_mistakes, "majority", 3),
-    "tdisp": Kind(tag_mistakes, "tag_end", 4),
-    "odisp": Kind(ordinal_mistakes, "ordinal_end", 5),
+MISTAKE_TYPES = {
+    "rand": MistakeType(make_random_mistakes, "random", 1),
+    "prox": MistakeType(make_proximity_mistakes, "proximity", 2),
+    "maj": MistakeType(make_majority_mistakes, "majority", 3),
+    "tdisp": MistakeType(make_tag_mistakes, "tag_end", 4),
+    "odisp": MistakeType(make_ordinal_mistakes, "ordinal_end", 5),
 }
 
 
-def predictions(seed: int, kind: str, gold: Codes, reading: Reading) -> Codes:
+def simulate_predictions(seed: int, kind: str, gold: Codes, reading: Reading) -> Codes:
     """Return what the ten systems of a kind of mistakes predict: [RATIOS, T, N]."""
-    rng = np.random.default_rng([seed, KINDS[kind].stream])
+    rng = np.random.default_rng([seed, MISTAKE_TYPES[kind].stream])
     luck, chance = rng.random((2, len(RATIOS), *gold.shape))
-    wrong = KINDS[kind].mistakes(gold, chance, reading)
-    return np.where(_erring(luck, reading.errors), wrong, gold)
+    wrong = MISTAKE_TYPES[kind].mistakes(gold, chance, reading)
+    return np.where(_choose_mistakes(luck, reading.errors), wrong, gold)
 
 
-def _erring(luck: Array, errors: str) -> NDArray[np.bool_]:
+def _choose_mistakes(luck: Array, errors: str) -> NDArray[np.bool_]:
     """Tell which documents get a mistake: each by chance, or as many as the ratio says."""
     ratios = np.array(RATIOS)[:, None, None]
     if errors == "independent":
@@ -225,10 +225,10 @@ def _erring(luck: Array, errors: str) -> NDArray[np.bool_]:
     return rank < np.rint(ratios * luck.shape[-1])
 
 
-def tables(gold: Codes, predicted: Codes) -> Confusion:
+def count_tables(gold: Codes, predicted: Codes) -> ConfusionMatrix:
     """Count each system and test case: a batch [S, T] of tables."""
     count = predicted.shape[0] * predicted.shape[1]
     table = np.arange(count).reshape(*predicted.shape[:2], 1) * LEVELS**2
     cell = table + (gold - 1) * LEVELS + predicted - 1
     counts = np.bincount(cell.ravel(), minlength=count * LEVELS**2)
-    return Confusion.from_counts(SCALE, counts.reshape(*predicted.shape[:2], LEVELS, LEVELS))
+    return ConfusionMatrix.from_counts(SCALE, counts.reshape(*predicted.shape[:2], LEVELS, LEVELS))

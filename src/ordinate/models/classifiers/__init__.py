@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadOption, suggest
+from ordinate.errors import BadOption, suggest_names
 from ordinate.models.classifiers.bayes_and_forest import FOREST, NAIVE_BAYES
 from ordinate.models.classifiers.boosting import LIGHTGBM, XGBOOST
-from ordinate.models.classifiers.classifier import Model, restored
-from ordinate.models.classifiers.learner import Kind
+from ordinate.models.classifiers.classifier import Classifier, restore_classifier
+from ordinate.models.classifiers.learner import ModelType
 from ordinate.models.classifiers.linear import FRANK_HALL, LOGISTIC, REGRESSION, SVM, THRESHOLD
 
-__all__ = ["KINDS", "Kind", "Model", "create", "load"]
+__all__ = ["MODEL_TYPES", "Classifier", "ModelType", "create_classifier", "load_classifier"]
 
-KINDS: dict[str, Kind] = {
+MODEL_TYPES: dict[str, ModelType] = {
     kind.name: kind
     for kind in (
         LOGISTIC,
@@ -28,31 +28,34 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def create(name: str, params: dict[str, Any] | None = None, *, size: int, seed: int = 0) -> Model:
+def create_classifier(
+    name: str, params: dict[str, Any] | None = None, *, size: int, seed: int = 0
+) -> Classifier:
     """Return a model that has learned nothing yet; parameters not given have their defaults.
 
     >>> import numpy as np
-    >>> model = create("logistic", {"C": 100.0}, size=4)
+    >>> model = create_classifier("logistic", {"C": 100.0}, size=4)
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> fitted = model.fit(features, np.array([0, 0, 1, 1, 3, 3]))
     >>> fitted.answers(features).argmax(axis=1).tolist()
     [0, 0, 1, 1, 3, 3]
     """
-    if name not in KINDS:
+    if name not in MODEL_TYPES:
         raise BadOption(
-            f"There is no model {name!r}. Known are {', '.join(KINDS)}.{suggest(name, list(KINDS))}"
+            f"There is no model {name!r}. Known are "
+            f"{', '.join(MODEL_TYPES)}.{suggest_names(name, list(MODEL_TYPES))}"
         )
-    kind, given = KINDS[name], params or {}
+    kind, given = MODEL_TYPES[name], params or {}
     for wanted in given:
         if wanted not in kind.defaults:
             raise BadOption(
                 f"{name} has no parameter {wanted!r}. It has {', '.join(kind.defaults)}."
-                f"{suggest(wanted, list(kind.defaults))}"
+                f"{suggest_names(wanted, list(kind.defaults))}"
             )
     kind.check()
-    return Model(kind, kind.defaults | given, size=size, seed=seed)
+    return Classifier(kind, kind.defaults | given, size=size, seed=seed)
 
 
-def load(folder: Path) -> Model:
+def load_classifier(folder: Path) -> Classifier:
     """Return the model saved in a folder, whose manifest is checked before anything is opened."""
-    return restored(folder, KINDS)
+    return restore_classifier(folder, MODEL_TYPES)

@@ -3,13 +3,13 @@
 from typing import Any
 
 from ordinate.errors import BadInput
-from ordinate.models.classifiers.learner import Floats, Kind, Params, share_of
-from ordinate.models.classifiers.pipeline import Estimated
+from ordinate.models.classifiers.learner import Floats, ModelType, Params, limit_feature_share
+from ordinate.models.classifiers.pipeline import PipelineLearner
 
-WIDEST = 200  # features that one split looks at: of more, fits take minutes
+MOST_FEATURES = 200  # features that one split looks at: of more, fits take minutes
 
 
-class _Counted(Estimated):
+class _NaiveBayesLearner(PipelineLearner):
     """Naive Bayes, whose features are counts, or shares of them."""
 
     def fit(self, matrix: Any, targets: Any, weights: Floats | None) -> Any:
@@ -24,28 +24,28 @@ class _Counted(Estimated):
         return super().fit(matrix, targets, weights)
 
 
-class _Grown(Estimated):
+class _ForestLearner(PipelineLearner):
     """A forest, whose splits look at a share of the features, and not at too many."""
 
     def fit(self, matrix: Any, targets: Any, weights: Floats | None) -> Any:
-        share = share_of(self.estimator.max_features, matrix, WIDEST)
+        share = limit_feature_share(self.estimator.max_features, matrix, MOST_FEATURES)
         self.estimator.set_params(max_features=share)
         return super().fit(matrix, targets, weights)
 
 
-def _naive_bayes(params: Params, _seed: int) -> Estimated:
+def _create_naive_bayes(params: Params, _seed: int) -> PipelineLearner:
     from sklearn.naive_bayes import ComplementNB, MultinomialNB  # noqa: PLC0415 - heavy
 
     kinds = {"multinomial": MultinomialNB, "complement": ComplementNB}
     estimator = kinds[params["variant"]](alpha=params["alpha"])
-    return _Counted(estimator, scaling="positive")
+    return _NaiveBayesLearner(estimator, scaling="positive")
 
 
-def _forest(params: Params, seed: int) -> Estimated:
+def _create_forest(params: Params, seed: int) -> PipelineLearner:
     from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - heavy, and optional
 
     forest = RandomForestClassifier(**params, n_jobs=None, random_state=seed)
-    return _Grown(forest, scaling="none")
+    return _ForestLearner(forest, scaling="none")
 
 
 def _naive_bayes_space(trial: Any) -> dict[str, Any]:
@@ -64,18 +64,18 @@ def _forest_space(trial: Any) -> dict[str, Any]:
     }
 
 
-NAIVE_BAYES = Kind(
+NAIVE_BAYES = ModelType(
     "naive_bayes",
     "Naive Bayes",
-    _naive_bayes,
+    _create_naive_bayes,
     _naive_bayes_space,
     {"variant": "multinomial", "alpha": 1.0},
     calibrated=False,
 )
-FOREST = Kind(
+FOREST = ModelType(
     "forest",
     "Random forest",
-    _forest,
+    _create_forest,
     _forest_space,
     {"n_estimators": 100, "max_features": 0.05, "min_samples_leaf": 1, "criterion": "gini"},
 )

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.classifiers.learner import Floats, Kind, Params, share_of
+from ordinate.models.classifiers.learner import Floats, ModelType, Params, limit_feature_share
 
-WIDEST = 1000  # features that one tree looks at: of more, fits take minutes
+MOST_FEATURES = 1000  # features that one tree looks at: of more, fits take minutes
 BINS = 63  # of a feature's values: few items fill no more, and fits stay quick
 
 
@@ -26,7 +26,9 @@ class LightGBM:
 
         settings = dict(self.params)
         rounds = settings.pop("rounds")
-        settings["feature_fraction"] = share_of(settings["feature_fraction"], matrix, WIDEST)
+        settings["feature_fraction"] = limit_feature_share(
+            settings["feature_fraction"], matrix, MOST_FEATURES
+        )
         settings |= _lightgbm_objective(int(targets.max()) + 1) | {
             "seed": self.seed,
             "deterministic": True,
@@ -36,12 +38,12 @@ class LightGBM:
             "max_bin": BINS,
             "bagging_freq": 1,
         }
-        data = lightgbm.Dataset(_floats(matrix), targets, weight=weights, params=settings)
+        data = lightgbm.Dataset(_convert_to_float(matrix), targets, weight=weights, params=settings)
         return lightgbm.train(settings, data, rounds)
 
     def answers(self, fitted: Any, matrix: Any) -> Floats:
         """Return the probabilities of the levels that were seen."""
-        return _both(fitted.predict(_floats(matrix), num_threads=1))
+        return _complete_binary(fitted.predict(_convert_to_float(matrix), num_threads=1))
 
     def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
         """Tell whether it is a booster for so many features and levels."""
@@ -67,7 +69,9 @@ class XGBoost:
 
         settings = dict(self.params)
         rounds = settings.pop("rounds")
-        settings["colsample_bytree"] = share_of(settings["colsample_bytree"], matrix, WIDEST)
+        settings["colsample_bytree"] = limit_feature_share(
+            settings["colsample_bytree"], matrix, MOST_FEATURES
+        )
         settings |= _xgboost_objective(int(targets.max()) + 1) | {
             "seed": self.seed,
             "tree_method": "hist",
@@ -75,7 +79,7 @@ class XGBoost:
             "nthread": 1,
             "verbosity": 0,
         }
-        data = xgboost.DMatrix(_floats(matrix), targets, weight=weights, nthread=1)
+        data = xgboost.DMatrix(_convert_to_float(matrix), targets, weight=weights, nthread=1)
         return xgboost.train(settings, data, rounds)
 
     def answers(self, fitted: Any, matrix: Any) -> Floats:
@@ -83,7 +87,9 @@ class XGBoost:
         import xgboost  # noqa: PLC0415 - heavy, and optional
 
         fitted.set_param({"nthread": 1})  # which a loaded one has forgotten
-        return _both(fitted.predict(xgboost.DMatrix(_floats(matrix), nthread=1)))
+        return _complete_binary(
+            fitted.predict(xgboost.DMatrix(_convert_to_float(matrix), nthread=1))
+        )
 
     def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
         """Tell whether it is a booster for so many features and levels."""
@@ -113,12 +119,12 @@ def _xgboost_objective(count: int) -> dict[str, Any]:
     return {"objective": "multi:softprob", "num_class": count}
 
 
-def _floats(matrix: Any) -> Any:
+def _convert_to_float(matrix: Any) -> Any:
     """Return the matrix as numbers with a point: boosters do not take whole ones when sparse."""
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
 
 
-def _both(probabilities: NDArray[Any]) -> Floats:
+def _complete_binary(probabilities: NDArray[Any]) -> Floats:
     """Return a column for each level; of two levels, boosters give that of the higher one."""
     rows = np.asarray(probabilities, float)
     return rows if rows.ndim == 2 else np.column_stack([1.0 - rows, rows])
@@ -148,7 +154,7 @@ def _xgboost_space(trial: Any) -> dict[str, Any]:
     }
 
 
-LIGHTGBM = Kind(
+LIGHTGBM = ModelType(
     "lightgbm",
     "LightGBM",
     LightGBM,
@@ -165,7 +171,7 @@ LIGHTGBM = Kind(
     likelihood=True,
     library="lightgbm",
 )
-XGBOOST = Kind(
+XGBOOST = ModelType(
     "xgboost",
     "XGBoost",
     XGBoost,

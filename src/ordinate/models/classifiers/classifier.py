@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
 from ordinate.experiment import safe_files
-from ordinate.experiment.library_warnings import noted
+from ordinate.experiment.library_warnings import collect_warnings
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.workers import one_thread
+from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models import model_files
-from ordinate.models.classifiers.learner import Floats, Kind
+from ordinate.models.classifiers.learner import Floats, ModelType
 
-FACTS = "model.json"
+FACTS_FILE = "model.json"
 
 
-class Model:
+class Classifier:
     """A kind of model with its parameters, for a scale of `size` levels.
 
     `fit` takes features [N, d], dense or sparse, and positions on the full scale; `answers` gives
@@ -30,7 +30,7 @@ class Model:
     width: int  # features
     sparse: bool
 
-    def __init__(self, kind: Kind, params: dict[str, Any], *, size: int, seed: int) -> None:
+    def __init__(self, kind: ModelType, params: dict[str, Any], *, size: int, seed: int) -> None:
         self.kind = kind
         self.params = params
         self.size = size
@@ -55,10 +55,12 @@ class Model:
                 if len(present)
                 else "No training item has a weight above 0: there is nothing to learn from."
             )
-        targets = codes if self.kind.gives == "probabilities" else levels.astype(float)
+        targets = codes if self.kind.output_type == "probabilities" else levels.astype(float)
         self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
-        with noted() as notes, one_thread():
-            self.fitted = self._learner.fit(_tidy(matrix, sparse=self.sparse), targets, weights)
+        with collect_warnings() as notes, limit_to_one_thread():
+            self.fitted = self._learner.fit(
+                _prepare_matrix(matrix, sparse=self.sparse), targets, weights
+            )
         self.notes = tuple(notes)
         return self
 
@@ -72,10 +74,18 @@ class Model:
                 f"{matrix.shape[1]:,}. Make the features with the maker of the training data."
             )
         if not matrix.shape[0]:
-            return np.empty((0, self.size)) if self.kind.gives == "probabilities" else np.empty(0)
-        with noted(), one_thread():
-            given = self._learner.answers(self.fitted, _tidy(matrix, sparse=self.sparse))
-        return self._spread(given) if self.kind.gives == "probabilities" else np.asarray(given)
+            return (
+                np.empty((0, self.size))
+                if self.kind.output_type == "probabilities"
+                else np.empty(0)
+            )
+        with collect_warnings(), limit_to_one_thread():
+            given = self._learner.answers(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
+        return (
+            self._expand_to_scale(given)
+            if self.kind.output_type == "probabilities"
+            else np.asarray(given)
+        )
 
     def save(self, folder: Path) -> list[str]:
         """Write the model's files into a folder and return their names."""
@@ -91,8 +101,8 @@ class Model:
             "sparse": self.sparse,
             "notes": list(self.notes),
         }
-        safe_files.write_json(folder / FACTS, facts)
-        return [FACTS, *model_files.save(self.fitted, folder)]
+        safe_files.write_json(folder / FACTS_FILE, facts)
+        return [FACTS_FILE, *model_files.save_fitted(self.fitted, folder)]
 
     def take(self, fitted: Any, folder: Path) -> None:
         """Take up what was loaded from a folder, if it is what this kind of model makes."""
@@ -105,7 +115,7 @@ class Model:
         if not right:
             raise BadStore(
                 f"{folder} does not hold a {self.kind.name} model of {self.width:,} features and "
-                f"{len(self.present)} levels, as its {FACTS} says. Tune again, or restore the "
+                f"{len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or restore the "
                 "folder."
             )
         self.fitted = fitted
@@ -123,51 +133,51 @@ class Model:
                 f"{self.size} levels: 0 to {self.size - 1}."
             )
 
-    def _spread(self, seen: Floats) -> Floats:
+    def _expand_to_scale(self, seen: Floats) -> Floats:
         """Return the probabilities of the levels seen, each in its place on the full scale."""
         rows = np.zeros((len(seen), self.size))
         rows[:, self.present] = seen
         return rows / rows.sum(axis=1, keepdims=True)
 
 
-def restored(folder: Path, kinds: dict[str, Kind]) -> Model:
+def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
     """Return the model in a folder, once its files are what the manifest says."""
     Manifest.read(folder).verify(folder)
-    facts = _facts(folder / FACTS, kinds)
+    facts = _read_facts(folder / FACTS_FILE, kinds)
     kind = kinds[facts["kind"]]
     kind.check()
     try:
-        model = Model(kind, facts["params"], size=facts["size"], seed=facts["seed"])
+        model = Classifier(kind, facts["params"], size=facts["size"], seed=facts["seed"])
     except (KeyError, TypeError, ValueError):  # parameters that the kind cannot have
-        raise _unsaid(folder / FACTS) from None
+        raise _build_facts_error(folder / FACTS_FILE) from None
     model.present = np.array(facts["present"], np.intp)
     model.width, model.sparse = facts["features"], facts["sparse"]
-    with noted() as notes:  # of a library that has another version now
-        model.take(model_files.load(folder), folder)
+    with collect_warnings() as notes:  # of a library that has another version now
+        model.take(model_files.load_fitted(folder), folder)
     model.notes = (*facts["notes"], *notes)
     return model
 
 
-def _facts(path: Path, kinds: dict[str, Kind]) -> dict[str, Any]:
+def _read_facts(path: Path, kinds: dict[str, ModelType]) -> dict[str, Any]:
     shape = {"kind": str, "params": dict, "size": int, "seed": int, "present": list}
     shape |= {"features": int, "sparse": bool, "notes": list}
     try:
         facts = json.loads(path.read_text("utf-8"))
         right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and facts["kind"] in kinds and _on_scale(facts["present"], facts["size"])
+        right = right and facts["kind"] in kinds and _are_on_scale(facts["present"], facts["size"])
         right = right and facts["params"].keys() == kinds[facts["kind"]].defaults.keys()
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
-        raise _unsaid(path)
+        raise _build_facts_error(path)
     return facts
 
 
-def _unsaid(path: Path) -> BadStore:
+def _build_facts_error(path: Path) -> BadStore:
     return BadStore(f"{path} does not say what the model is. Tune again, or restore the folder.")
 
 
-def _on_scale(present: list[Any], size: int) -> bool:
+def _are_on_scale(present: list[Any], size: int) -> bool:
     whole = all(isinstance(k, int) and 0 <= k < size for k in present)
     return whole and len(present) >= 2 and present == sorted(set(present))
 
@@ -178,7 +188,7 @@ def _is_sparse(matrix: Any) -> bool:
     return bool(issparse(matrix))
 
 
-def _tidy(matrix: Any, *, sparse: bool) -> Any:
+def _prepare_matrix(matrix: Any, *, sparse: bool) -> Any:
     """Return features in the form that the model was fitted to, zeros not stored.
 
     XGBoost takes what a sparse matrix does not store for missing, and 0 in a dense one for 0.

@@ -7,8 +7,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinate.models.classifiers.training_arrays import Training, checked_penalty, checked_steps
-from ordinate.postprocess.cumulative_logits import Floats, levels_between, minimised, sigmoid
+from ordinate.models.classifiers.training_arrays import TrainingArrays, check_penalty, check_steps
+from ordinate.postprocess.cumulative_logits import (
+    Floats,
+    compute_level_probabilities,
+    fit_cumulative_logits,
+    sigmoid,
+)
 
 
 class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyped
@@ -38,10 +43,10 @@ class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyp
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Fit to features [N, d] and labels."""
-        data = Training.of(self, X, y, sample_weight)
-        penalty, steps = checked_penalty(self.penalty), checked_steps(self.max_iter)
+        data = TrainingArrays.of(self, X, y, sample_weight)
+        penalty, steps = check_penalty(self.penalty), check_steps(self.max_iter)
         fits = [
-            minimised(
+            fit_cumulative_logits(
                 data.matrix,
                 (data.codes > event).astype(np.intp),
                 data.weights,
@@ -60,7 +65,9 @@ class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyp
         """Return the probability of each level of `classes_`."""
         check_is_fitted(self)
         matrix = validate_data(self, X, accept_sparse="csr", dtype=float, reset=False)
-        return levels_between(falling(sigmoid(matrix @ self.coef_.T - self.cuts_)))
+        return compute_level_probabilities(
+            project_to_falling(sigmoid(matrix @ self.coef_.T - self.cuts_))
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """Return the most probable label, the lowest of equals."""
@@ -73,12 +80,12 @@ class FrankHall(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # - untyp
         return tags
 
 
-def falling(rows: Floats) -> Floats:
+def project_to_falling(rows: Floats) -> Floats:
     """Return the nearest rows (by squares) that never rise: isotonic regression of each row.
 
     Its value at k is the largest, over ends j ≥ k, of the smallest mean over starts i ≤ k.
 
-    >>> falling(np.array([[0.9, 0.2, 0.4], [0.9, 0.5, 0.1]])).round(3).tolist()
+    >>> project_to_falling(np.array([[0.9, 0.2, 0.4], [0.9, 0.5, 0.1]])).round(3).tolist()
     [[0.9, 0.3, 0.3], [0.9, 0.5, 0.1]]
     """
     count = rows.shape[1]

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ordinate.errors import MissingExtra
 
 Floats = NDArray[np.float64]
-Gives = Literal["probabilities", "scores"]
+OutputType = Literal["probabilities", "scores"]
 Params = Mapping[str, Any]
 
-INSTALL = {"xgboost": "pip install xgboost"}  # others come with the extra
-EXTRA = "pip install 'ordinate[tune]'"
+INSTALL_COMMANDS = {"xgboost": "pip install xgboost"}  # others come with the extra
+INSTALL_EXTRA = "pip install 'ordinate[tune]'"
 
 
 class Learner(Protocol):
@@ -32,7 +32,7 @@ class Learner(Protocol):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ModelType:
     """A kind of model that tuning can choose, with its search space.
 
     `space` asks an Optuna trial for every parameter and returns them; `defaults` is one point of
@@ -46,7 +46,7 @@ class Kind:
     learner: Callable[[Params, int], Learner]
     space: Callable[[Any], dict[str, Any]]
     defaults: dict[str, Any]
-    gives: Gives = "probabilities"
+    output_type: OutputType = "probabilities"
     likelihood: bool = False
     calibrated: bool = True
     cut: bool = False
@@ -55,10 +55,10 @@ class Kind:
     def check(self) -> None:
         """Complain if the library that it is made with is not installed."""
         if find_spec(self.library) is None:
-            line = INSTALL.get(self.library, EXTRA)
+            line = INSTALL_COMMANDS.get(self.library, INSTALL_EXTRA)
             raise MissingExtra(f"Models of kind {self.name} need {self.library}: {line}")
 
 
-def share_of(wanted: float, matrix: Any, most: int) -> float:
+def limit_feature_share(wanted: float, matrix: Any, most: int) -> float:
     """Return the share of the features to look at: that wanted, if these are not too many."""
     return min(wanted, most / matrix.shape[1])

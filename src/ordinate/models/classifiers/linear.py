@@ -5,46 +5,52 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.classifiers.learner import Floats, Kind, Params
-from ordinate.models.classifiers.pipeline import Estimated
+from ordinate.models.classifiers.learner import Floats, ModelType, Params
+from ordinate.models.classifiers.pipeline import PipelineLearner
 
-STEPS = 1000  # of a solver, before it gives up with a note
+MOST_STEPS = 1000  # of a solver, before it gives up with a note
 
 
-def _logistic(params: Params, seed: int) -> Estimated:
+def _create_logistic(params: Params, seed: int) -> PipelineLearner:
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - heavy, and optional
 
-    return Estimated(LogisticRegression(C=params["C"], max_iter=STEPS, random_state=seed))
+    return PipelineLearner(
+        LogisticRegression(C=params["C"], max_iter=MOST_STEPS, random_state=seed)
+    )
 
 
-def _threshold(params: Params, _seed: int) -> Estimated:
+def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
     from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold  # noqa: PLC0415 - heavy
 
-    return Estimated(OrdinalThreshold(**params, max_iter=STEPS), answer=_latent)
+    return PipelineLearner(
+        OrdinalThreshold(**params, max_iter=MOST_STEPS), predict_rows=_predict_latent
+    )
 
 
-def _frank_hall(params: Params, _seed: int) -> Estimated:
+def _create_frank_hall(params: Params, _seed: int) -> PipelineLearner:
     from ordinate.models.classifiers.frank_hall import FrankHall  # noqa: PLC0415 - heavy
 
-    return Estimated(FrankHall(**params, max_iter=STEPS))
+    return PipelineLearner(FrankHall(**params, max_iter=MOST_STEPS))
 
 
-def _svm(params: Params, seed: int) -> Estimated:
+def _create_svm(params: Params, seed: int) -> PipelineLearner:
     from sklearn.svm import LinearSVC  # noqa: PLC0415 - heavy, and optional
 
-    return Estimated(LinearSVC(**params, max_iter=STEPS, random_state=seed), answer=_softmaxed)
+    return PipelineLearner(
+        LinearSVC(**params, max_iter=MOST_STEPS, random_state=seed), predict_rows=_softmax_decisions
+    )
 
 
-def _regression(params: Params, seed: int) -> Estimated:
+def _create_ridge(params: Params, seed: int) -> PipelineLearner:
     from sklearn.linear_model import Ridge  # noqa: PLC0415 - heavy, and optional
 
     # sparse_cg is what 'auto' takes for sparse features with an intercept; a fixed one is the same
     # for all versions. Conjugate gradients need no more steps than there are items.
-    ridge = Ridge(**params, solver="sparse_cg", tol=1e-8, max_iter=STEPS, random_state=seed)
-    return Estimated(ridge, answer=_predicted)
+    ridge = Ridge(**params, solver="sparse_cg", tol=1e-8, max_iter=MOST_STEPS, random_state=seed)
+    return PipelineLearner(ridge, predict_rows=_predict_values)
 
 
-def _softmaxed(fitted: Any, matrix: Any) -> Floats:
+def _softmax_decisions(fitted: Any, matrix: Any) -> Floats:
     """Return decision values as if they were logits, to be recalibrated on held-out items."""
     from scipy.special import softmax  # noqa: PLC0415 - heavy, and optional
 
@@ -54,17 +60,17 @@ def _softmaxed(fitted: Any, matrix: Any) -> Floats:
     return softmax(values, axis=1)
 
 
-def _latent(fitted: Any, matrix: Any) -> Floats:
+def _predict_latent(fitted: Any, matrix: Any) -> Floats:
     """Return latent scores: with many features, cuts that fit training items fit no others."""
     scaled = fitted[:-1].transform(matrix) if len(fitted) > 1 else matrix
-    return fitted[-1].latent(scaled)
+    return fitted[-1].predict_latent(scaled)
 
 
-def _predicted(fitted: Any, matrix: Any) -> NDArray[Any]:
+def _predict_values(fitted: Any, matrix: Any) -> NDArray[Any]:
     return fitted.predict(matrix)
 
 
-def _inverse_penalty(trial: Any) -> dict[str, Any]:
+def _logistic_space(trial: Any) -> dict[str, Any]:
     return {"C": trial.suggest_float("C", 1e-3, 1e3, log=True)}
 
 
@@ -91,44 +97,44 @@ def _ridge_space(trial: Any) -> dict[str, Any]:
     return {"alpha": trial.suggest_float("alpha", 1e-3, 1e4, log=True)}
 
 
-LOGISTIC = Kind(
+LOGISTIC = ModelType(
     "logistic",
     "Logistic regression",
-    _logistic,
-    _inverse_penalty,
+    _create_logistic,
+    _logistic_space,
     {"C": 1.0},
     likelihood=True,
 )
-THRESHOLD = Kind(
+THRESHOLD = ModelType(
     "threshold",
     "Ordinal regression with thresholds",
-    _threshold,
+    _create_threshold,
     _threshold_space,
     {"penalty": 1.0, "loss": "proportional_odds"},
-    gives="scores",
+    output_type="scores",
 )
-FRANK_HALL = Kind(
+FRANK_HALL = ModelType(
     "frank_hall",
     "Frank–Hall decomposition",
-    _frank_hall,
+    _create_frank_hall,
     _frank_hall_space,
     {"penalty": 1.0},
     likelihood=True,
 )
-SVM = Kind(
+SVM = ModelType(
     "svm",
     "Linear support vector machine",
-    _svm,
+    _create_svm,
     _svm_space,
     {"C": 1.0, "loss": "squared_hinge"},
     calibrated=False,
 )
-REGRESSION = Kind(
+REGRESSION = ModelType(
     "regression",
     "Ridge regression with cut points",
-    _regression,
+    _create_ridge,
     _ridge_space,
     {"alpha": 1.0},
-    gives="scores",
+    output_type="scores",
     cut=True,
 )

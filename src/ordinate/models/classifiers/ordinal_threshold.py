@@ -6,13 +6,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ordinate.errors import BadOption, brief
-from ordinate.models.classifiers.training_arrays import Training, checked_penalty, checked_steps
+from ordinate.errors import BadOption, shorten
+from ordinate.models.classifiers.training_arrays import TrainingArrays, check_penalty, check_steps
 from ordinate.postprocess.cumulative_logits import (
     LOSSES,
     Floats,
-    levels_between,
-    minimised,
+    compute_level_probabilities,
+    fit_cumulative_logits,
     sigmoid,
 )
 
@@ -50,27 +50,27 @@ class OrdinalThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: N803 - scikit-learn's name
         """Fit to features [N, d] and labels."""
         if self.loss not in LOSSES:
-            raise BadOption(f"loss={brief(self.loss)} is none of {', '.join(LOSSES)}.")
-        data = Training.of(self, X, y, sample_weight)
-        self.coef_, self.cuts_, self.n_iter_ = minimised(
+            raise BadOption(f"loss={shorten(self.loss)} is none of {', '.join(LOSSES)}.")
+        data = TrainingArrays.of(self, X, y, sample_weight)
+        self.coef_, self.cuts_, self.n_iter_ = fit_cumulative_logits(
             data.matrix,
             data.codes,
             data.weights,
-            penalty=checked_penalty(self.penalty),
+            penalty=check_penalty(self.penalty),
             loss=LOSSES[self.loss],
-            steps=checked_steps(self.max_iter),
+            steps=check_steps(self.max_iter),
         )
         self.classes_ = data.classes
         return self
 
-    def latent(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
+    def predict_latent(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
         """Return the latent score of each row: the higher, the higher the level."""
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=float, reset=False) @ self.coef_
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: N803 - scikit-learn's name
         """Return the probability of each level of `classes_`."""
-        return levels_between(sigmoid(self.latent(X)[:, None] - self.cuts_))
+        return compute_level_probabilities(sigmoid(self.predict_latent(X)[:, None] - self.cuts_))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         """Return the most probable label, the lowest of equals."""

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from ordinate.errors import BadOption, brief
+from ordinate.errors import BadOption, shorten
 
 
-class Training(NamedTuple):
+class TrainingArrays(NamedTuple):
     """Items with a weight above 0: features, places among the sorted labels, weights."""
 
     matrix: Any
@@ -31,21 +31,23 @@ class Training(NamedTuple):
             matrix, column, weighed = matrix[there], column[there], weighed[there]
         classes, codes = np.unique(column, return_inverse=True)
         if len(classes) < 2:
-            only = f"one class only: {brief(classes[0])}" if len(classes) else "no class: no weight"
+            only = (
+                f"one class only: {shorten(classes[0])}" if len(classes) else "no class: no weight"
+            )
             name = type(estimator).__name__
             raise ValueError(f"{name} cannot learn from {only}. Pass items of two classes or more.")
         return cls(matrix, codes, weighed, classes)
 
 
-def checked_penalty(penalty: Any) -> float:
+def check_penalty(penalty: Any) -> float:
     """Return the ridge penalty as a number."""
     if not isinstance(penalty, Real) or not 0.0 <= float(penalty) < np.inf:
-        raise BadOption(f"penalty={brief(penalty)} is not a finite number of at least 0.")
+        raise BadOption(f"penalty={shorten(penalty)} is not a finite number of at least 0.")
     return float(penalty)
 
 
-def checked_steps(steps: Any) -> int:
+def check_steps(steps: Any) -> int:
     """Return the largest number of steps as a number."""
     if not isinstance(steps, int | np.integer) or steps < 1:
-        raise BadOption(f"max_iter={brief(steps)} is not a whole number of at least 1.")
+        raise BadOption(f"max_iter={shorten(steps)} is not a whole number of at least 1.")
     return int(steps)

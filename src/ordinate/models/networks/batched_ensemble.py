@@ -13,42 +13,49 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadStore, brief
+from ordinate.errors import BadInput, BadOption, BadStore, shorten
 from ordinate.experiment import safe_files
 from ordinate.models.networks import tensor_files
-from ordinate.models.networks.residual_network import Network
-from ordinate.models.networks.trainer import Floats, Part, Tick, Trainer, answered, usable
-from ordinate.models.networks.training_schedule import Training
-from ordinate.models.target_scaling import Scaled
-from ordinate.results.regression_scores import Scores
+from ordinate.models.networks.residual_network import ResidualNetwork
+from ordinate.models.networks.trainer import (
+    DeviceData,
+    EpochCallback,
+    Floats,
+    Trainer,
+    predict_members,
+    resolve_device,
+)
+from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.models.target_scaling import FeatureTargetScaler
+from ordinate.results.regression_scores import RegressionScores
 
 CONFIG, WEIGHTS = "config.json", "model.safetensors"
-Data = tuple[Any, Any]  # features [N, d] and targets [N], in their units
+TrainingPair = tuple[Any, Any]  # features [N, d] and targets [N], in their units
 
 
-def seeds_of(seed: int, members: int) -> list[int]:
+def derive_seeds(seed: int, members: int) -> list[int]:
     """Return the seeds of members; those of a smaller ensemble are the first of a larger one.
 
-    >>> seeds_of(0, 3)[:2] == seeds_of(0, 2)
+    >>> derive_seeds(0, 3)[:2] == derive_seeds(0, 2)
     True
     """
     return np.random.SeedSequence(seed).generate_state(members).tolist()
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble:
+class NetworkEnsemble:
     """Networks that were trained, what they were trained with, and how it went.
 
     `scaled` is the normalisation of each member, `whole` that of all training rows, which the two
     scales of `test` are about.
     """
 
-    network: Network
-    training: Training
+    network: ResidualNetwork
+    training: TrainingConfig
     seeds: tuple[int, ...]
     weights: torch.Tensor  # [M, P]
-    scaled: tuple[Scaled, ...]
-    whole: Scaled
+    scaled: tuple[FeatureTargetScaler, ...]
+    whole: FeatureTargetScaler
     steps: tuple[int, ...]  # epochs that the weights of each member took
     stopped: bool = False  # by a tick
     history: tuple[dict[str, list[float | None]], ...] = ()  # RMSE by epoch and member, in the unit
@@ -56,31 +63,33 @@ class Ensemble:
     @classmethod
     def fit(
         cls,
-        train: Data,
-        validation: Data | None = None,
+        train: TrainingPair,
+        validation: TrainingPair | None = None,
         *,
-        network: Network,
-        training: Training | None = None,
+        network: ResidualNetwork,
+        training: TrainingConfig | None = None,
         seeds: Sequence[int] = (0,),
         bootstrap: bool = False,
         device: str = "cpu",
-        tick: Tick | None = None,
+        tick: EpochCallback | None = None,
         checkpoint: Path | None = None,
     ) -> Self:
         """Train a member for each seed, on the same rows or on rows drawn with replacement."""
         if not seeds:
             raise BadOption("An ensemble has one member at least: pass a seed for each.")
         x, y = np.asarray(train[0], float), np.asarray(train[1], float)
-        plan, whole = training or Training(), Scaled.fit(x, y)
-        rows = [_sample(each, len(y)) for each in seeds] if bootstrap else None
+        plan, whole = training or TrainingConfig(), FeatureTargetScaler.fit(x, y)
+        rows = [_draw_bootstrap_rows(each, len(y)) for each in seeds] if bootstrap else None
         scaled = (
-            (whole,) * len(seeds) if rows is None else tuple(Scaled.fit(x[r], y[r]) for r in rows)
+            (whole,) * len(seeds)
+            if rows is None
+            else tuple(FeatureTargetScaler.fit(x[r], y[r]) for r in rows)
         )
-        place = usable(device)
+        place = resolve_device(device)
         trainer = Trainer(network, plan, seeds, [each.target for each in scaled], device=device)
         trainer.fit(
-            _part(scaled, x, y, place, rows),
-            None if validation is None else _part(scaled, *validation, place),
+            _build_device_data(scaled, x, y, place, rows),
+            None if validation is None else _build_device_data(scaled, *validation, place),
             tick=tick,
             checkpoint=checkpoint,
         )
@@ -116,9 +125,9 @@ class Ensemble:
                 f"The networks know {self.network.features} features, and these rows have the "
                 f"shape {x.shape}. Pass the columns of the training data, in their order."
             )
-        place = usable(device)
-        rows = _part(self.scaled, x, np.zeros(len(x)), place).features
-        found = answered(self.network, self.weights.to(place), rows)
+        place = resolve_device(device)
+        rows = _build_device_data(self.scaled, x, np.zeros(len(x)), place).features
+        found = predict_members(self.network, self.weights.to(place), rows)
         pairs = zip(self.scaled, found, strict=True)
         return np.stack([each.target.denormalize(row) for each, row in pairs])
 
@@ -130,9 +139,9 @@ class Ensemble:
         """Return the standard deviation of the members' predictions [N]; 0 for one member."""
         return self.members(features).std(axis=0, ddof=min(1, len(self.seeds) - 1))
 
-    def test(self, features: Any, targets: Any) -> Scores:
+    def test(self, features: Any, targets: Any) -> RegressionScores:
         """Return what the mean of the members is worth, on both scales."""
-        return Scores.of(targets, self.predict(features), self.whole.target)
+        return RegressionScores.of(targets, self.predict(features), self.whole.target)
 
     # --- files -------------------------------------------------------------------------------
 
@@ -149,7 +158,7 @@ class Ensemble:
             "history": list(self.history),
         }
         safe_files.write_json(folder / CONFIG, config)
-        tensor_files.write(folder / WEIGHTS, self.network.named(self.weights), {})
+        tensor_files.write_tensors(folder / WEIGHTS, self.network.named(self.weights), {})
         return [CONFIG, WEIGHTS]
 
     @classmethod
@@ -157,15 +166,15 @@ class Ensemble:
         """Return what was saved; files that do not fit together are refused."""
         try:
             config = json.loads((folder / CONFIG).read_text("utf-8"))
-            network = Network.from_dict(config["network"])
-            weights = network.flat(tensor_files.read(folder / WEIGHTS)[0])
+            network = ResidualNetwork.from_dict(config["network"])
+            weights = network.flatten_weights(tensor_files.read_tensors(folder / WEIGHTS)[0])
             found = cls(
                 network,
-                Training(**config["training"]),
+                TrainingConfig(**config["training"]),
                 tuple(map(int, config["seeds"])),
                 weights,
-                tuple(map(Scaled.from_dict, config["scaled"])),
-                Scaled.from_dict(config["whole"]),
+                tuple(map(FeatureTargetScaler.from_dict, config["scaled"])),
+                FeatureTargetScaler.from_dict(config["whole"]),
                 tuple(map(int, config["steps"])),
                 bool(config["stopped"]),
                 tuple(config["history"]),
@@ -174,7 +183,7 @@ class Ensemble:
         except BadStore as reason:
             raise BadStore(f"{folder} is refused: {reason}") from None
         except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
-            raise BadStore(f"{folder} holds no networks: {brief(str(problem))}.") from None
+            raise BadStore(f"{folder} holds no networks: {shorten(str(problem))}.") from None
         return found
 
     def check(self) -> None:
@@ -188,17 +197,17 @@ class Ensemble:
             raise BadStore("there are weights that are not finite numbers.")
 
 
-def _sample(seed: int, rows: int) -> NDArray[np.intp]:
+def _draw_bootstrap_rows(seed: int, rows: int) -> NDArray[np.intp]:
     return np.random.default_rng((seed, 2)).integers(0, rows, rows)
 
 
-def _part(
-    scaled: Sequence[Scaled],
+def _build_device_data(
+    scaled: Sequence[FeatureTargetScaler],
     x: Any,
     y: Any,
     device: torch.device,
     samples: Sequence[NDArray[np.intp]] | None = None,
-) -> Part:
+) -> DeviceData:
     """Return rows as each member sees them; members with one normalisation share their memory."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     shared = samples is None and all(each is scaled[0] for each in scaled)
@@ -210,4 +219,4 @@ def _part(
     found = [torch.tensor(each, device=device) for each in (features, targets)]
     if shared:
         found = [each.expand(len(scaled), *each.shape[1:]) for each in found]
-    return Part(*found)
+    return DeviceData(*found)

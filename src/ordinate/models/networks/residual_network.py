@@ -21,18 +21,22 @@ from ordinate.errors import BadOption, BadStore
 Block = Literal["silu", "swiglu"]
 Shape = tuple[int, int]
 WEIGHT, BIAS = "weight", "bias"
-WIDEST, DEEPEST, MOST = 4096, 64, 0.9  # width, depth, dropout beyond which nothing is learned
+WIDEST, DEEPEST, MOST_DROPOUT = (
+    4096,
+    64,
+    0.9,
+)  # width, depth, dropout beyond which nothing is learned
 
 
 @dataclass(frozen=True)
-class Network:
+class ResidualNetwork:
     """The shape of a network: an inlet, residual blocks, an outlet.
 
     A block adds to what flows by it: SiLU(x A + a) B + b, or, gated (SwiGLU),
     (SiLU(x A + a) · (x C + c)) B + b. In training, a share of what a block makes is dropped.
 
-    >>> network = Network(features=4, width=8, depth=1)
-    >>> weights = network.initial([0, 1, 2])
+    >>> network = ResidualNetwork(features=4, width=8, depth=1)
+    >>> weights = network.initialize_weights([0, 1, 2])
     >>> tuple(weights.shape), tuple(network(weights, torch.zeros(3, 10, 4)).shape)
     ((3, 193), (3, 10))
     """
@@ -49,11 +53,11 @@ class Network:
             ("width", 1, WIDEST),
             ("depth", 0, DEEPEST),
         ):
-            _whole(name, getattr(self, name), least, most)
+            _check_integer(name, getattr(self, name), least, most)
         if self.block not in get_args(Block):
             raise BadOption(f"block={self.block!r} is not one of {', '.join(get_args(Block))}.")
-        if not 0.0 <= self.dropout <= MOST:
-            raise BadOption(f"dropout={self.dropout!r} is not a share from 0 to {MOST}.")
+        if not 0.0 <= self.dropout <= MOST_DROPOUT:
+            raise BadOption(f"dropout={self.dropout!r} is not a share from 0 to {MOST_DROPOUT}.")
 
     # --- weights -----------------------------------------------------------------------------
 
@@ -82,11 +86,11 @@ class Network:
         """How many numbers a network has."""
         return sum(self.sizes)
 
-    def initial(self, seeds: Sequence[int]) -> Tensor:
+    def initialize_weights(self, seeds: Sequence[int]) -> Tensor:
         """Return weights to begin with, a row for each seed, the same on every device."""
-        return torch.from_numpy(np.stack([self._initial(seed) for seed in seeds]))
+        return torch.from_numpy(np.stack([self._initialize_member(seed) for seed in seeds]))
 
-    def _initial(self, seed: int) -> NDArray[np.float32]:
+    def _initialize_member(self, seed: int) -> NDArray[np.float32]:
         rng = np.random.default_rng((seed, 0))
         parts, inputs = [], 1
         for name, shape in self.layout.items():
@@ -94,10 +98,10 @@ class Network:
             drawn = (
                 rng.standard_normal(shape) if name.endswith(WEIGHT) else rng.uniform(-1, 1, shape)
             )
-            parts.append((drawn * self._gain(name) / math.sqrt(inputs)).ravel())
+            parts.append((drawn * self._compute_gain(name) / math.sqrt(inputs)).ravel())
         return np.concatenate(parts).astype(np.float32)
 
-    def _gain(self, name: str) -> float:
+    def _compute_gain(self, name: str) -> float:
         """Return how large a layer begins: blocks add little at first, however many there are."""
         return 1.0 / math.sqrt(2.0 * self.depth) if ".down." in name else 1.0
 
@@ -107,7 +111,7 @@ class Network:
         shaped = zip(self.layout.items(), parts, strict=True)
         return {name: part.view(len(weights), *shape) for (name, shape), part in shaped}
 
-    def flat(self, named: Mapping[str, Tensor]) -> Tensor:
+    def flatten_weights(self, named: Mapping[str, Tensor]) -> Tensor:
         """Return named weights as one tensor [M, P]; what does not fit is refused."""
         members = {tensor.shape[0] if tensor.ndim else 0 for tensor in named.values()}
         if set(named) != set(self.layout) or len(members) != 1:
@@ -135,12 +139,12 @@ class Network:
 
         flow = layer("inlet", x)
         for number in range(self.depth):
-            made = self._activated(layer(f"block{number}.up", flow))
+            made = self._activate(layer(f"block{number}.up", flow))
             made = made if drop is None else drop(made)
             flow = flow + layer(f"block{number}.down", made)
         return layer("outlet", flow).squeeze(-1)
 
-    def _activated(self, x: Tensor) -> Tensor:
+    def _activate(self, x: Tensor) -> Tensor:
         if self.block == "silu":
             return functional.silu(x)
         gate, value = x.chunk(2, dim=-1)
@@ -153,7 +157,7 @@ class Network:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "Network":
+    def from_dict(cls, stored: Mapping[str, Any]) -> "ResidualNetwork":
         """Return the shape that was stored."""
         try:
             return cls(**stored)
@@ -176,7 +180,7 @@ class Dropout:
         return x * torch.from_numpy(kept * scale).to(x.device)
 
 
-def _whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+def _check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
     right = isinstance(value, int) and not isinstance(value, bool) and value >= least
     if not right or (most is not None and value > most):
         upto = "" if most is None else f" and at most {most}"

@@ -7,39 +7,41 @@ from typing import Any
 
 from torch import Tensor
 
-from ordinate.errors import BadStore, MissingExtra, brief
+from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
 
-FACTS = "ordinate"  # under which name the file keeps plain values
+METADATA_KEY = "ordinate"  # under which name the file keeps plain values
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
     """Write tensors with plain values beside them, whole or not at all."""
-    metadata = {FACTS: json.dumps(facts, sort_keys=True, allow_nan=False)}
+    metadata = {METADATA_KEY: json.dumps(facts, sort_keys=True, allow_nan=False)}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    content = _library().save(plain, metadata)
-    with safe_files.replacing(path) as temporary:
+    content = _import_safetensors().save(plain, metadata)
+    with safe_files.replace_file(path) as temporary:
         temporary.write_bytes(content)
 
 
-def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Return the tensors and the plain values of a file."""
     try:
         content = path.read_bytes()
         # copies lie where new tensors do: sums may depend on how memory is aligned
-        tensors = {name: tensor.clone() for name, tensor in _library().load(content).items()}
+        tensors = {
+            name: tensor.clone() for name, tensor in _import_safetensors().load(content).items()
+        }
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        facts = json.loads(header.get("__metadata__", {}).get(FACTS, "{}"))
+        facts = json.loads(header.get("__metadata__", {}).get(METADATA_KEY, "{}"))
     except MissingExtra:
         raise
     except Exception as problem:  # noqa: BLE001 - the loader fails in its own ways on damaged files
         raise BadStore(
-            f"{path} cannot be read: {brief(str(problem))}. Restore it, or train again."
+            f"{path} cannot be read: {shorten(str(problem))}. Restore it, or train again."
         ) from None
     return tensors, facts
 
 
-def _library() -> Any:
+def _import_safetensors() -> Any:
     try:
         import safetensors.torch  # noqa: PLC0415 - optional
     except ImportError:

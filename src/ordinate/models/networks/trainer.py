@@ -18,22 +18,22 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ordinate.errors import BadOption, BadStore, NoItems, brief
-from ordinate.inference.estimates import finite
+from ordinate.errors import BadOption, BadStore, NoItems, shorten
+from ordinate.inference.estimates import to_json_number
 from ordinate.models.networks import tensor_files
-from ordinate.models.networks.residual_network import Dropout, Network
-from ordinate.models.networks.training_schedule import Training
-from ordinate.results.regression_scores import Scores
+from ordinate.models.networks.residual_network import Dropout, ResidualNetwork
+from ordinate.models.networks.training_schedule import TrainingConfig
+from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
-ROWS = 4096  # that are answered together
-BETAS, TINY = (0.9, 0.999), 1e-8  # of AdamW
+PREDICTION_ROWS = 4096  # that are answered together
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW
 MOMENTS = ("first", "second")
 MINUTE = 60.0  # seconds
 
 
-class Part(NamedTuple):
+class DeviceData(NamedTuple):
     """Rows of data on their device, normalised for each member; members may share memory."""
 
     features: Tensor  # [M, N, d]
@@ -53,7 +53,7 @@ class Part(NamedTuple):
         return found.hexdigest()[:16]
 
 
-class Epoch(NamedTuple):
+class EpochReport(NamedTuple):
     """What a tick is told: validation RMSE in the unit of the targets, the mean over members."""
 
     number: int
@@ -63,7 +63,7 @@ class Epoch(NamedTuple):
     running: int  # members that still learn
 
 
-Tick = Callable[[Epoch], bool | None]  # True: stop here
+EpochCallback = Callable[[EpochReport], bool | None]  # True: stop here
 
 
 class Trainer:
@@ -76,8 +76,8 @@ class Trainer:
 
     def __init__(
         self,
-        network: Network,
-        training: Training,
+        network: ResidualNetwork,
+        training: TrainingConfig,
         seeds: Sequence[int],
         normalizations: Sequence[Normalization],
         *,
@@ -90,20 +90,20 @@ class Trainer:
             )
         self.network, self.training = network, training
         self.seeds, self.normalizations = tuple(seeds), tuple(normalizations)
-        self.device = usable(device)
+        self.device = resolve_device(device)
         self.stds = np.array([each.std for each in normalizations])
-        self.best = network.initial(seeds).to(self.device)
+        self.best = network.initialize_weights(seeds).to(self.device)
         self.rmse = np.full(len(seeds), math.inf)  # of the best weights, normalised
         self.steps = np.zeros(len(seeds), int)  # epochs that the best weights took
         self.running = np.arange(len(seeds))  # members that still learn
         self.epoch = 0
         self.stopped = False  # by a tick
         self.history: list[dict[str, list[float | None]]] = []  # RMSE by epoch, in the unit
-        self._begin(self.best.clone())
+        self._start_optimizer(self.best.clone())
 
     # --- an epoch ----------------------------------------------------------------------------
 
-    def train_epoch(self, part: Part) -> Floats:
+    def train_epoch(self, part: DeviceData) -> Floats:
         """Go once through the rows; return the training RMSE of each running member.
 
         It is the mean over rows, not over batches: the last batch may be smaller.
@@ -116,14 +116,14 @@ class Trainer:
         batches = torch.split(torch.from_numpy(order).to(self.device), self.training.batch, dim=1)
         for number, rows in enumerate(batches):
             step = self.epoch * len(batches) + number
-            rate = self.training.rate(step, self.training.epochs * len(batches))
-            squares += self._step(
+            rate = self.training.compute_rate(step, self.training.epochs * len(batches))
+            squares += self._take_step(
                 part.features[members, rows], part.targets[members, rows], rate, drop
             )
         self.epoch += 1
         return np.sqrt(squares.double().cpu().numpy() / part.rows)
 
-    def _step(self, x: Tensor, y: Tensor, rate: float, drop: Dropout | None) -> Tensor:
+    def _take_step(self, x: Tensor, y: Tensor, rate: float, drop: Dropout | None) -> Tensor:
         """Take one step with every running member; return their sums of squared errors before."""
         answers = self.network(self.weights, x, drop)
         # members do not touch each other: the gradient of the sum is that of each
@@ -133,34 +133,36 @@ class Trainer:
         self._descend(gradient.mul_((self.training.clip / length).clamp_(max=1.0)), rate)
         return (answers.detach() - y).square_().sum(dim=1)
 
-    def answers(self, weights: Tensor, part: Part, members: NDArray[Any] | None = None) -> Floats:
+    def answers(
+        self, weights: Tensor, part: DeviceData, members: NDArray[Any] | None = None
+    ) -> Floats:
         """Return normalised answers [M, N] of members, all of them unless some are named."""
         wanted = np.arange(len(self.seeds)) if members is None else members
         rows = part.features if len(wanted) == len(part.features) else part.features[wanted]
-        return answered(self.network, weights, rows)
+        return predict_members(self.network, weights, rows)
 
-    def validate(self, part: Part) -> Floats:
+    def validate(self, part: DeviceData) -> Floats:
         """Return the normalised RMSE of each running member, as it is now."""
         found = self.answers(self.weights, part, self.running)
         errors = found - part.targets.double().cpu().numpy()[self.running]
         return np.sqrt(np.square(errors).mean(axis=1))
 
-    def test(self, part: Part) -> list[Scores]:
+    def test(self, part: DeviceData) -> list[RegressionScores]:
         """Return what the best weights of each member are worth."""
         if not part.rows:
             raise NoItems("There are no rows to test on.")
         targets = part.targets.double().cpu().numpy()
         rows = zip(targets, self.answers(self.best, part), self.normalizations, strict=True)
-        return [Scores.of(of.denormalize(y), of.denormalize(p), of) for y, p, of in rows]
+        return [RegressionScores.of(of.denormalize(y), of.denormalize(p), of) for y, p, of in rows]
 
     # --- training ----------------------------------------------------------------------------
 
     def fit(
         self,
-        train: Part,
-        validation: Part | None = None,
+        train: DeviceData,
+        validation: DeviceData | None = None,
         *,
-        tick: Tick | None = None,
+        tick: EpochCallback | None = None,
         checkpoint: Path | None = None,
         every: int = 10,
     ) -> Self:
@@ -172,14 +174,14 @@ class Trainer:
             raise NoItems("There are no training rows to learn from.")
         if validation is not None and not validation.rows:
             validation = None
-        self._sure = self._described(train, validation)
+        self._run_description = self._describe_run(train, validation)
         if checkpoint is not None and checkpoint.exists():
             self._resume(checkpoint)
         elif validation is not None:
             self._keep(self.validate(validation))  # so that there always is a best
         written = time.monotonic()
         while not self.done:
-            self._advance(train, validation, tick)
+            self._advance_epoch(train, validation, tick)
             due = self.epoch % every == 0 or time.monotonic() - written > MINUTE
             if checkpoint is not None and (self.done or due):
                 self._write(checkpoint)
@@ -191,38 +193,42 @@ class Trainer:
         """Whether there is nothing left to do."""
         return self.stopped or not len(self.running) or self.epoch >= self.training.epochs
 
-    def _advance(self, train: Part, validation: Part | None, tick: Tick | None) -> None:
+    def _advance_epoch(
+        self, train: DeviceData, validation: DeviceData | None, tick: EpochCallback | None
+    ) -> None:
         members, learned = self.running, self.train_epoch(train)
         rmse = None if validation is None else self.validate(validation)
         self._note(members, learned, rmse)
         sound = torch.isfinite(self.weights).all(dim=1).cpu().numpy()
         if rmse is None:
-            self._take(sound)
-            self._leave(sound)
+            self._store_best(sound)
+            self._retain_members(sound)
         else:
             self._keep(rmse)
-            self._leave(sound & (self.epoch - self.steps[members] < self.training.patience))
+            self._retain_members(
+                sound & (self.epoch - self.steps[members] < self.training.patience)
+            )
         if tick is not None:
-            self.stopped = bool(tick(self._told(members, rmse)))
+            self.stopped = bool(tick(self._report_epoch(members, rmse)))
 
     def _keep(self, rmse: Floats) -> None:
         """Keep the weights of running members that are better than ever."""
         better = rmse < self.rmse[self.running]
         self.rmse[self.running[better]] = rmse[better]
-        self._take(better)
+        self._store_best(better)
 
-    def _take(self, which: NDArray[np.bool]) -> None:
+    def _store_best(self, which: NDArray[np.bool]) -> None:
         """Take the weights of some of the running members for their best."""
         members = self.running[which]
         self.best[members] = self.weights.detach()[which]
         self.steps[members] = self.epoch
 
-    def _leave(self, going: NDArray[np.bool]) -> None:
+    def _retain_members(self, going: NDArray[np.bool]) -> None:
         """Go on with some of the running members only: those that stopped cost nothing more."""
         if not going.all():
             self.running = self.running[going]
             moments = {name: part[going] for name, part in self.moments.items()}
-            self._begin(self.weights.detach()[going], moments, self.taken)
+            self._start_optimizer(self.weights.detach()[going], moments, self.optimizer_steps)
 
     def _note(self, members: NDArray[Any], learned: Floats, rmse: Floats | None) -> None:
         columns = {"train": learned, "validation": rmse}
@@ -231,22 +237,22 @@ class Trainer:
             spread = np.full(len(self.seeds), math.nan)
             if values is not None:
                 spread[members] = values
-            row[name] = [finite(x) for x in (spread * self.stds).tolist()]
+            row[name] = [to_json_number(x) for x in (spread * self.stds).tolist()]
         self.history.append(row)
 
-    def _told(self, members: NDArray[Any], rmse: Floats | None) -> Epoch:
+    def _report_epoch(self, members: NDArray[Any], rmse: Floats | None) -> EpochReport:
         now = math.nan if rmse is None else float(np.mean(rmse * self.stds[members]))
         best = float(np.mean(self.rmse * self.stds))
-        return Epoch(self.epoch, self.training.epochs, now, best, len(self.running))
+        return EpochReport(self.epoch, self.training.epochs, now, best, len(self.running))
 
     # --- the optimiser -----------------------------------------------------------------------
 
-    def _begin(
+    def _start_optimizer(
         self, weights: Tensor, moments: Mapping[str, Tensor] | None = None, taken: int = 0
     ) -> None:
         """Take up weights, and the moments of their gradients after so many steps."""
         self.weights = weights.requires_grad_()
-        self.taken = taken
+        self.optimizer_steps = taken
         self.moments = {name: torch.zeros_like(weights) for name in MOMENTS} | dict(moments or {})
 
     @torch.no_grad()
@@ -255,7 +261,7 @@ class Trainer:
 
         It is the kernel of `torch.optim.AdamW(fused=True)`, whose own loading takes a second.
         """
-        self.taken += 1
+        self.optimizer_steps += 1
         first, second = (self.moments[name] for name in MOMENTS)
         torch.ops.aten._fused_adamw_(  # the kernel has no other name
             [self.weights],
@@ -263,19 +269,19 @@ class Trainer:
             [first],
             [second],
             [],
-            [torch.tensor(float(self.taken), device=self.device)],
+            [torch.tensor(float(self.optimizer_steps), device=self.device)],
             lr=rate,
             beta1=BETAS[0],
             beta2=BETAS[1],
             weight_decay=self.training.weight_decay,
-            eps=TINY,
+            eps=EPSILON,
             amsgrad=False,
             maximize=False,
         )
 
     # --- checkpoints -------------------------------------------------------------------------
 
-    def _described(self, train: Part, validation: Part | None) -> dict[str, Any]:
+    def _describe_run(self, train: DeviceData, validation: DeviceData | None) -> dict[str, Any]:
         return {
             "network": self.network.to_dict(),
             "training": asdict(self.training),
@@ -286,40 +292,40 @@ class Trainer:
     def _write(self, path: Path) -> None:
         """Write everything that the next epoch depends on into one file."""
         facts = {
-            "of": self._sure,
+            "of": self._run_description,
             "epoch": self.epoch,
             "stopped": self.stopped,
-            "taken": self.taken,
+            "taken": self.optimizer_steps,
             "running": self.running.tolist(),
-            "rmse": [finite(x) for x in self.rmse.tolist()],
+            "rmse": [to_json_number(x) for x in self.rmse.tolist()],
             "steps": self.steps.tolist(),
             "history": self.history,
         }
         kept = {"weights": self.weights.detach(), "best": self.best, **self.moments}
-        tensor_files.write(path, kept, facts)
+        tensor_files.write_tensors(path, kept, facts)
 
     def _resume(self, path: Path) -> None:
-        kept, facts = tensor_files.read(path)
+        kept, facts = tensor_files.read_tensors(path)
         of = facts.get("of") if isinstance(facts, dict) else None
         known = of if isinstance(of, dict) else {}
-        if known != self._sure:
-            changed = [k for k, v in self._sure.items() if known.get(k) != v]
+        if known != self._run_description:
+            changed = [k for k, v in self._run_description.items() if known.get(k) != v]
             raise BadStore(
                 f"{path} is the checkpoint of other training: {', '.join(changed)} differ. Remove "
                 "it to begin anew, or train as before."
             )
         try:
-            self._take_up({name: part.to(self.device) for name, part in kept.items()}, facts)
+            self._restore_state({name: part.to(self.device) for name, part in kept.items()}, facts)
         except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
             raise BadStore(
-                f"{path} is no whole checkpoint: {brief(str(problem))}. Remove it to begin anew."
+                f"{path} is no whole checkpoint: {shorten(str(problem))}. Remove it to begin anew."
             ) from None
 
-    def _take_up(self, kept: dict[str, Tensor], facts: dict[str, Any]) -> None:
+    def _restore_state(self, kept: dict[str, Tensor], facts: dict[str, Any]) -> None:
         self.epoch, self.stopped = int(facts["epoch"]), bool(facts["stopped"])
         self.running = np.array(facts["running"], int)
         if not np.isin(self.running, np.arange(len(self.seeds))).all():
-            raise BadStore(f"{brief(facts['running'])} are no members")
+            raise BadStore(f"{shorten(facts['running'])} are no members")
         self.rmse = np.array([math.inf if x is None else x for x in facts["rmse"]], float)
         self.steps, self.history = np.array(facts["steps"], int), list(facts["history"])
         shapes = {"best": len(self.seeds)}
@@ -328,17 +334,17 @@ class Trainer:
             if kept[name].shape != (rows, self.network.size):
                 raise BadStore(f"{name} has the shape {tuple(kept[name].shape)}")
         self.best, moments = kept["best"], {name: kept[name] for name in MOMENTS}
-        self._begin(kept["weights"], moments, int(facts["taken"]))
+        self._start_optimizer(kept["weights"], moments, int(facts["taken"]))
 
 
-def answered(network: Network, weights: Tensor, features: Tensor) -> Floats:
+def predict_members(network: ResidualNetwork, weights: Tensor, features: Tensor) -> Floats:
     """Return the answers [M, N] of members for normalised rows [M, N, d], some rows at a time."""
     with torch.no_grad():
-        pieces = [network(weights, rows) for rows in torch.split(features, ROWS, dim=1)]
+        pieces = [network(weights, rows) for rows in torch.split(features, PREDICTION_ROWS, dim=1)]
         return torch.cat(pieces, dim=1).double().cpu().numpy()
 
 
-def usable(device: str) -> torch.device:
+def resolve_device(device: str) -> torch.device:
     """Return a device that is there."""
     try:
         found = torch.device(device)
@@ -346,6 +352,6 @@ def usable(device: str) -> torch.device:
     except (RuntimeError, AssertionError) as problem:
         reason = str(problem).splitlines()[0]
         raise BadOption(
-            f"The device {brief(device)} cannot be used: {reason.rstrip('.')}. Pass --device cpu."
+            f"The device {shorten(device)} cannot be used: {reason.rstrip('.')}. Pass --device cpu."
         ) from None
     return found

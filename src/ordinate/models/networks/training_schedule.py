@@ -10,18 +10,18 @@ from torch.nn import functional
 from ordinate.errors import BadOption
 
 Loss = Literal["mse", "huber"]
-FLOOR = 0.01  # the last learning rate, as a share of the highest
+FINAL_RATE_SHARE = 0.01  # the last learning rate, as a share of the highest
 
 
 @dataclass(frozen=True)
-class Training:
+class TrainingConfig:
     """How networks are trained: AdamW, a cosine schedule after a warm-up, clipped gradients.
 
     The Huber loss counts errors beyond `huber` standard deviations of the target by their size, not
     by its square. `patience` is how many epochs without a better validation RMSE end a member.
 
-    >>> plan = Training(lr=1.0, warm_up=0.1)
-    >>> [round(plan.rate(step, 100), 3) for step in (0, 9, 10, 55, 99)]
+    >>> plan = TrainingConfig(lr=1.0, warm_up=0.1)
+    >>> [round(plan.compute_rate(step, 100), 3) for step in (0, 9, 10, 55, 99)]
     [0.1, 1.0, 1.0, 0.496, 0.01]
     """
 
@@ -50,13 +50,15 @@ class Training:
         if self.loss not in get_args(Loss):
             raise BadOption(f"loss={self.loss!r} is not one of {', '.join(get_args(Loss))}.")
 
-    def rate(self, step: int, steps: int) -> float:
+    def compute_rate(self, step: int, steps: int) -> float:
         """Return the learning rate of a step of so many."""
         rising = round(self.warm_up * steps)
         if step < rising:
             return self.lr * (step + 1) / rising
         share = (step - rising) / max(1, steps - 1 - rising)
-        return self.lr * (FLOOR + (1.0 - FLOOR) * (1.0 + math.cos(math.pi * share)) / 2.0)
+        return self.lr * (
+            FINAL_RATE_SHARE + (1.0 - FINAL_RATE_SHARE) * (1.0 + math.cos(math.pi * share)) / 2.0
+        )
 
     def losses(self, answers: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of each row."""

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ordinate.models.regressors.regression_trees import BoostedTrees
-from ordinate.models.regressors.regressor import Floats, Model, Tick
+from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
-TICKS = 10  # rounds from one tick to the next
+ROUNDS_PER_TICK = 10  # rounds from one tick to the next
 
 
-class LightGBM(Model):
+class LightGBM(Regressor):
     """LightGBM with early stopping: the round with the best validation RMSE is the last."""
 
     name: ClassVar = "lightgbm"
@@ -53,17 +53,17 @@ class LightGBM(Model):
         }
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
     ) -> Any:
         from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
 
         try:
-            return self._trained(x, y, validation, tick)
+            return self._train_booster(x, y, validation, tick)
         except LightGBMError as problem:  # which is no ValueError, whatever it is about
             raise ValueError(str(problem)) from None
 
-    def _trained(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+    def _train_booster(
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
     ) -> Any:
         import lightgbm  # noqa: PLC0415 - heavy, and optional
 
@@ -87,7 +87,7 @@ class LightGBM(Model):
             self.steps = rounds
             return lightgbm.train(settings, data, rounds)
         held_out = data.create_valid(*validation)
-        ends = [lightgbm.early_stopping(patience, verbose=False), _ticking(tick)]
+        ends = [lightgbm.early_stopping(patience, verbose=False), _create_tick_callback(tick)]
         booster = lightgbm.train(settings, data, rounds, valid_sets=[held_out], callbacks=ends)
         self.steps = booster.best_iteration or booster.current_iteration()
         return booster  # without the rounds after the best one: training cuts them off
@@ -95,24 +95,24 @@ class LightGBM(Model):
     def _predict(self, fitted: Any, x: Floats) -> Floats:
         return fitted.predict(x, num_threads=1)
 
-    def _sound(self, fitted: Any) -> bool:
+    def _is_valid(self, fitted: Any) -> bool:
         return bool(fitted.num_feature() == self.width)
 
 
-def _ticking(tick: Tick) -> Any:
+def _create_tick_callback(tick: StepCallback) -> Any:
     """Return a callback that reports the validation RMSE and stops where it is told to."""
     from lightgbm.callback import EarlyStopException  # noqa: PLC0415 - heavy, and optional
 
     def report(state: Any) -> None:
         step = state.iteration + 1
-        if step % TICKS == 0 and tick(step, float(state.evaluation_result_list[0][2])):
+        if step % ROUNDS_PER_TICK == 0 and tick(step, float(state.evaluation_result_list[0][2])):
             raise EarlyStopException(state.iteration, state.evaluation_result_list)
 
     report.order = 20  # type: ignore[attr-defined] # before early stopping, which is 30
     return report
 
 
-class HistBoosting(Model):
+class HistBoosting(Regressor):
     """Histogram gradient boosting; trees after the best validation error are cut off."""
 
     name: ClassVar = "hist_boosting"
@@ -145,7 +145,7 @@ class HistBoosting(Model):
         }
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: Tick
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: StepCallback
     ) -> BoostedTrees:
         from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
 
@@ -162,7 +162,7 @@ class HistBoosting(Model):
         )
         held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
         model.fit(x, y, **held_out)
-        trees = BoostedTrees.of_histogram(model)
+        trees = BoostedTrees.from_histogram_boosting(model)
         self.steps = len(trees.roots)
         if validation is not None:
             self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
@@ -171,12 +171,12 @@ class HistBoosting(Model):
             self.curve = [
                 (step, math.sqrt(max(0.0, -2.0 * float(score))))
                 for step, score in enumerate(model.validation_score_)
-                if step and step % TICKS == 0
+                if step and step % ROUNDS_PER_TICK == 0
             ]
         return trees
 
     def _predict(self, fitted: Any, x: Floats) -> Floats:
         return fitted.predict(x)
 
-    def _sound(self, fitted: Any) -> bool:
-        return isinstance(fitted, BoostedTrees) and fitted.sound(self.width)
+    def _is_valid(self, fitted: Any) -> bool:
+        return isinstance(fitted, BoostedTrees) and fitted.is_valid(self.width)

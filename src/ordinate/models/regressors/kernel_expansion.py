@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-BLOCK = 2048  # rows that are predicted at once: a block of kernels is held in memory
+BLOCK_ROWS = 2048  # rows that are predicted at once: a block of kernels is held in memory
 
 
 def rbf(gaps: Floats) -> Floats:
@@ -32,18 +32,19 @@ def laplace(gaps: Floats) -> Floats:
     return np.exp(-gaps)
 
 
-SHAPES = {"rbf": rbf, "matern32": matern32, "matern52": matern52, "laplace": laplace}
+KERNELS = {"rbf": rbf, "matern32": matern32, "matern52": matern52, "laplace": laplace}
 
 
-def kernel(name: str, a: Floats, b: Floats, lengths: Floats) -> Floats:
+def compute_kernel(name: str, a: Floats, b: Floats, lengths: Floats) -> Floats:
     """Return the kernel of all pairs [A, B]; distances are measured in `lengths` of each feature.
 
-    >>> kernel("laplace", np.array([[0.0]]), np.array([[0.0], [2.0]]), np.array([2.0])).round(3)
+    >>> rows, centres = np.array([[0.0]]), np.array([[0.0], [2.0]])
+    >>> compute_kernel("laplace", rows, centres, np.array([2.0])).round(3)
     array([[1.   , 0.368]])
     """
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - heavy, and optional
 
-    return SHAPES[name](cdist(a / lengths, b / lengths))
+    return KERNELS[name](cdist(a / lengths, b / lengths))
 
 
 @dataclass(frozen=True)
@@ -59,16 +60,18 @@ class KernelExpansion:
     def predict(self, x: Floats) -> Floats:
         """Return f of each row, a block at a time."""
         found = np.full(len(x), self.offset)
-        for start in range(0, len(x), BLOCK):
-            part = slice(start, start + BLOCK)
-            found[part] += kernel(self.shape, x[part], self.centres, self.lengths) @ self.weights
+        for start in range(0, len(x), BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            found[part] += (
+                compute_kernel(self.shape, x[part], self.centres, self.lengths) @ self.weights
+            )
         return found
 
-    def sound(self, width: int | None) -> bool:
+    def is_valid(self, width: int | None) -> bool:
         """Tell whether what was read from a file is an expansion over this many features."""
         arrays = (self.centres, self.weights, self.lengths, np.array(self.offset))
         count = len(self.centres)
         shapes = [(count, width), (count,), (width,), ()]
-        sound = self.shape in SHAPES and [part.shape for part in arrays] == shapes
+        sound = self.shape in KERNELS and [part.shape for part in arrays] == shapes
         sound = sound and all(part.dtype == np.float64 for part in arrays)
         return bool(sound and all(np.isfinite(part).all() for part in arrays))

@@ -5,27 +5,27 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.models.regressors.kernel_expansion import SHAPES, KernelExpansion, kernel
-from ordinate.models.regressors.outlier_trimming import trimmed
-from ordinate.models.regressors.regressor import Floats, Model, Tick
+from ordinate.models.regressors.kernel_expansion import KERNELS, KernelExpansion, compute_kernel
+from ordinate.models.regressors.outlier_trimming import trim_outliers
+from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
-EXACT = 5000  # rows: an exact solution for more takes minutes and gigabytes
-VECTORS = 10_000  # rows for support vectors
-TINY = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
-SMOOTH = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
+MOST_EXACT_ROWS = 5000  # rows: an exact solution for more takes minutes and gigabytes
+MOST_SVR_ROWS = 10_000  # rows for support vectors
+DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
+MATERN_NU = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
 
 
-class Expanded(Model):
+class KernelRegressor(Regressor):
     """A model whose fitted form is an expansion over rows seen in training."""
 
     def _predict(self, fitted: Any, x: Floats) -> Floats:
         return fitted.predict(x)
 
-    def _sound(self, fitted: Any) -> bool:
-        return isinstance(fitted, KernelExpansion) and fitted.sound(self.width)
+    def _is_valid(self, fitted: Any) -> bool:
+        return isinstance(fitted, KernelExpansion) and fitted.is_valid(self.width)
 
 
-class GaussianProcess(Expanded):
+class GaussianProcess(KernelRegressor):
     """Mean of a Gaussian process; length scales and noise maximise the marginal likelihood.
 
     They are found on `rows` training rows drawn at random, for the time grows with their cube. The
@@ -53,17 +53,17 @@ class GaussianProcess(Expanded):
             "trim": trial.suggest_categorical("trim", [8.0, 0.0]),
         }
 
-    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         rng = np.random.default_rng(self.seed)
         offset = float(y.mean())
-        few = _drawn(len(y), min(int(self.params["rows"]), 2000), rng)
-        height, lengths, noise = self._likely(x[few], y[few] - offset)
-        kept = _drawn(len(y), EXACT, rng)
-        _tell(len(y), EXACT)
+        few = _draw_rows(len(y), min(int(self.params["rows"]), 2000), rng)
+        height, lengths, noise = self._maximize_likelihood(x[few], y[few] - offset)
+        kept = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
+        _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
         x, y = x[kept], y[kept] - offset
         shape = self.params["kernel"]
-        factor = _factor(kernel(shape, x, x, lengths), noise / height)
-        weights, sound = trimmed(factor, y, float(self.params["trim"]))
+        factor = _factor_cholesky(compute_kernel(shape, x, x, lengths), noise / height)
+        weights, sound = trim_outliers(factor, y, float(self.params["trim"]))
         if left := int((~sound).sum()):
             warnings.warn(
                 f"{left:,} of {len(y):,} training rows are left out of the Gaussian process: the "
@@ -73,7 +73,7 @@ class GaussianProcess(Expanded):
             )
         return KernelExpansion(shape, x[sound], weights, lengths, offset)
 
-    def _likely(self, x: Floats, y: Floats) -> tuple[float, Floats, float]:
+    def _maximize_likelihood(self, x: Floats, y: Floats) -> tuple[float, Floats, float]:
         """Return height, length scales and noise of the largest marginal likelihood."""
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - heavy, and optional
         from sklearn.gaussian_process import (  # noqa: PLC0415 - the same
@@ -85,10 +85,12 @@ class GaussianProcess(Expanded):
         if (name := self.params["kernel"]) == "rbf":
             shape = kernels.RBF(ones, bounds)
         else:
-            shape = kernels.Matern(ones, bounds, nu=SMOOTH[name])
+            shape = kernels.Matern(ones, bounds, nu=MATERN_NU[name])
         height = kernels.ConstantKernel(1.0, (1e-2, 1e3))
         noise = kernels.WhiteKernel(float(self.params["noise"]), (1e-6, 1.0))
-        process = GaussianProcessRegressor(height * shape + noise, alpha=TINY, random_state=0)
+        process = GaussianProcessRegressor(
+            height * shape + noise, alpha=DIAGONAL_JITTER, random_state=0
+        )
         with warnings.catch_warnings():
             # of values at their bounds, which are wide on purpose: held-out rows judge the model
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -97,14 +99,14 @@ class GaussianProcess(Expanded):
         return float(found.k1.k1.constant_value), lengths, float(found.k2.noise_level)
 
 
-class KernelRidge(Expanded):
+class KernelRidge(KernelRegressor):
     """Ridge regression on kernels of one width for all features."""
 
     name: ClassVar = "kernel_ridge"
     title: ClassVar = "Kernel ridge"
     library: ClassVar = "scipy"
     defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
-    limits: ClassVar = {"kernel": tuple(SHAPES), "width": (1e-9, 1e9)}
+    limits: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -116,18 +118,20 @@ class KernelRidge(Expanded):
             "penalty": trial.suggest_float("penalty", 1e-6, 1.0, log=True),
         }
 
-    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         shape, offset = self.params["kernel"], float(y.mean())
         lengths = np.full(x.shape[1], float(self.params["width"]))
-        kept = _drawn(len(y), EXACT, np.random.default_rng(self.seed))
-        _tell(len(y), EXACT)
+        kept = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
+        _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
         penalty = float(self.params["penalty"])
         centres = x[kept]
-        weights = _solved(kernel(shape, centres, centres, lengths), y[kept] - offset, penalty)
+        weights = _solve_weights(
+            compute_kernel(shape, centres, centres, lengths), y[kept] - offset, penalty
+        )
         return KernelExpansion(shape, centres, weights, lengths, offset)
 
 
-class SupportVectors(Expanded):
+class SupportVectorRegression(KernelRegressor):
     """Support vector regression with a Gaussian kernel: errors below epsilon cost nothing."""
 
     name: ClassVar = "svr"
@@ -144,12 +148,12 @@ class SupportVectors(Expanded):
             "epsilon": trial.suggest_float("epsilon", 0.003, 0.3, log=True),
         }
 
-    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> KernelExpansion:
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
 
         width = float(self.params["width"])
-        kept = _drawn(len(y), VECTORS, np.random.default_rng(self.seed))
-        _tell(len(y), VECTORS)
+        kept = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
+        _warn_of_subsampling(len(y), MOST_SVR_ROWS)
         cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
         machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
         machine.fit(x[kept], y[kept])
@@ -162,12 +166,12 @@ class SupportVectors(Expanded):
         )
 
 
-def _drawn(n: int, most: int, rng: np.random.Generator) -> Any:
+def _draw_rows(n: int, most: int, rng: np.random.Generator) -> Any:
     """Return all rows, or as many as there may be, drawn at random."""
     return slice(None) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
-def _tell(n: int, most: int) -> None:
+def _warn_of_subsampling(n: int, most: int) -> None:
     if n > most:
         warnings.warn(
             f"Of {n:,} training rows {most:,} were used, drawn at random: more take too long.",
@@ -175,16 +179,16 @@ def _tell(n: int, most: int) -> None:
         )
 
 
-def _solved(system: Floats, y: Floats, penalty: float) -> Floats:
+def _solve_weights(system: Floats, y: Floats, penalty: float) -> Floats:
     """Return the weights that solve (kernel + penalty) w = y."""
     from scipy.linalg import cho_solve  # noqa: PLC0415 - heavy, and optional
 
-    return np.asarray(cho_solve((_factor(system, penalty), True), y, check_finite=False))
+    return np.asarray(cho_solve((_factor_cholesky(system, penalty), True), y, check_finite=False))
 
 
-def _factor(system: Floats, penalty: float) -> Floats:
+def _factor_cholesky(system: Floats, penalty: float) -> Floats:
     """Return the lower factor of Cholesky of kernel + penalty; the kernel's place is used."""
     from scipy.linalg import cholesky  # noqa: PLC0415 - heavy, and optional
 
-    system[np.diag_indices_from(system)] += penalty + TINY
+    system[np.diag_indices_from(system)] += penalty + DIAGONAL_JITTER
     return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ordinate.errors import NotFitted
-from ordinate.models.regressors.regressor import Floats, Model, Tick
+from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
 if TYPE_CHECKING:  # torch takes seconds to load
-    from ordinate.models.networks.batched_ensemble import Ensemble
-    from ordinate.models.networks.trainer import Epoch
+    from ordinate.models.networks.batched_ensemble import NetworkEnsemble
+    from ordinate.models.networks.trainer import EpochReport
 
-SHAPE = ("width", "depth", "block", "dropout")
+NETWORK_PARAMETERS = ("width", "depth", "block", "dropout")
 
 
-class MLP(Model):
+class MLP(Regressor):
     """Residual networks; the prediction is the mean over members."""
 
     name = "mlp"
@@ -68,23 +68,25 @@ class MLP(Model):
         return {**cls.defaults, **asked}
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
-    ) -> "Ensemble":
-        from ordinate.models.networks.batched_ensemble import Ensemble, seeds_of  # noqa: PLC0415 - heavy, and optional
-        from ordinate.models.networks.residual_network import Network  # noqa: PLC0415 - heavy, and optional
-        from ordinate.models.networks.training_schedule import Training  # noqa: PLC0415 - heavy, and optional
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+    ) -> "NetworkEnsemble":
+        from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.residual_network import ResidualNetwork  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.training_schedule import TrainingConfig  # noqa: PLC0415 - heavy, and optional
 
-        def told(epoch: "Epoch") -> bool | None:
+        def told(epoch: "EpochReport") -> bool | None:
             return tick(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
 
-        plan = {each.name for each in fields(Training)} & set(self.params)
-        with _alone():
-            found = Ensemble.fit(
+        plan = {each.name for each in fields(TrainingConfig)} & set(self.params)
+        with _limit_torch_threads():
+            found = NetworkEnsemble.fit(
                 (x, y),
                 validation,
-                network=Network(x.shape[1], **{name: self.params[name] for name in SHAPE}),
-                training=Training(**{name: self.params[name] for name in plan}),
-                seeds=seeds_of(self.seed, self.params["members"]),
+                network=ResidualNetwork(
+                    x.shape[1], **{name: self.params[name] for name in NETWORK_PARAMETERS}
+                ),
+                training=TrainingConfig(**{name: self.params[name] for name in plan}),
+                seeds=derive_seeds(self.seed, self.params["members"]),
                 bootstrap=self.params["bootstrap"],
                 device=self.params["device"],
                 tick=told,
@@ -93,33 +95,33 @@ class MLP(Model):
         self.steps = round(float(np.mean(found.steps)))
         self.curve = found.curve  # with what a checkpoint knew before
         if idle := sum(steps == 0 for steps in found.steps):
-            warnings.warn(_idle(idle, len(found.steps)), stacklevel=2)
+            warnings.warn(_describe_idle_members(idle, len(found.steps)), stacklevel=2)
         return found
 
-    def _predict(self, fitted: "Ensemble", x: Floats) -> Floats:
-        with _alone():
+    def _predict(self, fitted: "NetworkEnsemble", x: Floats) -> Floats:
+        with _limit_torch_threads():
             return fitted.predict(x)
 
     def spread(self, x: Any) -> Floats:
         """Return how far the members lie apart [N], normalised; 0 for one member."""
         if self.fitted is None:
             raise NotFitted("This model has learned nothing yet: call fit first.")
-        with _alone():
+        with _limit_torch_threads():
             return self.fitted.spread(np.asarray(x, float))
 
-    def _save(self, fitted: "Ensemble", folder: Path) -> list[str]:
+    def _save(self, fitted: "NetworkEnsemble", folder: Path) -> list[str]:
         return fitted.save(folder)
 
-    def _load(self, folder: Path) -> "Ensemble":
-        from ordinate.models.networks.batched_ensemble import Ensemble  # noqa: PLC0415 - heavy, and optional
+    def _load(self, folder: Path) -> "NetworkEnsemble":
+        from ordinate.models.networks.batched_ensemble import NetworkEnsemble  # noqa: PLC0415 - heavy, and optional
 
-        return Ensemble.load(folder)
+        return NetworkEnsemble.load(folder)
 
-    def _sound(self, fitted: "Ensemble") -> bool:
+    def _is_valid(self, fitted: "NetworkEnsemble") -> bool:
         return fitted.network.features == self.width
 
 
-def _idle(idle: int, members: int) -> str:
+def _describe_idle_members(idle: int, members: int) -> str:
     """Say that members are as they began: they diverged at once, or learned nothing of use."""
     return (
         f"{idle:,} of {members:,} networks did not learn: no epoch made them better than the "
@@ -128,7 +130,7 @@ def _idle(idle: int, members: int) -> str:
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _limit_torch_threads() -> Iterator[None]:
     """Keep torch to one thread, in which sums have one order; it was loaded after other limits."""
     import torch  # noqa: PLC0415 - heavy, and optional
 

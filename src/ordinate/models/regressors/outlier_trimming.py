@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-FEW = 0.05  # of the rows may be left out: were there more, they would not be outliers
-NORMAL = 1.4826  # standard deviations in a median absolute deviation of the normal distribution
+MOST_TRIMMED_SHARE = (
+    0.05  # of the rows may be left out: were there more, they would not be outliers
+)
+MAD_TO_STD = 1.4826  # standard deviations in a median absolute deviation of the normal distribution
 
 
-class Without(NamedTuple):
+class TrimmedProcess(NamedTuple):
     """A Gaussian process without some rows, and the errors of all rows if each is not known."""
 
     out: list[int]
@@ -20,7 +22,7 @@ class Without(NamedTuple):
     errors: Floats  # [N], in the unit of the targets
 
 
-def trimmed(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.bool_]]:
+def trim_outliers(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the weights of a Gaussian process, and which rows have a part in it.
 
     `factor` is the lower factor of Cholesky of A = kernel + noise. Rows whose error is more than
@@ -29,13 +31,15 @@ def trimmed(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.
     badly either way, and its neighbours gain; a row that knows what no other does is missed, and
     stays.
     """
-    best = min(_steps(factor, y, trim), key=lambda one: float(np.square(one.errors).sum()))
+    best = min(
+        _trim_one_by_one(factor, y, trim), key=lambda one: float(np.square(one.errors).sum())
+    )
     kept = np.ones(len(y), bool)
     kept[best.out] = False
     return best.weights[kept], kept
 
 
-def _steps(factor: Floats, y: Floats, trim: float) -> Iterator[Without]:
+def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[TrimmedProcess]:
     """Yield the process of all rows, then without the worst one, and so on while one stands out.
 
     If row i is not known, its error is w_i / (A⁻¹)_ii, with the variance 1 / (A⁻¹)_ii, where
@@ -47,7 +51,7 @@ def _steps(factor: Floats, y: Floats, trim: float) -> Iterator[Without]:
     half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
     whole = weights = half.T @ (half @ y)
     precision = np.square(half).sum(axis=0)  # the diagonal of A⁻¹
-    most, out = int(FEW * len(y)), list[int]()
+    most, out = int(MOST_TRIMMED_SHARE * len(y)), list[int]()
     gone = np.empty((len(y), most))  # A⁻¹ is less by gone gone' of those that are out
     for k in range(most + 1):
         kept = np.ones(len(y), bool)
@@ -56,10 +60,10 @@ def _steps(factor: Floats, y: Floats, trim: float) -> Iterator[Without]:
         errors[kept] = weights[kept] / precision[kept]
         if out:  # these rows are predicted by those kept alone
             errors[out] = cho_solve((gone[out, :k], True), whole[out], check_finite=False)
-        yield Without(list(out), np.where(kept, weights, 0.0), errors)
+        yield TrimmedProcess(list(out), np.where(kept, weights, 0.0), errors)
         sizes = np.where(kept, np.abs(errors) * np.sqrt(np.abs(precision)), 0.0)
         worst = int(sizes.argmax())
-        if not trim or k == most or sizes[worst] <= trim * NORMAL * np.median(sizes[kept]):
+        if not trim or k == most or sizes[worst] <= trim * MAD_TO_STD * np.median(sizes[kept]):
             return
         column = half.T @ half[:, worst] - gone[:, :k] @ gone[worst, :k]
         gone[:, k] = column / np.sqrt(precision[worst])

@@ -4,12 +4,12 @@ import math
 import warnings
 from typing import Any, ClassVar
 
-from ordinate.models.regressors.regressor import Floats, Model, Tick
+from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
-MOST = 3000  # terms of a polynomial
+MOST_TERMS = 3000  # terms of a polynomial
 
 
-class PolyRidge(Model):
+class PolyRidge(Regressor):
     """All products of features up to a degree, each standardised, with one penalty for all."""
 
     name: ClassVar = "poly_ridge"
@@ -25,7 +25,7 @@ class PolyRidge(Model):
             "penalty": trial.suggest_float("penalty", 1e-4, 100.0, log=True),
         }
 
-    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: Tick) -> Any:
+    def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> Any:
         from sklearn.linear_model import Ridge  # noqa: PLC0415 - heavy, and optional
         from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - the same
         from sklearn.preprocessing import (  # noqa: PLC0415 - the same
@@ -33,23 +33,23 @@ class PolyRidge(Model):
             StandardScaler,
         )
 
-        terms = PolynomialFeatures(_degree(int(self.params["degree"]), x.shape[1]))
+        terms = PolynomialFeatures(_limit_degree(int(self.params["degree"]), x.shape[1]))
         ridge = Ridge(alpha=float(self.params["penalty"]), solver="cholesky")
         return make_pipeline(terms, StandardScaler(), ridge).fit(x, y)
 
     def _predict(self, fitted: Any, x: Floats) -> Floats:
         return fitted.predict(x)
 
-    def _sound(self, fitted: Any) -> bool:
+    def _is_valid(self, fitted: Any) -> bool:
         names = [type(step).__name__ for _, step in fitted.steps]
         whole = names == ["PolynomialFeatures", "StandardScaler", "Ridge"]
         return bool(whole and fitted.n_features_in_ == self.width)
 
 
-def _degree(wanted: int, width: int) -> int:
+def _limit_degree(wanted: int, width: int) -> int:
     """Return the degree wanted, or the highest below it that does not have too many terms."""
     degree = wanted
-    while degree > 1 and math.comb(width + degree, degree) > MOST:
+    while degree > 1 and math.comb(width + degree, degree) > MOST_TERMS:
         degree -= 1
     if degree < wanted:
         warnings.warn(

@@ -20,25 +20,27 @@ from ordinate.errors import (
     NoItems,
     NotFitted,
     OrdinateError,
-    brief,
-    printable,
-    suggest,
+    replace_control_characters,
+    shorten,
+    suggest_names,
 )
 from ordinate.experiment import safe_files
-from ordinate.experiment.library_warnings import noted
-from ordinate.experiment.workers import one_thread
+from ordinate.experiment.library_warnings import collect_warnings
+from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models import model_files
 
 Floats = NDArray[np.float64]
-LARGEST = 1e300  # beyond which no parameter makes sense
-Tick = Callable[[int, float], bool | None]  # step, validation RMSE (normalised); True: stop here
+LARGEST_PARAMETER = 1e300  # beyond which no parameter makes sense
+StepCallback = Callable[
+    [int, float], bool | None
+]  # step, validation RMSE (normalised); True: stop here
 
-FACTS = "model.json"
-WIDEST = 1_000_000  # features
-EXTRA = "pip install 'ordinate[surrogate]'"
+FACTS_FILE = "model.json"
+MOST_FEATURES = 1_000_000  # features
+INSTALL_EXTRA = "pip install 'ordinate[surrogate]'"
 
 
-class Model(ABC):
+class Regressor(ABC):
     """A kind of model with its parameters. Features and targets come normalised.
 
     A kind sets the class variables and the methods `space`, `_fit` and `_predict`. What `_fit`
@@ -62,7 +64,7 @@ class Model(ABC):
 
     def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
         self.check()
-        self.params: dict[str, Any] = {**self.defaults, **self._known(params or {})}
+        self.params: dict[str, Any] = {**self.defaults, **self._check_parameters(params or {})}
         self.seed = seed
         self.width: int | None = None  # features
         self.steps: int | None = None
@@ -78,8 +80,8 @@ class Model(ABC):
     def check(cls) -> None:
         """Complain if a library that it is made with or stored by is not installed."""
         for library in (cls.library, cls.stored_by):
-            if not installed(library):
-                raise MissingExtra(f"Models of kind {cls.name} need {library}: {EXTRA}")
+            if not is_installed(library):
+                raise MissingExtra(f"Models of kind {cls.name} need {library}: {INSTALL_EXTRA}")
 
     @classmethod
     @abstractmethod
@@ -88,7 +90,7 @@ class Model(ABC):
 
     @abstractmethod
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
     ) -> Any:
         """Return what was fitted; `tick` is always callable, and True when it is time to stop."""
 
@@ -97,12 +99,12 @@ class Model(ABC):
         """Return predictions [N]."""
 
     def _save(self, fitted: Any, folder: Path) -> list[str]:
-        return model_files.save(fitted, folder)
+        return model_files.save_fitted(fitted, folder)
 
     def _load(self, folder: Path) -> Any:
-        return model_files.load(folder)
+        return model_files.load_fitted(folder)
 
-    def _sound(self, _fitted: Any) -> bool:
+    def _is_valid(self, _fitted: Any) -> bool:
         """Tell whether what was loaded is of this kind, and of `width` features."""
         return True
 
@@ -115,7 +117,7 @@ class Model(ABC):
         x_val: Any = None,
         y_val: Any = None,
         *,
-        tick: Tick | None = None,
+        tick: StepCallback | None = None,
         checkpoint: Path | None = None,
     ) -> Self:
         """Learn from training rows; validation rows are for early stopping only.
@@ -123,33 +125,33 @@ class Model(ABC):
         Without validation rows a model runs its full number of steps. A kind that is resumable
         keeps its state in the file `checkpoint`, and goes on from it.
         """
-        x, y = _pair(x, y, "training")
+        x, y = _check_pair(x, y, "training")
         if not len(y):
             raise NoItems("There are no training rows to learn from.")
         validation = None
         if x_val is not None and y_val is not None and len(y_val):
-            validation = _pair(x_val, y_val, "validation")
-            _same_width(x.shape[1], validation[0])
+            validation = _check_pair(x_val, y_val, "validation")
+            _check_width(x.shape[1], validation[0])
         self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
         self.checkpoint = checkpoint
-        with noted() as notes, one_thread():
-            self.fitted = self._fitted(x, y, validation, self._ticking(tick))
+        with collect_warnings() as notes, limit_to_one_thread():
+            self.fitted = self._fitted(x, y, validation, self._wrap_tick(tick))
         self.notes = tuple(notes)
         return self
 
     def _fitted(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: Tick
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
     ) -> Any:
         """Fit, and say in words what a library complains of: parameters, most of the time."""
         try:
-            with self._library():
+            with self._report_broken_library():
                 return self._fit(x, y, validation, tick)
         except OrdinateError:
             raise
         except (ValueError, ArithmeticError, RuntimeError, MemoryError) as problem:
-            told = printable(str(problem)).strip() or type(problem).__name__
+            told = replace_control_characters(str(problem)).strip() or type(problem).__name__
             raise BadOption(
-                f"{self.name} cannot be fitted with {brief(self.params)}: {told}"
+                f"{self.name} cannot be fitted with {shorten(self.params)}: {told}"
             ) from None
 
     def predict(self, x: Any) -> Floats:
@@ -157,10 +159,10 @@ class Model(ABC):
         if self.fitted is None or self.width is None:
             raise NotFitted("This model has learned nothing yet: call fit first.")
         rows = np.ascontiguousarray(x, np.float64)
-        _same_width(self.width, rows)
+        _check_width(self.width, rows)
         if not len(rows):
             return np.empty(0)
-        with noted(), one_thread():
+        with collect_warnings(), limit_to_one_thread():
             return np.asarray(self._predict(self.fitted, rows), np.float64).reshape(len(rows))
 
     def save(self, folder: Path) -> list[str]:
@@ -175,23 +177,26 @@ class Model(ABC):
             "steps": self.steps,
             "notes": list(self.notes),
         }
-        safe_files.write_json(folder / FACTS, facts)
-        return [FACTS, *self._save(self.fitted, folder)]
+        safe_files.write_json(folder / FACTS_FILE, facts)
+        return [FACTS_FILE, *self._save(self.fitted, folder)]
 
     def restore(self, folder: Path, facts: Mapping[str, Any]) -> Self:
         """Take up what was fitted from a folder."""
         self.width, self.steps = facts["features"], facts["steps"]
-        with noted() as notes, self._library():  # of a library that has another version now
+        with (
+            collect_warnings() as notes,
+            self._report_broken_library(),
+        ):  # of a library that has another version now
             fitted = self._load(folder)
         try:
-            sound = self._sound(fitted) and self._answers(fitted)
+            sound = self._is_valid(fitted) and self._answers(fitted)
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RuntimeError):
             # it is something else
             sound = False
         if not sound:
             raise BadStore(
                 f"{folder} does not hold a {self.name} model of {self.width:,} features, as its "
-                f"{FACTS} says. Train again, or restore the folder."
+                f"{FACTS_FILE} says. Train again, or restore the folder."
             )
         self.fitted = fitted
         self.notes = (*facts["notes"], *notes)
@@ -200,35 +205,37 @@ class Model(ABC):
     # --- parts -------------------------------------------------------------------------------
 
     @contextmanager
-    def _library(self) -> Iterator[None]:
+    def _report_broken_library(self) -> Iterator[None]:
         """Say in words that a library is there, but broken."""
         try:
             yield
         except (ImportError, OSError) as problem:
-            told = printable(str(problem)).strip()
+            told = replace_control_characters(str(problem)).strip()
             raise MissingExtra(
                 f"{self.library} is installed, but cannot be loaded: {told}. Install it again: "
-                f"{EXTRA}"
+                f"{INSTALL_EXTRA}"
             ) from None
 
     def _answers(self, fitted: Any) -> bool:
         """Tell whether what was loaded can be asked at all."""
-        with noted(), one_thread():
+        with collect_warnings(), limit_to_one_thread():
             found = np.asarray(self._predict(fitted, np.zeros((1, self.width or 0))), np.float64)
         return found.shape == (1,) and bool(np.isfinite(found).all())
 
-    def _known(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _check_parameters(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
         for wanted, value in params.items():
             if wanted not in self.defaults:
                 raise BadOption(
                     f"{self.name} has no parameter {wanted!r}. It has {', '.join(self.defaults)}."
-                    f"{suggest(wanted, list(self.defaults))}"
+                    f"{suggest_names(wanted, list(self.defaults))}"
                 )
-            if (takes := _refused(value, self.defaults[wanted], self.limits.get(wanted))) != "":
-                raise BadOption(f"{wanted} of {self.name} takes {takes}, not {brief(value)}.")
+            if (
+                takes := _explain_refusal(value, self.defaults[wanted], self.limits.get(wanted))
+            ) != "":
+                raise BadOption(f"{wanted} of {self.name} takes {takes}, not {shorten(value)}.")
         return params
 
-    def _ticking(self, tick: Tick | None) -> Tick:
+    def _wrap_tick(self, tick: StepCallback | None) -> StepCallback:
         def ticked(step: int, value: float) -> bool:
             self.curve.append((step, value))
             self.stopped = self.stopped or bool(tick is not None and tick(step, value))
@@ -237,7 +244,7 @@ class Model(ABC):
         return ticked
 
 
-def installed(library: str) -> bool:
+def is_installed(library: str) -> bool:
     """Tell whether a library is there, without importing it."""
     try:
         return find_spec(library) is not None
@@ -245,7 +252,7 @@ def installed(library: str) -> bool:
         return False
 
 
-def _refused(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
+def _explain_refusal(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
     """Return what a parameter takes, if not this value; its default says which type that is."""
     if isinstance(usual, bool):
         return "" if isinstance(value, bool) else "true or false"
@@ -256,27 +263,28 @@ def _refused(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
     whole = isinstance(usual, int)
     right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
     # whole numbers too large for a float are too large for any parameter
-    if right and abs(value) < LARGEST and least <= value <= most:
+    if right and abs(value) < LARGEST_PARAMETER and least <= value <= most:
         return ""
     reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
     return f"a {'whole number' if whole else 'number'} {reach}"
 
 
-def facts_of(folder: Path) -> dict[str, Any]:
+def read_facts(folder: Path) -> dict[str, Any]:
     """Return what a folder says of the model in it."""
     shape: dict[str, Any] = {"model": str, "params": dict, "seed": int, "features": int}
     shape |= {"steps": int | None, "notes": list}
     try:
-        facts = json.loads((folder / FACTS).read_text("utf-8"))
+        facts = json.loads((folder / FACTS_FILE).read_text("utf-8"))
         right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and 0 < facts["features"] <= WIDEST and facts["seed"] >= 0
+        right = right and 0 < facts["features"] <= MOST_FEATURES and facts["seed"] >= 0
         right = right and not any(isinstance(facts[name], bool) for name in shape)
         right = right and all(isinstance(note, str) for note in facts["notes"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         right = False
     if not right:
         raise BadStore(
-            f"{folder / FACTS} does not say what the model is. Train again, or restore the folder."
+            f"{folder / FACTS_FILE} does not say what the model is. Train again, or restore the "
+            "folder."
         )
     return facts
 
@@ -286,7 +294,7 @@ def rmse(y: Floats, predicted: Floats) -> float:
     return math.sqrt(float(np.mean(np.square(predicted - y))))
 
 
-def _pair(x: Any, y: Any, what: str) -> tuple[Floats, Floats]:
+def _check_pair(x: Any, y: Any, what: str) -> tuple[Floats, Floats]:
     rows, targets = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
     if rows.ndim != 2 or targets.shape != (len(rows),) or not rows.shape[1]:
         raise BadInput(
@@ -296,7 +304,7 @@ def _pair(x: Any, y: Any, what: str) -> tuple[Floats, Floats]:
     return rows, targets
 
 
-def _same_width(width: int, rows: Floats) -> None:
+def _check_width(width: int, rows: Floats) -> None:
     if rows.ndim != 2 or rows.shape[1] != width:
         raise BadInput(
             f"The model was fitted to {width:,} features, and these rows have the shape "
