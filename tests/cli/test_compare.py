@@ -509,8 +509,9 @@ def test_help_loads_no_numpy():
 # --- progress ------------------------------------------------------------------------------------
 
 IMPATIENT = (
-    "import sys; from ordinate.cli import progress; progress.PATIENCE = 0.0; "
-    "progress.EVERY = 0.01; from ordinate.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    "import sys; from ordinate.cli import progress; progress.START_SECONDS = 0.0; "
+    "progress.UPDATE_SECONDS = 0.01; from ordinate.cli.main import main; "
+    "sys.exit(main(sys.argv[1:]))"
 )
 
 

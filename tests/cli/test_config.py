@@ -131,6 +131,5 @@ def test_a_configuration_file_runs_no_python(tmp_path, config, more):
 
 @pytest.mark.parametrize("kinds", [RUN_FLAGS | REPORT_FLAGS, SURROGATE])
 def test_no_command_takes_code_from_a_configuration_file(config, kinds):
-    assert "load" not in kinds
-    with pytest.raises(BadOption, match="runs Python code"):
+    with pytest.raises(BadOption, match="'load' is no flag of this command"):
         read_config(config("load = ['own.py']"), kinds)

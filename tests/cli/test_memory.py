@@ -2,8 +2,8 @@
 
 import csv
 import json
-import os
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from ordinate.summaries.counting import MOST_CELLS
 
 COMMAND = (sys.executable, "-m", "ordinate.cli")
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
-GIGABYTE, MEGABYTE = 1 << 30, 1 << 10  # in bytes, and in the kilobytes of getrusage
+GIGABYTE = 1 << 30
 
 
 def table(path, header, rows):
@@ -44,11 +44,19 @@ def run_within(limit, *arguments):
 
 def peak(*arguments):
     """Run a command, and return the megabytes that it needed at most."""
-    with subprocess.Popen([*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL) as child:
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    assert child.returncode == 0
-    return usage.ru_maxrss / MEGABYTE
+    script = (
+        "import sys; from pathlib import Path; from ordinate.cli.main import main\n"
+        "code = main(sys.argv[1:])\n"
+        "print(Path('/proc/self/status').read_text(), file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return int(re.search(r"VmHWM:\s+(\d+) kB", ran.stderr)[1]) / 1024
 
 
 # --- systems -------------------------------------------------------------------------------------
@@ -63,16 +71,35 @@ def systems(folder, count, rows=20):
     return ("compare", path, "--gold", "gold", "--systems", ",".join(names))
 
 
-@pytest.mark.parametrize("more", [("--metrics", "mae", "--draws", "200")])
-def test_500_systems_are_compared_in_4_gb(tmp_path, more):
-    ran = run_within(4 * GIGABYTE, *systems(tmp_path, 500), *more, "--format", "json")
+def compare_500_systems(folder, *more):
+    ran = run_within(4 * GIGABYTE, *systems(folder, 500), *more, "--format", "json")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert len(json.loads(ran.stdout)["systems"]) == 500
 
 
+def test_500_systems_are_compared_in_4_gb(tmp_path):
+    compare_500_systems(tmp_path, "--metrics", "mae", "--draws", "200")
+
+
 @pytest.mark.slow
 def test_500_systems_are_compared_in_4_gb_by_all_default_metrics(tmp_path):
-    test_500_systems_are_compared_in_4_gb(tmp_path, ())
+    compare_500_systems(tmp_path)
+
+
+@pytest.mark.slow
+def test_500_systems_on_300_levels_are_compared_in_4_gb(tmp_path):
+    command, path, *rest = systems(tmp_path, 500)
+    numbers = {label: str(50 * k + 1) for k, label in enumerate(CEFR)}
+    rows = [[numbers.get(x, x) for x in row] for row in csv.reader(path.open(newline=""))]
+    table(path, rows[0], rows[1:])
+    few = ("--scale", "1..300", "--metrics", "mae", "--draws", "100")
+    assert run_within(4 * GIGABYTE, command, path, *rest, *few).returncode == 0
+
+
+def test_501_systems_are_refused_in_4_gb(tmp_path):
+    ran = run_within(4 * GIGABYTE, *systems(tmp_path, 501))
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "Comparing takes 2 to 500 systems, not 501." in ran.stderr
 
 
 @pytest.mark.parametrize("count", [501, 5_000])
@@ -90,6 +117,24 @@ def test_more_runs_are_refused_before_they_are_read(tmp_path):
     ran = run("compare", tmp_path / "r0.csv", tmp_path / "r[1-9]*.csv", "--id", "id")
     assert (ran.code, ran.out) == (2, "")
     assert "Comparing takes 2 to 500 systems, not 501." in ran.err
+
+
+def test_too_many_systems_for_a_judgement_of_metrics_are_refused_before_they_are_read(tmp_path):
+    _, path, *rest = systems(tmp_path, 11_000, rows=1)
+    path.write_bytes(b"\xff\xfe\x00 nothing that could be read")
+    ran = run("meta", path, *rest)
+    assert (ran.code, ran.out) == (2, "")
+    assert "11,000 systems have too many pairs to look at in 10 test cases" in ran.err
+
+
+def test_too_many_models_are_refused_before_they_are_read(tmp_path):
+    path = tmp_path / "all.csv"
+    path.write_bytes(b"\xff\xfe\x00 nothing that could be read")
+    against = ",".join(f"m{k}" for k in range(500))
+    asked = ("--task", "values", "--target", "y", "--predicted", "p", "--against", against)
+    ran = run("evaluate", path, *asked)
+    assert (ran.code, ran.out) == (2, "")
+    assert "Comparing takes 2 to 500 models, not 501." in ran.err
 
 
 def test_a_plan_for_three_systems_is_refused_before_they_are_read(tmp_path):

@@ -92,6 +92,8 @@ def here(finished, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.copy(locate_example("cefr"), "cefr.csv")
     Path("own.py").write_text("# nothing is declared here\n")
+    shutil.copytree("study/features", "mine")
+    Path("mine/kept.txt").write_text("kept")
     return tmp_path
 
 
@@ -130,7 +132,9 @@ def contents(folder):
         ("surrogate analyze found", "found/runs/report.json", KEPT),
         ("surrogate compare found", "found/test_predictions.json", KEPT),
         ("surrogate predict found densities.csv", "densities.csv", READ),
-        ("check -e study --features-base-dir study/features", "study/features/x.txt", "is read"),
+        ("predict -e study --data cefr.csv", "study/predictions/mine/x.csv", KEPT),
+        ("check -e study --features-base-dir mine", "mine/strong/x.txt", "which is read"),
+        ("check -e study --features-base-dir mine", "mine/kept.txt", "which is read"),
     ],
 )
 def test_force_does_not_overwrite_what_is_read_or_kept(here, command, output, why):
@@ -157,6 +161,46 @@ def test_reports_may_lie_in_an_experiment_and_be_written_again(command, output):
     first = Path(output).read_bytes()
     assert run(*command.split(), "-o", output, "--force").code == 0
     assert Path(output).read_bytes() == first
+
+
+@pytest.mark.usefixtures("here")
+def test_predictions_may_lie_beside_those_of_an_experiment():
+    Path("study/predictions").mkdir()
+    asked = ("predict", "-e", "study", "--data", "study/ml-test-data/test.csv")
+    assert run(*asked, "-o", "study/predictions/mine.csv").code == 0
+    assert Path("study/predictions/mine.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "gone", "output"),
+    [
+        ("rank -e study --by mae", "study/ml-training-data", "study/ml-test-data/test.csv"),
+        ("evaluate -e study", "study/ml-training-data", "study/ml-test-data/test.csv"),
+        ("check -e study", "study/ml-training-data", "study/models/x.json"),
+        ("surrogate analyze found", "found/trials.json", "found/results.json"),
+        ("surrogate compare found", "found/trials.json", "found/test_predictions.json"),
+    ],
+)
+def test_what_is_kept_is_not_overwritten_where_a_part_of_it_is_gone(here, command, gone, output):
+    part = Path(gone)
+    shutil.rmtree(part) if part.is_dir() else part.unlink()
+    before = contents(here)
+    ran = run(*command.split(), "-o", output, "--force")
+    assert (ran.code, ran.out) == (2, "")
+    assert KEPT in ran.err
+    assert contents(here) == before
+
+
+@pytest.mark.parametrize("name", ["summary.md", "results.json", "trials.json"])
+def test_a_search_does_not_replace_files_that_no_search_wrote(here, name):
+    Path("mixed").mkdir()
+    Path("mixed", name).write_text("my own")
+    before = contents(here)
+    asked = ("--target", "density", "--model", "poly_ridge", "--folds", "2")
+    ran = run("surrogate", "train", "densities.csv", *asked, "-o", "mixed")
+    assert (ran.code, ran.out) == (2, "")
+    assert "was not written by a search" in ran.err
+    assert contents(here) == before
 
 
 @pytest.mark.parametrize(

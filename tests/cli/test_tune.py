@@ -132,9 +132,9 @@ def test_every_form_is_written_whole_and_never_over_another(finished, tmp_path, 
 def test_own_metrics_are_loaded_by_the_flag_alone(root, tmp_path):
     own = tmp_path / "own.py"
     own.write_text(
-        "import ordinate\nfrom ordinate.metrics import find\n\n\n"
+        "import ordinate\nfrom ordinate.metrics import find_metric\n\n\n"
         "@ordinate.metric(direction='maximize')\ndef my_share(table):\n"
-        "    return find('accuracy')(table)\n"
+        "    return find_metric('accuracy')(table)\n"
     )
     config = tmp_path / "tune.toml"
     config.write_text('metric = "my_share"\n')

@@ -15,9 +15,9 @@ from ordinate.experiment.safe_files import remove_leftovers
 HOLDER = """
 import sys, time
 from pathlib import Path
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 
-with locked(Path(sys.argv[1]), "ordinate tune -e here"):
+with hold_lock(Path(sys.argv[1]), "ordinate tune -e here"):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -25,9 +25,9 @@ with locked(Path(sys.argv[1]), "ordinate tune -e here"):
 FORKING = """
 import os, sys, time
 from pathlib import Path
-from ordinate.experiment.lock import locked
+from ordinate.experiment.lock import hold_lock
 
-with locked(Path(sys.argv[1]), "ordinate tune -e here"):
+with hold_lock(Path(sys.argv[1]), "ordinate tune -e here"):
     if os.fork() == 0:
         print("held", flush=True)  # by the child: what it does after a fork is then done
         sys.stdin.read()  # lives on until the test ends it

@@ -96,7 +96,7 @@ def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
 def test_a_writer_killed_in_the_middle_leaves_the_old_file_and_a_leftover_to_sweep(tmp_path):
     path = tmp_path / "values.txt"
     write_text(path, "old")
-    killed_while_writing("replacing", path)
+    killed_while_writing("replace_file", path)
     assert path.read_text() == "old"
     assert len(names(tmp_path)) == 2
     assert remove_leftovers(tmp_path) == 1
@@ -104,7 +104,7 @@ def test_a_writer_killed_in_the_middle_leaves_the_old_file_and_a_leftover_to_swe
 
 
 def test_a_folder_whose_writer_is_killed_is_not_there(tmp_path):
-    killed_while_writing("replacing_folder", tmp_path / "models" / "best")
+    killed_while_writing("create_folder", tmp_path / "models" / "best")
     (left,) = names(tmp_path / "models")
     assert left.startswith(TEMPORARY_PREFIX)
     assert remove_leftovers(tmp_path) == 1

@@ -108,7 +108,7 @@ def test_a_function_that_workers_cannot_find_is_an_error_for_any_number_of_tasks
     told = _told_by(
         "def double(kept, task):\n"
         "    return 2 * task\n"
-        "with Workers(2) as workers:\n"
+        "with WorkerPool(2) as workers:\n"
         "    for number in (1, 2, 3, 9):\n"
         "        try:\n"
         "            workers.map(double, list(range(number)))\n"
@@ -121,7 +121,7 @@ def test_a_function_that_workers_cannot_find_is_an_error_for_any_number_of_tasks
 
 def test_a_task_that_cannot_be_read_is_an_error_and_the_next_call_has_its_own_answers():
     told = _told_by(
-        "with Workers(2) as workers:\n"
+        "with WorkerPool(2) as workers:\n"
         "    try:\n"
         "        workers.attempt(own.only_even, [2, 4, own.Unreadable('six'), 8, 10, 12])\n"
         "    except ValueError as error:\n"
@@ -133,7 +133,7 @@ def test_a_task_that_cannot_be_read_is_an_error_and_the_next_call_has_its_own_an
 
 def test_a_kept_value_that_cannot_be_read_is_an_error_whatever_follows_it():
     told = _told_by(
-        "with Workers(2) as workers:\n"
+        "with WorkerPool(2) as workers:\n"
         "    workers.keep('a', own.Unreadable('a'))\n"
         "    workers.keep('b', bytes(10_000_000))  # more than a pipe holds\n"
         "    for _ in range(2):\n"
@@ -191,8 +191,8 @@ def test_workers_end_by_themselves_when_their_coordinator_is_killed():
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import worker_tasks as own\n"
-        "from ordinate.experiment.workers import Workers\n"
-        "workers = Workers(2)\n"
+        "from ordinate.experiment.workers import WorkerPool\n"
+        "workers = WorkerPool(2)\n"
         "workers.map(own.pid, [0, 1])\n"
         "print(*(each._process.pid for each in workers._processes), flush=True)\n"
         "workers.map(own.sleep, [60, 60])\n"
@@ -212,9 +212,9 @@ def test_an_interrupt_ends_the_work_and_the_workers_at_once():
         "import signal, sys; sys.path.insert(0, sys.argv[1])\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import worker_tasks as own\n"
-        "from ordinate.experiment.workers import Workers\n"
+        "from ordinate.experiment.workers import WorkerPool\n"
         "try:\n"
-        "    with Workers(2) as workers:\n"
+        "    with WorkerPool(2) as workers:\n"
         "        workers.map(own.pid, [0, 1])\n"
         "        print(*(each._process.pid for each in workers._processes), flush=True)\n"
         "        workers.map(own.sleep, [60, 60, 60])\n"
@@ -235,8 +235,8 @@ def test_a_plain_script_without_a_guard_can_use_them(tmp_path):
     script = tmp_path / "plain.py"
     script.write_text(
         "import operator\n"
-        "from ordinate.experiment.workers import Workers\n"
-        "with Workers(2) as workers:\n"
+        "from ordinate.experiment.workers import WorkerPool\n"
+        "with WorkerPool(2) as workers:\n"
         "    workers.keep('a', 5)\n"
         "    print(workers.map(operator.getitem, ['a', 'a']))\n",
         "utf-8",
@@ -254,7 +254,7 @@ def _told_by(script):
     start = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "import worker_tasks as own\n"
-        "from ordinate.experiment.workers import Workers\n"
+        "from ordinate.experiment.workers import WorkerPool\n"
     )
     command = [sys.executable, "-c", start + script, str(Path(worker_tasks.__file__).parent)]
     found = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=120)

@@ -95,19 +95,19 @@ def test_a_killed_run_is_taken_up_and_no_batch_is_made_twice(experiment, monkeyp
     code = f"""
 import os, signal
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make
-from ordinate.features.feature_store import Batches
+from ordinate.features import extract_features
+from ordinate.features.feature_store import BatchStore
 from ordinate.features.tfidf import Tfidf
 
-keep, done = Batches.keep, []
+keep, done = BatchStore.keep, []
 
 def kept(*arguments):
     if len(done) == {after}:
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-Batches.keep = kept
-make(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch=3)
+BatchStore.keep = kept
+extract_features(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch=3)
 """
     ran = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert ran.returncode == -signal.SIGKILL
@@ -122,7 +122,7 @@ make(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch
     assert left(experiment) == []
 
 
-@pytest.mark.parametrize("station", ["fit", "_publish", "_clear"])
+@pytest.mark.parametrize("station", ["fit", "_publish_set", "_remove_batches"])
 def test_a_run_stopped_at_any_station_is_taken_up(experiment, monkeypatch, station):
     whole = extract_features(experiment, MAKER, "whole")
     place = Tfidf if station == "fit" else extraction._Extraction
@@ -130,7 +130,7 @@ def test_a_run_stopped_at_any_station_is_taken_up(experiment, monkeypatch, stati
         patch.setattr(place, station, _stop)
         with pytest.raises(KeyboardInterrupt, match="stopped"):
             extract_features(experiment, MAKER, "stopped")
-    assert ("stopped" in experiment.feature_sets) == (station == "_clear")
+    assert ("stopped" in experiment.feature_sets) == (station == "_remove_batches")
     stopped = extract_features(experiment, MAKER, "stopped")
     assert contents(stopped.path) == contents(whole.path)
     assert left(experiment) == []

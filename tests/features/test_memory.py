@@ -10,12 +10,12 @@ from feature_texts import write
 MEASURED = """
 import resource, sys
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make
+from ordinate.features import extract_features
 from ordinate.features.tfidf import Tfidf
 
 LONGER = {"char": (2, 5)}
 maker = Tfidf(analyzer=sys.argv[2], ngrams=LONGER.get(sys.argv[2]))
-made = make(Experiment.open(sys.argv[1]), maker)
+made = extract_features(Experiment.open(sys.argv[1]), maker)
 print(made.datasets[0].rows, made.datasets[0].features)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

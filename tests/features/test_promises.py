@@ -26,20 +26,21 @@ from ordinate.features.tfidf import NGRAMS
 KILLED = """
 import json, os, signal, sys
 from ordinate.experiment.folder import Experiment
-from ordinate.features import make, maker_of
-from ordinate.features.feature_store import Batches
+from ordinate.features import extract_features, create_extractor
+from ordinate.features.feature_store import BatchStore
 
 root, kind, parameters, after = sys.argv[1:]
-keep, done = Batches.keep, []
+keep, done = BatchStore.keep, []
 
 def kept(*arguments):
     if len(done) == int(after):
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-Batches.keep = kept
+BatchStore.keep = kept
 experiment = Experiment.open(root)
-make(experiment, maker_of(kind, json.loads(parameters), experiment), "killed", batch=4)
+extractor = create_extractor(kind, json.loads(parameters), experiment)
+extract_features(experiment, extractor, "killed", batch=4)
 """
 LEVELS = ("A1", "A2", "B1")
 TEXTS = (

@@ -390,10 +390,10 @@ def test_no_rows_have_no_sets():
 
 def test_it_is_an_estimator():
     sets = OrdinalConformalSets(0.2, scale="1..3", per_level=True)
-    with pytest.raises(NotFitted, match="This OrdinalSets is not fitted yet"):
+    with pytest.raises(NotFitted, match="This OrdinalConformalSets is not fitted yet"):
         sets.predict([[1, 0, 0]])
     assert clone(sets).get_params() == sets.get_params()
-    assert repr(clone(sets)) == "OrdinalSets(alpha=0.2, scale='1..3', per_level=True)"
+    assert repr(clone(sets)) == "OrdinalConformalSets(alpha=0.2, scale='1..3', per_level=True)"
 
 
 @pytest.mark.parametrize("alpha", [np.float32(0.2), Fraction(1, 5)])

@@ -1,6 +1,7 @@
 """Files as tables: what their folders are called is no data, and no row of them is lost."""
 
 import csv
+import gzip
 import json
 import random
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from ordinate.errors import BadInput
 from ordinate.readers import files
 from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import BUFFER_BYTES, SEQUENTIAL, open_sources, read_rows
+from ordinate.readers.files import BUFFER_BYTES, open_sources, read_rows
 
 # --- folders named column=value ------------------------------------------------------------------
 
@@ -78,8 +79,7 @@ def test_parquet_in_a_folder_named_predicted_c2_has_its_own_predictions(tmp_path
     assert answer("evaluate", path, None)["metrics"]["accuracy"]["value"] == pytest.approx(5 / 6)
 
 
-@pytest.mark.parametrize("form", ["csv", "jsonl"])
-@pytest.mark.parametrize("folder", ["c0=C2", "json=C2", "gold=C2"])
+@pytest.mark.parametrize(("form", "folder"), [("csv", "c0=C2"), ("jsonl", "json=C2")])
 def test_texts_in_a_folder_named_like_a_column_have_their_own_labels(tmp_path, form, folder):
     path = written(tmp_path / folder / f"x.{form}", form)
     assert answer("evaluate", path, None)["metrics"]["accuracy"]["value"] == pytest.approx(5 / 6)
@@ -140,25 +140,29 @@ def small_buffers(monkeypatch):
     return 200_000
 
 
+def csv_file(path, texts, end="\n"):
+    """A valid file with these texts in its last column."""
+    with path.open("w", newline="") as file:
+        out = csv.writer(file, lineterminator=end)
+        out.writerow(["gold", "predicted", "text"])
+        out.writerows([["A1", "A2", text] for text in texts])
+    return path
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_file_is_read_whole_or_refused(tmp_path, small_buffers, seed):
     chance = random.Random(seed)  # noqa: S311 - of a test
     end = chance.choice(["\n", "\r\n", "\r"])
     pieces = chance.sample(["plain ", 'say "hi" ', "a,b,", f"A1,A2,x{end}", f"word{end}", '""'], 3)
     most = chance.choice([20, 2_000, 20_000])
-    texts = [
-        chance.choice(pieces) * chance.randint(0, most) for _ in range(3_000_000 // most // 20)
-    ]
+    count = 3_000_000 // most // 20
+    texts = [chance.choice(pieces) * chance.randint(0, most) for _ in range(count)]
     texts = [text[: small_buffers // 3] for text in texts]
     long = chance.random() < 0.5
     if long:
         size = chance.choice([1.1, 2.1, 4.0])
         texts[chance.choice([0, -1, -1, len(texts) // 2])] = "y" * int(small_buffers * size)
-    path = tmp_path / "any.csv"
-    with path.open("w", newline="") as file:
-        out = csv.writer(file, lineterminator=end)
-        out.writerow(["gold", "predicted", "text"])
-        out.writerows([["A1", "A2", text] for text in texts])
+    path = csv_file(tmp_path / "any.csv", texts, end)
     if long:
         with pytest.raises(BadInput, match="cannot be read"):
             rows_of(path)
@@ -166,10 +170,59 @@ def test_a_file_is_read_whole_or_refused(tmp_path, small_buffers, seed):
         assert rows_of(path) == (len(texts), sum(map(len, texts)))
 
 
+HEADER, ROW = "gold,predicted,text\n", "A1,A1,x\n"
+BROKEN = {
+    "a quote is not closed": HEADER + ROW * 100 + 'A1,C2,"open\n' + "A1,C2,x\n" * 899,
+    "the last quote is not closed": HEADER + ROW * 10 + 'A1,A2,"open',
+    "a row is short": HEADER + ROW * 10 + "A1\n" + ROW,
+    "a quote ends within a cell": HEADER + ROW * 10 + 'A1,A2,"a"b\n' + ROW,
+}
+LARGE = HEADER + ROW * 100_000  # several buffers
+QUOTED = HEADER + 'A1,A2,"two\nlines"\n' * 50_000
+
+
+@pytest.mark.parametrize("start", ["", LARGE, QUOTED])
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("broken", BROKEN)
 @pytest.mark.usefixtures("small_buffers")
-@pytest.mark.parametrize(("last", "safe"), [("short", True), ("y" * 250_000, False)])
-def test_a_file_that_ends_in_a_short_row_is_read_in_parallel(tmp_path, last, safe):
-    path = tmp_path / "end.csv"
-    path.write_text("gold,predicted,text\n" + "A1,A2,word\n" * 40_000 + f"A1,A1,{last}\n")
-    with connect() as connection, open_sources(connection, None, None) as reader:
-        assert (SEQUENTIAL not in reader.sources([str(path)])[0].sql) is safe
+def test_a_broken_file_is_refused_however_large_it_is(tmp_path, broken, start, packed):
+    path = tmp_path / ("broken.csv.gz" if packed else "broken.csv")
+    text = (start + BROKEN[broken].removeprefix(HEADER) if start else BROKEN[broken]).encode()
+    path.write_bytes(gzip.compress(text) if packed else text)
+    with pytest.raises(BadInput, match="cannot be read"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize("tail", ["\n \n", "\nA1\n", "\nA1,A2\n", '\n""\n', "\n \nA1,A2,w\n"])
+@pytest.mark.usefixtures("small_buffers")
+def test_a_long_row_before_a_malformed_line_is_refused(tmp_path, tail):
+    path = tmp_path / "long.csv"
+    path.write_text(HEADER + ROW * 10 + "A1,A2," + "x" * 500_000 + tail)
+    with pytest.raises(BadInput, match="cannot be read"):
+        rows_of(path)
+
+
+@pytest.mark.usefixtures("small_buffers")
+def test_quotes_within_plain_cells_are_read_as_they_stand(tmp_path):
+    path = tmp_path / "inches.csv"
+    path.write_text(LARGE + 'A1,A2,a 5" disk\n' + ROW)
+    assert rows_of(path)[0] == 100_002
+
+
+def test_a_folder_named_like_an_option_of_the_reader_changes_nothing(tmp_path):
+    for folder in ("parallel=true", "parallel=false"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "parallel=true/x.csv").write_text(HEADER + "A1\n")
+    (tmp_path / "parallel=false/x.csv").write_text(HEADER + ROW)
+    with pytest.raises(BadInput, match="cannot be read"):
+        rows_of(tmp_path / "parallel=true/x.csv")
+
+
+@pytest.mark.parametrize("end", ["", ",", ",\n\n"])
+def test_a_json_array_that_was_cut_off_is_refused(tmp_path, end):
+    path = tmp_path / "cut.json"
+    path.write_text("[" + ",".join(['{"gold": "A1", "predicted": "A1"}'] * 10) + end)
+    ran = run("evaluate", path, "--scale", "cefr")
+    assert (ran.code, ran.out) == (2, "")
+    path.write_text("[" + ",".join(['{"gold": "A1", "predicted": "A1"}'] * 10) + "]\n")
+    assert run("evaluate", path, "--scale", "cefr").code == 0

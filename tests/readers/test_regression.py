@@ -321,7 +321,7 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
     path = write("groups.csv", delimited(items()))
     columns = RegressionColumns("y", "pred", by="season", groups="site")
     whole = sum_files([path], columns)
-    for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST")):
+    for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST_GROUPS")):
         with monkeypatch.context() as patched:
             patched.setattr(module, name, 1)
             patched.setattr(sums, "FEW_KEYS", 1)

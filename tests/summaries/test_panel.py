@@ -204,6 +204,15 @@ def test_pairs_can_be_added():
         _ = pair + other
 
 
+def test_pairs_of_groups_are_added_as_panels_only():
+    """The groups of pairs have no names, by which they could be matched."""
+    gold, answers = ["low", "mid"], {"a": ["low", "low"], "b": ["mid"] * 2}
+    panel = Panel.of(SCALE, gold, answers, groups=factorize_column(["anna", "bert"]))
+    pairs = panel.pair_systems("a", "b", grouped=True)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = pairs + pairs
+
+
 def test_groups_that_a_panel_does_not_have_are_refused():
     panel = Panel.of(SCALE, ["low"], {"a": ["low"], "b": ["mid"]})
     with pytest.raises(BadOption, match="no groups"):

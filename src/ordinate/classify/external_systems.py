@@ -163,8 +163,7 @@ class _LevelParser:
             )
             raise OffScale(
                 f"Label {shorten(label)} (id {shorten(one)} of {self.given.file}) is not on the "
-                "scale "
-                f"{self.scale}.{hint} Correct it, or leave it empty where there is no answer."
+                f"scale {self.scale}.{hint} Correct it, or leave it empty where there is no answer."
             ) from None
 
     def _number(self, one: str, cell: Any) -> float:
@@ -175,6 +174,5 @@ class _LevelParser:
         except (TypeError, ValueError):
             raise BadProbabilities(
                 f"{self.given.file}: {shorten(cell)} among the probabilities of id {shorten(one)} "
-                "is "
-                "not a number."
+                "is not a number."
             ) from None

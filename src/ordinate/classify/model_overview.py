@@ -26,8 +26,7 @@ METRICS_PER_GRID = 4  # metrics in one grid
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a model whose interval of quadratic_kappa is not "
-    "above 0. Test sets "
-    "that helped to choose a model flatter it: choose by cross-validation."
+    "above 0. Test sets that helped to choose a model flatter it: choose by cross-validation."
 )
 
 

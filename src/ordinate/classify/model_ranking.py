@@ -25,8 +25,7 @@ from ordinate.summaries.tabulation import MissingPolicy
 
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a system whose interval of quadratic_kappa, on the "
-    "items that it "
-    "answers, is not above 0."
+    "items that it answers, is not above 0."
 )
 
 

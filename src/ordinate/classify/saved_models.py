@@ -56,8 +56,7 @@ def load_out_of_fold(bench: Bench, candidate: Candidate) -> Floats | None:
     if found.dtype != np.float64 or found.shape != shape or not np.isfinite(found).all():
         raise BadStore(
             f"{folder / OUT_OF_FOLD_FILE} does not hold the answers for {len(bench.levels):,} "
-            "items. Remove "
-            "the folder, and it is made again."
+            "items. Remove the folder, and it is made again."
         )
     return found
 

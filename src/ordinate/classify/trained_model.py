@@ -113,8 +113,7 @@ class TunedModel:
             f"The model {self.name} was fitted to features of the set {given.set!r} by the maker "
             f"{shorten(str(own)[:12])}, and those of {given.path} are by another one, "
             f"{shorten(str(its)[:12])}: the set was made anew, by another request or of other "
-            "data. "
-            "Put the former set back, or tune again."
+            "data. Put the former set back, or tune again."
         )
 
 
@@ -200,8 +199,7 @@ def find_winner(experiment: Experiment) -> str:
 def _explain_no_models(experiment: Experiment) -> BadInput:
     return BadInput(
         f"There are no saved models in {experiment.folder(MODELS_FOLDER)}. Make some: ordinate "
-        "tune -e "
-        f"{experiment.root}"
+        f"tune -e {experiment.root}"
     )
 
 

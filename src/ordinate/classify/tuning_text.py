@@ -68,8 +68,7 @@ def _describe_source(result: TuningResult) -> str:
     return (
         f"Learned from {', '.join(source.training)} ({levels}). Cross-validated in {asked.folds} "
         f"folds{groups}, seed {asked.seed}. {BETTER_VALUES[asked.measure.direction].capitalize()} "
-        "values "
-        f"of {asked.metric} are better.{weights}"
+        f"values of {asked.metric} are better.{weights}"
     )
 
 

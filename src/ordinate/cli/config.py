@@ -27,19 +27,21 @@ def merge_flags(given: Mapping[str, Any], path: str | None, kinds: FlagTypes) ->
     `kinds` has every flag that the file may set, by its name with underscores.
     """
     said = {name: value for name, value in given.items() if name in kinds and value is not None}
-    return said if path is None else read_config(path, kinds) | said
+    return said if path is None else read_config(path, kinds, code=CODE_FLAG in given) | said
 
 
-def read_config(path: str, kinds: FlagTypes) -> dict[str, Any]:
-    """Return the flags of a TOML file, by their names with underscores; each is checked."""
+def read_config(path: str, kinds: FlagTypes, *, code: bool = False) -> dict[str, Any]:
+    """Return the flags of a TOML file, by their names with underscores; each is checked.
+
+    `code` says whether the command takes Python code, which no file may ask for.
+    """
     found: dict[str, Any] = {}
     for key, value in _parse_toml(path).items():
         name = key.replace("-", "_")
-        if name == CODE_FLAG:
+        if name == CODE_FLAG and code:
             raise BadOption(
                 f"{path}: {CODE_FLAG} runs Python code, which no file may ask for. Say "
-                f"--{CODE_FLAG} FILE.py "
-                "on the command line."
+                f"--{CODE_FLAG} FILE.py on the command line."
             )
         if name not in kinds:
             known = [format_flag(one) for one in kinds]

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ordinate.cli.options import InputPath, add_text_file_options, parse_delimiter
+from ordinate.cli.options import InputPath, StorePath, add_text_file_options, parse_delimiter
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -21,6 +21,7 @@ def add_experiment_options(
         "-e",
         "--experiment",
         metavar="DIR",
+        type=StorePath,
         required=required,
         help="folder of the experiment, as `ordinate init` lays it out",
     )

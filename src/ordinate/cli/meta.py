@@ -194,9 +194,16 @@ def _read_wide_file(options: argparse.Namespace) -> LoadedPanel:
         raise BadOption("--lenient is for runs in their own files, not for --systems.")
     options.groups, options.predicted, options.weights = options.test_case, None, None
     options.missing = options.missing or "error"
-    found = read_systems(options)
+    found = read_systems(options, lambda systems: _check_systems(options, systems))
     origin = Origin(gold=found.gold, files=found.files, notes=found.notes)
     return found.panel, origin, []
+
+
+def _check_systems(options: argparse.Namespace, systems: int) -> None:
+    """Refuse a number of systems before they are read; named test cases are two at least."""
+    from ordinate.meta.meta_evaluation import check_pair_count
+
+    check_pair_count(systems, options.cases if options.test_case is None else 2)
 
 
 def _read_campaign_files(options: argparse.Namespace) -> LoadedPanel:

@@ -21,6 +21,12 @@ class InputPath(str):
     __slots__ = ()
 
 
+class StorePath(InputPath):
+    """The folder of an experiment or of a search, in which reports may be written."""
+
+    __slots__ = ()
+
+
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
     """Help whose sentences are wrapped, and whose examples stand as they are."""
 

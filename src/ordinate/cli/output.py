@@ -2,10 +2,11 @@
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from ordinate.cli.options import StorePath
 from ordinate.errors import BadOption, BadOutput, shorten
 from ordinate.experiment import safe_files
 from ordinate.experiment.layout import refuse_reserved_path
@@ -26,21 +27,35 @@ def replace_atomically(wanted: str | None, *, force: bool) -> Iterator[Path | No
         yield temporary
 
 
-def check_output_paths(inputs: Iterable[str], outputs: Iterable[str | None]) -> None:
-    """Refuse an output that is an input, lies in one, or is another output: it would be lost."""
+def check_output_paths(
+    inputs: Sequence[str], outputs: Iterable[str | None], *, allowed: str | None = None
+) -> None:
+    """Refuse an output that is an input or another output: one of them would be lost.
+
+    What an experiment or a search keeps for itself is an input, too, but for the folder that is
+    `allowed`.
+    """
     matched = [match for text in inputs for match in (text, *_expand_pattern(text))]
     read = {Path(text).resolve() for text in matched}
+    stores = {Path(text).resolve() for text in inputs if isinstance(text, StorePath)}
     written = [Path(text).resolve() for text in outputs if text]
     if len(set(written)) < len(written):
         raise BadOption("The report and the items cannot be written to one file.")
     for path in written:
         if path in read:
             raise BadOption(f"{path.name} is read, so it cannot be written too.")
-        if folder := next((one for one in path.parents if one in read), None):
+        refuse_reserved_path(path, stores, allowed=allowed)
+        _refuse_within(path, read - stores)
+
+
+def _refuse_within(path: Path, read: set[Path]) -> None:
+    """Refuse a file that is in a folder which is read, or a new one in a folder within it."""
+    for folder in path.parents:
+        deep = len(path.relative_to(folder).parts) > 1
+        if folder in read and folder.is_dir() and (deep or path.exists()):
             raise BadOption(
                 f"{path.name} lies in {shorten(str(folder))}, which is read, so it cannot be "
-                "written "
-                "there. Name another folder."
+                "written there. Name another folder."
             )
 
 
@@ -61,7 +76,6 @@ def _resolve_target(wanted: str, *, force: bool) -> Path:
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
         raise BadOutput(f"{shorten(wanted)} cannot be written: {reason}.") from None
-    refuse_reserved_path(path)
     if there and not path.is_file():
         raise BadOutput(f"{wanted} is a folder or no plain file. Name a file.")
     if there and not force:

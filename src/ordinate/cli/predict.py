@@ -129,7 +129,7 @@ def _write_predictions(
     from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import csv_records, render
 
-    check_output_paths(list_inputs(options), [options.output])
+    check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
         sought = _load_items(options, experiment, model, stems)
         found = predict_items(model, sought, options.output)

@@ -8,6 +8,7 @@ from ordinate.cli.options import (
     EXIT_CODES,
     HelpFormatter,
     InputPath,
+    StorePath,
     add_output_options,
     add_subcommand,
     add_text_file_options,
@@ -63,7 +64,7 @@ def _add_predict(commands: Any) -> None:
         "members of an ensemble lie apart, spread.",
     )
     add = parser.add_argument
-    add("results", metavar="DIR", help="results folder of a search")
+    add("results", metavar="DIR", type=StorePath, help="results folder of a search")
     add(
         "data",
         metavar="DATA",
@@ -125,7 +126,12 @@ def _add_analyze(commands: Any) -> None:
         "fits went (learning curves as data: --format json or csv).",
     )
     parser.add_argument(
-        "results", metavar="DIR", nargs="?", default=RESULTS_ROOT, help="results folder"
+        "results",
+        metavar="DIR",
+        nargs="?",
+        default=RESULTS_ROOT,
+        type=StorePath,
+        help="results folder",
     )
     add_output_options(parser)
     parser.set_defaults(run=run_analyze)
@@ -146,7 +152,7 @@ def _add_compare(commands: Any) -> None:
         "compare the winners of several searches, or the finalists of one",
         "Compare surrogates on the same test rows: differences of RMSE, MAE and R² with intervals.",
     )
-    parser.add_argument("results", metavar="DIR", nargs="+", help="results folders")
+    parser.add_argument("results", metavar="DIR", nargs="+", type=StorePath, help="results folders")
     add_output_options(parser)
     parser.set_defaults(run=run_compare)
 

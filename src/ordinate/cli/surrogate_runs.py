@@ -270,19 +270,27 @@ def _check_folder(output: str, data: str) -> None:
     import os
     from pathlib import Path
 
-    from ordinate.experiment.layout import SEARCH, TRAINING, refuse_reserved_path
+    from ordinate.experiment.layout import (
+        SEARCH,
+        TEST,
+        TRAINING,
+        refuse_foreign_files,
+        refuse_reserved_path,
+    )
 
     if os.path.isfile(output):  # noqa: PTH113 - a path that is none is no file, and no error here
         raise BadOutput(f"{output} is a file, and -o takes a folder.")
     root = Path(output).resolve()
-    if (root / TRAINING).is_dir():
+    if (root / TRAINING).is_dir() or (root / TEST).is_dir():
         raise BadOutput(f"{output} is an experiment with texts. Name another folder with -o.")
     refuse_reserved_path(root)
     given = Path(data).resolve()
-    if given.is_relative_to(root) and given.relative_to(root).parts[:1] in {(x,) for x in SEARCH}:
+    parts = given.relative_to(root).parts if given.is_relative_to(root) else ()
+    if parts and parts[0] in SEARCH:
         raise BadOutput(
             f"{data} lies where the results would be written. Move it, or name another folder."
         )
+    refuse_foreign_files(root)
 
 
 def _build_settings(asked: dict[str, Any], **further: Any) -> "Settings":

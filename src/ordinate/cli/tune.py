@@ -8,6 +8,7 @@ from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
     InputPath,
+    StorePath,
     add_metric_file_option,
     add_output_options,
     parse_names,
@@ -176,6 +177,7 @@ def run(options: argparse.Namespace) -> int:
     options.output = asked.get("output")
     if "features_base_dir" in asked:
         options.features_base_dir = InputPath(asked["features_base_dir"])
+    options.experiment = StorePath(asked["experiment"])
     write_report(options, lambda: _run_tuning(asked, settings, options.load))
     return 0
 

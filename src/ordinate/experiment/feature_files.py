@@ -135,8 +135,7 @@ def _read_sparse(
     if beside is None:
         raise BadInput(
             f"{path} has {matrix.shape[1]:,} columns without names. Put {NAMES_FILE} beside it, "
-            "with "
-            "the header 'feature' and a name in each line."
+            "with the header 'feature' and a name in each line."
         )
     names = beside.of(path, matrix.shape[1])
     odd = np.flatnonzero(~np.isfinite(matrix.data))
@@ -144,8 +143,7 @@ def _read_sparse(
         row = int(np.searchsorted(matrix.indptr, odd[0], side="right"))
         raise BadValues(
             f"{path}: the number in row {row} of column {shorten(names[matrix.indices[odd[0]]])} "
-            "is "
-            f"{matrix.data[odd[0]]}, which is no finite number."
+            f"is {matrix.data[odd[0]]}, which is no finite number."
         )
     return StoredFeatures(path, matrix, names, _read_ids_file(path, matrix.shape[0]), named=True)
 

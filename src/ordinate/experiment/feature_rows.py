@@ -128,8 +128,7 @@ def _match_rows(
         raise BadInput(
             f"Nothing says which row of {stored.path} is which item of {data.path}: "
             f"{_explain_missing_ids(stored, data)}, there is no {MANIFEST}, and there is no "
-            f"{NAMES_FILE}, which "
-            "matching by row order takes."
+            f"{NAMES_FILE}, which matching by row order takes."
         )
     return None, "by row order"
 

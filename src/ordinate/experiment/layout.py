@@ -1,5 +1,6 @@
 """What experiments and searches keep for themselves, by name: no output ever takes its place."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from ordinate.errors import BadOutput, shorten
@@ -15,6 +16,8 @@ README = "README.txt"
 RESULTS, TRIALS, SUMMARY = "results.json", "trials.json", "summary.md"
 CONFIG, TEST_PREDICTIONS, STUDIES = "config.toml", "test_predictions.json", "studies.db"
 MODELS, RUNS, CHECKPOINTS, LATTICES = "models", "runs", "checkpoints", "lattices"
+
+LATEST_FILES = (RESULTS, TRIALS, SUMMARY, TEST_PREDICTIONS)  # of a search, replaced by the next
 
 EXPERIMENT = {*FOLDERS, README, LOCK}
 SEARCH = {
@@ -32,20 +35,37 @@ SEARCH = {
 }
 
 
-def refuse_reserved_path(path: Path) -> None:
-    """Refuse to write where an experiment or a search keeps what is its own, and no report."""
+def refuse_reserved_path(
+    path: Path, stores: Collection[Path] = (), *, allowed: str | None = None
+) -> None:
+    """Refuse to write where an experiment or a search keeps what is its own, and no report.
+
+    `stores` are folders that are known to be such; others are recognised by what they hold. Files
+    may be written into the one folder of them that is `allowed`, but not into folders in it.
+    """
     for folder in path.parents:
-        name = path.relative_to(folder).parts[0]
-        if name in _list_reserved_names(folder):
+        name, *rest = path.relative_to(folder).parts
+        reserved = EXPERIMENT | SEARCH if folder in stores else _list_reserved_names(folder)
+        if name in reserved and not (name == allowed and len(rest) == 1):
             raise BadOutput(
                 f"{shorten(str(path))} cannot be written: {name} in {shorten(str(folder))} is for "
-                "what "
-                "Ordinate keeps there. Write the report beside it, or elsewhere."
+                "what Ordinate keeps there. Write to another place in it, or elsewhere."
             )
+
+
+def refuse_foreign_files(root: Path) -> None:
+    """Refuse a folder for the results of a search that holds files of these names already."""
+    foreign = [name for name in LATEST_FILES if (root / name).exists()]
+    if foreign and not (root / RUNS).is_dir():
+        raise BadOutput(
+            f"{root / foreign[0]} was not written by a search, which would replace it. Move it, or "
+            "name another folder with -o."
+        )
 
 
 def _list_reserved_names(folder: Path) -> set[str]:
     """Return what a folder keeps for itself, if it is an experiment or of a search."""
-    if (folder / TRAINING).is_dir():
+    if (folder / TRAINING).is_dir() or (folder / TEST).is_dir():
         return EXPERIMENT
-    return SEARCH if (folder / RESULTS).exists() and (folder / TRIALS).exists() else set()
+    searched = (folder / RESULTS).exists() and (folder / RUNS).is_dir()
+    return SEARCH if searched or (folder / STUDIES).exists() else set()

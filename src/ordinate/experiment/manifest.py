@@ -128,8 +128,7 @@ def _verify_file(folder: Path, path: str, stored: FileRecord) -> None:
 def _build_changed_error(folder: Path, path: str, listed: str, found: str) -> BadStore:
     return BadStore(
         f"{shorten(path)} in {folder} is not what its {MANIFEST_FILE} lists: {listed}, but the "
-        "file has "
-        f"{found}. It was changed or damaged: it is not opened, and must be made again."
+        f"file has {found}. It was changed or damaged: it is not opened, and must be made again."
     )
 
 

@@ -120,8 +120,7 @@ class External(FeatureExtractor):
             raise BadInput(
                 f"{table.path} lacks {len(lacking):,} of the {data.n:,} items of {data.path}, such "
                 f"as {_format_names(lacking)} in its column {shorten(table.by)}. Add their rows: "
-                "every item "
-                "of every data set needs one."
+                "every item of every data set needs one."
             )
         self._refuse_shared_ids(table, data)
         found: NDArray[Any] = table.matrix[[row_of[one] for one in data.ids]]
@@ -136,8 +135,7 @@ class External(FeatureExtractor):
         if table.ids is not None:
             raise BadInput(
                 f"{table.path} has ids in column {shorten(table.by)}, and {data.path} has none. "
-                "Name "
-                "its column of ids (--id-column), or leave that of the file out: "
+                "Name its column of ids (--id-column), or leave that of the file out: "
                 f"{_format_drop_flags(table.by)}"
             )
         if len(self.experiment.files) > 1 and Path(self.path).is_file():
@@ -248,9 +246,8 @@ class External(FeatureExtractor):
                 )
             if foreign := [name for name in further if name != by]:
                 raise BadInput(
-                    f"{path} has the columns {_format_names(foreign)}, which other data sets "
-                    "lack. Leave "
-                    f"them out: {_format_drop_flags(*foreign[:SHOWN])}"
+                    f"{path} has the columns {_format_names(foreign)}, which other data sets lack. "
+                    f"Leave them out: {_format_drop_flags(*foreign[:SHOWN])}"
                 )
             self._last_table[path] = _read_table(path, self.names, by)
         return self._last_table[path]
@@ -316,9 +313,8 @@ class FittedExternal(FittedExtractor):
         if items.dataset is None:
             raise BadInput(
                 f"These features were brought in {self.extractor.path}: nothing can make them of "
-                "new "
-                "texts. Make them as those were made, in a folder with one file of them, and pass "
-                "it with --features instead of the texts."
+                "new texts. Make them as those were made, in a folder with one file of them, and "
+                "pass it with --features instead of the texts."
             )
         return self.extractor.rows(items.dataset)[items.first : items.first + items.n]
 

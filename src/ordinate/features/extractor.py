@@ -175,8 +175,7 @@ def check_name(name: str) -> str:
     if len(name) > LONGEST_NAME:
         raise BadOption(
             f"{shorten(name)} cannot name a feature set: it has {len(name):,} letters, and "
-            f"{LONGEST_NAME} "
-            "can stand in one. Choose a shorter one with --name."
+            f"{LONGEST_NAME} can stand in one. Choose a shorter one with --name."
         )
     if not NAME_PATTERN.fullmatch(name) or name.startswith("_"):
         raise BadOption(

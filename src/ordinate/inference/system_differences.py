@@ -77,8 +77,15 @@ def _order_rows(panel: Panel) -> Array:
 
 def _order_systems(panel: Panel) -> list[int]:
     """Return the systems by what they answered, whatever their names and their order."""
-    tables = [panel.table(system).weights.reshape(-1).tolist() for system in panel.systems]
-    return sorted(range(len(tables)), key=tables.__getitem__)
+    filled = [_list_filled_cells(panel.table(system).weights) for system in panel.systems]
+    return sorted(range(len(filled)), key=filled.__getitem__)
+
+
+def _list_filled_cells(weights: Array) -> list[tuple[int, float]]:
+    """Return the cells that have items, in a form that sorts as whole tables do."""
+    cells = weights.reshape(-1)
+    filled = np.flatnonzero(cells)
+    return list(zip((-filled).tolist(), cells[filled].tolist(), strict=True))
 
 
 def _find_distinct_systems(panel: Panel) -> tuple[list[int], list[int]]:

@@ -1,7 +1,7 @@
 """Judge: which metric captures all quality aspects, measured on the systems that one has."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,13 +83,10 @@ def evaluate_metrics(
     how = MetaEvaluationSettings(level, draws, seed, alpha, unanimity)
     wanted = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
     against = _select_distinct(REFERENCE_METRICS if references is None else references)
-    if len(panel.systems) < FEWEST_SYSTEMS:
-        count = len(panel.systems)
-        raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {count}.")
     whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES
-    _check_pairs(len(panel.systems), cases if whole else len(panel.group_values))
+    check_pair_count(len(panel.systems), cases if whole else len(panel.group_values))
     parted = split_into_cases(panel, cases, seed) if whole else panel
-    tables = [parted.count_by_group(system) for system in parted.systems]
+    tables = _MatricesBySystem(parted)
     ideal = np.stack([_compute_reference(metric, tables) for metric in against])
     judged, alike, unanimous = _evaluate_all(wanted, tables, ideal, how, tick)
     return MetaEvaluation(
@@ -107,14 +104,26 @@ def evaluate_metrics(
     )
 
 
-def _check_pairs(systems: int, cases: int) -> None:
-    """Refuse more pairs of systems than fit into memory, in all test cases at once."""
+def check_pair_count(systems: int, cases: int) -> None:
+    """Refuse too few systems, and more pairs of them, in all test cases, than memory holds."""
+    if systems < FEWEST_SYSTEMS:
+        raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {systems}.")
     if systems**2 * cases > MOST_PAIRS:
         most = math.isqrt(MOST_PAIRS // cases)
         raise BadOption(
             f"{systems:,} systems have too many pairs to look at in {cases:,} test cases: at most "
             f"{most:,} systems. Leave some out, or take fewer test cases."
         )
+
+
+class _MatricesBySystem:
+    """The confusion matrices [T] of each system, counted when asked for: all need much memory."""
+
+    def __init__(self, panel: Panel) -> None:
+        self.panel = panel
+
+    def __iter__(self) -> Iterator[ConfusionMatrix]:
+        return (self.panel.count_by_group(system) for system in self.panel.systems)
 
 
 def _select_distinct(metrics: MetricSelection) -> list[Metric]:
@@ -128,7 +137,7 @@ def _select_distinct(metrics: MetricSelection) -> list[Metric]:
 # --- values --------------------------------------------------------------------------------------
 
 
-def compute_merits(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Array:
+def compute_merits(metric: Metric, tables: Iterable[ConfusionMatrix]) -> Array:
     """Return values [S, T] of which the larger are better; nan where undefined.
 
     Infinite ones stay: a system that is infinitely bad in a test case must not gain by it.
@@ -136,7 +145,7 @@ def compute_merits(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Array:
     return np.stack([np.asarray(metric.merit(metric(table)), float) for table in tables])
 
 
-def _compute_reference(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Array:
+def _compute_reference(metric: Metric, tables: Iterable[ConfusionMatrix]) -> Array:
     try:
         return compute_merits(metric, tables)
     except NotApplicable as reason:
@@ -150,7 +159,7 @@ def _compute_reference(metric: Metric, tables: Sequence[ConfusionMatrix]) -> Arr
 
 def _evaluate_all(
     metrics: list[Metric],
-    tables: Sequence[ConfusionMatrix],
+    tables: Iterable[ConfusionMatrix],
     ideal: Array,
     how: MetaEvaluationSettings,
     tick: ProgressCallback | None,

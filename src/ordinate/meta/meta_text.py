@@ -86,15 +86,13 @@ def collect_notes(result: MetaEvaluation) -> list[str]:
     if result.unanswered:
         found.append(
             f"A reference is undefined in {_format_percent(result.unanswered)} of the systems' "
-            "test cases, "
-            "where nobody improves on anybody."
+            "test cases, where nobody improves on anybody."
         )
     infinite = [one.metric.expression for one in result.evaluation if one.infinite > 0]
     if infinite:
         found.append(
             f"Infinite for a system in a test case, {_join_names(infinite)}: so is the mean of "
-            "that "
-            "system. Two such systems have no difference, and no pair is told apart."
+            "that system. Two such systems have no difference, and no pair is told apart."
         )
     found += _describe_undefined(result)
     lost = {one.metric.expression: one.coverage.undefined_share for one in result.evaluation}
@@ -102,8 +100,7 @@ def collect_notes(result: MetaEvaluation) -> list[str]:
     if some:
         found.append(
             f"Up to {_format_percent(max(some.values()))} of the draws have no coverage and are "
-            "left out, "
-            f"of {_join_names(some)}."
+            f"left out, of {_join_names(some)}."
         )
     return found
 

@@ -290,12 +290,11 @@ def _describe_search(cell: PropertyRecord) -> list[str]:
     sizes = ", ".join(f"{n} items with {k} levels" for k, n in cell["sizes"].items())
     tried = (
         f"{VERDICT_NAMES[cell['verdict']].capitalize()} in {cell['cases']:,} cases in which every "
-        "level "
-        f"occurs in gold ({cell['violations']:,} violations, {cell['ties']:,} ties, "
+        f"level occurs in gold ({cell['violations']:,} violations, {cell['ties']:,} ties, "
         f"{cell['undefined_cases']:,} more undefined); if gold may lack levels, "
         f"{VERDICT_NAMES[cell['verdict_with_empty_levels']]} in "
-        f"{cell['cases_with_empty_levels']:,}. "
-        f"Tried: all with at most {sizes}. What is not violated there is not proven."
+        f"{cell['cases_with_empty_levels']:,}. Tried: all with at most {sizes}. What is not "
+        "violated there is not proven."
     )
     lines = [tried]
     if cell["lowest"] is not None:

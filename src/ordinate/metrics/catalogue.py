@@ -369,8 +369,7 @@ def _parse_expression(expression: str) -> tuple[str, dict[str, Any]]:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         raise UnknownMetric(
             f"{shorten(expression)} is not a metric. Write a name, or a name with named options "
-            "such "
-            "as weighted_kappa(power=1) or cem_nom(ties='half')."
+            "such as weighted_kappa(power=1) or cem_nom(ties='half')."
         ) from None
     return call.func.id, options
 

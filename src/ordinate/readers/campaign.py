@@ -205,8 +205,7 @@ class _CampaignReader:
             self.lines.join_quoted_lines(delimiter, len(names))
         self._run_query(
             f"CREATE OR REPLACE TEMP TABLE cut AS SELECT line, text, {build_split_sql(delimiter)} "
-            "AS "
-            "parts FROM lines WHERE text <> ''"
+            "AS parts FROM lines WHERE text <> ''"
         )
         layout = (
             find_layout_by_header(self.file, names, named)

@@ -100,8 +100,7 @@ def find_layout_by_position(name: str, threes: int, twos: int, first: str) -> Co
         raise BadInput(
             f"{name} has no header that is known, and no line of two columns (id, value) or three "
             f"(test case, id, value): it begins with '{format_excerpt(first)}'. Name its columns "
-            "with "
-            "--test-case, --id and --value, or what separates them with --delimiter."
+            "with --test-case, --id and --value, or what separates them with --delimiter."
         )
     return LAYOUTS_BY_WIDTH[3 if threes >= twos else 2]
 

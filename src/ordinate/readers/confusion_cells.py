@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.counting import CellSums, check_size
+from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import MissingPolicy, MissingRows
 
 Array = NDArray[Any]
@@ -47,7 +47,7 @@ class EncodedCells:
         """Return a table for each pair of subgroup and group that occurs."""
         groups = int(self.group.max(initial=0)) + 1
         pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
-        check_size(len(pairs), len(self.scale))
+        check_group_count(len(pairs), len(self.scale))
         sums = _sum_cells(self, slot, self.predicted, len(pairs))
         batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
         return ConfusionBatch(batch, pairs // groups, pairs % groups)

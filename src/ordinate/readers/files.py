@@ -33,11 +33,11 @@ FORMATS_BY_SUFFIX = {
     ".pq": "parquet",
 }
 COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
 LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 BUFFER_BYTES = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
-PARALLEL, SEQUENTIAL = "parallel=true", "parallel=false"
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
 UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
@@ -203,10 +203,10 @@ class FileReader:
 
     def _describe_json(self, name: str, path: Path, packing: str) -> FileSource:
         """Take every value as text: a key may come late, and hold numbers and texts."""
+        _refuse_open_array(name, path, packing)
         sql = (
             f"read_json_objects({quote_literal(str(path))}, compression='{packing}', "
-            "format='auto', "
-            f"{PLAIN_FOLDERS})"
+            f"format='auto', {PLAIN_FOLDERS})"
         )
         keys = (
             "SELECT k, min(i), bool_or(len(ks) > len(list_distinct(ks))) FROM "
@@ -235,10 +235,29 @@ class FileReader:
             f"read_csv({quote_literal(str(path))}, auto_detect=false, header=true, nullstr='', "
             f"delim={quote_literal(columns.delimiter)}, quote='\"', escape='\"', "
             f"compression='{packing}', max_line_size={LONGEST_LINE}, "
-            f"buffer_size={BUFFER_BYTES}, {_choose_parallelism(path, packing)}, {PLAIN_FOLDERS}, "
-            f"columns={{{types}}})"
+            f"buffer_size={BUFFER_BYTES}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
+        sql = f"{sql}{self._choose_reader(name, path, packing, sql)})"
         return FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
+
+    def _choose_reader(self, name: str, path: Path, packing: str, sql: str) -> str:
+        """Return how DuckDB reads a text file: with readers in parallel, or with one alone.
+
+        In parallel it refuses some texts with line breaks in quotes, and loses a last row that is
+        longer than a buffer. One reader alone does neither, but loses a last row whose quote is
+        not closed, which a lax reader counts.
+        """
+        small = packing == "uncompressed" and path.stat().st_size <= BUFFER_BYTES
+        if small or _rows_are_lines(path, packing):
+            return ""
+        alone = ", parallel=false"
+        strict, lax = (
+            read_rows(self.connection, f"SELECT count(*) FROM {sql}{alone}{more})", name)
+            for more in ("", ", strict_mode=false")
+        )
+        if strict != lax:
+            raise BadInput(f"{name} cannot be read: a quote is not closed.")
+        return alone
 
 
 @dataclass(frozen=True)
@@ -269,31 +288,23 @@ def _read_header(name: str, path: Path, packing: str, delimiter: str | None) -> 
     return _Header(names, delimiter)
 
 
-def _choose_parallelism(path: Path, packing: str) -> str:
-    """Return how DuckDB reads a text file: in parallel, unless that could drop its last row.
+def _rows_are_lines(path: Path, packing: str) -> bool:
+    """Tell whether each row is one line that is not too long: no line break stands in quotes.
 
-    Readers in parallel lose a last row that is longer than a buffer, and say nothing; one reader
-    alone refuses it. A packed file does not tell how its last row looks.
+    A break is outside of quotes if the quotes before it are even in number.
     """
-    if packing == "uncompressed" and (
-        path.stat().st_size <= BUFFER_BYTES or _ends_in_short_row(path)
-    ):
-        return PARALLEL
-    return SEQUENTIAL
-
-
-def _ends_in_short_row(path: Path) -> bool:
-    """Tell whether a row begins within the last bytes of a file.
-
-    A line break ends a row if the quotes after it are even in number: the file ends outside them.
-    """
-    with path.open("rb") as file:
-        file.seek(-LONGEST_LINE, io.SEEK_END)
-        tail = np.frombuffer(file.read().rstrip(b"\r\n"), np.uint8)
-    breaks = np.flatnonzero((tail == ord("\n")) | (tail == ord("\r")))
-    quotes = np.flatnonzero(tail == ord('"'))
-    after = len(quotes) - np.searchsorted(quotes, breaks)
-    return bool((after % 2 == 0).any())
+    quotes = 0
+    with open_unpacked(path, packing) as file:
+        while chunk := file.read(LONGEST_LINE // 2):
+            data = np.frombuffer(chunk, np.uint8)
+            breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
+            if not len(breaks) and len(chunk) == LONGEST_LINE // 2:
+                return False  # a line without end, or nearly so
+            marks = np.flatnonzero(data == ord('"'))
+            if ((quotes + np.searchsorted(marks, breaks)) % 2).any():
+                return False
+            quotes += len(marks)
+    return quotes % 2 == 0
 
 
 def _decode_stream(raw: IO[bytes]) -> io.TextIOWrapper:
@@ -311,6 +322,19 @@ def detect_delimiter(lines: list[str]) -> str:
         return sizes[0] if same else 0, sizes[0] if sizes else 0
 
     return max(",;\t|", key=columns)  # the first of equals: a comma
+
+
+def _refuse_open_array(name: str, path: Path, packing: str) -> None:
+    """Refuse an array that was cut off after a comma, which DuckDB takes for whole."""
+    last = b""
+    with open_unpacked(path, packing) as file:
+        if file.read(HEAD_BYTES).lstrip(codecs.BOM_UTF8 + BLANK)[:1] != b"[":
+            return
+        file.seek(0)
+        while chunk := file.read(1 << 20):
+            last = chunk.rstrip(BLANK)[-1:] or last
+    if last != b"]":
+        raise BadInput(f"{name} is not whole: its array has no end.")
 
 
 def _format_json_pointer(key: str) -> str:
@@ -360,22 +384,19 @@ def _suggest_files(text: str) -> str:
 
 def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
     """Return the rows of a query on a file."""
-    return _run_query(lambda sql: connection.execute(sql).fetchall(), query, name)
+    return _run_query(lambda: connection.execute(query).fetchall(), name)
 
 
 def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
     """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run_query(lambda sql: connection.execute(sql).fetchnumpy(), query, name)
+    return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
 
 
-def _run_query(execute: Callable[[str], T], query: str, name: str) -> T:
+def _run_query(execute: Callable[[], T], name: str) -> T:
     """Run a query on a file, and say in plain words what is wrong with the file."""
     try:
-        return execute(query)
+        return execute()
     except import_duckdb().Error as problem:
-        # Readers in parallel refuse some texts with line breaks in quotes, which one alone takes.
-        if PARALLEL in query:
-            return _run_query(execute, query.replace(PARALLEL, SEQUENTIAL), name)
         message = str(problem).replace(str(Path(name).absolute()), name)
         raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
 

@@ -66,8 +66,7 @@ def refuse_irregularities(irregular: Sequence[Irregularity]) -> None:
     raise BadInput(
         f"The files have {total:,} irregular {'line or id' if total == 1 else 'lines or ids'}: "
         f"{'; '.join(told[:MOST_KINDS_LISTED])}{more}. Correct the files, or pass lenient=True "
-        "(--lenient) to "
-        f"leave these lines out and evaluate the rest.{hint}"
+        f"(--lenient) to leave these lines out and evaluate the rest.{hint}"
     )
 
 

@@ -121,11 +121,9 @@ class NumericCells(RowLocator):
         condition = f"in_gold AND CAST({called} AS VARCHAR) <> '' AND ({strange})"
         for place, found in self._find_cells(condition, f"CAST({called} AS VARCHAR)", 1):
             raise BadValues(
-                f"The {ROLE_TITLES[role]} ({place} of column {title!r}) is {shorten(found)}, "
-                "which is no "
-                f"finite number{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave the "
-                "cell empty and "
-                f"the item out with {DROP_HINT}."
+                f"The {ROLE_TITLES[role]} ({place} of column {title!r}) is {shorten(found)}, which "
+                f"is no finite number{INFINITE_BOUND_HINTS.get(role, '')}. Correct it, or leave "
+                f"the cell empty and the item out with {DROP_HINT}."
             )
 
     def _refuse_missing(self, counts: dict[str, int], given: int) -> None:
@@ -186,8 +184,7 @@ class NumericCells(RowLocator):
         places = ", ".join(place for place, _ in found)
         raise BadValues(
             f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "
-            f"({places}): "
-            "nobody knows which target came before."
+            f"({places}): nobody knows which target came before."
         )
 
     def _called(self) -> list[str]:

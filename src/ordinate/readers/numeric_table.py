@@ -195,8 +195,7 @@ class _NumericTableReader:
         what = "is empty" if cell is None else f"is {shorten(cell)}, which is no finite number"
         return BadValues(
             f"{self.source.name}: the cell in row {row} of column {shorten(name)} {what}. Nothing "
-            "is "
-            "filled in: mend the row, or leave out the row or the column."
+            "is filled in: mend the row, or leave out the row or the column."
         )
 
     def _labels(self, name: str) -> NDArray[Any]:
@@ -205,7 +204,6 @@ class _NumericTableReader:
         if empty:
             raise BadValues(
                 f"{self.source.name}: the cell in row {empty[0]} of column {shorten(name)} is "
-                "empty, "
-                "and each row belongs to a group. Fill it in."
+                "empty, and each row belongs to a group. Fill it in."
             )
         return np.array([*(label for (label,) in found), None], object)[:-1]

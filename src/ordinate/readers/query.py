@@ -254,8 +254,7 @@ def build_sums_sql(weights: str | None) -> str:
         return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
     return (
         f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
-        "square, "
-        f"count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
+        f"square, count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
     )
 
 

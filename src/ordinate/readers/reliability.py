@@ -98,8 +98,7 @@ def expand_columns(
     if len(found) < 2:
         raise BadInput(
             f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
-            "name "
-            f"one for each level, or what they all start with. {format_columns(source)}"
+            f"name one for each level, or what they all start with. {format_columns(source)}"
         )
     return found
 

@@ -120,7 +120,7 @@ def find_duplicates(table: Table, split: Split, beyond: Rows | None = None) -> L
     >>> table = make_table([[float(k % 19)] for k in range(20)], range(20), names=["x"])
     >>> split = Split(np.arange(16), np.arange(16, 18), np.arange(18, 20), "by hand")
     >>> find_duplicates(table, split).leaks
-    (Leak(part='test', row=20, twin_part='training', twin=1, kind='exact', same_target=False),)
+    (LeakedRow(part='test', row=20, twin_part='training', twin=1, kind='exact', same_target=False),)
     """
     columns = (*table.features.T, table.target)
     alike = np.stack(

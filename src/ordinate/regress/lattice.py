@@ -50,9 +50,8 @@ class LatticeFinding:
         side = "lower" if self.gap < 0 else "higher"
         judged = (
             f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
-            f"(median), and a smooth model that is told has MAE {format_number(self.told)} "
-            "instead of "
-            f"{format_number(self.untold)}{of} on held-out rows."
+            f"(median), and a smooth model that is told has MAE {format_number(self.told)} instead "
+            f"of {format_number(self.untold)}{of} on held-out rows."
         )
         done = (
             "So models are told which rows these are: it says where rows come from, and is no law."

@@ -72,7 +72,7 @@ def read_table(
     """Read a table from CSV or Parquet; features are all columns of numbers, unless named.
 
     >>> from ordinate.examples import locate_example
-    >>> table = read_table(str(path("densities")), "density", group="substance")
+    >>> table = read_table(str(locate_example("densities")), "density", group="substance")
     >>> table.names, len(table)
     (('carbons', 'temperature', 'pressure'), 600)
     """
@@ -169,8 +169,7 @@ def _check_arrays(x: Floats, y: Floats, names: Sequence[str], target: str, where
     if not x.shape[1]:
         raise BadInput(
             f"{where} has no column of numbers but the target {shorten(target)}: there is nothing "
-            "to "
-            "learn from."
+            "to learn from."
         )
     if len(y) < FEWEST_ROWS:
         raise NoItems(
@@ -187,8 +186,7 @@ def _check_arrays(x: Floats, y: Floats, names: Sequence[str], target: str, where
     if (y == y[0]).all():
         raise BadValues(
             f"{where}: the target {shorten(target)} is {y[0]:.6g} in every row. There is nothing "
-            "to "
-            "learn: is it the right column?"
+            "to learn: is it the right column?"
         )
     for name, column in zip(names, x.T, strict=True):
         with np.errstate(over="ignore"):
@@ -215,8 +213,7 @@ def _collect_notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> l
     if copies := [n for n, column in zip(names, x.T, strict=True) if _is_linear_copy(column, y)]:
         notes.append(
             f"The target {target!r} in another unit, it seems: {_format_names(copies)}. Is it "
-            "known "
-            "before the target is?"
+            "known before the target is?"
         )
     varied = [(n, column) for n, column, one in zip(names, x.T, still, strict=True) if not one]
     if made := [name for name in _name_derived_columns(varied, y) if name not in copies]:

@@ -168,9 +168,8 @@ class Surrogate:
             return []
         told = (
             f"{_describe_rows(far)} lie more than {FAR_DISTANCE:g} standard deviations from the "
-            "mean of the training "
-            f"rows, in {self._columns(far)}: nothing like them was learned from, and their "
-            "intervals promise nothing."
+            f"mean of the training rows, in {self._columns(far)}: nothing like them was learned "
+            "from, and their intervals promise nothing."
         )
         return [told]
 
@@ -180,10 +179,9 @@ class Surrogate:
         if not changed.any():
             return []
         told = (
-            f"{_describe_rows(changed)} differ in {self._columns(changed)} from all training "
-            "rows, which "
-            "are alike in it: what that changes is not known, and they are predicted as if it had "
-            "not changed."
+            f"{_describe_rows(changed)} differ in {self._columns(changed)} from all training rows, "
+            "which are alike in it: what that changes is not known, and they are predicted as if "
+            "it had not changed."
         )
         return [told]
 
@@ -276,8 +274,7 @@ def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, Mod
     if model.name != config["model"] or features != len(config["features"]) or model.width != given:
         raise BadStore(
             f"{folder} is refused: its {SURROGATE_FILE} and its model are not about the same "
-            "features. "
-            "Train again, or restore the folder."
+            "features. Train again, or restore the folder."
         )
     return model, inputs
 

@@ -179,19 +179,16 @@ def _describe_final_fit(result: TuningResult) -> str:
         )
         return (
             f"Saved models were fitted on the training rows{EARLY_STOPPING_NOTE}. Their intervals "
-            "are "
-            f"calibrated on the validation rows, which have been used for nothing else: {kept}"
+            f"are calibrated on the validation rows, which have been used for nothing else: {kept}"
         )
     if result.settings.folds:
         few = "of too few groups" if grouped else "too few"
         return (
-            f"Saved models were fitted on training and validation rows{EARLY_STOPPING_NOTE}; "
-            f"these are {few} to "
-            "keep some apart for the intervals, which are calibrated on rows that were held out "
-            "in turn, of fits on fewer rows: take them as approximate."
+            f"Saved models were fitted on training and validation rows{EARLY_STOPPING_NOTE}; these "
+            f"are {few} to keep some apart for the intervals, which are calibrated on rows that "
+            "were held out in turn, of fits on fewer rows: take them as approximate."
         )
     return (
         f"Saved models were fitted on training rows{EARLY_STOPPING_NOTE}; their intervals are "
-        "calibrated on "
-        "validation rows, by which models were chosen, too: take them as too narrow."
+        "calibrated on validation rows, by which models were chosen, too: take them as too narrow."
     )

@@ -197,20 +197,20 @@ class LeaderboardBuilder:
         tick: ProgressCallback | None,
     ) -> None:
         self.panel, self.metrics, self.how = panel, metrics, how
-        self.tables = [panel.table(system) for system in panel.systems]
         self.estimates = self._estimate_all(_make_partial_progress(tick, 0.0, 0.3))
         draws = Resampling(how.draws, how.seed)
         self.drawn = resample_jointly(panel, metrics, draws, _make_partial_progress(tick, 0.3, 0.9))
-        gold = self.tables[0].gold
+        first = panel.table(panel.systems[0])
         self.least = smallest_attainable_p(panel)
         self.tick = _make_partial_progress(tick, 0.9, 1.0)
-        self.baseline_predictors = BaselinePredictors(self.tables[0].with_cells(np.diag(gold)))
+        self.baseline_predictors = BaselinePredictors(first.with_cells(np.diag(first.gold)))
 
     def _estimate_all(self, tick: ProgressCallback | None) -> list[dict[str, Estimate]]:
         found = []
         for index, system in enumerate(self.panel.systems):
             grouped = self.panel.groups is not None
-            source = self.panel.count_by_group(system) if grouped else self.tables[index]
+            count = self.panel.count_by_group if grouped else self.panel.table
+            source = count(system)
             found.append(estimate_metrics(self.metrics, source, self.how.intervals))
             if tick is not None:
                 tick((index + 1) / len(self.panel.systems))

@@ -32,8 +32,8 @@ TITLES = {
 }
 LEGEND = (
     f"Formal: {', '.join(FORMAL_PROPERTIES).replace('_', ' ')}; · not violated by any small case "
-    "(which is no "
-    "proof), = ties, × violated, ? undefined. `ordinate properties` shows counterexamples."
+    "(which is no proof), = ties, × violated, ? undefined. `ordinate properties` shows "
+    "counterexamples."
 )
 
 

@@ -176,6 +176,12 @@ def get_metric_unit(metric: Metric, unit: str | None) -> str | None:
     return f"({unit})²" if metric.name in SQUARED_UNIT_METRICS else unit
 
 
+def check_model_count(models: int) -> None:
+    """Refuse too few models, and more than whose differences can be compared."""
+    if not 2 <= models <= MOST_MODELS:
+        raise BadOption(f"Comparing takes 2 to {MOST_MODELS} models, not {models}.")
+
+
 def compare_regression(
     targets: Any,
     models: Mapping[str, Any],
@@ -194,8 +200,7 @@ def compare_regression(
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
-    if not 2 <= len(models) <= MOST_MODELS:
-        raise BadOption(f"Comparing takes 2 to {MOST_MODELS} models, not {len(models)}.")
+    check_model_count(len(models))
     named = {str(name): column for name, column in models.items()}
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")

@@ -160,8 +160,7 @@ def _describe_sigmas(result: RegressionEvaluation) -> str:
         return here
     return (
         f"{here} σ of the training targets is {format_number(training.std)}{unit}, which turns "
-        "errors on "
-        "the normalised scale into this unit; their mean is not added to an error."
+        "errors on the normalised scale into this unit; their mean is not added to an error."
     )
 
 

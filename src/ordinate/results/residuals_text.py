@@ -135,8 +135,7 @@ def _describe_explained_share(clear: list[FeatureResiduals]) -> str:
         f"The bias depends most on {first.name}{more}: its buckets explain "
         f"{_format_percent(first.explained)} of the squared error, where chance explains about "
         f"{_format_percent(first.by_chance)} and rarely more than {_format_percent(first.limit)}. "
-        "Shares of "
-        "several features do not add up."
+        "Shares of several features do not add up."
     )
 
 

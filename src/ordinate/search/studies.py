@@ -241,8 +241,7 @@ class Study:
             raise BadStore(
                 f"Trial {asked.number} of the study {self.name} was made with "
                 f"{shorten(before.params)}, and would now be made with {shorten(asked.params)}: "
-                "the "
-                "search space, the defaults or the version of Optuna changed since. Search anew "
-                f"with another --seed, or remove {self._file.path}, in which finished trials are "
-                "kept: all of them are made again."
+                "the search space, the defaults or the version of Optuna changed since. Search "
+                f"anew with another --seed, or remove {self._file.path}, in which finished trials "
+                "are kept: all of them are made again."
             )

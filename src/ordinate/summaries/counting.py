@@ -37,7 +37,7 @@ class CellSums(NamedTuple):
         return self.fractions is None or not self.fractions.any()
 
 
-def check_size(groups: int, levels: int) -> None:
+def check_group_count(groups: int, levels: int) -> None:
     """Refuse a batch of tables, one for each group, that does not fit into memory."""
     if groups * levels * (levels + 1) > MOST_CELLS:
         raise BadInput(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.scale import Scale
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
-from ordinate.summaries.counting import check_size
+from ordinate.summaries.counting import check_group_count
 
 Array = NDArray[Any]
 
@@ -24,8 +24,8 @@ class PairedPredictions:
 
     scale: Scale
     gold: Array
-    one: Array
-    other: Array
+    first_answers: Array
+    second_answers: Array
     items: Array
     weights: Array
     groups: Array | None = None
@@ -66,31 +66,32 @@ class PairedPredictions:
     @property
     def first(self) -> ConfusionMatrix:
         """The confusion of the first system; a batch of groups, where there are groups."""
-        return self._build_confusion_matrix(self.one)
+        return self._build_confusion_matrix(self.first_answers)
 
     @property
     def second(self) -> ConfusionMatrix:
         """The confusion of the second system; a batch of groups, where there are groups."""
-        return self._build_confusion_matrix(self.other)
+        return self._build_confusion_matrix(self.second_answers)
 
     @property
     def answers(self) -> Array:
         """The answers of the first system against those of the second, whatever gold says."""
         size = len(self.scale) + 1
-        found = np.bincount(self.one * size + self.other, self.weights, minlength=size**2)
+        cells = self.first_answers * size + self.second_answers
+        found = np.bincount(cells, self.weights, minlength=size**2)
         return found.reshape(size, size)[:-1, :-1]
 
     @property
     def pooled(self) -> "PairedPredictions":
         """The cells of all items, whatever their group."""
-        return self._gather_cells((self,), None, 0)
+        return self._gather_cells((self,))
 
     def _build_confusion_matrix(self, answers: Array) -> ConfusionMatrix:
         size = len(self.scale)
         cells = self.gold * (size + 1) + answers
         shape: tuple[int, ...] = (size, size + 1)
         if self.groups is not None:
-            check_size(self.group_count, size)
+            check_group_count(self.group_count, size)
             cells = cells + self.groups * (size * (size + 1))
             shape = (self.group_count, *shape)
         found = np.bincount(cells, self.weights, minlength=int(np.prod(shape)))
@@ -103,24 +104,19 @@ class PairedPredictions:
     def __add__(self, other: "PairedPredictions") -> "PairedPredictions":
         if not isinstance(other, PairedPredictions) or self.scale != other.scale:
             return NotImplemented
-        if (self.groups is None) != (other.groups is None):
-            return NotImplemented
-        groups = None
-        if self.groups is not None and other.groups is not None:
-            groups = np.concatenate([self.groups, other.groups])
-        return self._gather_cells((self, other), groups, max(self.group_count, other.group_count))
+        if self.groups is not None or other.groups is not None:
+            return NotImplemented  # groups have no names here: add the panels
+        return self._gather_cells((self, other))
 
-    def _gather_cells(
-        self, parts: "tuple[PairedPredictions, ...]", groups: Array | None, count: int
-    ) -> "PairedPredictions":
+    def _gather_cells(self, parts: "tuple[PairedPredictions, ...]") -> "PairedPredictions":
         def joined(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         return PairedPredictions.from_predictions(
             self.scale,
-            (joined("gold"), joined("one"), joined("other")),
+            (joined("gold"), joined("first_answers"), joined("second_answers")),
             (joined("items"), joined("weights")),
-            groups,
-            count,
+            None,
+            0,
             counted=all(part.counted for part in parts),
         )

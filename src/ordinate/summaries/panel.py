@@ -12,7 +12,7 @@ from ordinate.errors import BadOption, NoItems, OrdinateError
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
-from ordinate.summaries.counting import CellSums, check_size, check_weights
+from ordinate.summaries.counting import CellSums, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
 from ordinate.summaries.tabulation import (
     DROP_HINT,
@@ -212,7 +212,7 @@ class Panel:
     def count_by_group(self, system: str) -> ConfusionMatrix:
         """Return the confusion of one system within each group: a batch."""
         size, groups = len(self.scale), self._groups
-        check_size(len(self.group_values), size)
+        check_group_count(len(self.group_values), size)
         cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
         return self._build_confusion_matrix(cells, (len(self.group_values), size, size + 1))
 

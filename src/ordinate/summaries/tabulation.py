@@ -26,7 +26,7 @@ from ordinate.scale.encoding import (
 from ordinate.summaries.counting import (
     CellSums,
     GroupedCodes,
-    check_size,
+    check_group_count,
     count_pairs,
     count_weighted,
 )
@@ -52,7 +52,7 @@ def count_columns(
     check_same_length(len(rows), len(columns), "gold labels", "predictions")
     if groups is not None:
         check_same_length(len(rows), len(groups.codes), "labels", "groups")
-        check_size(len(groups.values), len(scale))
+        check_group_count(len(groups.values), len(scale))
     if not len(rows):
         raise NoItems("There are no items to evaluate: the columns are empty.")
     weighing = convert_weights(weights, len(rows))

@@ -70,13 +70,13 @@ def test_weights_of_another_shape_are_refused():
     named = ResidualNetwork(4, width=6).named(ResidualNetwork(4, width=6).initialize_weights([0]))
     with pytest.raises(BadStore, match=r"inlet.weight is torch.float32 \(1, 4, 6\)"):
         ResidualNetwork(4, width=7).flatten_weights(named)
-    with pytest.raises(BadStore, match="not those of Network"):
+    with pytest.raises(BadStore, match="not those of ResidualNetwork"):
         ResidualNetwork(4, width=6, depth=3).flatten_weights(named)
     with pytest.raises(BadStore, match=r"is torch\.float64"):
         ResidualNetwork(4, width=6).flatten_weights(
             {name: part.double() for name, part in named.items()}
         )
-    with pytest.raises(BadStore, match="not those of Network"):
+    with pytest.raises(BadStore, match="not those of ResidualNetwork"):
         ResidualNetwork(4, width=6).flatten_weights(named | {"inlet.bias": torch.zeros(2, 1, 6)})
 
 

@@ -224,7 +224,7 @@ def test_trees_of_histogram_boosting_predict_as_the_library_does():
     trees = BoostedTrees.from_histogram_boosting(library)
     assert np.allclose(trees.predict(new), expected, rtol=0, atol=1e-12)
     assert len(trees.first(7).roots) == 7
-    assert trees.sound(3)
+    assert trees.is_valid(3)
     assert trees.first(7).is_valid(3)
 
 
@@ -395,7 +395,7 @@ def test_prediction_in_blocks_changes_nothing(monkeypatch):
     models = [fitted("kernel_ridge"), fitted("hist_boosting")]
     whole = [model.predict(x) for model in models]
     for module in (kernel_expansion, trees):
-        monkeypatch.setattr(module, "BLOCK", 7)
+        monkeypatch.setattr(module, "BLOCK_ROWS", 7)
     for model, before in zip(models, whole, strict=True):
         assert np.allclose(model.predict(x), before, rtol=1e-12)
 
@@ -460,7 +460,7 @@ def test_complaints_of_lightgbm_are_told_in_words(monkeypatch):
         raise LightGBMError("no such tree")
 
     model = create_regressor("lightgbm")
-    monkeypatch.setattr(model, "_trained", complain)
+    monkeypatch.setattr(model, "_train_booster", complain)
     with pytest.raises(BadOption, match=r"lightgbm cannot be fitted .* no such tree"):
         model.fit(*data())
 

@@ -161,16 +161,14 @@ def _describe_search(found: ReadingSearch) -> Document:
     changes = format_options(found.best.changes(LITERAL)) or "nothing"
     answer = (
         f"{len(found.tried):,} of {POSSIBLE_READINGS:,} readings were tried: in rounds, all that "
-        "differ "
-        "from the best one so far in one or two options, beginning with the literal one. The mean "
-        f"absolute deviation from the paper fell from {start.printed:.4f} to {end.printed:.4f}; "
-        f"with two rows of the paper exchanged, from {start.exchanged:.4f} to "
+        "differ from the best one so far in one or two options, beginning with the literal one. "
+        f"The mean absolute deviation from the paper fell from {start.printed:.4f} to "
+        f"{end.printed:.4f}; with two rows of the paper exchanged, from {start.exchanged:.4f} to "
         f"{end.exchanged:.4f}. The best reading differs from the literal one in {changes}."
     )
     claim = (
         f"{CLAIMED_METRIC} is first in every column under {found.first_everywhere:,} of these "
-        "readings, "
-        f"and ahead of {FLAT_METRIC} in every column under {found.ahead_everywhere:,}."
+        f"readings, and ahead of {FLAT_METRIC} in every column under {found.ahead_everywhere:,}."
     )
     rows = tuple(
         (

@@ -316,10 +316,9 @@ def _build_lead_grid(name: str, outcome: ReadingOutcome, seeds: int) -> Grid:
 def _describe_claim(name: str, outcome: ReadingOutcome) -> str:
     first, ahead = outcome.count_columns_won()
     return (
-        f"The paper has {CLAIMED_METRIC} first in every column and ahead of {FLAT_METRIC} in "
-        "every column. "
-        f"Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} columns, and "
-        f"ahead of {FLAT_METRIC} in {ahead}."
+        f"The paper has {CLAIMED_METRIC} first in every column and ahead of {FLAT_METRIC} in every "
+        f"column. Under the {name} reading it is first in {first} of {len(TABLE_3_COLUMNS)} "
+        f"columns, and ahead of {FLAT_METRIC} in {ahead}."
     )
 
 
@@ -337,8 +336,7 @@ def _build_fit_blocks(result: ReplicationStudy) -> list[str | Grid]:
     overall = _build_mean_rows(["mean"], [one.mean(keepdims=True)[0] for one in both])
     note = (
         f"'Exchanged' takes the published rows of {' and '.join(EXCHANGED_ROWS)} for each other, "
-        "which "
-        "look exchanged in print. "
+        "which look exchanged in print. "
     )
     note += " ".join(_describe_exchange(name, outcome) for name, outcome in result.outcomes.items())
     title = "Mean absolute deviation from the paper"
