@@ -167,7 +167,7 @@ def truths(design: Design) -> dict[str, float]:
 
 
 def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
-    """Return so many tables of the population, and the seed of the draws from each of them."""
+    """Return so many tables of the population, and the seed of the resamples from each of them."""
     rng = np.random.default_rng([SEED, *design[:2], BALANCES.index(design.balance)])
     shares = population(design.levels, design.balance).reshape(-1)
     tables = rng.multinomial(design.items, shares, replicates).astype(float)
@@ -178,7 +178,7 @@ def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
 # --- the intervals of one table ------------------------------------------------------------------
 
 
-def intervals(table: ConfusionMatrix, draws: Resampling) -> tuple[dict[str, float], Limits]:
+def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, float], Limits]:
     """Return the metrics that are defined, and their limits by every method.
 
     One draw of tables serves percentile and BCa of all metrics, one posterior all metrics. They are
@@ -190,14 +190,14 @@ def intervals(table: ConfusionMatrix, draws: Resampling) -> tuple[dict[str, floa
     found: Limits = {}
     for method in BY_FORMULA:
         found |= by_formula([metric for metric in there if FITS[method](metric)], table, method)
-    found |= by_bootstrap(there, table, values, draws)
+    found |= by_bootstrap(there, table, values, resamples)
     for method, prior in (("dirichlet", None), ("jeffreys", JEFFREYS_PRIOR)):
-        found |= by_posterior(there, table, values, draws, (method, prior))
+        found |= by_posterior(there, table, values, resamples, (method, prior))
     return values, found | by_default(there, found)
 
 
 def by_formula(metrics: Sequence[Metric], table: ConfusionMatrix, method: Any) -> Limits:
-    """Return the limits by a method that draws nothing."""
+    """Return the limits by a method that resamples nothing."""
     found = estimate_metrics(metrics, table, ConfidenceIntervals(LEVEL, method))
     return {(name, method): (each.low, each.high) for name, each in found.items()}
 
@@ -206,10 +206,10 @@ def by_bootstrap(
     metrics: Sequence[Metric],
     table: ConfusionMatrix,
     values: Mapping[str, float],
-    draws: Resampling,
+    resamples: Resampling,
 ) -> Limits:
     """Return the limits by percentile and by BCa, which is percentile where it is undefined."""
-    drawn = resample_metrics(metrics, table, make_resampler(table), draws)
+    drawn = resample_metrics(metrics, table, make_resampler(table), resamples)
     found: Limits = {}
     for metric, ends in zip(metrics, middles(drawn), strict=True):
         name = metric.name
@@ -227,12 +227,12 @@ def by_posterior(
     metrics: Sequence[Metric],
     table: ConfusionMatrix,
     values: Mapping[str, float],
-    draws: Resampling,
+    resamples: Resampling,
     how: tuple[str, float | None],
 ) -> Limits:
     """Return the limits by a posterior of a name with a prior; they enclose the value."""
     method, prior = how
-    drawn = resample_metrics(metrics, table, make_posterior_sampler(table, prior), draws)
+    drawn = resample_metrics(metrics, table, make_posterior_sampler(table, prior), resamples)
     found: Limits = {}
     for metric, (low, high) in zip(metrics, middles(drawn), strict=True):
         value = values[metric.name]
@@ -255,7 +255,7 @@ def middles(drawn: Mapping[str, Array]) -> list[Ends]:
 
 
 def defined(values: Array) -> Array:
-    """Return the values of the draws that have one."""
+    """Return the values of the resamples that have one."""
     return values[~np.isnan(values)]
 
 
@@ -292,14 +292,14 @@ def default_of(metric: Metric) -> str:
     return after(usual if usual in USUAL else "percentile")
 
 
-def check(levels: Iterable[int], draws: int) -> None:
+def check(levels: Iterable[int], resamples: int) -> None:
     """Stop if `estimate` has other limits than the study."""
     for design in designs(levels, (20, 200)):
         for cells, seed in zip(*samples(design, 3), strict=True):
             table = empty(design.levels).with_cells(cells)
-            values, found = intervals(table, Resampling(draws, seed))
+            values, found = intervals(table, Resampling(resamples, seed))
             for method in ("percentile", "bca", "dirichlet", "jeffreys", None):
-                how = ConfidenceIntervals(LEVEL, method, draws, seed)  # type: ignore[arg-type]
+                how = ConfidenceIntervals(LEVEL, method, resamples, seed)  # type: ignore[arg-type]
                 told = estimate_metrics([find_metric(name) for name in values], table, how)
                 for name, each in told.items():
                     ours = found[name, method or default_of(find_metric(name))]
@@ -326,7 +326,7 @@ class Row(NamedTuple):
     metric: str
     method: str
     replicates: int
-    draws: int
+    resamples: int
     truth: float
     coverage: float
     left: float
@@ -343,11 +343,11 @@ class Row(NamedTuple):
         return Design(*self[:3])
 
 
-def study(design: Design, replicates: int, draws: int) -> list[Row]:
+def study(design: Design, replicates: int, resamples: int) -> list[Row]:
     """Simulate a cell of the design."""
     base, (tables, seeds) = empty(design.levels), samples(design, replicates)
     found = [
-        intervals(base.with_cells(cells), Resampling(draws, seed))[1]
+        intervals(base.with_cells(cells), Resampling(resamples, seed))[1]
         for cells, seed in zip(tables, seeds, strict=True)
     ]
     truth = truths(design)
@@ -355,7 +355,7 @@ def study(design: Design, replicates: int, draws: int) -> list[Row]:
     for name, method in pairs():
         ends = [limits[name, method] for limits in found if (name, method) in limits]
         told = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
-        rows.append(Row(*design, name, method, replicates, draws, truth[name], *told))
+        rows.append(Row(*design, name, method, replicates, resamples, truth[name], *told))
     return rows
 
 
@@ -388,12 +388,12 @@ def performance(truth: float, ends: Array, replicates: int) -> list[float]:
 def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
     """Return the rows of all cells, simulating those that the file does not have."""
     file: Path = options.csv
-    rows = kept(file, options.replicates, options.draws)
+    rows = kept(file, options.replicates, options.resamples)
     write_rows(file, rows)
     done = {row.design for row in rows}
     left = [design for design in wanted if design not in done]
     if left:
-        work = partial(study, replicates=options.replicates, draws=options.draws)
+        work = partial(study, replicates=options.replicates, resamples=options.resamples)
         start = time.perf_counter()
         with multiprocessing.Pool(min(options.processes, len(left))) as pool:
             for count, found in enumerate(pool.imap_unordered(work, left), 1):
@@ -405,7 +405,7 @@ def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
     return [row for row in rows if row.design in wanted]
 
 
-def kept(file: Path, replicates: int, draws: int) -> list[Row]:
+def kept(file: Path, replicates: int, resamples: int) -> list[Row]:
     """Return the rows of a file whose cells of the design are whole."""
     if not file.exists():
         return []
@@ -416,8 +416,10 @@ def kept(file: Path, replicates: int, draws: int) -> list[Row]:
         Row(**{name: kind(line[name]) for name, kind in kinds.items()})
         for line in csv.DictReader(lines)
     ]
-    if any((row.replicates, row.draws) != (replicates, draws) for row in found):
-        raise SystemExit(f"{file} has other replicates or draws: name another file, or remove it.")
+    if any((row.replicates, row.resamples) != (replicates, resamples) for row in found):
+        raise SystemExit(
+            f"{file} has other replicates or resamples: name another file, or remove it."
+        )
     by_design: dict[Design, list[Row]] = {}
     for row in found:
         by_design.setdefault(row.design, []).append(row)
@@ -529,7 +531,7 @@ def verdicts(found: Iterable[Result], kind: str, *others: str) -> dict[str, Verd
 def pick(known: Mapping[str, Verdict]) -> str:
     """Return the shortest method that covers enough, or else the one that covers most.
 
-    Of methods that are as good as equally short, one without draws comes first.
+    Of methods that are as good as equally short, one without resamples comes first.
     """
     enough = {method: found for method, found in known.items() if found.coverage >= ENOUGH}
     if not enough:
@@ -570,7 +572,8 @@ RULE = (
     "that of percentile in the same design cell. Only methods that every metric of the family has "
     "take part. One thing was added when the results were known: methods within "
     f"{100 * (EQUAL - 1):.0f} % of the shortest count as equally short, because limits from 2,000 "
-    "draws vary by more than that from seed to seed, and among them one that needs no draws comes "
+    "resamples vary by more than that from seed to seed, and among them one that needs no "
+    "resamples comes "
     "first. Without it, percentile would be picked for shares, agreement and distance; it is 1 to "
     "2 % shorter there, and covers less. What the rule picks, from all design cells and from some "
     "of them:"
@@ -661,7 +664,8 @@ def replication(row: Row) -> str:
     error = math.sqrt(LEVEL * (1.0 - LEVEL) / row.replicates)
     return (
         f"Each design cell has {row.replicates:,} replicates: a multinomial table of N items, and "
-        f"{row.draws:,} draws from it, the same for all metrics. The truth is the metric of the "
+        f"{row.resamples:,} resamples from it, the same for all metrics. The truth is the metric "
+        "of the "
         "population table. A sample may lack levels that the population has; that is part of what "
         f"is measured. A coverage of {whole(LEVEL)} has a standard error of {100 * error:.1f} "
         "points in one design cell. Replicates in which the metric is undefined are left out."
@@ -840,7 +844,7 @@ def main() -> None:
     """Simulate what is missing, print the page, and write it where asked to."""
     options = arguments()
     levels, sizes = (QUICK_LEVELS, QUICK_SIZES) if options.quick else (LEVELS, SIZES)
-    check(levels, options.draws)
+    check(levels, options.resamples)
     rows = results(designs(levels, sizes), options)
     text = page(rows)
     print(text)
@@ -855,7 +859,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Study the coverage of intervals.")
     parser.add_argument("--quick", action="store_true", help="a small design: a smoke test")
     parser.add_argument("--replicates", type=int, help="of each design cell")
-    parser.add_argument("--draws", type=int, default=DRAWS, help="from each replicate")
+    parser.add_argument("--resamples", type=int, default=DRAWS, help="from each replicate")
     parser.add_argument("--processes", type=int, default=2, help="at a time")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")

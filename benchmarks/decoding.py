@@ -298,7 +298,8 @@ METHOD = (
     "inside it). The test part is then answered by argmax (the most probable level) and by each "
     "decoder. Models have their defaults, logistic regression after scaling the features. A "
     "difference is decoded minus argmax on the table of all test answers of all seeds. Its 95 % "
-    "interval draws items again, each with its answers in all seeds; it does not cover that the "
+    "interval resamples items again, each with its answers in all seeds; it does not cover that "
+    "the "
     "models could have been trained on other items."
 )
 DATA_SETS = (

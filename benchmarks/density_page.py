@@ -182,7 +182,7 @@ FIRST = (
     "The run that is shown is the third of this design. In the first the searches took 179 to 260 "
     "s, for fits that had begun were not ended when their time was over; `auto` had RMSE 16.17 and "
     "MAE 3.57 (coverage 89.2 %), the average 17.02 and 5.42, and `auto` with `--lattice never` "
-    "16.79 and 5.35. That was mended, and in the second run they took 174 to 193 s, with the same "
+    "16.79 and 5.35. That was fixed, and in the second run they took 174 to 193 s, with the same "
     "errors. Since then no fit begins when its time is over, more time is set aside for the last "
     "fits, and all trials but the first of a kind draw other parameters, for the form of a search "
     "has changed where rows have copies or groups."

@@ -515,7 +515,7 @@ FEATURES = (
     "they are, and scales nothing.)"
 )
 INTERVALS = (
-    "Intervals have 95 %: texts are drawn again, each with its answers in all repetitions. They do "
+    "Intervals have 95 %: texts are resampled, each with its answers in all repetitions. They do "
     "not cover that models could have been trained on other texts. Those of the last column hold "
     f"for all its rows at once (max-T), against `{AGAINST}`; those of threshold minus logistic "
     "hold each alone. For MAE less is better. Bold: surely better."

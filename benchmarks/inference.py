@@ -1,9 +1,9 @@
-"""What intervals and comparisons cost: draws of cells beside draws of items, ratios in one run.
+"""What intervals and comparisons cost: cells resampled beside items resampled, ratios in one run.
 
     python benchmarks/inference.py --write docs/benchmarks-inference.md     about eight minutes
     python benchmarks/inference.py --quick                                  a smoke test
 
-Draws of items build a table for each replicate, as people do it with NumPy.
+Resamples of items build a table for each replicate, as people do it with NumPy.
 """
 
 import os
@@ -72,11 +72,12 @@ def table_of(n: int) -> ConfusionMatrix:
     return ConfusionMatrix.from_counts(Scale(LEVELS), np.rint(cells).reshape(6, 6))
 
 
-# --- draws ---------------------------------------------------------------------------------------
+# --- resamples
+# ---------------------------------------------------------------------------------------
 
 
 class Costs(NamedTuple):
-    """Seconds of the same draws, done in several ways."""
+    """Seconds of the same resamples, done in several ways."""
 
     by_items: float
     by_cells: float
@@ -134,14 +135,14 @@ def one_thread(call: Callable[[], Any]) -> Callable[[], Any]:
 
 
 def measure_draws(count: int) -> Costs:
-    """Measure draws of cells, and so many draws of items, scaled to all of them."""
+    """Measure resamples of cells, and so many resamples of items, scaled to all of them."""
     table = table_of(ITEMS)
     agree(table)
-    log(f"draws of items: {count:,}")
+    log(f"resamples of items: {count:,}")
     start = time.perf_counter()
     by_items(count)
     items = (time.perf_counter() - start) * DRAWS / count
-    log("draws of cells")
+    log("resamples of cells")
     calls = {
         "cells": lambda: by_cells(table),
         "alone": one_thread(lambda: by_cells(table)),
@@ -159,7 +160,7 @@ def agree(table: ConfusionMatrix) -> None:
     slow, fast = by_items(60), by_cells(table)
     for index, metric in enumerate(METRICS):
         ratio = slow[:, index].std() / fast[metric.expression].std()
-        if not 0.6 < ratio < 1.5:  # four standard errors of the spread of 60 draws
+        if not 0.6 < ratio < 1.5:  # four standard errors of the spread of 60 resamples
             raise SystemExit(f"{metric.name}: the two ways of drawing differ ({ratio:.2f}).")
 
 
@@ -225,7 +226,8 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
     few, many = min(costs.by_size), max(costs.by_size)
     found = [
         Target(
-            f"draws of cells beside draws of items, {DRAWS:,} draws, {ITEMS:,} items, ten metrics",
+            f"resamples of cells beside resamples of items, {DRAWS:,} resamples, {ITEMS:,} items, "
+            "ten metrics",
             5_000.0,
             costs.by_items / costs.by_cells,
             f"Of the {costs.alone * 1e3:.0f} ms on one thread, sampling takes "
@@ -233,13 +235,13 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
             at_least=True,
         ),
         Target(
-            "draws of cells with ten metrics beside the sampling alone, one thread",
+            "resamples of cells with ten metrics beside the sampling alone, one thread",
             3.0,
             costs.alone / costs.sampling,
             "The ten metrics read each table several times.",
         ),
         Target(
-            f"draws of a table of {many:,} items beside one of {few:,}",
+            f"resamples of a table of {many:,} items beside one of {few:,}",
             1.5,
             costs.by_size[many] / costs.by_size[few],
             "The multinomial of NumPy takes longer for large counts.",
@@ -268,10 +270,11 @@ def page(costs: Costs, commands: Commands, count: int) -> str:
     scaled = "" if count == DRAWS else f" ({count:,} were made, and scaled)"
     method = (
         f"`make bench` writes this page. Ten metrics ({', '.join(m.name for m in METRICS)}) on "
-        f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} draws{scaled} of items beside as "
-        "many of cells. Draws of items index both columns with random rows, count a table with "
-        f"`bincount` and measure it. Best of {ROUNDS} rounds taken in turn; draws of items once. "
-        f"Draws of cells come in blocks of {BLOCK_SIZE * 8 // 2**20} MiB, on all cores where "
+        f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} resamples{scaled} of items beside as "
+        "many of cells. Resamples of items index both columns with random rows, count a table with "
+        f"`bincount` and measure it. Best of {ROUNDS} rounds taken in turn; resamples of items "
+        "once. "
+        f"Resamples of cells come in blocks of {BLOCK_SIZE * 8 // 2**20} MiB, on all cores where "
         "there is "
         "more than one block. Commands are new processes, their median of "
         f"{COMMAND_RUNS} runs after one that fills the file cache; comparisons ran once. Only "
@@ -296,11 +299,11 @@ def page(costs: Costs, commands: Commands, count: int) -> str:
 def times(costs: Costs, commands: Commands) -> list[list[str]]:
     """Return what was measured, in milliseconds."""
     found = {
-        "draws of items": costs.by_items,
-        "draws of cells": costs.by_cells,
-        "draws of cells, one thread": costs.alone,
+        "resamples of items": costs.by_items,
+        "resamples of cells": costs.by_cells,
+        "resamples of cells, one thread": costs.alone,
         "sampling of cells alone, one thread": costs.sampling,
-        **{f"draws of cells, {n:,} items": seconds for n, seconds in costs.by_size.items()},
+        **{f"resamples of cells, {n:,} items": seconds for n, seconds in costs.by_size.items()},
         "`import numpy`": commands.import_numpy,
         "`ordinate evaluate`": commands.evaluate,
         "`ordinate evaluate --no-interval`": commands.without,
@@ -312,7 +315,7 @@ def times(costs: Costs, commands: Commands) -> list[list[str]]:
 def main() -> None:
     """Measure, print the page, and write it where asked to."""
     parser = argparse.ArgumentParser(description="Measure intervals and comparisons.")
-    parser.add_argument("--quick", action="store_true", help="few draws of items: a smoke test")
+    parser.add_argument("--quick", action="store_true", help="few resamples of items: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()
     count = 50 if options.quick else DRAWS

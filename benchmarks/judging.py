@@ -6,7 +6,7 @@
 Systems have three aspects of quality, which go together; each reference metric sees one of them in
 each test case, with little noise or much. Two metrics are judged: one that sees all aspects, and
 the first reference. Systems and test cases are drawn anew for each sample, from the same seeds
-every time. In brackets stands how far the mean of the draws is from the value.
+every time. In brackets stands how far the mean of the resamples is from the value.
 """
 
 import os
@@ -55,33 +55,33 @@ def sampled(
 
 
 def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
-    """Return by measure the value of each metric, its limits, and the mean of the draws [M, 4].
+    """Return by measure the value of each metric, its limits, and the mean of the resamples [M, 4].
 
     The agreement is that of the two metrics.
     """
-    improved, draws = compute_improvements(references), Resampling(DRAWS, seed)
-    drawn = resample_statistics(merits, improved, draws)
+    improved, resamples = compute_improvements(references), Resampling(DRAWS, seed)
+    drawn = resample_statistics(merits, improved, resamples)
     values = {
         "coverage": (
             compute_coverage(average_merits(merits), compute_unanimous_improvement(improved)),
             drawn.coverage,
         ),
         "robustness": (compute_robustness(merits), drawn.robustness),
-        "stability": (compute_stability(merits, draws), drawn.stability),
+        "stability": (compute_stability(merits, resamples), drawn.stability),
         "agreement": (compute_agreement(merits)[0, 1:], drawn.agreement[:, 0, 1:]),
     }
     return {name: summed(*both) for name, both in values.items()}
 
 
 def summed(values: Array, drawn: Array) -> Array:
-    """Return values, limits and means of the draws, side by side."""
+    """Return values, limits and means of the resamples, side by side."""
     found = estimate_intervals(values, drawn, LEVEL, "undefined")
     ends = [(one.value, one.low, one.high) for one in found]
     return np.column_stack([ends, np.nanmean(drawn, axis=0)])
 
 
 def row(noise: float, systems: int, cases: int, samples: int) -> list[str]:
-    """Return how often limits hold the mean, and how far the draws are from the value."""
+    """Return how often limits hold the mean, and how far the resamples are from the value."""
     rng = np.random.default_rng([SEED, systems, cases])
     found = [measured(*sampled(rng, noise, systems, cases), seed) for seed in range(samples)]
     cells = [str(noise), str(systems), str(cases)]

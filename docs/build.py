@@ -63,7 +63,7 @@ and D are the pairs of items in the same and in the opposite order, T_gold and T
 a side tells apart, m the smaller number of levels that occur on a side. G_k and P_k are the shares
 of gold and predictions up to level k. I is the mutual information, H an entropy. d is the distance
 of row and column, M the number of gold levels that occur. After the metrics of labels come those of
-probabilities, of quantities, of predictive intervals and of ensembles."""
+probabilities, of quantities, of prediction intervals and of ensembles."""
 
 
 def section(metric: Metric) -> str:

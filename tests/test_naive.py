@@ -1,6 +1,6 @@
 """The naive definitions agree with the peers that have the metric, and with printed values."""
 
-# The draws need to be the same everywhere, not secret.
+# The resamples need to be the same everywhere, not secret.
 # ruff: noqa: S311
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ CEFR = Scale.of("cefr")
 LABELS = make_label_array(CEFR)
 NONE = len(CEFR)
 N = 90
-QUICK = ComparisonSettings(draws=200)
+QUICK = ComparisonSettings(resamples=200)
 RNG = np.random.default_rng(3)
 GOLD = RNG.integers(0, 6, N)
 IDS = tuple(f"e{k}" for k in range(N))
@@ -49,7 +49,7 @@ def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
 def test_a_ranking_is_what_compare_says_of_the_same_answers():
     (found,) = ranked({"good": GOOD, "fair": FAIR, "random": RANDOM}).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR], "random": LABELS[RANDOM]}
-    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", draws=200)
+    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", resamples=200)
     assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     assert [one.system for one in found.leaderboard.standings] == ["good", "fair", "random"]
 
@@ -58,7 +58,7 @@ def test_groups_are_drawn_whole():
     writers = np.array([f"w{k % 9}" for k in range(N)], object)
     (found,) = ranked({"good": GOOD, "fair": FAIR}, groups=writers).tests
     columns = {"good": LABELS[GOOD], "fair": LABELS[FAIR]}
-    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", writers, draws=200)
+    expected = compare(LABELS[GOLD], columns, "cefr", "cem_ord", writers, resamples=200)
     assert found.leaderboard.to_dict() == expected.leaderboards["cem_ord"].to_dict()
     alone = ranked({"good": GOOD, "fair": FAIR}).tests[0]
     assert found.kappas["good"].low != alone.kappas["good"].low

@@ -169,14 +169,14 @@ def test_a_declared_scale_is_taken():
 
 
 def test_every_option_of_python_has_its_flag():
-    asked = ("--against", "b", "--correction", "holm", "--interval", "0.9", "--draws", "500")
+    asked = ("--against", "b", "--correction", "holm", "--interval", "0.9", "--resamples", "500")
     asked += ("--seed", "7", "--margin", "mae=0.1", "--margin", "weighted_kappa(power=1.0)=0.05")
     asked += ("--pairs", "a:b,b:c", "--pairs", "a:c")
     options = {
         "against": "b",
         "correction": "holm",
         "interval": 0.9,
-        "draws": 500,
+        "resamples": 500,
         "seed": 7,
         "margins": {"mae": 0.1, "weighted_kappa(power=1.0)": 0.05},
         "pairs": [("a", "b"), ("b", "c"), ("a", "c")],
@@ -224,7 +224,7 @@ def test_hundreds_of_runs_are_compared():
     for number in range(500):
         answers = np.clip(gold + rng.integers(-1, 2, 40), 0, 5)
         write(f"r{number}.csv", [{"id": k, "predicted": CEFR[x]} for k, x in enumerate(answers)])
-    found = report("gold.csv", "r*.csv", "--id", "id", "--metrics", "mae", "--draws", "500")
+    found = report("gold.csv", "r*.csv", "--id", "id", "--metrics", "mae", "--resamples", "500")
     assert len(found["systems"]) == 500
     assert found["against"] == "leader"
 
@@ -411,8 +411,8 @@ OPTIONS = {
     ("--interval", "1"): "level",
     ("--interval", "95"): "level",
     ("--interval", "x"): "--interval",
-    ("--draws", "3"): "draws",
-    ("--draws", "2.5"): "--draws",
+    ("--resamples", "3"): "resamples",
+    ("--resamples", "2.5"): "--resamples",
     ("--seed", "-1"): "seed",
     ("--correction", "bonferroni"): "--correction",
     ("--missing", "ignore"): "--missing",
@@ -487,7 +487,7 @@ def test_the_help_explains_every_option():
     shown = run("compare", "--help").out
     options = (
         "--gold --systems --id --predicted --scale --map --weights --groups --metrics --missing "
-        "--against --correction --margin --pairs --interval --draws --seed --format --output "
+        "--against --correction --margin --pairs --interval --resamples --seed --format --output "
         "--force --delimiter --encoding"
     )
     for option in options.split():
@@ -517,7 +517,7 @@ IMPATIENT = (
 
 def impatient(stderr) -> subprocess.CompletedProcess:
     """Run a comparison that shows its progress at once, if at all."""
-    asked = [*wide(ROWS), "--draws", "4000", "--format", "json"]
+    asked = [*wide(ROWS), "--resamples", "4000", "--format", "json"]
     return subprocess.run(
         [sys.executable, "-c", IMPATIENT, "compare", *asked],
         stdout=subprocess.PIPE,
@@ -536,7 +536,7 @@ def test_a_terminal_sees_how_far_the_work_is():
     finally:
         os.close(terminal)
     assert ran.returncode == 0
-    assert json.loads(ran.stdout)["draws"] == 4000
+    assert json.loads(ran.stdout)["resamples"] == 4000
     assert re.search(r"\rcomparing \[#* *\] +\d+%", shown)
 
 

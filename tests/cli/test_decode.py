@@ -18,7 +18,7 @@ LABELS = np.array(["A1", "A2", "B1", "B2", "C1", "C2"])
 SHARES = np.array([0.05, 0.1, 0.3, 0.3, 0.2, 0.05])
 NAMES = [f"p_{label}" for label in LABELS]
 SCALE = Scale.of("cefr")
-QUICK = ("--draws", "100")
+QUICK = ("--resamples", "100")
 
 
 def rows_of(seed, n=120):
@@ -99,7 +99,7 @@ def test_json_has_both_values_and_their_paired_difference():
     argmax = LABELS[TEST[0].argmax(axis=1)]
     systems = {"decoded": decoded, "argmax": argmax}
     names = ["quadratic_kappa", "mae"]
-    expected = ordinate.compare(TEST[1], systems, scale="cefr", metrics=names, draws=100)
+    expected = ordinate.compare(TEST[1], systems, scale="cefr", metrics=names, resamples=100)
     for name in names:
         pair, one = expected.leaderboards[name].pairs[0], found["metrics"][name]
         sign = 1.0 if pair.first == "decoded" else -1.0

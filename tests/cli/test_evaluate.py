@@ -56,7 +56,9 @@ def filled(result: dict) -> dict[tuple[str, str], float]:
 
 def facts(result: dict) -> dict:
     """Return what depends neither on where the labels came from nor on other subgroups."""
-    kept = {key: value for key, value in result.items() if key not in {"source", "against_rest"}}
+    kept = {
+        key: value for key, value in result.items() if key not in {"source", "difference_from_rest"}
+    }
     return kept | {"by": {group: facts(part) for group, part in result["by"].items()}}
 
 

@@ -156,7 +156,7 @@ def test_changed_test_labels_change_no_prediction():
         (("-e", "study", "--groups", "w"), "Name the column of groups with --group-column"),
         (("-e", "study", "--fail-under", "mae=1"), "--fail-under is of files"),
         (("-e", "study", "--missing", "drop"), "models leave no item unanswered"),
-        (("-e", "study", "--task", "values"), "leave --task out"),
+        (("-e", "study", "--task", "regression"), "leave --task out"),
         (("-e", "study", "--metrics", "brier"), "For metrics of probabilities, write predictions"),
         (("-e", "study", "--metrics", "maee"), "Did you mean"),
         (("-e", "study", "--test", "nope"), "There is no test set 'nope'"),

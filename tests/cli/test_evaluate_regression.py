@@ -1,4 +1,4 @@
-"""`ordinate evaluate --task values`."""
+"""`ordinate evaluate --task regression`."""
 
 import csv
 import json
@@ -56,7 +56,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-ASKED = ("evaluate", "dens.csv", "--task", "values", "--target", "density")
+ASKED = ("evaluate", "dens.csv", "--task", "regression", "--target", "density")
 
 
 def test_json_has_the_numbers_of_python():
@@ -66,7 +66,7 @@ def test_json_has_the_numbers_of_python():
     expected = evaluate_regression(
         columns["density"], columns["predicted"], unit="kg/m³", by=columns["family"]
     ).to_dict()
-    assert found["task"] == "values"
+    assert found["task"] == "regression"
     assert set(found["metrics"]) >= DEFAULT
     for name, cell in found["metrics"].items():
         if name != "median_absolute_error":  # exact for data in memory
@@ -119,7 +119,7 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     right = float((gold == np.searchsorted([600, 700], p, side="right")).mean())
     assert found["levels"]["metrics"]["accuracy"]["value"] == pytest.approx(right)
     text = run(*ASKED, *further, *more).out
-    for title in ("Predictive intervals", "By prediction", "Largest errors", "As levels"):
+    for title in ("Prediction intervals", "By prediction", "Largest errors", "As levels"):
         assert title in text
 
 
@@ -187,7 +187,7 @@ def test_labels_refuse_what_is_said_of_quantities(arguments):
     ran = run("evaluate", "dens.csv", *arguments)
     assert ran.code == 2
     assert f"{' '.join(arguments) if 'poisson' in arguments else arguments[0]} is for " in ran.err
-    assert "--task values" in ran.err
+    assert "--task regression" in ran.err
 
 
 # --- items ---------------------------------------------------------------------------------------
@@ -268,7 +268,7 @@ def test_bounds_take_groups_for_units_and_subgroups_have_their_own():
     text = " ".join(run(*ASKED, *bounds, "--alpha", 0.2, "--unit", "kg/m³").out.split())
     assert "The intervals should hold 80 % of the targets, and hold" in text
     assert "No interval for mean_interval_width: it is the same for all items." in text
-    grid = text[text.index("Predictive intervals") :]
+    grid = text[text.index("Prediction intervals") :]
     assert grid.index("kg/m³") > grid.index("mean_interval_width")
 
 
@@ -400,12 +400,12 @@ def test_levels_take_weights_groups_and_subgroups():
 @pytest.mark.parametrize("by", [(), ("--by", "family")])
 def test_items_are_drawn_again(by):
     columns = _columns()
-    found = _json("--interval-method", "poisson", "--draws", 300, "--seed", 4, *by)
+    found = _json("--interval-method", "poisson", "--resamples", 300, "--seed", 4, *by)
     expected = evaluate_regression(
         columns["density"],
         columns["predicted"],
         by=columns["family"] if by else None,
-        interval=ConfidenceIntervals(draws=300, seed=4),
+        interval=ConfidenceIntervals(resamples=300, seed=4),
         poisson=True,
     ).to_dict()
     pairs = [(found, expected), *((found["by"][x], expected["by"][x]) for x in expected["by"])]
@@ -421,7 +421,7 @@ def test_items_are_drawn_again(by):
     [("--residuals",), ("--against", "other"), ("--bins", "600"), ("--interval-method", "poisson")],
 )
 def test_a_stream_is_read_once_so_items_need_a_file(option):
-    ran = run("evaluate", "-", "--task", "values", *option)
+    ran = run("evaluate", "-", "--task", "regression", *option)
     assert ran.code == 2
     assert "reads the items twice, so it needs a file" in ran.err
 
@@ -432,7 +432,7 @@ def test_the_largest_errors_name_their_file_and_its_row(here):
     _write(here / "a.csv", columns)
     columns["predicted"][6] += 1000
     _write(here / "b.csv", columns)
-    arguments = ("--task", "values", "--target", "density", "--residuals")
+    arguments = ("--task", "regression", "--target", "density", "--residuals")
     ran = run("evaluate", "a.csv", "b.csv", *arguments, "--format", "json")
     first = json.loads(ran.out)["residuals"]["largest"][0]
     assert (first["row"], first["name"]) == (7, "b.csv:7")
@@ -456,7 +456,7 @@ def test_a_report_says_which_ids_were_joined(here):
     _write(here / "gold.csv", {name: columns[name] for name in ("id", "density")})
     _write(here / "guess.csv", {"id": [*range(7), 99], "predicted": columns["predicted"]})
     arguments = ("--gold-file", "gold.csv", "--id", "id", "--target", "density")
-    ran = run("evaluate", "guess.csv", "--task", "values", *arguments, "--missing", "drop")
+    ran = run("evaluate", "guess.csv", "--task", "regression", *arguments, "--missing", "drop")
     text = " ".join(ran.out.split())
     assert "Joined by id: 7 matched, 1 targets without a prediction, 1 predictions unknown" in text
     assert "Dropped for a missing value: 1 item." in text

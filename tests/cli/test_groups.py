@@ -1,4 +1,4 @@
-"""The reader of files with groups and second gold labels: the tables are those of Python."""
+"""The reader of files with groups and a second rater: the tables are those of Python."""
 
 import json
 from pathlib import Path
@@ -102,7 +102,7 @@ def test_groups_are_the_same_in_every_format(kind):
         Path("some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     else:
         pq.write_table(pa.table({name: column(name, ROWS) for name in NAMES}), "some.parquet")
-    found = count(f"some.{kind}", groups="writer", second_gold="second")
+    found = count(f"some.{kind}", groups="writer", second_rater="second")
     assert found.groups == by_group(ROWS)
     assert found.human == by_group(ROWS, second="second")
 
@@ -163,7 +163,7 @@ def test_groups_of_a_join_may_be_in_either_file(where):
         )
     write("gold.csv", gold)
     write("run.csv", answers)
-    asked = {"gold_file": "gold.csv", "id": "essay", "groups": "writer", "second_gold": "second"}
+    asked = {"gold_file": "gold.csv", "id": "essay", "groups": "writer", "second_rater": "second"}
     found = count("run.csv", **asked)
     assert found.groups == by_group(ROWS)
     assert found.human == by_group(ROWS, second="second")
@@ -223,17 +223,17 @@ def test_an_unknown_column_of_groups_is_named_with_the_closest():
         count(write("some.csv", ROWS), groups="writers")
 
 
-# --- a second human ------------------------------------------------------------------------------
+# --- a second rater ------------------------------------------------------------------------------
 
 
 def test_the_second_human_is_counted_on_the_same_items():
-    found = count(write("some.csv", ROWS), second_gold="second")
+    found = count(write("some.csv", ROWS), second_rater="second")
     assert found.human == pair(ROWS, "gold", "second")
     assert found.table == pair(ROWS)
 
 
 def test_weights_count_for_the_second_human_too():
-    found = count(write("some.csv", ROWS), second_gold="second", weights="weight", groups="writer")
+    found = count(write("some.csv", ROWS), second_rater="second", weights="weight", groups="writer")
     assert found.human == by_group(ROWS, second="second", weights=column("weight", ROWS))
 
 
@@ -245,7 +245,7 @@ HOLES = [
 
 @pytest.mark.parametrize("groups", [None, "writer"])
 def test_what_is_dropped_is_dropped_from_both_tables(groups):
-    found = count(write("some.csv", HOLES), second_gold="second", groups=groups, missing="drop")
+    found = count(write("some.csv", HOLES), second_rater="second", groups=groups, missing="drop")
     assert found.table.items.tolist() == pair(ROWS[9:]).items.tolist()
     human = found.human if groups is None else found.human.pooled
     assert human.items.tolist() == pair(ROWS[9:], "gold", "second").items.tolist()
@@ -255,14 +255,14 @@ def test_what_is_dropped_is_dropped_from_both_tables(groups):
 @pytest.mark.parametrize("missing", ["error", "worst"])
 def test_a_missing_second_label_is_counted_and_placed(missing):
     rows = [row | {"second": None} if k in {4, 8} else row for k, row in enumerate(ROWS)]
-    said = r"2 of 200 second gold labels are missing \(row 5, row 9\).*--missing drop"
+    said = r"2 of 200 labels of the second rater are missing \(row 5, row 9\).*--missing drop"
     with pytest.raises(MissingLabels, match=said):
-        count(write("some.csv", rows), second_gold="second", missing=missing)
+        count(write("some.csv", rows), second_rater="second", missing=missing)
 
 
 def test_a_missing_prediction_that_counts_as_wrong_is_an_item_of_the_humans_too():
     rows = [row | {"predicted": None} if k < 3 else row for k, row in enumerate(ROWS)]
-    found = count(write("some.csv", rows), second_gold="second", missing="worst")
+    found = count(write("some.csv", rows), second_rater="second", missing="worst")
     assert found.human == pair(ROWS, "gold", "second")
     assert found.table.unanswered.sum() == 3
 
@@ -272,17 +272,19 @@ def test_a_strange_second_label_is_named_with_its_row_and_column():
     write("some.csv", rows)
     for scale in ("cefr", None):
         with pytest.raises(OffScale, match=r"'B3' \(row 17 of column 'second'\)"):
-            count("some.csv", second_gold="second", scale=scale)
+            count("some.csv", second_rater="second", scale=scale)
 
 
 def test_second_labels_are_renamed_like_all_others():
     rows = [row | {"second": row["second"].lower()} for row in ROWS]
     renamed = {level.lower(): level for level in CEFR}
-    found = count(write("some.csv", rows), second_gold="second", renamed=renamed)
+    found = count(write("some.csv", rows), second_rater="second", renamed=renamed)
     assert found.human == pair(ROWS, "gold", "second")
 
 
 def test_a_second_label_that_is_renamed_to_nothing_is_missing():
     rows = [row | {"second": "unsure"} if k == 2 else row for k, row in enumerate(ROWS)]
-    with pytest.raises(MissingLabels, match=r"1 of 200 second gold labels are missing \(row 3\)"):
-        count(write("some.csv", rows), second_gold="second", renamed={"unsure": None})
+    with pytest.raises(
+        MissingLabels, match=r"1 of 200 labels of the second rater are missing \(row 3\)"
+    ):
+        count(write("some.csv", rows), second_rater="second", renamed={"unsure": None})

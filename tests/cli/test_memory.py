@@ -78,7 +78,7 @@ def compare_500_systems(folder, *more):
 
 
 def test_500_systems_are_compared_in_4_gb(tmp_path):
-    compare_500_systems(tmp_path, "--metrics", "mae", "--draws", "200")
+    compare_500_systems(tmp_path, "--metrics", "mae", "--resamples", "200")
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_500_systems_on_300_levels_are_compared_in_4_gb(tmp_path):
     numbers = {label: str(50 * k + 1) for k, label in enumerate(CEFR)}
     rows = [[numbers.get(x, x) for x in row] for row in csv.reader(path.open(newline=""))]
     table(path, rows[0], rows[1:])
-    few = ("--scale", "1..300", "--metrics", "mae", "--draws", "100")
+    few = ("--scale", "1..300", "--metrics", "mae", "--resamples", "100")
     assert run_within(4 * GIGABYTE, command, path, *rest, *few).returncode == 0
 
 
@@ -131,7 +131,7 @@ def test_too_many_models_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "all.csv"
     path.write_bytes(b"\xff\xfe\x00 nothing that could be read")
     against = ",".join(f"m{k}" for k in range(500))
-    asked = ("--task", "values", "--target", "y", "--predicted", "p", "--against", against)
+    asked = ("--task", "regression", "--target", "y", "--predicted", "p", "--against", against)
     ran = run("evaluate", path, *asked)
     assert (ran.code, ran.out) == (2, "")
     assert "Comparing takes 2 to 500 models, not 501." in ran.err
@@ -158,11 +158,11 @@ def levels(folder, items):
 
 def test_300_levels_are_evaluated_in_500_mb(tmp_path):
     path, scale = levels(tmp_path, 12)
-    assert peak("evaluate", path, *scale, "--draws", "100") < 500
+    assert peak("evaluate", path, *scale, "--resamples", "100") < 500
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metrics", [(), ("--metrics", "all", "--draws", "100")])
+@pytest.mark.parametrize("metrics", [(), ("--metrics", "all", "--resamples", "100")])
 def test_300_levels_and_2000_items_are_evaluated_in_500_mb(tmp_path, metrics):
     path, scale = levels(tmp_path, 2_000 if not metrics else 100)
     assert peak("evaluate", path, *scale, *metrics) < 500
@@ -173,7 +173,7 @@ def test_two_systems_of_300_levels_in_groups_are_compared_in_1_gb(tmp_path):
     rows = [[*(chance.randint(1, 300) for _ in range(3)), f"w{k % 4}"] for k in range(8)]
     path = table(tmp_path / "two.csv", ["gold", "a", "b", "writer"], rows)
     two = ("compare", path, "--gold", "gold", "--systems", "a,b", "--scale", "1..300")
-    quick = ("--metrics", "mae", "--draws", "100")
+    quick = ("--metrics", "mae", "--resamples", "100")
     assert peak(*two, *quick) < 1_000
     assert peak(*two, *quick, "--groups", "writer") < 1_000
 

@@ -20,7 +20,7 @@ TOPICS = [f"t{index // SIZE:02}" for index in range(CASES * SIZE)]
 SCALE = ("--scale", "L0,L1,L2")
 WIDE = ("results.csv", "--gold", "level", "--systems", "a,b,c", *SCALE)
 RUNS = ("runs/*.tsv", "--gold", "gold.tsv", *SCALE)
-QUICK = ("--draws", "100")
+QUICK = ("--resamples", "100")
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def judged(*arguments):
 
 def expected(metrics=None, groups=TOPICS, **options):
     panel = panel_of(GOLD, dict(zip(NAMES, SYSTEMS.values(), strict=True)), 3, groups=groups)
-    found = evaluate_metrics(panel, metrics, draws=100, **options).to_dict()
+    found = evaluate_metrics(panel, metrics, resamples=100, **options).to_dict()
     return json.loads(json.dumps(found))
 
 
@@ -186,7 +186,7 @@ def test_a_report_is_not_overwritten_without_force(tmp_path):
         ((*WIDE, "--cases", "1"), "split into 2 to 180"),
         ((*WIDE, "--alpha", "2"), "alpha is the level of tests"),
         ((*WIDE, "--interval", "95"), "level of intervals"),
-        ((*WIDE, "--draws", "5"), "5 draws are too few"),
+        ((*WIDE, "--resamples", "5"), "5 resamples are too few"),
     ],
 )
 def test_bad_input_has_one_message(options, message):

@@ -19,7 +19,7 @@ from ordinate.cli.main import build_parser
 from ordinate.cli.rank import EXAMPLES
 from ordinate.experiment.folder import Experiment
 
-QUICK = ("--draws", "200")
+QUICK = ("--resamples", "200")
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_all_models_are_ranked_on_all_test_sets_as_compare_does(names):
         features = {name: study.features(name, "test") for name in model.sets}
         columns[model.name] = labels[model.predict(features).levels]
     data = study.dataset("test")
-    expected = compare(data.labels, columns, "cefr", "cem_ord", draws=200).to_dict()
+    expected = compare(data.labels, columns, "cefr", "cem_ord", resamples=200).to_dict()
     (board,) = found["tests"]["test"]["metrics"].values()
     assert board["pairs"] == expected["metrics"]["cem_ord"]["pairs"]
     assert board["baselines"] == expected["metrics"]["cem_ord"]["baselines"]
@@ -237,7 +237,7 @@ def test_rows_stand_for_ids_where_there_are_none():
         (("--by", "mae", "--external", "sum.json"), "sum to 0.9, not to 1"),
         (("--by", "mae", "--external", "strong-logistic*.json"), "like another system"),
         (("--by", "mae", "--scale", "1..6"), "is on the scale A1 < A2 < B1 < B2 < C1 < C2, and"),
-        (("--by", "mae", "--draws", "3"), "draws"),
+        (("--by", "mae", "--resamples", "3"), "resamples"),
         (("--by", "mae", "--interval", "2"), "The level of an interval"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

@@ -179,7 +179,7 @@ def _lay_out(folder: Path, line: str) -> None:
         pytest.importorskip("sklearn")
         save_model(lay_out(folder / options.experiment, sets=("strong",)), "strong")
         return
-    if options.task == "values":
+    if options.task == "regression":
         rows = "".join(f"{k},{k + k % 3},{'ab'[k % 2]}\n" for k in range(9))
         (folder / options.files[0]).write_text(f"{options.target},predicted,{options.by}\n{rows}")
         return

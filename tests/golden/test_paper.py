@@ -30,7 +30,7 @@ def proximity(table: ConfusionMatrix, predicted: str, gold: str) -> float:
 
 # --- Figure 1: reviews of papers -----------------------------------------------------------------
 
-REVIEWS = Scale(["reject", "weak reject", "undecided", "weak accept", "accept"])
+REVIEWS = Scale(["reject", "weak reject", "inconclusive", "weak accept", "accept"])
 # Printed are 90, 193, 105 and 7 of 402; what is left, 7, lies beyond weak accept.
 TIMID = ConfusionMatrix.from_counts(REVIEWS, np.diag([7, 105, 193, 90, 7]))
 # Printed are 10, 3 and 10 of 376; what is left lies outside, wherever: half on each side here.
@@ -48,7 +48,7 @@ def test_the_distributions_of_figure_1_have_their_totals():
         (TIMID, "weak accept", "weak reject", 0.23),
         (DECIDED, "weak accept", "weak reject", 4.38),
         (TIMID, "reject", "reject", 6.84),
-        (TIMID, "undecided", "undecided", 2.06),
+        (TIMID, "inconclusive", "inconclusive", 2.06),
     ],
 )
 def test_proximities_of_figure_1(table, predicted, gold, printed):

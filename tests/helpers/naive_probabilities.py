@@ -202,7 +202,8 @@ def five_terms(pairs, weights, bins):
     return terms
 
 
-# --- what hypothesis draws -----------------------------------------------------------------------
+# --- what hypothesis resamples
+# -----------------------------------------------------------------------
 
 
 @st.composite

@@ -1,7 +1,7 @@
 """Inference written out over the items: the oracle of these tests.
 
-Nothing here draws, deletes or differentiates by calling the package: samples are lists of items,
-and a replicate is a list of items drawn again, counted with ``bincount``.
+Nothing here resamples, deletes or differentiates by calling the package: samples are lists of
+items, and a replicate is a list of items resampled, counted with ``bincount``.
 """
 
 import math
@@ -79,9 +79,9 @@ def item_bootstrap(
     weights: "Array | None" = None,
     draw: "int | None" = None,
 ) -> Array:
-    """Cells [count, K, K + 1]: items drawn again one by one, each with its weight.
+    """Cells [count, K, K + 1]: items resampled one by one, each with its weight.
 
-    A right bootstrap draws as many items as there are; `draw` makes a wrong one.
+    A right bootstrap resamples as many items as there are; `draw` makes a wrong one.
     """
     rng = np.random.default_rng(seed)
     found = []
@@ -96,7 +96,7 @@ def item_bootstrap(
 def group_bootstrap(
     size: int, gold: Array, predicted: Array, groups: Array, *, count: int, seed: int
 ) -> Array:
-    """Cells [count, K, K + 1]: whole groups of items drawn again."""
+    """Cells [count, K, K + 1]: whole groups of items resampled."""
     rng = np.random.default_rng(seed)
     members = [np.flatnonzero(groups == group) for group in np.unique(groups)]
     found = []

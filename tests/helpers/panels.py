@@ -1,6 +1,6 @@
 """Several systems on the same items, as lists of items: what the tests of comparisons share.
 
-Levels are indices, None is no answer. Nothing here counts, swaps or draws with the package.
+Levels are indices, None is no answer. Nothing here counts, swaps or resamples with the package.
 """
 
 import math

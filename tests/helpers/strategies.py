@@ -1,4 +1,4 @@
-"""What hypothesis draws: scales, tables, and columns of labels."""
+"""What hypothesis resamples: scales, tables, and columns of labels."""
 
 import math
 

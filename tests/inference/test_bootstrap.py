@@ -281,7 +281,7 @@ def test_bca_counts_a_tie_by_half_whatever_its_last_digit(tie):
 
 
 def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
-    """Errors on an uneven scale; SciPy draws items. The bound is 4.5 Monte-Carlo errors.
+    """Errors on an uneven scale; SciPy resamples items. The bound is 4.5 Monte-Carlo errors.
 
     The error of a quantile is that of SciPy's own limits over 12 seeds, times the root of 2.
     """
@@ -296,12 +296,12 @@ def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
         theirs.append(found.confidence_interval)
     mean, spread = np.mean(theirs, axis=0), np.std(theirs, axis=0, ddof=1)
     ours = estimate_metrics(
-        [find_metric("mae")], table, ConfidenceIntervals(method="bca", draws=4000)
+        [find_metric("mae")], table, ConfidenceIntervals(method="bca", resamples=4000)
     )["mae"]
     allowed = 4.5 * spread * math.sqrt(1 + 1 / 12)
     assert (np.abs(np.array([ours.low, ours.high]) - mean) <= allowed).all()
     plain = estimate_metrics(
-        [find_metric("mae")], table, ConfidenceIntervals(method="percentile", draws=4000)
+        [find_metric("mae")], table, ConfidenceIntervals(method="percentile", resamples=4000)
     )["mae"]
     assert plain.low < ours.low  # the correction moves the limits of a skewed metric to the right
     assert plain.high < ours.high
@@ -377,7 +377,7 @@ def test_percentiles_in_place_of_bca_are_extended_to_hold_the_value(name, level)
 @given(table=tables(largest=3), stratified=st.booleans())
 @settings(max_examples=25)
 def test_percentiles_in_place_of_bca_always_hold_the_value(table, stratified):
-    how = ConfidenceIntervals(method="bca", draws=100, stratified=stratified)
+    how = ConfidenceIntervals(method="bca", resamples=100, stratified=stratified)
     for name, found in estimate_metrics(METRICS, table, how).items():
         if found.method == "percentile":
             assert found.note == "BCa is undefined here", name
@@ -395,7 +395,8 @@ def test_percentiles_leave_equal_shares_on_both_sides(values, level):
     assert (array > high).sum() <= outside
 
 
-# --- undefined draws -----------------------------------------------------------------------------
+# --- undefined resamples
+# -----------------------------------------------------------------------------
 
 
 def share_undefined(gold, predicted):
@@ -417,7 +418,7 @@ def test_undefined_draws_are_counted_as_often_as_they_must_occur(cells):
     count = 20_000
     expected = share_undefined(*(side.tolist() for side in spelled(table)))
     assert 0.1 < expected < 0.5
-    how = ConfidenceIntervals(method="percentile", draws=count)
+    how = ConfidenceIntervals(method="percentile", resamples=count)
     found = estimate_metrics([find_metric("kendall_tau_b")], table, how)["kendall_tau_b"]
     error = math.sqrt(expected * (1 - expected) / count)
     assert abs(found.undefined_share - expected) <= 4 * error
@@ -447,7 +448,7 @@ def test_a_metric_that_most_draws_leave_undefined_has_no_interval_and_still_says
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert found.method is None
-    assert found.note == "it is undefined in most of the draws"
+    assert found.note == "it is undefined in most of the resamples"
     assert found.undefined_share == pytest.approx(expected, abs=4 * math.sqrt(0.24 / 2000))
 
 
@@ -455,14 +456,14 @@ def test_a_metric_that_most_draws_leave_undefined_has_no_interval_and_still_says
 
 
 def many_blocks(table):
-    """A number of draws that takes more than two blocks."""
+    """A number of resamples that takes more than two blocks."""
     return 2 * (BLOCK_SIZE // table.weights.size) + 100
 
 
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet", "jeffreys"])
 def test_the_number_of_cores_changes_nothing(monkeypatch, method):
     table = confusion(sample(7, 300, seed=1))
-    how = ConfidenceIntervals(method=method, draws=many_blocks(table), seed=4)
+    how = ConfidenceIntervals(method=method, resamples=many_blocks(table), seed=4)
     metrics = [find_metric(name) for name in DEFAULT_METRICS]
     found = []
     for cores in (1, 8, None):
@@ -481,8 +482,8 @@ def test_blocks_are_really_drawn_by_several_threads_and_keep_their_order(monkeyp
             gate.wait()
         return rng.random(), size
 
-    draws = Resampling(1000, 7)
-    found = draws.run_in_blocks(BLOCK_SIZE // 250, work)
+    resamples = Resampling(1000, 7)
+    found = resamples.run_in_blocks(BLOCK_SIZE // 250, work)
     assert len(names) == 2
     assert [size for _, size in found] == [250] * 4
     expected = [np.random.default_rng([7, index]).random() for index in range(4)]
@@ -524,7 +525,7 @@ def test_the_seed_of_a_block_is_not_the_seed_of_another_run():
 def test_a_metric_has_the_same_interval_in_any_company():
     table = TABLES["200 items, K = 5"]
     for method in ("percentile", "bca", "dirichlet", "jeffreys"):
-        how = ConfidenceIntervals(method=method, draws=500)
+        how = ConfidenceIntervals(method=method, resamples=500)
         together = estimate_metrics(METRICS_OF_TEN, table, how)
         for metric in METRICS_OF_TEN:
             assert estimate_metrics([metric], table, how)[metric.name] == together[metric.name]
@@ -535,7 +536,7 @@ def test_a_metric_has_the_same_interval_in_any_company():
 def test_draws_leave_the_global_generator_and_the_table_alone():
     table = TABLES["200 items, K = 5"]
     before, state = table.weights.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
-    estimate_metrics(METRICS_OF_TEN, table, ConfidenceIntervals(method="bca", draws=200))
+    estimate_metrics(METRICS_OF_TEN, table, ConfidenceIntervals(method="bca", resamples=200))
     assert np.array_equal(table.weights, before)
     assert np.array_equal(np.random.get_state()[1], state)  # noqa: NPY002
 
@@ -543,7 +544,7 @@ def test_draws_leave_the_global_generator_and_the_table_alone():
 @pytest.mark.parametrize("method", ["percentile", "bca", "dirichlet"])
 def test_whoever_waits_hears_how_much_is_done(method):
     table, heard = confusion(sample(7, 300, seed=1)), []
-    how = ConfidenceIntervals(method=method, draws=many_blocks(table))
+    how = ConfidenceIntervals(method=method, resamples=many_blocks(table))
     found = estimate_metrics([find_metric("mae")], table, how, heard.append)
     assert heard == pytest.approx([1 / 3, 2 / 3, 1])
     assert found == estimate_metrics([find_metric("mae")], table, how)
@@ -564,7 +565,7 @@ def test_twenty_thousand_draws_stay_below_100_megabytes(method):
     metrics = [find_metric(name) for name in DEFAULT_METRICS]
     tracemalloc.start()
     try:
-        estimate_metrics(metrics, table, ConfidenceIntervals(method=method, draws=20_000))
+        estimate_metrics(metrics, table, ConfidenceIntervals(method=method, resamples=20_000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -579,7 +580,7 @@ def test_all_metrics_and_many_groups_stay_below_100_megabytes():
     batch = confusion(cells)
     tracemalloc.start()
     try:
-        estimate_metrics(metrics, batch, ConfidenceIntervals(draws=2000))
+        estimate_metrics(metrics, batch, ConfidenceIntervals(resamples=2000))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -71,7 +71,7 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
     count = 5000
     cells = group_bootstrap(SIZE, gold, predicted, groups, count=count, seed=3)
     values = np.asarray(find_metric(name)(batch.pooled.with_cells(cells)))
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=count))[name]
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=count))[name]
     assert found.method == "percentile"
     assert found.note is None
     allowed = 4.5 * math.sqrt(2 * 0.025 * 0.975 / count)
@@ -115,7 +115,7 @@ def test_groups_of_one_item_have_the_interval_of_items():
     gold, predicted = spelled(table)
     cells = np.zeros((120, SIZE, SIZE))
     cells[np.arange(120), gold, predicted] = 1
-    how = ConfidenceIntervals(method="percentile", draws=6000)
+    how = ConfidenceIntervals(method="percentile", resamples=6000)
     for name in ("mae", "quadratic_kappa", "cem_ord"):
         single = estimate_metrics([find_metric(name)], table, how)[name]
         alone = estimate_metrics([find_metric(name)], confusion(cells), how)[name]
@@ -128,7 +128,7 @@ def test_copies_of_groups_narrow_nothing_that_copies_of_items_would():
     four = confusion(batch.counts * 4)
     for name in TEN:
         first, second = (
-            estimate_metrics([find_metric(name)], b, ConfidenceIntervals(draws=300))[name]
+            estimate_metrics([find_metric(name)], b, ConfidenceIntervals(resamples=300))[name]
             for b in (batch, four)
         )
         assert (second.low, second.high) == pytest.approx((first.low, first.high), rel=1e-9)
@@ -209,7 +209,7 @@ def test_thirty_groups_are_drawn():
 
 @pytest.mark.parametrize("name", TEN)
 def test_linearised_errors_of_many_groups_are_the_deviation_of_drawing_them(name):
-    """300 groups, 4,000 draws: 4 Monte-Carlo errors of 1.2 %, and 3 % of smaller order."""
+    """300 groups, 4,000 resamples: 4 Monte-Carlo errors of 1.2 %, and 3 % of smaller order."""
     batch = grouped(300, seed=10, shared=0.5)[3]
     values = resample_metrics(
         [find_metric(name)], batch.pooled, make_resampler(batch), Resampling(4000, 1)
@@ -240,13 +240,13 @@ def test_the_order_of_few_groups_does_not_matter(order):
 @pytest.mark.parametrize("count", [12, 29, 30])
 @pytest.mark.parametrize("name", ROUGH)
 def test_few_groups_of_a_rough_metric_are_drawn_and_not_passed_over_in_silence(name, count):
-    """12 groups drawn again undercover; the reader must hear of it, as for smooth metrics."""
+    """12 groups resampled undercover; the reader must hear of it, as for smooth metrics."""
     batch = grouped(count, seed=12)[3]
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=300))[name]
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=300))[name]
     assert found.method == "percentile"
     assert found.note == (f"{count} groups only" if count < 30 else None)
     asked = estimate_metrics(
-        [find_metric(name)], batch, ConfidenceIntervals(draws=300, method="percentile")
+        [find_metric(name)], batch, ConfidenceIntervals(resamples=300, method="percentile")
     )[name]
     assert (found.low, found.high) == (asked.low, asked.high)
 
@@ -256,7 +256,7 @@ def test_few_groups_of_a_rough_metric_are_drawn_and_not_passed_over_in_silence(n
 def test_rules_for_rare_levels_and_shares_are_not_for_groups(name, count, method):
     batch = grouped(count, per_group=2, seed=12)[3]
     assert (batch.pooled.gold < 10).any() or count == 30
-    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(draws=300))[name]
+    found = estimate_metrics([find_metric(name)], batch, ConfidenceIntervals(resamples=300))[name]
     macro = find_metric(name).macro is not None
     few = [f"L{k}" for k, n in enumerate(batch.pooled.gold) if 1 <= n < 10]
     notes = ["12 groups only"] * (count == 12)
@@ -338,7 +338,7 @@ def test_empty_groups_are_left_out_wherever_they_stand(count, method):
     metrics = [
         find_metric(name) for name in ("mae", "accuracy", "macro_mae", "purity", "min_sensitivity")
     ]
-    how = ConfidenceIntervals(method=method, draws=300)
+    how = ConfidenceIntervals(method=method, resamples=300)
     assert estimate_metrics(metrics, confusion(cells), how) == estimate_metrics(metrics, batch, how)
 
 

@@ -26,7 +26,7 @@ from ordinate.summaries import ConfusionMatrix
 HOLDING = {*NONDEGENERATE_METHODS, "delta", "t"}  # methods whose limits hold the value
 WITHOUT_DRAWS = {"delta", "t", "wilson", "mover", "simultaneous"}
 TABLE = confusion(sample(5, 200, seed=5))
-QUICK = ConfidenceIntervals(draws=100)
+QUICK = ConfidenceIntervals(resamples=100)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +60,7 @@ def check(metric, found):
 @given(table=tables(), seed=st.integers(0, 5))
 @settings(max_examples=80)
 def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, seed):
-    found = estimate_metrics(METRICS, table, ConfidenceIntervals(draws=100, seed=seed))
+    found = estimate_metrics(METRICS, table, ConfidenceIntervals(resamples=100, seed=seed))
     assert list(found) == [metric.expression for metric in METRICS]
     for metric in METRICS:
         check(metric, found[metric.expression])
@@ -71,7 +71,7 @@ def test_default_limits_are_in_order_within_bounds_and_hold_the_value(table, see
 @settings(max_examples=25)
 def test_limits_of_draws_are_in_order_and_within_bounds(method, table, stratified):
     found = estimate_metrics(
-        METRICS, table, ConfidenceIntervals(method=method, draws=100, stratified=stratified)
+        METRICS, table, ConfidenceIntervals(method=method, resamples=100, stratified=stratified)
     )
     for metric in METRICS:
         check(metric, found[metric.expression])
@@ -123,7 +123,7 @@ def check_attainable(metric, found, at):
 @settings(max_examples=20)
 def test_limits_of_distances_are_distances_that_the_scale_has(method, table, stratified):
     metrics = [metric for metric in DISTANCES if metric.smooth or method != "delta"]
-    how = ConfidenceIntervals(method=method, draws=100, stratified=stratified)
+    how = ConfidenceIntervals(method=method, resamples=100, stratified=stratified)
     found = estimate_metrics(metrics, table, how)
     for metric in metrics:
         check_attainable(metric, found[metric.expression], table.scale.at)
@@ -218,7 +218,7 @@ corners = pytest.mark.parametrize("cells", CORNERS.values(), ids=CORNERS)
 def test_corners_have_an_interval_or_a_reason_and_never_a_warning(cells, method, stratified):
     table = confusion(cells)
     metrics = [metric for metric in METRICS if metric.smooth or method != "delta"]
-    how = ConfidenceIntervals(method=method, draws=100, stratified=stratified)
+    how = ConfidenceIntervals(method=method, resamples=100, stratified=stratified)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = estimate_metrics(metrics, table, how)
@@ -235,7 +235,7 @@ def test_default_intervals_of_a_corner_are_never_certain_of_a_metric_that_could_
     table = confusion(cells)
     if (table.gold > 0).sum() < 2:
         return
-    found = estimate_metrics(METRICS, table, ConfidenceIntervals(draws=300))
+    found = estimate_metrics(METRICS, table, ConfidenceIntervals(resamples=300))
     for name, result in found.items():
         if result.method is not None and table.total < 1e9 and name != "accuracy_within(n=2)":
             assert result.width > 0, (name, result)
@@ -250,7 +250,7 @@ def test_a_higher_level_never_gives_a_narrower_interval(method):
     before = None
     for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
         found = estimate_metrics(
-            metrics, TABLE, ConfidenceIntervals(level=level, method=method, draws=300)
+            metrics, TABLE, ConfidenceIntervals(level=level, method=method, resamples=300)
         )
         for name, result in found.items():
             if before is not None and not math.isnan(result.low):
@@ -262,7 +262,9 @@ def test_a_higher_level_never_gives_a_narrower_interval(method):
 def test_more_items_give_narrower_intervals():
     metrics = [metric for metric in METRICS if metric.smooth]
     small, large = (
-        estimate_metrics(metrics, confusion(TABLE.counts * factor), ConfidenceIntervals(draws=500))
+        estimate_metrics(
+            metrics, confusion(TABLE.counts * factor), ConfidenceIntervals(resamples=500)
+        )
         for factor in (1, 25)
     )
     for metric in metrics:
@@ -276,7 +278,7 @@ def test_intervals_of_large_tables_agree_across_methods(method):
     table = confusion(sample(4, 20_000, seed=3, noise=1.2))
     smooth = [m for m in list_metrics() if m.smooth and not m.required and m.name != "rnod"]
     normal = estimate_metrics(smooth, table, ConfidenceIntervals(method="delta"))
-    drawn = estimate_metrics(smooth, table, ConfidenceIntervals(method=method, draws=4000))
+    drawn = estimate_metrics(smooth, table, ConfidenceIntervals(method=method, resamples=4000))
     for metric in smooth:
         first, second = normal[metric.name], drawn[metric.name]
         assert second.width == pytest.approx(first.width, rel=0.08), metric.name
@@ -290,7 +292,7 @@ def test_the_same_seed_gives_the_same_estimates_and_another_seed_others():
     for method in ("percentile", "bca", "dirichlet", "jeffreys"):
         first, again, other = (
             estimate_metrics(
-                METRICS, TABLE, ConfidenceIntervals(method=method, draws=200, seed=seed)
+                METRICS, TABLE, ConfidenceIntervals(method=method, resamples=200, seed=seed)
             )
             for seed in (3, 3, 4)
         )
@@ -301,11 +303,11 @@ def test_the_same_seed_gives_the_same_estimates_and_another_seed_others():
 
 def test_methods_without_draws_do_not_depend_on_the_seed():
     for metric in METRICS:
-        found = estimate_metrics([metric], TABLE, ConfidenceIntervals(draws=100, seed=1))[
+        found = estimate_metrics([metric], TABLE, ConfidenceIntervals(resamples=100, seed=1))[
             metric.expression
         ]
         if found.method in WITHOUT_DRAWS:
-            other = estimate_metrics([metric], TABLE, ConfidenceIntervals(draws=999, seed=2))[
+            other = estimate_metrics([metric], TABLE, ConfidenceIntervals(resamples=999, seed=2))[
                 metric.expression
             ]
             assert found == other
@@ -323,7 +325,7 @@ def test_names_of_levels_do_not_matter(method):
 
 @pytest.mark.parametrize("method", [None, "delta"])
 def test_a_scale_read_backwards_has_the_same_intervals(method):
-    """Draws differ, so this holds for the methods without any; the bias changes its sign."""
+    """Resamples differ, so this holds for the methods without any; the bias changes its sign."""
     backwards = confusion(TABLE.counts[::-1, ::-1])
     for metric in METRICS:
         name = metric.expression
@@ -502,7 +504,7 @@ def test_an_estimate_without_limits_is_null_in_json():
 
 
 def test_estimates_hold_plain_numbers():
-    for how in (QUICK, ConfidenceIntervals(method="percentile", draws=100)):
+    for how in (QUICK, ConfidenceIntervals(method="percentile", resamples=100)):
         for result in estimate_metrics(METRICS, TABLE, how).values():
             for number in (result.value, result.low, result.high, result.undefined_share):
                 assert type(number) is float
@@ -525,19 +527,21 @@ def test_good_levels_are_taken(level):
     assert found.low <= found.value <= found.high
 
 
-@pytest.mark.parametrize("draws", [5, 0, -1, 99])
-def test_too_few_draws_are_refused(draws):
-    with pytest.raises(BadOption, match=f"{draws} draws are too few for limits: take 100 or more"):
-        ConfidenceIntervals(draws=draws)
+@pytest.mark.parametrize("resamples", [5, 0, -1, 99])
+def test_too_few_draws_are_refused(resamples):
+    with pytest.raises(
+        BadOption, match=f"{resamples} resamples are too few for limits: take 100 or more"
+    ):
+        ConfidenceIntervals(resamples=resamples)
     with pytest.raises(BadOption, match="too few"):
-        Resampling(draws)
+        Resampling(resamples)
 
 
-@pytest.mark.parametrize("draws", ["x", "2000", 2000.0, 1e3, None, math.nan])
-def test_draws_that_are_no_whole_number_are_refused_for_that_reason(draws):
-    """To say that 2000.0 draws are too few would send the reader the wrong way."""
+@pytest.mark.parametrize("resamples", ["x", "2000", 2000.0, 1e3, None, math.nan])
+def test_draws_that_are_no_whole_number_are_refused_for_that_reason(resamples):
+    """To say that 2000.0 resamples are too few would send the reader the wrong way."""
     with pytest.raises(BadOption, match="whole number"):
-        ConfidenceIntervals(draws=draws)
+        ConfidenceIntervals(resamples=resamples)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None, math.nan])
@@ -547,8 +551,8 @@ def test_a_seed_is_a_whole_number_of_at_least_0(seed):
 
 
 def test_whole_numbers_of_numpy_are_whole_numbers():
-    how = ConfidenceIntervals(draws=np.int64(200), seed=np.int64(3), method="percentile")
-    plain = ConfidenceIntervals(draws=200, seed=3, method="percentile")
+    how = ConfidenceIntervals(resamples=np.int64(200), seed=np.int64(3), method="percentile")
+    plain = ConfidenceIntervals(resamples=200, seed=3, method="percentile")
     assert estimate_metrics([find_metric("mae")], TABLE, how) == estimate_metrics(
         [find_metric("mae")], TABLE, plain
     )
@@ -607,15 +611,15 @@ def test_a_metric_that_a_method_does_not_fit_keeps_its_usual_one_and_says_why(
     both = estimate_metrics(
         [find_metric(name), find_metric(fitting)],
         TABLE,
-        ConfidenceIntervals(method=method, draws=200),
+        ConfidenceIntervals(method=method, resamples=200),
     )
     assert list(both) == [name, fitting]
     alone = estimate_metrics(
-        [find_metric(fitting)], TABLE, ConfidenceIntervals(method=method, draws=200)
+        [find_metric(fitting)], TABLE, ConfidenceIntervals(method=method, resamples=200)
     )
     assert both[fitting] == alone[fitting]
     assert (both[fitting].method, both[fitting].note) == (method, None)
-    plain = estimate_metrics([find_metric(name)], TABLE, ConfidenceIntervals(draws=200))[name]
+    plain = estimate_metrics([find_metric(name)], TABLE, ConfidenceIntervals(resamples=200))[name]
     assert plain.method == usual(find_metric(name)) != method
     assert both[name] == replace(plain, note=reason)
 
@@ -661,15 +665,15 @@ def test_methods_that_were_asked_for_are_the_methods_that_are_used(name):
 
 @pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
 def test_plain_counts_get_the_method_of_the_rules(metric):
-    """Of a table without rare levels, which draws move."""
+    """Of a table without rare levels, which resamples move."""
     table = confusion([[20, 6, 2], [5, 31, 9], [3, 7, 26]])
     expected = usual(metric)
     assert choose_interval_method(metric) == expected
-    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=500))[metric.expression]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=500))[metric.expression]
     if metric.expression == "accuracy_within(n=2)":
         assert found.value == 1
     assert (found.method, found.note) == (expected, None)
-    asked = estimate_metrics([metric], table, ConfidenceIntervals(draws=500, method=expected))[
+    asked = estimate_metrics([metric], table, ConfidenceIntervals(resamples=500, method=expected))[
         metric.expression
     ]
     assert found == asked
@@ -677,7 +681,7 @@ def test_plain_counts_get_the_method_of_the_rules(metric):
 
 @pytest.mark.parametrize("name", ["nmd", "rnod", "mutual_information"])
 def test_nobody_says_that_draws_do_not_move_where_they_do(name):
-    """Gold and predictions have the same margins: the value is at its bound, and draws are not."""
+    """Gold and predictions have the same margins: the value is at its bound, resamples are not."""
     table = confusion([[20, 6, 2], [5, 31, 8], [3, 7, 26]])
     if name == "mutual_information":
         table = confusion([[16, 8, 4], [8, 4, 2], [4, 2, 1]])
@@ -700,7 +704,7 @@ def test_default_intervals_cover_the_truth(name):
     held = 0
     for cells in rng.multinomial(150, population, 2000):
         found = estimate_metrics(
-            [metric], confusion(cells.reshape(5, 5)), ConfidenceIntervals(draws=400)
+            [metric], confusion(cells.reshape(5, 5)), ConfidenceIntervals(resamples=400)
         )[name]
         held += found.low <= truth <= found.high
     assert held / 2000 > 0.93 - 4 * math.sqrt(0.05 * 0.95 / 2000)

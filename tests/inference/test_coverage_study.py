@@ -11,7 +11,7 @@ from ordinate.inference.coverage_warnings import _load_coverage
 from ordinate.metrics import find_metric
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-REPLICATES, DRAWS = 400, 1_000  # draws as in the study: BCa depends on them
+REPLICATES, DRAWS = 400, 1_000  # resamples as in the study: BCa depends on them
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_a_doubt_comes_after_what_else_is_to_be_said(monkeypatch):
         coverage_warnings, "_load_coverage", lambda: {("f1_macro", 3, 200, "1:100"): 0.77}
     )
     found = estimate_metrics(
-        [find_metric("f1_macro")], table_of([5, 150, 150]), ConfidenceIntervals(draws=100)
+        [find_metric("f1_macro")], table_of([5, 150, 150]), ConfidenceIntervals(resamples=100)
     )["f1_macro"]
     assert found.note == f"fewer than 10 items of L0; {SAID.format(77)}"
 

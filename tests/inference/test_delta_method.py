@@ -1,4 +1,4 @@
-"""The delta method: influence against calculus, errors against other people and large draws."""
+"""The delta method: influence against calculus, errors against other people and large resamples."""
 
 import math
 
@@ -205,7 +205,7 @@ def big_draws():
 
 @pytest.mark.parametrize("name", BY_DRAWING)
 def test_errors_are_the_deviation_of_a_large_bootstrap(name, big_draws):
-    """At 5,000 items and 8,000 draws: 4 Monte-Carlo errors (about 3 %), and 1 % for curvature."""
+    """At 5,000 items and 8,000 resamples: 4 Monte-Carlo errors (about 3 %), 1 % for curvature."""
     metric = find_metric(name)
     values = np.asarray(metric(big_draws))
     allowed = 4 * deviation_error(values) + 0.01 * values.std()

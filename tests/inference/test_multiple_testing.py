@@ -23,7 +23,7 @@ every_correction = pytest.mark.parametrize("name", CORRECTIONS)
 some_p = st.one_of(
     st.floats(0, 1, allow_subnormal=False),
     st.sampled_from([0.0, 1.0, 0.05, 0.01, 1e-300]),
-    st.integers(1, 2001).map(lambda k: k / 2001),  # as draws give them, with many ties
+    st.integers(1, 2001).map(lambda k: k / 2001),  # as resamples give them, with many ties
 )
 p_values = st.lists(some_p, min_size=1, max_size=40)
 

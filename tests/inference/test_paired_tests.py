@@ -101,7 +101,7 @@ def test_p_is_the_share_of_all_swaps_of_items_that_differ_as_much(name, case):
         return
     expected = share_as_extreme(name, gold, first, second, scale)
     assert found.p == pytest.approx(expected, abs=1e-12)
-    assert found.draws is None
+    assert found.resamples is None
 
 
 @pytest.mark.parametrize("name", UNANSWERED)
@@ -220,7 +220,7 @@ def test_the_permutation_of_right_and_wrong_is_mcnemar_however_many_items(wins, 
     cells[0, 0, 1], cells[0, 1, 0], cells[1, 1, 0], cells[1, 1, 1] = wins, losses, more, 9
     found = permutation_test(find_metric("accuracy"), paired_of(scale_of(2), cells))
     expected = stats.binomtest(wins + more, wins + losses + more, 0.5).pvalue
-    assert found.draws is None
+    assert found.resamples is None
     assert found.p == pytest.approx(expected, rel=1e-9, abs=1e-300)
 
 
@@ -280,7 +280,7 @@ def test_with_groups_p_does_not_depend_on_which_system_comes_first():
     there = permutation_test(find_metric("mae"), pair_of(gold, first, second, 4, groups=groups))
     back = permutation_test(find_metric("mae"), pair_of(gold, second, first, 4, groups=groups))
     assert there == back
-    assert there.draws is not None
+    assert there.resamples is not None
 
 
 # --- permutation: sampled ------------------------------------------------------------------------
@@ -307,9 +307,9 @@ def test_sampled_swaps_agree_with_all_swaps(monkeypatch, name, case):
     pairs = pair_of(gold, *systems.values(), 4)
     monkeypatch.setattr(paired_tests, "MOST_STATES", 10**7)
     exact = permutation_test(find_metric(name), pairs)
-    assert exact.draws is None
+    assert exact.resamples is None
     found = sampled_test(monkeypatch, name, pairs, seed=11)
-    assert found.draws is not None
+    assert found.resamples is not None
     assert abs(found.p - exact.p) <= 4 * exact.p * math.sqrt((1 - exact.p) / 100) + 0.01 * exact.p
 
 
@@ -327,8 +327,8 @@ def test_sampled_p_values_are_not_biased(monkeypatch):
     gold, systems = sampled(3, 30, 6, [0.5, 0.8])
     pairs = pair_of(gold, *systems.values(), 3)
     exact = permutation_test(find_metric("mae"), pairs).p
-    draws = [sampled_test(monkeypatch, "mae", pairs, seed).draws for seed in range(60)]
-    means = np.array([99 / (draw - 1) for draw in draws])
+    resamples = [sampled_test(monkeypatch, "mae", pairs, seed).resamples for seed in range(60)]
+    means = np.array([99 / (draw - 1) for draw in resamples])
     assert abs(means.mean() - exact) < 4 * means.std(ddof=1) / math.sqrt(len(means))
 
 
@@ -351,16 +351,16 @@ def test_sampling_stops_at_the_100th_hit(monkeypatch, seed):
     gold, systems = sampled(3, 40, 5, [0.6, 0.9])
     seen = watched(monkeypatch)
     found = sampled_test(monkeypatch, "mae", pair_of(gold, *systems.values(), 3), seed)
-    assert sum(seen[: found.draws]) == 100
-    assert seen[found.draws - 1]
-    assert found.p == 100 / found.draws
+    assert sum(seen[: found.resamples]) == 100
+    assert seen[found.resamples - 1]
+    assert found.p == 100 / found.resamples
 
 
 def test_where_every_swap_is_as_extreme_100_are_enough(monkeypatch):
     gold, systems = sampled(3, 40, 5, [0.6])
     answers = systems["s0"]
     found = sampled_test(monkeypatch, "mae", pair_of(gold, answers, answers, 3))
-    assert (found.p, found.draws) == (1.0, 100)
+    assert (found.p, found.resamples) == (1.0, 100)
 
 
 def test_where_hits_are_rare_the_data_count_as_one_of_the_swaps(monkeypatch):
@@ -369,7 +369,7 @@ def test_where_hits_are_rare_the_data_count_as_one_of_the_swaps(monkeypatch):
     monkeypatch.setattr(paired_tests, "MOST_SWAPS", 1500)
     found = sampled_test(monkeypatch, "mae", pair_of(gold, *systems.values(), 3))
     assert 0 < sum(seen) < 100
-    assert len(seen) == found.draws == 1500
+    assert len(seen) == found.resamples == 1500
     assert found.p == pytest.approx((1 + sum(seen)) / 1501, rel=1e-15)
 
 
@@ -453,7 +453,7 @@ def test_steps_that_differ_by_rounding_only_are_ties(unit):
     assert sign_test(even.pair_systems("a", "b")) == sign_test(panel.pair_systems("a", "b"))
 
 
-@given(wins=st.integers(0, 10**6), losses=st.integers(0, 10**6))
+@given(wins=st.integers(0, 10**6), error_attribution=st.integers(0, 10**6))
 @settings(max_examples=100)
 def test_a_million_items_are_no_problem_for_the_tests_of_signs(wins, losses):
     cells = np.zeros((2, 3, 3))
@@ -642,7 +642,7 @@ def test_a_test_as_plain_values_has_none_for_nan():
         "p": 0.5,
         "statistic": None,
         "freedom": None,
-        "draws": None,
+        "resamples": None,
         "note": None,
     }
 

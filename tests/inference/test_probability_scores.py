@@ -22,7 +22,7 @@ from ordinate.metrics import find_metric, list_metrics
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
-HOW = ConfidenceIntervals(0.95, draws=600)
+HOW = ConfidenceIntervals(0.95, resamples=600)
 ERRORS = ("ece", "ece_debiased", "mce", "classwise_ece", "cumulative_ece", "ace")
 SEVERAL = ("classwise_ece", "cumulative_ece")  # of which each event has its own error
 BY_BLOCKS = ("c_index", "expected_mae", "expected_mse", "expected_cem_ord")
@@ -47,10 +47,10 @@ def estimate(name, gold, rows, weights=None):
     )
 
 
-def item_bootstrap(metric, gold, rows, weights=None, draws=300):
-    """The standard deviation of a metric over draws of the items themselves."""
+def item_bootstrap(metric, gold, rows, weights=None, resamples=300):
+    """The standard deviation of a metric over resamples of the items themselves."""
     rng, values = np.random.default_rng(9), []
-    for _ in range(draws):
+    for _ in range(resamples):
         chosen = rng.integers(0, len(gold), len(gold))
         drawn = None if weights is None else weights[chosen]
         values.append(float(metric(summary([metric], gold[chosen], rows[chosen], drawn))))
@@ -73,7 +73,7 @@ def test_the_error_of_a_score_is_that_of_a_bootstrap_of_items(name, weighted):
         w = np.ones(800) if weights is None else weights[chosen]
         means.append(w @ scores[chosen] / w.sum())
     table = summary([metric], gold, rows, weights)
-    # The deviation of 3000 draws is known to 1.3 %; the limit is four times that.
+    # The deviation of 3000 resamples is known to 1.3 %; the limit is four times that.
     assert _score_error(metric, table, float(metric(table))) == pytest.approx(
         np.std(means), rel=0.06
     )
@@ -210,7 +210,9 @@ def alarms(name, size, weights=None, sharpness=1.0, runs=300, n=300):
         drawn = None if weights is None else weights(np.random.default_rng(run), n)
         table = summary([metric], gold, rows, drawn)
         found.append(
-            simulate_perfect_calibration(metric, table, ConfidenceIntervals(draws=200, seed=run)).p
+            simulate_perfect_calibration(
+                metric, table, ConfidenceIntervals(resamples=200, seed=run)
+            ).p
         )
     return np.array(found)
 
@@ -269,7 +271,7 @@ def test_the_mean_is_that_of_new_gold_levels_drawn_item_by_item(name, bins, weig
         gold = (rng.random(250)[:, None] > rows.cumsum(axis=1)).sum(axis=1).clip(0, 2)
         drawn.append(float(metric(summary([metric], gold, rows, weights))))
     found = simulate_perfect_calibration(
-        metric, summary([metric], gold, rows, weights), ConfidenceIntervals(draws=2000)
+        metric, summary([metric], gold, rows, weights), ConfidenceIntervals(resamples=2000)
     )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
     if name not in SEVERAL:
@@ -286,7 +288,7 @@ def test_events_that_happen_together_have_a_mean_but_no_p(name):
     metric = of(name)
     drawn = [float(metric(summary([metric], gold, rows))) for gold in golds]
     found = simulate_perfect_calibration(
-        metric, summary([metric], golds[0], rows), ConfidenceIntervals(draws=1000)
+        metric, summary([metric], golds[0], rows), ConfidenceIntervals(resamples=1000)
     )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
     assert math.isnan(found.high)
@@ -300,7 +302,7 @@ def test_a_bin_of_very_different_probabilities_spreads_as_its_own_items_do():
     golds = [(rng.random(200) > rows[:, 0]).astype(int) for _ in range(500)]
     drawn = [float(metric(summary([metric], gold, rows))) for gold in golds]
     found = simulate_perfect_calibration(
-        metric, summary([metric], golds[0], rows), ConfidenceIntervals(draws=2000)
+        metric, summary([metric], golds[0], rows), ConfidenceIntervals(resamples=2000)
     )
     assert found.mean == pytest.approx(np.mean(drawn), rel=0.1)
 
@@ -312,14 +314,14 @@ def test_p_is_how_often_chance_reaches_the_value():
     wanted = {}
     for seed in (0, 1):
         found = simulate_perfect_calibration(
-            metric, table, ConfidenceIntervals(draws=500, seed=seed)
+            metric, table, ConfidenceIntervals(resamples=500, seed=seed)
         )
         assert 1 / 501 <= found.p <= 1
         assert found.p * 501 == pytest.approx(round(found.p * 501))
         wanted[seed] = found
     assert wanted[0] != wanted[1]
     assert wanted[0] == simulate_perfect_calibration(
-        metric, table, ConfidenceIntervals(draws=500, seed=0)
+        metric, table, ConfidenceIntervals(resamples=500, seed=0)
     )
 
 

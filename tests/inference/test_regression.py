@@ -294,7 +294,8 @@ def test_nearly_perfect_predictions_have_limits_in_proportion(size):
         assert getattr(found["rmse"], limit) / size == pytest.approx(wanted, rel=1e-6)
 
 
-# --- Poisson draws -------------------------------------------------------------------------------
+# --- Poisson resamples
+# -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("weights", ["none", "real", "whole"])
@@ -303,7 +304,7 @@ def test_poisson_limits_are_near_those_of_an_item_bootstrap(weights):
     n = 500
     y, p = t_errors(n, rng)
     w = {"none": None, "real": rng.gamma(1.0, 1.0, n), "whole": rng.integers(0, 4, n).astype(float)}
-    how = ConfidenceIntervals(draws=DRAWS, seed=3)
+    how = ConfidenceIntervals(resamples=DRAWS, seed=3)
     table = table_of(y, p, w[weights])
     found = estimate_from_poisson(
         named(*CHECKED), table, resample_poisson(y, p, how, w[weights]), how
@@ -322,9 +323,9 @@ def test_poisson_limits_are_near_those_of_an_item_bootstrap(weights):
 
 def test_poisson_draws_are_those_of_their_seed():
     y, p = t_errors(50, np.random.default_rng(1))
-    how = ConfidenceIntervals(draws=100, seed=5)
+    how = ConfidenceIntervals(resamples=100, seed=5)
     first, second, other = (
-        resample_poisson(y, p, x) for x in (how, how, ConfidenceIntervals(draws=100, seed=6))
+        resample_poisson(y, p, x) for x in (how, how, ConfidenceIntervals(resamples=100, seed=6))
     )
     assert np.array_equal(first.squares, second.squares)
     assert not np.array_equal(first.squares, other.squares)
@@ -332,7 +333,7 @@ def test_poisson_draws_are_those_of_their_seed():
 
 def test_poisson_draws_leave_out_items_of_weight_zero():
     y, p = t_errors(40, np.random.default_rng(1))
-    how = ConfidenceIntervals(draws=200)
+    how = ConfidenceIntervals(resamples=200)
     w = np.random.default_rng(2).gamma(1.0, 1.0, 40)
     more = [np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0))]
     found, wanted = resample_poisson(*more[:2], how, more[2]), resample_poisson(y, p, how, w)
@@ -342,7 +343,7 @@ def test_poisson_draws_leave_out_items_of_weight_zero():
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_draws_of_one_item_again_and_again_are_left_out(n):
     y, p = np.array([1.1, 2.3, 5.7])[:n], np.array([1.7, 2.2, 5.9])[:n]
-    how = ConfidenceIntervals(draws=500)
+    how = ConfidenceIntervals(resamples=500)
     table = Moments.of(y, p)
     found = estimate_from_poisson(named("r2", "rmse"), table, resample_poisson(y, p, how), how)
     if n == 1:
@@ -479,7 +480,7 @@ def test_one_group_has_no_interval():
 @pytest.mark.parametrize("poisson", [False, True])
 def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
     y = np.linspace(0.1, 7.7, 30)
-    table, how = table_of(y, y, histogram=True), ConfidenceIntervals(draws=200)
+    table, how = table_of(y, y, histogram=True), ConfidenceIntervals(resamples=200)
     found = (
         estimate_from_poisson(list_metrics(Moments), table, resample_poisson(y, y, how), how)
         if poisson
@@ -561,7 +562,7 @@ def test_how_many_groups_are_few():
 
 def test_chunks_of_draws_are_like_other_chunks(monkeypatch):
     y, p = t_errors(300, np.random.default_rng(1))
-    how = ConfidenceIntervals(draws=4_000)
+    how = ConfidenceIntervals(resamples=4_000)
     usual = resample_poisson(y, p, how)
     monkeypatch.setattr("ordinate.inference.regression.CHUNK_SIZE", 17)
     other = resample_poisson(y, p, how)

@@ -395,7 +395,7 @@ def test_steps_that_differ_by_rounding_only_are_one_step(name, at):
 def test_rounding_does_not_put_the_value_outside_its_limits(name, at, cells):
     """All items of a level are as wrong as can be, so that the value is one of its own limits."""
     found = estimate_metrics(
-        [find_metric(name)], confusion(cells, at), ConfidenceIntervals(draws=100)
+        [find_metric(name)], confusion(cells, at), ConfidenceIntervals(resamples=100)
     )[name]
     assert found.low <= found.value <= found.high
 
@@ -405,7 +405,7 @@ def test_scales_of_very_many_levels_are_drawn_again():
     size = MOST_LEVELS + 1
     cells = np.diag(np.full(size, 6)) + np.diag(np.full(size - 1, 2), 1)
     for metric in (find_metric(name) for name in [*MEANS, *WORSTS]):
-        found = estimate_metrics([metric], confusion(cells), ConfidenceIntervals(draws=100))[
+        found = estimate_metrics([metric], confusion(cells), ConfidenceIntervals(resamples=100))[
             metric.name
         ]
         assert found.method == "percentile"
@@ -495,7 +495,7 @@ PRIORS = {"dirichlet": None, "jeffreys": 0.5}  # the first: one item's weight fo
 
 
 def naive_posterior(cells, silent, prior, count, seed, *, stratified=False):
-    """Cells [count, K, K + 1] from NumPy's Dirichlet draws, level by level."""
+    """Cells [count, K, K + 1] from NumPy's Dirichlet resamples, level by level."""
     rng = np.random.default_rng(seed)
     columns = cells if silent is None else np.column_stack([cells, silent])
     little = 1 / columns.shape[1] if prior is None else prior
@@ -595,7 +595,7 @@ def test_limits_of_the_posterior_are_quantiles_of_a_naive_one(method, name, stra
     cells, count = np.array([[4, 1, 1], [3, 30, 5], [1, 6, 50]]), 8000
     drawn = naive_posterior(cells, None, PRIORS[method], count, seed=6, stratified=stratified)
     values = np.asarray(find_metric(name)(confusion(cells).with_cells(drawn)))
-    how = ConfidenceIntervals(method=method, draws=count, stratified=stratified)
+    how = ConfidenceIntervals(method=method, resamples=count, stratified=stratified)
     found = estimate_metrics([find_metric(name)], confusion(cells), how)[name]
     assert found.method == method
     check_quantiles(found, values)
@@ -610,7 +610,7 @@ def test_limits_of_the_posterior_of_silent_items_are_quantiles_of_a_naive_one(me
         values = np.asarray(find_metric(name)(table.with_cells(drawn)))
         check_quantiles(
             estimate_metrics(
-                [find_metric(name)], table, ConfidenceIntervals(method=method, draws=8000)
+                [find_metric(name)], table, ConfidenceIntervals(method=method, resamples=8000)
             )[name],
             values,
         )
@@ -618,7 +618,7 @@ def test_limits_of_the_posterior_of_silent_items_are_quantiles_of_a_naive_one(me
 
 def test_the_same_rule_tells_the_two_priors_apart():
     table, mae = confusion(np.diag([12, 12, 12])), find_metric("mae")
-    found = estimate_metrics([mae], table, ConfidenceIntervals(method="jeffreys", draws=8000))[
+    found = estimate_metrics([mae], table, ConfidenceIntervals(method="jeffreys", resamples=8000))[
         "mae"
     ]
     drawn = (naive_posterior(table.counts, None, prior, 8000, seed=1) for prior in (0.5, None))
@@ -632,7 +632,7 @@ def test_the_same_rule_tells_the_two_priors_apart():
 @given(table=tables(largest=6))
 @settings(max_examples=30)
 def test_limits_of_the_posterior_hold_the_value(method, table):
-    found = estimate_metrics(METRICS, table, ConfidenceIntervals(method=method, draws=200))
+    found = estimate_metrics(METRICS, table, ConfidenceIntervals(method=method, resamples=200))
     for metric in METRICS:
         result = found[metric.expression]
         if not math.isnan(result.low):
@@ -696,8 +696,8 @@ SAME = {"every redrawn table gives the same value", "it has no standard error he
 @pytest.mark.parametrize("metric", METRICS, ids=[m.expression for m in METRICS])
 def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metric, gold):
     table = confusion(np.diag(gold))
-    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=300))[metric.expression]
-    if found.method != "percentile":  # which may leave out a value that draws cannot exceed
+    found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=300))[metric.expression]
+    if found.method != "percentile":  # which may leave out a value that resamples cannot exceed
         assert found.low <= found.value <= found.high
     assert found.high - found.low > 1e-6
     low, high = metric.bounds
@@ -710,7 +710,7 @@ def test_a_perfect_table_has_an_interval_of_some_width_that_holds_its_value(metr
         rare = metric.macro == "other" and find_rare_levels(
             table
         )  # to be resampled, whatever is usual
-        how = ConfidenceIntervals(draws=300, method="percentile")
+        how = ConfidenceIntervals(resamples=300, method="percentile")
         still = estimate_metrics([metric], table, how)[metric.expression].width < 1e-12
         if usual(metric) in NONDEGENERATE_METHODS and not rare:
             assert found.note is None
@@ -743,7 +743,7 @@ def test_a_perfect_table_has_the_limits_of_a_naive_posterior(name, stratified):
     found = estimate_metrics(
         [find_metric(name)],
         confusion(cells),
-        ConfidenceIntervals(draws=8000, stratified=stratified),
+        ConfidenceIntervals(resamples=8000, stratified=stratified),
     )[name]
     assert found.method == "dirichlet"
     check_quantiles(found, values)
@@ -821,7 +821,7 @@ def test_perfect_weights_or_groups_have_the_limits_of_a_naive_posterior(source, 
         return  # real weights have limits level by level: the test below
     drawn = naive_posterior(cells, None, None, 4000, seed=5)
     values = np.asarray(find_metric(name)(confusion(np.eye(3)).with_cells(drawn)))
-    found = estimate_metrics([find_metric(name)], source, ConfidenceIntervals(draws=4000))[name]
+    found = estimate_metrics([find_metric(name)], source, ConfidenceIntervals(resamples=4000))[name]
     assert found.method == "dirichlet"
     assert found.note in SAME
     assert found.low <= found.value <= found.high
@@ -852,7 +852,7 @@ def test_stratified_perfect_weights_keep_the_weight_of_each_gold_level():
     source, cells = PERFECT["weights"]
     drawn = naive_posterior(cells, None, None, 8000, seed=5, stratified=True)
     values = np.asarray(find_metric("mae")(confusion(np.eye(3)).with_cells(drawn)))
-    how = ConfidenceIntervals(draws=8000, stratified=True)
+    how = ConfidenceIntervals(resamples=8000, stratified=True)
     found = estimate_metrics([find_metric("mae"), find_metric("accuracy")], source, how)
     assert found["mae"].method == "dirichlet"
     assert found["mae"].note in SAME

@@ -1,4 +1,4 @@
-"""Many systems: joint draws against drawing items, max-T and ranks written out."""
+"""Many systems: joint resamples against drawing items, max-T and ranks written out."""
 
 import itertools
 import math
@@ -35,7 +35,7 @@ SIZE = 4
 LEVEL = 0.95
 
 
-# --- the oracle: items drawn again, with the answers of all systems ------------------------------
+# --- the oracle: items resampled, with the answers of all systems ------------------------------
 
 
 def columns_of(gold, systems):
@@ -45,7 +45,7 @@ def columns_of(gold, systems):
 
 
 def naive_draws(gold, systems, *, count, seed, weights=None, groups=None):
-    """Metrics [count, S] by name of items drawn again, or of whole groups of them."""
+    """Metrics [count, S] by name of items resampled, or of whole groups of them."""
     gold, answers = columns_of(gold, systems)
     weights = np.ones(len(gold)) if weights is None else np.asarray(weights)
     units = np.arange(len(gold)) if groups is None else np.asarray(groups)
@@ -63,7 +63,7 @@ def naive_draws(gold, systems, *, count, seed, weights=None, groups=None):
 
 
 def covariance_error(first, second):
-    """The Monte-Carlo standard error of the covariance of two columns of draws."""
+    """The Monte-Carlo standard error of the covariance of two columns of resamples."""
     product = (first - first.mean()) * (second - second.mean())
     return product.std() / math.sqrt(len(product))
 
@@ -203,7 +203,8 @@ def test_the_scale_of_real_weights_does_not_matter():
     assert np.allclose(spreads[0], spreads[2])
 
 
-# --- too many rows: normal draws -----------------------------------------------------------------
+# --- too many rows: normal resamples
+# -----------------------------------------------------------------
 
 
 @pytest.fixture
@@ -293,10 +294,13 @@ def test_groups_are_drawn_whole_however_many_rows_there_are():
     groups = [k % 40 for k in range(240)]
     panel = panel_of(gold, systems, SIZE, groups=groups)
     found = resample_jointly(panel, METRICS, Resampling(500, 1))["mae"]
-    assert len(np.unique(found.round(12))) < 500  # means of few items tie; normal draws never do
+    assert (
+        len(np.unique(found.round(12))) < 500
+    )  # means of few items tie; normal resamples never do
 
 
-# --- the same draws everywhere -------------------------------------------------------------------
+# --- the same resamples everywhere
+# -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["items", "weights", "groups"])
@@ -375,7 +379,7 @@ def written_out(values, drawn, pairs, level):
 
 @st.composite
 def races(draw):
-    """Values of systems, and joint draws around them."""
+    """Values of systems, and joint resamples around them."""
     systems = draw(st.integers(2, 5))
     count = draw(st.integers(10, 60))
     seed = draw(st.integers(0, 10**6))
@@ -644,13 +648,13 @@ def test_of_equal_systems_any_two_are_told_apart_in_one_of_twenty_of_many_sample
     assert abs(outside - 0.05) <= 3 * error
 
 
-def crowd_alarms(replicates, systems=60, draws=400):
+def crowd_alarms(replicates, systems=60, resamples=400):
     """How often the leader of equal systems is told apart from any: by all pairs, by its own."""
     seen = np.zeros(3)
     rng = np.random.default_rng(7)
     for _ in range(replicates):
         values = rng.normal(0, 1, systems)
-        drawn = values + rng.normal(0, 1, (draws, systems))
+        drawn = values + rng.normal(0, 1, (resamples, systems))
         leader = int(np.argmax(values))
         others = np.delete(np.arange(systems), leader)
         first = np.full(systems - 1, leader)
@@ -672,7 +676,8 @@ def test_the_leader_of_sixty_equal_systems_is_told_apart_in_one_of_twenty_sample
     assert own > 0.05 + 5 * error
 
 
-# --- few groups: Student's draws -----------------------------------------------------------------
+# --- few groups: Student's resamples
+# -----------------------------------------------------------------
 
 
 def few_groups(count, seed=9, n=240):

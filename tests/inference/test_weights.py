@@ -54,7 +54,7 @@ WORSTS = ["min_sensitivity", "max_mae"]
 
 
 def weighted_method(metric):
-    """Limits by level need squares of weights only; for others, the derivative or draws."""
+    """Limits by level need squares of weights only; for others, the derivative or resamples."""
     by_level = {"mean": "mover", "worst": "simultaneous", "other": "percentile"}
     if metric.macro:
         return by_level[metric.macro]
@@ -66,14 +66,14 @@ def weighted_method(metric):
 def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name, seed):
     """Widths within 10 %.
 
-    A width from 4,000 draws has a Monte-Carlo error of about 1.5 %, 2 % for two of them, so that
-    4 errors take 8 %. The rest is for what is of smaller order: the delta method's curvature, and
-    gamma variables in place of Poisson counts. A wrong N is wrong by a factor of 2 here.
+    A width from 4,000 resamples has a Monte-Carlo error of about 1.5 %, 2 % for two of them, so
+    that 4 errors take 8 %. The rest is for what is of smaller order: the delta method's curvature,
+    and gamma variables in place of Poisson counts. A wrong N is wrong by a factor of 2 here.
     """
     gold, predicted, weights, table = weighted_sample(seed)
     values = naive_values(name, gold, predicted, weights, table)
     low, high = np.quantile(values, [0.025, 0.975])
-    found = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(draws=COUNT))[name]
+    found = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(resamples=COUNT))[name]
     assert found.method == weighted_method(find_metric(name))
     assert found.note == "real weights"
     assert found.width == pytest.approx(high - low, rel=0.10)
@@ -82,7 +82,7 @@ def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name
 @pytest.mark.parametrize("name", WORSTS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_worst_level_of_weights_has_limits_that_hold_for_all_levels(name, seed):
-    """Level by level over the items: wider than draws, which take the worst one for known."""
+    """Level by level over the items: wider than resamples, which take the worst one for known."""
     gold, predicted, weights, table = weighted_sample(seed)
     z = stats.norm.ppf((1 + 0.95 ** (1 / SIZE)) / 2)
     ends = []
@@ -117,7 +117,7 @@ def test_draws_of_weighted_cells_have_the_quantiles_of_drawing_items(name):
     gold, predicted, weights, table = weighted_sample(3)
     values = naive_values(name, gold, predicted, weights, table)
     found = estimate_metrics(
-        [find_metric(name)], table, ConfidenceIntervals(method="percentile", draws=COUNT)
+        [find_metric(name)], table, ConfidenceIntervals(method="percentile", resamples=COUNT)
     )[name]
     width = np.subtract(*np.quantile(values, [0.975, 0.025]))
     for end, tail in ((found.low, 0.025), (found.high, 0.975)):
@@ -143,7 +143,7 @@ def test_a_multinomial_on_the_sum_of_weights_would_be_much_too_narrow(name):
     assert effect > 2.2
     factor = 1.6 if name == "purity" else 2.0  # ties between levels blunt it
     assert widths[0] > factor * widths[1]
-    ours = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(draws=COUNT))[
+    ours = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(resamples=COUNT))[
         name
     ].width
     assert ours > factor * widths[1]
@@ -224,7 +224,7 @@ def test_the_unit_of_weights_does_not_matter(method, factor):
     gold, predicted, weights, table = weighted_sample(10, n=150)
     other = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
     metrics = [m for m in METRICS if not m.needs_whole_counts and (m.smooth or method is None)]
-    how = ConfidenceIntervals(method=method, draws=200)
+    how = ConfidenceIntervals(method=method, resamples=200)
     first, second = estimate_metrics(metrics, table, how), estimate_metrics(metrics, other, how)
     for name, result in first.items():
         expected = [second[name].low, second[name].high]
@@ -236,8 +236,8 @@ def test_weights_of_one_are_no_weights():
     gold, predicted, _, _ = weighted_sample(11, n=150)
     plain = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted))
     ones = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), np.ones(150))
-    assert estimate_metrics(METRICS, plain, ConfidenceIntervals(draws=200)) == estimate_metrics(
-        METRICS, ones, ConfidenceIntervals(draws=200)
+    assert estimate_metrics(METRICS, plain, ConfidenceIntervals(resamples=200)) == estimate_metrics(
+        METRICS, ones, ConfidenceIntervals(resamples=200)
     )
 
 
@@ -280,7 +280,7 @@ def test_an_item_of_hardly_any_weight_hardly_matters():
 )
 def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     table = weighted_sample(13, n=40)[3]
-    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=300))[metric.name]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=300))[metric.name]
     if metric.needs_whole_counts:
         assert found.method is None
         assert "no whole counts" in found.note
@@ -291,7 +291,7 @@ def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     assert (found.method, found.note) == (usual, f"real weights{rare}")
     assert found.width > 0.01
     if usual in {"delta", "percentile"}:
-        plain = estimate_metrics([metric], table, ConfidenceIntervals(method=usual, draws=300))[
+        plain = estimate_metrics([metric], table, ConfidenceIntervals(method=usual, resamples=300))[
             metric.name
         ]
         assert (found.low, found.high) == (plain.low, plain.high)
@@ -305,11 +305,11 @@ def test_a_worst_level_that_no_draw_moves_has_limits_all_the_same():
     """Nobody is right about the rarest level, in whatever draw: level by level, it could be."""
     table = weighted_sample(13, n=40)[3]
     metric = find_metric("min_sensitivity")
-    drawn = estimate_metrics([metric], table, ConfidenceIntervals(method="percentile", draws=300))[
-        metric.name
-    ]
+    drawn = estimate_metrics(
+        [metric], table, ConfidenceIntervals(method="percentile", resamples=300)
+    )[metric.name]
     assert (drawn.low, drawn.high) == (0, 0)
-    found = estimate_metrics([metric], table, ConfidenceIntervals(draws=300))[metric.name]
+    found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=300))[metric.name]
     assert (found.method, found.low) == ("simultaneous", 0)
     assert found.high > 0.1
 
@@ -319,7 +319,7 @@ def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
     weights = np.linspace(0.5, 1.7, 36)
     table = ConfusionMatrix.of(scale_of(3), labels(gold), labels(gold), weights)
     found = estimate_metrics(
-        [find_metric("mae"), find_metric("purity")], table, ConfidenceIntervals(draws=300)
+        [find_metric("mae"), find_metric("purity")], table, ConfidenceIntervals(resamples=300)
     )
     assert {one.method for one in found.values()} == {"dirichlet"}
     assert found["mae"].note == "it has no standard error here"
@@ -554,7 +554,7 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
         weights=named,
         by="region",
         groups="writer",
-        second_gold="second",
+        second_rater="second",
     )
     found = count_files([path], columns, scale)
     assert plain.table.whole is whole

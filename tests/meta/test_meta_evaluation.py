@@ -1,4 +1,4 @@
-"""Judging metrics: values, draws and limits equal what plain loops over pairs and cases say."""
+"""Judging metrics: values, resamples and limits equal what plain loops over pairs and cases say."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def panel():
 
 @pytest.fixture(scope="module")
 def result(panel):
-    return evaluate_metrics(panel, draws=200)
+    return evaluate_metrics(panel, resamples=200)
 
 
 # --- in plain loops ------------------------------------------------------------------------------
@@ -123,7 +123,8 @@ def test_coverage_is_the_correlation_of_gains_and_unanimous_improvements(seed, h
         assert value == pytest.approx(expected, nan_ok=True)
 
 
-# --- draws ---------------------------------------------------------------------------------------
+# --- resamples
+# ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.25])
@@ -231,7 +232,7 @@ def test_there_are_no_limits_where_most_draws_are_undefined():
     drawn[:40] = 0.5
     (found,) = estimate_intervals(np.array([0.5]), drawn, 0.9, "none")
     assert (math.isnan(found.low), found.value) == (True, 0.5)
-    assert found.note == "it is undefined in most of the draws"
+    assert found.note == "it is undefined in most of the resamples"
 
 
 def test_the_gap_to_the_best_has_limits_that_hold_for_all_pairs_of_metrics():
@@ -314,10 +315,10 @@ def test_weights_that_are_whole_count_as_items_and_others_are_refused():
 
 def test_real_weights_are_fine_where_test_cases_are_named():
     panel = panel_with_cases(cases=4, weights=np.linspace(0.5, 1.5, 100))
-    found = evaluate_metrics(panel, "cem_ord,mae", "accuracy,pearson", draws=100)
+    found = evaluate_metrics(panel, "cem_ord,mae", "accuracy,pearson", resamples=100)
     assert 0 < found.best.coverage.value <= 1
     with pytest.raises(NotApplicable, match=r"whole counts, .*\. Name other references\.$"):
-        evaluate_metrics(panel, draws=100)
+        evaluate_metrics(panel, resamples=100)
 
 
 @pytest.mark.parametrize("cases", [1, 31, 2.5, True])
@@ -372,10 +373,10 @@ def test_a_judgement_has_the_values_of_its_parts(panel, result):
 
 def test_the_same_seed_gives_the_same_judgement(panel):
     once, again = (
-        evaluate_metrics(panel, "cem_ord,mae", draws=100, seed=3).to_dict() for _ in range(2)
+        evaluate_metrics(panel, "cem_ord,mae", resamples=100, seed=3).to_dict() for _ in range(2)
     )
     assert once == again
-    assert evaluate_metrics(panel, "cem_ord,mae", draws=100, seed=4).to_dict() != once
+    assert evaluate_metrics(panel, "cem_ord,mae", resamples=100, seed=4).to_dict() != once
 
 
 @pytest.fixture
@@ -393,14 +394,14 @@ def test_a_metric_of_my_own_is_judged_like_any_other(panel):
         """Share of items that are off by two levels or more."""
         return (table.counts * (table.scale.gaps >= 2)).sum(axis=(-2, -1)) / table.total
 
-    mine = evaluate_metrics(panel, [surprising_misses, "mse"], draws=100)
+    mine = evaluate_metrics(panel, [surprising_misses, "mse"], resamples=100)
     assert mine.evaluation[0].metric is surprising_misses
     assert 0 < mine.evaluation[0].coverage.value <= 1
 
 
 def test_strict_unanimity_takes_a_gain_for_every_reference(panel):
     weak, strict = (
-        evaluate_metrics(panel, "mae", draws=100, unanimity=kind) for kind in ("weak", "strict")
+        evaluate_metrics(panel, "mae", resamples=100, unanimity=kind) for kind in ("weak", "strict")
     )
     tables = [panel.count_by_group(system) for system in panel.systems]
     ideal = [compute_merits(find_metric(name), tables) for name in REFERENCE_METRICS]
@@ -417,7 +418,7 @@ def test_a_perfect_order_of_systems_is_captured_by_all():
         f"s{k}": [3 - g if (i // 4) % 6 < k else g for i, g in enumerate(gold)] for k in range(4)
     }
     panel = panel_of(gold, systems, 4, groups=[i // 24 for i in range(240)])
-    found = evaluate_metrics(panel, "accuracy,mae,cem_ord", draws=100)
+    found = evaluate_metrics(panel, "accuracy,mae,cem_ord", resamples=100)
     assert [one.robustness.value for one in found.evaluation] == pytest.approx([1.0] * 3)
     assert [one.stability.value for one in found.evaluation] == pytest.approx([1.0] * 3)
     for one in found.evaluation:
@@ -433,7 +434,7 @@ def test_a_metric_that_refuses_has_a_row_with_the_reason():
     gold, systems = sampled(4, 200, 1, NOISES)
     systems["s0"] = [None, *systems["s0"][1:]]
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(200)])
-    found = evaluate_metrics(panel, "cem_ord,pearson,mae", "accuracy,cem_ord", draws=100)
+    found = evaluate_metrics(panel, "cem_ord,pearson,mae", "accuracy,cem_ord", resamples=100)
     last = found.ranked[-1]
     assert last.metric.name == "pearson"
     assert last.reason == "it has no meaning for items without a prediction"
@@ -444,17 +445,17 @@ def test_a_metric_that_refuses_has_a_row_with_the_reason():
     assert plain["reason"] in render(found)
     assert found.to_dict()["agreement"]["pearson"]["mae"]["value"] is None
     with pytest.raises(NotApplicable, match="reference kendall_tau_a cannot be taken: it has no"):
-        evaluate_metrics(panel, draws=100)
+        evaluate_metrics(panel, resamples=100)
     with pytest.raises(
         NotApplicable, match=r"None of the metrics can be taken\. pearson: it has no"
     ):
-        evaluate_metrics(panel, "pearson", "accuracy", draws=100)
+        evaluate_metrics(panel, "pearson", "accuracy", resamples=100)
 
 
 def test_a_metric_that_is_constant_is_nan_with_reasons_and_last():
     gold, systems = sampled(4, 200, 1, NOISES)
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(200)])
-    found = evaluate_metrics(panel, ["accuracy_within(n=3)", "mae"], draws=100)
+    found = evaluate_metrics(panel, ["accuracy_within(n=3)", "mae"], resamples=100)
     last = found.ranked[-1]
     assert last.metric.expression == "accuracy_within(n=3)"
     assert last.reason.count(";") == 2
@@ -473,10 +474,10 @@ def test_values_that_are_undefined_in_a_test_case_are_counted():
         "c": [(g + (i % 3 == 0)) % 3 for i, g in enumerate(gold)],
     }
     panel = panel_of(gold, systems, 3, groups=[i // 6 for i in range(120)])
-    found = evaluate_metrics(panel, "kendall_tau_b,accuracy", draws=100)
+    found = evaluate_metrics(panel, "kendall_tau_b,accuracy", resamples=100)
     assert found.evaluation[0].undefined == pytest.approx(2 / 60)
     assert found.evaluation[1].undefined == 0.0
-    silent = evaluate_metrics(panel, "accuracy", "kendall_tau_b", draws=100)
+    silent = evaluate_metrics(panel, "accuracy", "kendall_tau_b", resamples=100)
     assert any("A reference is undefined in 3.3 %" in note for note in silent.to_dict()["notes"])
 
 
@@ -488,7 +489,7 @@ def partial_panel():
 
 
 def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody():
-    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy", draws=200)
+    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy", resamples=200)
     partial, whole, _ = found.evaluation
     assert partial.coverage.value == 1.0 >= whole.coverage.value  # over two systems it is 1 or -1
     assert found.best is not partial
@@ -513,7 +514,7 @@ def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody
 
 
 def test_the_best_metric_is_the_one_that_others_are_behind():
-    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy,pearson", draws=200)
+    found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy,pearson", resamples=200)
     behind = [one for one in found.evaluation if one.behind is not None]
     assert len(behind) == 1
     for one in behind:
@@ -524,17 +525,17 @@ def test_the_best_metric_is_the_one_that_others_are_behind():
 def test_where_no_metric_knows_the_systems_of_all_others_none_is_best():
     gold, systems = sampled(4, 240, 3, (0.5, 0.9, 1.3))
     panel = panel_of(gold, systems | {"s3": [1] * 240}, 4, groups=[i // 20 for i in range(240)])
-    found = evaluate_metrics(panel, "kendall_tau_b", draws=100)
+    found = evaluate_metrics(panel, "kendall_tau_b", resamples=100)
     assert found.best is found.evaluation[0]  # nobody knows the fourth system
-    assert evaluate_metrics(panel, "kendall_tau_b,mae", draws=100).best.metric.name == "mae"
+    assert evaluate_metrics(panel, "kendall_tau_b,mae", resamples=100).best.metric.name == "mae"
 
 
 def test_without_limits_nothing_is_best_and_the_reason_is_said():
-    """The reference is defined for two systems, and most draws lack one of them."""
-    found = evaluate_metrics(partial_panel(), "mae,accuracy", "kendall_tau_b", draws=200)
+    """The reference is defined for two systems, and most resamples lack one of them."""
+    found = evaluate_metrics(partial_panel(), "mae,accuracy", "kendall_tau_b", resamples=200)
     assert found.best is None
     assert [one.behind for one in found.evaluation] == [None, None]
-    most = "it is undefined in most of the draws"
+    most = "it is undefined in most of the resamples"
     for one in found.evaluation:
         assert (math.isnan(one.coverage.value), one.coverage.note) == (False, most)
         assert one.reason == f"its coverage has no limits: {most}"
@@ -548,7 +549,7 @@ def test_without_limits_nothing_is_best_and_the_reason_is_said():
 def test_the_note_on_draws_without_coverage_names_the_metrics():
     gold, systems = sampled(4, 240, 3, (0.5, 0.9, 1.2, 1.5))
     panel = panel_of(gold, systems | {"s4": [1] * 240}, 4, groups=[i // 20 for i in range(240)])
-    notes = evaluate_metrics(panel, "mae,kendall_tau_b,bias", draws=300).to_dict()["notes"]
+    notes = evaluate_metrics(panel, "mae,kendall_tau_b,bias", resamples=300).to_dict()["notes"]
     (note,) = [note for note in notes if "have no coverage" in note]
     assert note.endswith("left out, of mae, kendall_tau_b and bias.")
 
@@ -576,7 +577,7 @@ def test_nobody_gains_by_being_infinitely_bad(panel):
     means = average_merits(merits[None])[0]
     assert np.isneginf(means[worst]).all()
     assert np.isfinite(means[~worst]).all()
-    found = evaluate_metrics(panel, [endless, "mae"], draws=100)
+    found = evaluate_metrics(panel, [endless, "mae"], resamples=100)
     own = found.evaluation[0]
     assert own.undefined == 0.0
     assert own.infinite == pytest.approx(np.isinf(merits).mean())
@@ -616,9 +617,9 @@ def test_two_systems_are_too_few():
 def test_a_single_test_case_is_split_at_random_like_none():
     gold, systems = sampled(3, 60, 0, NOISES[:3])
     one = evaluate_metrics(
-        panel_of(gold, systems, 3, groups=["only"] * 60), "mae", draws=100, cases=6
+        panel_of(gold, systems, 3, groups=["only"] * 60), "mae", resamples=100, cases=6
     )
-    none = evaluate_metrics(panel_of(gold, systems, 3), "mae", draws=100, cases=6)
+    none = evaluate_metrics(panel_of(gold, systems, 3), "mae", resamples=100, cases=6)
     assert one.panel == none.panel
     assert one.to_dict()["metrics"] == none.to_dict()["metrics"]
     assert one.was_split
@@ -628,7 +629,7 @@ def test_a_single_test_case_is_split_at_random_like_none():
 
 def test_few_systems_or_test_cases_are_said_to_be_rough(result):
     assert "5 systems are few: all limits are rough." in result.to_dict()["notes"]
-    few = evaluate_metrics(panel_with_cases(cases=3), "mae", draws=100).to_dict()["notes"]
+    few = evaluate_metrics(panel_with_cases(cases=3), "mae", resamples=100).to_dict()["notes"]
     assert "5 systems and 3 test cases are few: all limits are rough." in few
 
 
@@ -636,10 +637,10 @@ def test_few_systems_or_test_cases_are_said_to_be_rough(result):
     ("options", "error", "message"),
     [
         ({"level": 1.0}, BadOption, "level of intervals is 0.5 to below 1"),
-        ({"draws": 10}, BadOption, "10 draws are too few"),
+        ({"resamples": 10}, BadOption, "10 resamples are too few"),
         ({"seed": -1}, BadOption, "seed must be a whole number"),
         ({"alpha": 0.0}, BadOption, "alpha is the level of tests"),
-        ({"alpha": 0.001, "draws": 100}, BadOption, "from 1 / \\(draws \\+ 1\\)"),
+        ({"alpha": 0.001, "resamples": 100}, BadOption, "from 1 / \\(resamples \\+ 1\\)"),
         ({"unanimity": "loose"}, BadOption, "not one of weak, strict"),
         ({"metrics": "nothing"}, UnknownMetric, "no metric 'nothing'"),
         ({"references": ()}, BadOption, "No metric was named"),
@@ -686,7 +687,7 @@ def test_the_text_says_what_leads_and_whether_that_is_sure(result):
     best = result.best
     assert f"{best.metric.expression}" in text
     assert "captures most of accuracy, kendall_tau_a and mutual_information: coverage 0." in text
-    assert "cannot be told apart from" in text
+    assert "is not significantly different from" in text
     assert "never of pairs" in text
     assert result._repr_html_().startswith("<")
 
@@ -694,7 +695,7 @@ def test_the_text_says_what_leads_and_whether_that_is_sure(result):
 def test_many_systems_are_ranked_instead_of_shown_in_pairs():
     gold, systems = sampled(4, 240, 1, np.linspace(0.3, 2.0, 33))
     panel = panel_of(gold, systems, 4, groups=[i // 20 for i in range(240)])
-    text = str(evaluate_metrics(panel, "mae", draws=100))
+    text = str(evaluate_metrics(panel, "mae", resamples=100))
     assert "3 more systems are in the JSON report" in text
     assert "is improved by" in text
 
@@ -706,7 +707,7 @@ def test_irregular_lines_are_shown_by_kind_with_their_counts():
         {"file": "b.tsv", "count": 2, "example": "y", **lacking},
         {"file": "c.tsv", "count": 3, "example": "z", **lacking},
     ]
-    found = evaluate_metrics(panel_with_cases(), "mae", draws=100, irregular=kinds)
+    found = evaluate_metrics(panel_with_cases(), "mae", resamples=100, irregular=kinds)
     assert found.to_dict()["irregular"] == kinds
     lines = [line.split("  ") for line in str(found).splitlines()]
     rows = [[cell.strip() for cell in line if cell.strip()] for line in lines]
@@ -715,7 +716,7 @@ def test_irregular_lines_are_shown_by_kind_with_their_counts():
 
 
 def test_a_reference_that_leads_is_called_one_and_the_best_other_is_named(panel):
-    found = evaluate_metrics(panel, "mae,bias", "mae", draws=100)
+    found = evaluate_metrics(panel, "mae,bias", "mae", resamples=100)
     text = " ".join(str(found).split())
     assert "mae, one of them, captures most of mae: coverage" in text
     assert "Of the metrics that are no references, bias does: coverage" in text
@@ -725,7 +726,7 @@ def test_a_metric_without_coverage_is_no_leader():
     gold = [0, 1, 2] * 20
     systems = dict.fromkeys(("a", "b", "c"), gold)  # all perfect
     panel = panel_of(gold, systems, 3, groups=[i // 6 for i in range(60)])
-    found = evaluate_metrics(panel, "mae", draws=100)
+    found = evaluate_metrics(panel, "mae", resamples=100)
     text = " ".join(str(found).split())
     assert "Of no metric can be said that it captures most of accuracy, kendall_tau_a and" in text
     assert "mutual_information: the metric, or the unanimous improvement, is the same for" in text

@@ -261,15 +261,15 @@ def test_stability_of_a_constant_metric_is_nan():
 @pytest.mark.parametrize("seed", range(3))
 def test_p_values_compare_a_difference_with_the_largest_of_each_shuffle(seed, holes):
     merits = sampled(seed, holes=holes)
-    draws = Resampling(150, seed)
-    found = compute_tukey_p(merits, draws)
+    resamples = Resampling(150, seed)
+    found = compute_tukey_p(merits, resamples)
     start = np.tile(np.arange(5), (150, 6, 1))
     shuffles = np.random.default_rng([seed, 0]).permuted(start, axis=-1).tolist()
     expected = [naive_tukey(table.tolist(), shuffles) for table in merits]
     for p, pairs in zip(found, expected, strict=True):
         assert p == pytest.approx(p.T)
         assert {pair: p[pair] for pair in pairs} == pytest.approx(pairs)
-    power = compute_discriminative_power(merits, draws, 0.2)
+    power = compute_discriminative_power(merits, resamples, 0.2)
     shares = [sum(p <= 0.2 for p in pairs.values()) / len(pairs) for pairs in expected]
     assert power == pytest.approx(np.array(shares))
 
@@ -314,7 +314,7 @@ def test_infinite_values_hide_every_difference():
 
 
 def test_a_level_that_no_shuffle_can_reach_is_refused():
-    with pytest.raises(BadOption, match=r"alpha=0\.001 is not from 1 / \(draws"):
+    with pytest.raises(BadOption, match=r"alpha=0\.001 is not from 1 / \(resamples"):
         compute_discriminative_power(sampled(0), Resampling(100), 0.001)
 
 

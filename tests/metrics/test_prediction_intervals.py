@@ -231,11 +231,11 @@ def test_options_are_checked():
 # --- standard errors -----------------------------------------------------------------------------
 
 
-def bootstrapped(metric, make, columns, weights, draws=600):
+def bootstrapped(metric, make, columns, weights, resamples=600):
     """The deviation of a metric over samples of items, drawn with replacement."""
     rng = np.random.default_rng(9)
     n, values = len(weights), []
-    for _ in range(draws):
+    for _ in range(resamples):
         rows = rng.integers(0, n, n)
         values.append(float(metric(make(*(column[rows] for column in columns), weights[rows]))))
     return np.std(values, ddof=1)

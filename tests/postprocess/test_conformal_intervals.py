@@ -119,17 +119,17 @@ def test_groups_with_few_items_and_new_groups_are_named():
 # --- what is promised ----------------------------------------------------------------------------
 
 
-def covered(draw, alpha, *, normalize=False, symmetric=True, draws=200, n=60, new=200):
-    """The mean coverage over fresh draws, and its standard error."""
+def covered(draw, alpha, *, normalize=False, symmetric=True, resamples=200, n=60, new=200):
+    """The mean coverage over fresh resamples, and its standard error."""
     rng = np.random.default_rng(19)
     shares = []
-    for _ in range(draws):
+    for _ in range(resamples):
         y, p, spread = draw(rng, n + new)
         told = (spread[:n], spread[n:]) if normalize else (None, None)
         intervals = SplitConformal(alpha, normalize=normalize, symmetric=symmetric)
         lower, upper = intervals.fit(y[:n], p[:n], told[0]).predict(p[n:], told[1])
         shares.append(((lower <= y[n:]) & (y[n:] <= upper)).mean())
-    return np.mean(shares), np.std(shares, ddof=1) / math.sqrt(draws)
+    return np.mean(shares), np.std(shares, ddof=1) / math.sqrt(resamples)
 
 
 def heavy(rng, n):

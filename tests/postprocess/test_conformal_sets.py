@@ -196,7 +196,8 @@ def test_the_items_of_the_fit_are_covered_as_often_as_promised(problem, alpha):
     assert held.mean() >= 1 - alpha - 1e-12
 
 
-# --- the promise, on fresh draws -----------------------------------------------------------------
+# --- the promise, on fresh resamples
+# -----------------------------------------------------------------
 
 
 def draw_items(rng, n, size=5, lean=0.0):

@@ -29,7 +29,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "{}", "--no-interval"),
     "compare": ("compare", "{}", "--systems", "predicted,gold2", "--metrics", "accuracy"),
     "regression": (
-        *("evaluate", "{}", "--task", "values", "--target", "y"),
+        *("evaluate", "{}", "--task", "regression", "--target", "y"),
         *("--predicted", "p", "--no-interval"),
     ),
     "surrogate": (

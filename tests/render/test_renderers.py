@@ -360,7 +360,7 @@ def test_no_report_shows_a_negative_zero(table):
 
 def test_a_confusion_table_has_gold_in_rows_and_its_totals():
     result = ordinate.evaluate(["low", "low", "high"], ["low", "high", "high"], "low,high")
-    lines = str(result).split("Confusion table\n")[1].splitlines()
+    lines = str(result).split("Confusion matrix\n")[1].splitlines()
     assert lines[1].split() == ["gold", "\\", "predicted", "low", "high", "total"]
     assert [line.split() for line in lines[3:6]] == [
         ["low", "1", "1", "2"],
@@ -371,7 +371,7 @@ def test_a_confusion_table_has_gold_in_rows_and_its_totals():
 
 def test_items_without_a_prediction_have_their_own_column():
     result = ordinate.evaluate(["low", "high"], ["low", None], "low,high", missing="worst")
-    lines = str(result).split("Confusion table\n")[1].splitlines()
+    lines = str(result).split("Confusion matrix\n")[1].splitlines()
     assert lines[1].split()[3:] == ["low", "high", "no", "answer", "total"]
     assert lines[4].split() == ["high", "0", "0", "1", "1"]
 
@@ -531,7 +531,9 @@ def test_perfect_predictions_beat_every_constant():
 def _facts(result: Evaluation) -> dict:
     found = result.to_dict()
     return {
-        key: value for key, value in found.items() if key not in {"source", "by", "against_rest"}
+        key: value
+        for key, value in found.items()
+        if key not in {"source", "by", "difference_from_rest"}
     }
 
 

@@ -1,4 +1,4 @@
-"""Comparing: each system is what it is alone, and the leaderboard says what the draws say."""
+"""Comparing: each system is what it is alone, and the leaderboard says what the resamples say."""
 
 import csv
 import io
@@ -39,7 +39,7 @@ FORMS = (*RENDERERS, "html")
 
 
 def compared(gold, systems, metrics="mae", **options):
-    options = {"draws": DRAWS, "scale": SCALE} | options
+    options = {"resamples": DRAWS, "scale": SCALE} | options
     return compare(labels(gold), by_label(systems), metrics=metrics, **options)
 
 
@@ -81,7 +81,7 @@ def check_estimates(found, expected):
 @pytest.mark.parametrize("seed", [0, 5])
 def test_each_system_has_the_values_and_limits_that_it_has_alone(way, seed):
     result = compared(GOLD, SYSTEMS, None, seed=seed, interval=0.9, **WAYS[way])
-    how = ConfidenceIntervals(0.9, draws=DRAWS, seed=seed)
+    how = ConfidenceIntervals(0.9, resamples=DRAWS, seed=seed)
     for name, answers in SYSTEMS.items():
         alone = evaluate(labels(GOLD), labels(answers), SCALE, interval=how, **WAYS[way])
         for metric in DEFAULT_METRICS:
@@ -323,7 +323,7 @@ def test_systems_that_answer_the_same_are_identical(metric, way):
 def test_systems_that_answer_the_same_are_identical_wherever_they_stand():
     gold, systems = sampled(SIZE, 120, 5, [0.7] * 11)
     many = {f"x{k}": systems[f"s{k * 7 % 11}"] for k in range(40)}
-    result = compared(gold, many, "mae,cem_ord,quadratic_kappa", draws=150)
+    result = compared(gold, many, "mae,cem_ord,quadratic_kappa", resamples=150)
     for board in result.leaderboards.values():
         for pair in board.pairs:
             same = many[pair.first] == many[pair.second]
@@ -344,7 +344,7 @@ def test_equal_values_of_different_answers_share_a_rank_and_are_not_identical():
     board = board_of(gold, {"up": up, "down": down, "far": [3] * 60})
     assert [one.rank for one in board.standings] == [1, 1, 3]
     pair = next(p for p in board.pairs if {p.first, p.second} == {"up", "down"})
-    assert (pair.difference, pair.verdict) == (0, "undecided")
+    assert (pair.difference, pair.verdict) == (0, "inconclusive")
     assert pair.p == 1
 
 
@@ -385,7 +385,7 @@ def test_systems_without_names_are_refused():
 
 def test_50_systems_are_compared_with_each_other():
     gold, systems = crowd(50)
-    result = compared(gold, systems, draws=100)
+    result = compared(gold, systems, resamples=100)
     board = result.leaderboards["mae"]
     assert result.how.against == "all"
     assert len(board.pairs) == 50 * 49 // 2
@@ -394,7 +394,7 @@ def test_50_systems_are_compared_with_each_other():
 
 def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
     gold, systems = crowd(51)
-    result = compared(gold, systems, draws=200)
+    result = compared(gold, systems, resamples=200)
     board = result.leaderboards["mae"]
     leader = board.standings[0].system
     assert result.how.against == "leader"
@@ -407,7 +407,7 @@ def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
         assert sum(one.rank_shares) == pytest.approx(1)
     assert sum(one.rank_high < 51 for one in board.standings)
     assert "share a letter" not in str(result)
-    everyone = compared(gold, systems, draws=200, against="all").leaderboards["mae"]
+    everyone = compared(gold, systems, resamples=200, against="all").leaderboards["mae"]
     assert len(everyone.pairs) == 51 * 50 // 2
 
 
@@ -415,7 +415,7 @@ def test_500_systems_can_be_compared():
     gold = [0, 1, 2, 3] * 5
     rng = np.random.default_rng(0)
     systems = {f"s{k}": rng.integers(0, 4, 20).tolist() for k in range(500)}
-    result = compared(gold, systems, draws=100)
+    result = compared(gold, systems, resamples=100)
     assert len(result.leaderboards["mae"].pairs) == 499
     assert "469 more pairs" in words(result)
 
@@ -427,7 +427,7 @@ def test_each_is_compared_with_the_system_that_was_named():
         ("s1", "s2"),
         ("s3", "s2"),
     ]
-    assert [pair.verdict for pair in board.pairs] == ["better", "undecided", "worse"]
+    assert [pair.verdict for pair in board.pairs] == ["better", "inconclusive", "worse"]
     everyone = board_of(GOLD, SYSTEMS)
     for pair in board.pairs:
         other = next(p for p in everyone.pairs if {p.first, p.second} == {pair.first, "s2"})
@@ -450,7 +450,7 @@ def test_each_is_compared_with_the_leader():
 def test_a_system_may_be_called_leader_or_all():
     gold, systems = crowd(52)
     names = dict(zip(systems, ["all", *(f"n{k}" for k in range(50)), "leader"], strict=True))
-    board = board_of(gold, {names[k]: v for k, v in systems.items()}, draws=100)
+    board = board_of(gold, {names[k]: v for k, v in systems.items()}, resamples=100)
     first = board.standings[0].system
     assert first != "leader"
     assert {pair.first for pair in board.pairs} == {first}
@@ -478,7 +478,7 @@ def test_a_named_system_without_a_value_is_not_said_to_be_compared_with():
         ({"margins": {"mae": -0.1}}, "margin of mae must be above 0"),
         ({"margins": {"mae": math.nan}}, "margin of mae must be above 0"),
         ({"margins": {"mae": "wide"}}, "margin of mae must be above 0"),
-        ({"draws": 99}, "99 draws are too few"),
+        ({"resamples": 99}, "99 resamples are too few"),
         ({"interval": 0.2}, "level of an interval is 0.5 to below 1"),
         ({"interval": 1.0}, "level of an interval is 0.5 to below 1"),
         ({"seed": -1}, "seed must be a whole number"),
@@ -509,7 +509,7 @@ def test_columns_that_do_not_fit_are_refused_by_the_name_of_the_system():
 
 def test_the_scale_may_be_a_preset_that_fits_and_the_report_says_so():
     gold = ["A1", "A2", "B1", "B2", "C1"] * 4
-    result = compare(gold, {"a": gold, "b": gold[::-1]}, metrics="mae", draws=100)
+    result = compare(gold, {"a": gold, "b": gold[::-1]}, metrics="mae", resamples=100)
     assert result.panel.scale.preset == "cefr"
     assert "every label seen is on the preset 'cefr'" in words(result)
 
@@ -572,7 +572,7 @@ def test_ranks_letters_and_verdicts_of_the_leader_agree():
 
 def crowd_of_equals(seed, count=60, n=4_000):
     gold, systems = sampled(3, n, 5_000 + seed, [0.8] * count)
-    return compare(labels(gold), by_label(systems), scale_of(3), "mae", draws=400, seed=seed)
+    return compare(labels(gold), by_label(systems), scale_of(3), "mae", resamples=400, seed=seed)
 
 
 @pytest.mark.slow
@@ -602,20 +602,20 @@ def test_more_letters_than_are_of_use_are_none(monkeypatch):
 @pytest.mark.parametrize("correction", ["holm", "bh", "by"])
 def test_too_few_draws_for_a_correction_are_said_with_the_number_that_is_enough(correction):
     gold, systems = crowd(10)
-    few = board_of(gold, systems, correction=correction, draws=200)
+    few = board_of(gold, systems, correction=correction, resamples=200)
     (note,) = few.notes
-    assert "With 200 draws no p-value is below 0.005" in note
+    assert "With 200 resamples no p-value is below 0.005" in note
     assert f"the correction {correction} for 45 pairs" in note
-    needed = int(re.search(r"take ([\d,]+) draws", note)[1].replace(",", ""))
+    needed = int(re.search(r"take ([\d,]+) resamples", note)[1].replace(",", ""))
     assert needed == 900
-    assert board_of(gold, systems, correction=correction, draws=needed).notes == ()
-    assert board_of(gold, systems, correction="max_t", draws=200).notes == ()
-    assert board_of(gold, systems, correction="none", draws=200).notes == ()
+    assert board_of(gold, systems, correction=correction, resamples=needed).notes == ()
+    assert board_of(gold, systems, correction="max_t", resamples=200).notes == ()
+    assert board_of(gold, systems, correction="none", resamples=200).notes == ()
 
 
 def test_with_enough_draws_holm_can_reject():
     gold, systems = sampled(SIZE, 100, 2, [0.1, 3.0])
-    board = board_of(gold, systems, correction="holm", draws=200)
+    board = board_of(gold, systems, correction="holm", resamples=200)
     assert board.pairs[0].verdict == "better"
 
 
@@ -630,16 +630,16 @@ def test_with_enough_draws_holm_can_reject():
         (0.05, 0.3, "first non-inferior"),
         (0.2, 0.3, "second inferior"),
         (-0.3, 0.05, "second non-inferior"),
-        (-0.3, 0.3, "undecided"),
+        (-0.3, 0.3, "inconclusive"),
         (-0.3, -0.2, "first inferior"),
         (-0.3, -0.05, "second non-inferior"),
         (-0.1, 0.05, "second non-inferior"),  # at the margin is not within it
         (-0.05, 0.1, "first non-inferior"),
-        (-0.1, 0.1, "undecided"),
+        (-0.1, 0.1, "inconclusive"),
         (0.1, 0.3, "first non-inferior"),
         (-0.3, -0.1, "second non-inferior"),
         (0.0, 0.0, "equivalent"),
-        (math.nan, math.nan, "undecided"),
+        (math.nan, math.nan, "inconclusive"),
     ],
 )
 def test_the_margin_verdict_says_where_the_whole_interval_lies(worst, best, said):
@@ -683,7 +683,7 @@ def test_identical_systems_are_equivalent_and_close_ones_undecided_within_a_smal
     systems = {"a": SYSTEMS["s1"], "b": SYSTEMS["s1"], "c": SYSTEMS["s2"]}
     board = board_of(GOLD, systems, margins={"mae": 1e-6})
     said = {"".join(sorted((x.first, x.second))): x.margin_verdict for x in board.pairs}
-    assert said == {"ab": "equivalent", "ac": "undecided", "bc": "undecided"}
+    assert said == {"ab": "equivalent", "ac": "inconclusive", "bc": "inconclusive"}
 
 
 def test_without_a_margin_there_is_no_verdict_on_it():
@@ -796,9 +796,9 @@ def test_too_many_rows_to_draw_change_nothing_for_a_system_without_a_value(
 
 def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
     gold, systems = sampled(SIZE, 1500, 4, [0.5, 0.6, 0.9])
-    drawn = board_of(gold, systems, draws=2000)
+    drawn = board_of(gold, systems, resamples=2000)
     monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
-    normal = board_of(gold, systems, draws=2000)
+    normal = board_of(gold, systems, resamples=2000)
     for one, other in zip(drawn.pairs, normal.pairs, strict=True):
         assert one.difference == other.difference
         assert (one.high - one.low) == pytest.approx(other.high - other.low, rel=0.1)
@@ -809,9 +809,9 @@ def test_too_many_rows_to_draw_give_about_the_same_leaderboard(monkeypatch):
 def test_draws_without_a_value_are_left_out_and_counted():
     gold = [0] * 8 + [1] * 2
     systems = {"a": [0] * 9 + [1], "b": [0] * 8 + [1, 1]}
-    board = board_of(gold, systems, "kendall_tau_b", draws=2000)
+    board = board_of(gold, systems, "kendall_tau_b", resamples=2000)
     (note,) = board.notes
-    share = float(re.search(r"In ([\d.]+)% of the draws a system has no value", note)[1]) / 100
+    share = float(re.search(r"In ([\d.]+)% of the resamples a system has no value", note)[1]) / 100
     # Gold varies where one of the eight and one of the two is drawn, and a where the last one is.
     defined = 1 - 0.9**10 - 0.2**10 + 0.1**10
     error = math.sqrt(defined * (1 - defined) / 2000)
@@ -822,7 +822,7 @@ def test_draws_without_a_value_are_left_out_and_counted():
 def test_where_too_few_draws_have_a_value_nothing_is_compared():
     gold = [0] * 40 + [1]
     systems = {"a": [0] * 40 + [1], "b": [0] * 40 + [1]}
-    board = board_of(gold, systems, "kendall_tau_b", draws=100)
+    board = board_of(gold, systems, "kendall_tau_b", resamples=100)
     assert "Too few are left to compare" in board.notes[0]
     assert board.pairs == ()
 
@@ -863,9 +863,9 @@ def test_groups_are_drawn_whole():
     gold, systems = sampled(SIZE, 60, 8, [0.6, 0.9])
     groups = list(range(60)) * 10
     many = {name: answers * 10 for name, answers in systems.items()}
-    (alone,) = board_of(gold, systems, draws=2000).pairs
-    (grouped,) = board_of(gold * 10, many, groups=groups, draws=2000).pairs
-    (naive,) = board_of(gold * 10, many, draws=2000).pairs
+    (alone,) = board_of(gold, systems, resamples=2000).pairs
+    (grouped,) = board_of(gold * 10, many, groups=groups, resamples=2000).pairs
+    (naive,) = board_of(gold * 10, many, resamples=2000).pairs
     width = alone.high - alone.low
     assert grouped.high - grouped.low == pytest.approx(width, rel=0.1)
     assert naive.high - naive.low < 0.4 * width
@@ -920,7 +920,7 @@ def test_few_groups_can_only_say_what_their_swaps_can(count):
     board = board_of(GOLD, systems, groups=[k % count for k in range(150)])
     (pair,) = board.pairs
     assert pair.p >= 2.0 ** (1 - count)
-    assert pair.verdict == ("better" if count == 6 else "undecided")
+    assert pair.verdict == ("better" if count == 6 else "inconclusive")
     assert math.isnan(pair.low)  # no draw has another difference, but for rounding
     assert math.isnan(pair.high)
 
@@ -928,7 +928,7 @@ def test_few_groups_can_only_say_what_their_swaps_can(count):
 @pytest.mark.parametrize("count", [2, 3, 7])
 def test_rounding_of_modelled_draws_is_no_limit_of_a_difference_that_never_changes(count):
     systems = {"right": GOLD, "wrong": [(g + 2) % 4 for g in GOLD], "s0": SYSTEMS["s0"]}
-    board = board_of(GOLD, systems, groups=[k % count for k in range(150)], draws=2000)
+    board = board_of(GOLD, systems, groups=[k % count for k in range(150)], resamples=2000)
     limits = {(pair.first, pair.second): pair.low for pair in board.pairs}
     assert math.isnan(limits.pop(("right", "wrong")))
     assert not any(math.isnan(low) or math.isinf(low) for low in limits.values())
@@ -942,14 +942,14 @@ def test_a_difference_that_no_draw_changes_has_no_limits_and_the_least_p():
     assert (pair.difference, pair.p, pair.p_adjusted) == (1, 2.0**-5, 2.0**-5)
     assert math.isnan(pair.low)
     assert math.isnan(pair.high)
-    assert (pair.verdict, pair.margin_verdict) == ("better", "undecided")
+    assert (pair.verdict, pair.margin_verdict) == ("better", "inconclusive")
     (plain,) = json.loads(render(result, "json"))["metrics"]["accuracy"]["pairs"]
     assert plain["low"] is plain["high"] is None
     for form in FORMS:
         assert "nan" not in rendered(result, form).replace("nano", "")
     few = compared(gold[:4], {n: x[:4] for n, x in systems.items()}, "accuracy")
     (pair,) = few.leaderboards["accuracy"].pairs
-    assert (pair.p, pair.verdict) == (0.125, "undecided")
+    assert (pair.p, pair.verdict) == (0.125, "inconclusive")
 
 
 @pytest.mark.parametrize("nothing", [None, math.nan])
@@ -994,7 +994,9 @@ def test_two_systems_get_their_tests_and_more_only_where_they_are_named():
 
 def test_names_of_systems_may_be_no_text():
     systems = {1: labels(SYSTEMS["s0"]), 2.5: labels(SYSTEMS["s1"]), "x": labels(SYSTEMS["s2"])}
-    result = compare(labels(GOLD), systems, SCALE, "mae", draws=DRAWS, pairs=[(1, 2.5), ("x", 1)])
+    result = compare(
+        labels(GOLD), systems, SCALE, "mae", resamples=DRAWS, pairs=[(1, 2.5), ("x", 1)]
+    )
     assert [(test.first, test.second) for test in result.tests] == [("1", "2.5"), ("x", "1")]
     assert {one.system for one in result.leaderboards["mae"].standings} == {"1", "2.5", "x"}
 
@@ -1034,7 +1036,7 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
     limits = f"{leader.estimate.low:.3f} to {leader.estimate.high:.3f}"
     assert found.startswith(f"best leads on mae with {leader.estimate.value:.3f} ({limits}).")
     assert "It is better than poor and poorer." in found
-    assert "It cannot be told apart from near." in found
+    assert "It is not significantly different from near." in found
     assert "no difference from twin" in found
 
 
@@ -1062,7 +1064,7 @@ def test_every_metric_has_its_conclusion_in_the_report():
 
 
 KEYS = {
-    "schema", "task", "n", "weight", "scale", "systems", "groups", "dropped", "level", "draws",
+    "schema", "task", "n", "weight", "scale", "systems", "groups", "dropped", "level", "resamples",
     "seed", "against", "correction", "metrics", "tests", "source",
 }  # fmt: skip
 OF_BOARD = {"direction", "conclusion", "notes", "systems", "pairs", "baselines"}
@@ -1079,7 +1081,7 @@ OF_PAIR = {
 def test_the_json_is_strict_and_has_the_keys_that_it_promises(way):
     systems = {"a": SYSTEMS["s0"], "flat": [1] * 150, "b": SYSTEMS["s1"]}
     chosen = "mae,kendall_tau_b,quadratic_kappa,min_sensitivity,purity,bias,gwet_ac2,oci"
-    result = compared(GOLD, systems, chosen, draws=100, pairs=[("a", "flat")], **WAYS[way])
+    result = compared(GOLD, systems, chosen, resamples=100, pairs=[("a", "flat")], **WAYS[way])
     plain = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert plain.keys() == KEYS
     assert "predicted" not in plain["source"]
@@ -1101,7 +1103,7 @@ def test_the_json_is_strict_and_has_the_keys_that_it_promises(way):
 
 def test_all_metrics_can_be_compared():
     systems = SYSTEMS | {"flat": [1] * 150, "silent": [None] * 150}
-    result = compared(GOLD, systems, "all", draws=100, missing="worst")
+    result = compared(GOLD, systems, "all", resamples=100, missing="worst")
     json.dumps(result.to_dict(), allow_nan=False)
     for board in result.leaderboards.values():
         for one in board.standings:
@@ -1123,7 +1125,7 @@ def test_every_form_can_be_rendered(form, case):
         "margins": {"margins": {"mae": 0.1}, "against": "leader"},
         "two": {"systems": {"a": SYSTEMS["s0"], "b": SYSTEMS["s1"]}},
         "undefined": {"systems": SYSTEMS | {"flat": [1] * 150}, "metrics": "kendall_tau_b"},
-        "many": {"systems": {f"x{k}": SYSTEMS[f"s{k % 4}"] for k in range(55)}, "draws": 100},
+        "many": {"systems": {f"x{k}": SYSTEMS[f"s{k % 4}"] for k in range(55)}, "resamples": 100},
     }.get(case, {})
     systems = options.pop("systems", SYSTEMS)
     result = compared(GOLD, systems, options.pop("metrics", "mae,accuracy"), **options)
@@ -1175,7 +1177,7 @@ def test_values_of_all_metrics_have_their_limits_and_letters_in_one_cell():
 
 def test_very_small_p_values_are_not_shown_as_0():
     gold = [0, 1] * 40
-    result = compared(gold, {"a": gold, "b": [1 - g for g in gold]}, "accuracy", draws=20_000)
+    result = compared(gold, {"a": gold, "b": [1 - g for g in gold]}, "accuracy", resamples=20_000)
     (pair,) = result.leaderboards["accuracy"].pairs
     assert 0 < pair.p < 0.0001
     shown = words(result)
@@ -1219,7 +1221,7 @@ def test_csv_has_no_formula_of_a_system(name):
 def test_progress_goes_from_nothing_to_the_end():
     said = []
     panel = panel_of(GOLD, SYSTEMS, SIZE)
-    Comparison.from_panel(panel, "mae", ComparisonSettings(draws=DRAWS), tick=said.append)
+    Comparison.from_panel(panel, "mae", ComparisonSettings(resamples=DRAWS), tick=said.append)
     assert said == sorted(said)
     assert 0 < said[0] < said[-1] <= 1
 
@@ -1249,7 +1251,7 @@ def test_any_panel_has_ranks_or_reasons_and_strict_json(case, data):
         "groups": {"groups": [k % 3 for k in range(len(gold))]},
     }[more]
     result = compare(
-        labels(gold), by_label(systems), scale_of(size), missing="worst", draws=100, **options
+        labels(gold), by_label(systems), scale_of(size), missing="worst", resamples=100, **options
     )
     json.dumps(result.to_dict(), allow_nan=False)
     for form in FORMS:

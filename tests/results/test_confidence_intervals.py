@@ -1,4 +1,4 @@
-"""Evaluations with intervals: levels, subgroups, groups and a second human, each as if alone."""
+"""Evaluations with intervals: levels, subgroups, groups and a second rater, each as if alone."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ SIZE, N = 4, 300
 SCALE = scale_of(SIZE)
 GOLD, SYSTEMS = sampled(SIZE, N, 3, [0.7, 0.4])
 ANSWERS, SECOND = SYSTEMS.values()
-QUICK = ConfidenceIntervals(draws=200, seed=4)
+QUICK = ConfidenceIntervals(resamples=200, seed=4)
 SOME = "mae,quadratic_kappa,macro_mae,purity,min_sensitivity,accuracy"
 
 
@@ -83,7 +83,7 @@ def test_a_level_is_enough_to_choose_an_interval():
 
 def test_without_an_interval_there_is_none_anywhere():
     by = [k % 3 for k in range(N)]
-    result = evaluated(interval=None, by=by, second_gold=labels(SECOND), losses="mae")
+    result = evaluated(interval=None, by=by, second_rater=labels(SECOND), error_attribution="mae")
     for part in (result, *result.by.values()):
         assert part.interval is None
         assert part.difference_from_rest == {}
@@ -149,7 +149,12 @@ def test_the_json_has_limits_and_methods():
         for row in part["per_level"]:
             for name in ("precision", "recall", "f1", "mae"):
                 assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
-    assert plain["by"]["0"]["against_rest"]["mae"].keys() >= {"value", "low", "high", "method"}
+    assert plain["by"]["0"]["difference_from_rest"]["mae"].keys() >= {
+        "value",
+        "low",
+        "high",
+        "method",
+    }
 
 
 def test_the_csv_has_limits_and_methods():
@@ -244,7 +249,7 @@ def test_every_form_can_be_rendered(form):
     result = evaluated(
         by=[k % 3 for k in range(N)],
         groups=[k % 35 for k in range(N)],
-        second_gold=labels(SECOND),
+        second_rater=labels(SECOND),
         losses="mae",
     )
     shown = result._repr_html_() if form == "html" else render(result, form)
@@ -445,7 +450,7 @@ def test_limits_of_a_difference_cover_it():
 
 # --- groups --------------------------------------------------------------------------------------
 
-UNITS = [f"w{k * k % 37}" for k in range(N)]  # 19 of them, for which no draws are needed
+UNITS = [f"w{k * k % 37}" for k in range(N)]  # 19 of them, for which no resamples are needed
 SMOOTH = "mae,quadratic_kappa,macro_mae,accuracy,f1_macro"
 
 
@@ -468,13 +473,13 @@ def test_groups_are_units():
 def test_groups_of_copies_are_as_unsure_as_one_of_each():
     gold, answers = GOLD[:60], ANSWERS[:60]
     alone = (
-        evaluated(gold, answers, "mae", interval=ConfidenceIntervals(draws=2000))
+        evaluated(gold, answers, "mae", interval=ConfidenceIntervals(resamples=2000))
         .metrics["mae"]
         .estimate
     )
     units = list(range(60)) * 10
     copies = evaluated(
-        gold * 10, answers * 10, "mae", groups=units, interval=ConfidenceIntervals(draws=2000)
+        gold * 10, answers * 10, "mae", groups=units, interval=ConfidenceIntervals(resamples=2000)
     ).metrics["mae"]
     assert copies.estimate.width == pytest.approx(alone.width, rel=0.12)
 
@@ -557,11 +562,11 @@ def test_groups_and_subgroups_of_another_length_are_refused():
         evaluated(by=PARTS[:-1], groups=UNITS)
 
 
-# --- a second human ------------------------------------------------------------------------------
+# --- a second rater ------------------------------------------------------------------------------
 
 
 def human(answers=ANSWERS, second=SECOND, **options):
-    return evaluated(answers=answers, second_gold=labels(second), **options)
+    return evaluated(answers=answers, second_rater=labels(second), **options)
 
 
 @pytest.mark.parametrize(
@@ -604,7 +609,7 @@ def test_a_second_human_is_evaluated_on_the_items_of_the_system():
 def test_without_a_second_human_there_is_no_column_for_one():
     assert evaluated().human is None
     assert evaluated().to_dict()["human"] is None
-    assert "second human" not in words(evaluated())
+    assert "second rater" not in words(evaluated())
 
 
 def test_the_report_and_the_json_show_the_second_human_beside_the_system():
@@ -624,11 +629,13 @@ def without(column, places):
 
 def test_missing_labels_of_either_are_named():
     with pytest.raises(
-        MissingLabels, match=r"2 of 300 second gold labels are missing .row 3, row 6"
+        MissingLabels, match=r"2 of 300 labels of the second rater are missing .row 3, row 6"
     ):
         human(second=without(SECOND, {2, 5}))
     weights = [0 if k == 2 else 1 for k in range(N)]
-    with pytest.raises(MissingLabels, match=r"1 of 300 second gold labels are missing .row 6"):
+    with pytest.raises(
+        MissingLabels, match=r"1 of 300 labels of the second rater are missing .row 6"
+    ):
         human(second=without(SECOND, {2, 5}), weights=weights)
     with pytest.raises(MissingLabels, match=r"1 of 300 predictions of predicted .*row 3"):
         human(answers=without(ANSWERS, {2}))
@@ -651,7 +658,7 @@ def test_the_worst_answer_is_for_systems_and_not_for_humans():
     check(estimates(result), estimates(alone))
     check(result.human, estimates(evaluated(answers=SECOND, metrics="mae")))
     with pytest.raises(
-        MissingLabels, match=r"2 of 300 second gold labels are missing .row 3, row 6"
+        MissingLabels, match=r"2 of 300 labels of the second rater are missing .row 3, row 6"
     ):
         human(second=without(SECOND, {2, 5}), missing="worst")
 
@@ -668,5 +675,5 @@ def test_each_subgroup_says_how_many_of_its_own_items_were_dropped():
 
 
 def test_a_second_human_of_another_length_is_refused():
-    with pytest.raises(UnequalLengths, match="second_gold"):
+    with pytest.raises(UnequalLengths, match="second_rater"):
         human(second=SECOND[:-1])

@@ -178,20 +178,22 @@ GOLD, ANSWERS = ["L0", "L1", "L2", "L2", "L0"] * 4, ["L0", "L2", "L1", "L2", "L2
 
 
 def test_an_evaluation_has_the_losses_that_were_asked_for():
-    result = evaluate(GOLD, ANSWERS, scale_of(3), "mae", losses="cem_ord,accuracy")
-    assert list(result.losses) == ["cem_ord", "accuracy"]
-    for name, found in result.losses.items():
+    result = evaluate(GOLD, ANSWERS, scale_of(3), "mae", error_attribution="cem_ord,accuracy")
+    assert list(result.error_attribution) == ["cem_ord", "accuracy"]
+    for name, found in result.error_attribution.items():
         assert found == attribute_errors(find_metric(name), result.table)
     assert evaluate(GOLD, ANSWERS, scale_of(3), "mae").losses == {}
-    plain = json.loads(render(result, "json"))["losses"]
-    assert plain["accuracy"] == [x.to_dict() for x in result.losses["accuracy"]]
+    plain = json.loads(render(result, "json"))["error_attribution"]
+    assert plain["accuracy"] == [x.to_dict() for x in result.error_attribution["accuracy"]]
 
 
 def test_the_report_shows_the_dearest_cells():
-    result = evaluate(GOLD, [*ANSWERS[:-1], None], scale_of(3), losses="mae", missing="worst")
+    result = evaluate(
+        GOLD, [*ANSWERS[:-1], None], scale_of(3), error_attribution="mae", missing="worst"
+    )
     shown = " ".join(str(result).split())
     assert "Where the loss of mae comes from" in shown
-    first = result.losses["mae"][0]
+    first = result.error_attribution["mae"][0]
     assert f"{first.gold} {first.predicted} {first.weight:g} {first.gain:.3f}" in shown
     assert "L0 no answer 1" in shown
     for form in RENDERERS:
@@ -199,8 +201,10 @@ def test_the_report_shows_the_dearest_cells():
 
 
 def test_a_loss_that_is_undefined_is_called_so():
-    result = evaluate(["L0"] * 4, ["L0", "L1", "L2", "L0"], scale_of(3), losses="kendall_tau_b")
-    assert all(math.isnan(x.gain) for x in result.losses["kendall_tau_b"])
+    result = evaluate(
+        ["L0"] * 4, ["L0", "L1", "L2", "L0"], scale_of(3), error_attribution="kendall_tau_b"
+    )
+    assert all(math.isnan(x.gain) for x in result.error_attribution["kendall_tau_b"])
     assert "nan" not in str(result).split()
     assert "NaN" not in render(result, "json")
 

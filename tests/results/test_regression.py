@@ -81,7 +81,7 @@ def test_the_median_is_exact_and_within_its_limits(poisson, n):
     y, p = heavy(n)
     by = ["a", "b"] * n
     result = evaluate_regression(
-        y, p, by=by[:n], poisson=poisson, interval=ConfidenceIntervals(draws=100)
+        y, p, by=by[:n], poisson=poisson, interval=ConfidenceIntervals(resamples=100)
     )
     parts = [
         (result, slice(None)),
@@ -279,7 +279,7 @@ def test_whole_weights_are_repeated_rows_in_every_number():
 def test_a_weight_of_zero_is_no_item(poisson):
     y, p = heavy(60)
     w = np.random.default_rng(5).gamma(1.0, 1.0, 60)
-    options = {"poisson": poisson, "interval": ConfidenceIntervals(draws=200)}
+    options = {"poisson": poisson, "interval": ConfidenceIntervals(resamples=200)}
     kept = evaluate_regression(y, p, None, w, ["a", "b"] * 30, order=np.arange(60), **options)
     y, p, w = (np.append(x, bad) for x, bad in ((y, np.nan), (p, np.inf), (w, 0.0)))
     more = evaluate_regression(
@@ -346,7 +346,7 @@ def test_draws_of_items_are_not_drawn_of_groups():
 
 def test_poisson_limits_are_near_those_of_the_delta_method():
     y, p = heavy(400)
-    how = ConfidenceIntervals(draws=1_000, seed=1)
+    how = ConfidenceIntervals(resamples=1_000, seed=1)
     by = ["a", "b"] * 200
     delta = evaluate_regression(y, p, by=by, interval=how)
     drawn = evaluate_regression(y, p, by=by, interval=how, poisson=True)
@@ -391,7 +391,7 @@ def test_a_few_items_are_reported(n):
     y, p = [0.1, 0.3, 0.9][:n], [0.2, 0.2, 0.2][:n]
     for options in (
         {},
-        {"poisson": True, "interval": ConfidenceIntervals(draws=100)},
+        {"poisson": True, "interval": ConfidenceIntervals(resamples=100)},
         {"groups": "abc"[:n]},
     ):
         if "groups" in options:
@@ -495,7 +495,7 @@ def test_json_says_what_it_is():
     y, p = heavy()
     options = {"unit": "kg/m³", "normalization": TRAINING, "order": np.arange(300)}
     plain = json.loads(render(evaluate_regression(y, p, by=["a", "b"] * 150, **options), "json"))
-    assert (plain["schema"], plain["task"], plain["n"]) == (1, "values", 300)
+    assert (plain["schema"], plain["task"], plain["n"]) == (1, "regression", 300)
     assert plain["unit"] == "kg/m³"
     assert plain["interval"] == 0.95
     assert plain["normalization"] == {"mean": 673.27, "std": 104.26}
@@ -602,7 +602,7 @@ def test_the_text_report_is_one_call():
 def test_reports_do_not_change():
     y, p = heavy()
     assert str(evaluate_regression(y, p)) == str(evaluate_regression(y.copy(), p.copy()))
-    how = ConfidenceIntervals(draws=300, seed=9)
+    how = ConfidenceIntervals(resamples=300, seed=9)
     first, second = (evaluate_regression(y, p, interval=how, poisson=True) for _ in range(2))
     assert json.dumps(first.to_dict()) == json.dumps(second.to_dict())
 
@@ -619,7 +619,7 @@ def test_bounds_of_predictive_intervals_join_the_report():
     assert clustered.prediction_intervals["interval_coverage"].method != "wilson"
     plain = evaluate_regression(y, p, lower=p - 30, upper=p + 30, interval=None)
     assert plain.prediction_intervals["interval_coverage"].note == "no interval was asked for"
-    assert "Predictive intervals" in render(result)
+    assert "Prediction intervals" in render(result)
 
 
 def test_weights_are_counts_for_all_subgroups_or_for_none():

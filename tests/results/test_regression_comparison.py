@@ -97,7 +97,7 @@ def test_a_difference_is_that_of_a_loop_over_items(metric):
 
 @pytest.mark.parametrize("metric", [*METRICS, "ccc", "bias", "skill"])
 def test_the_error_of_a_difference_is_that_of_redrawn_items(metric):
-    """Within 4 Monte-Carlo errors of 800 draws and 2 % for what is bent."""
+    """Within 4 Monte-Carlo errors of 800 resamples and 2 % for what is bent."""
     y, models = sampled(1500, 1, (10.0, 13.0))
     found = one(compare_regression(y, models, metric), metric)
     rng, wanted = np.random.default_rng(2), find_metric(metric, Moments)
@@ -189,7 +189,7 @@ def test_holm_is_over_the_pairs_within_a_metric():
         pairs = [found for found in result.differences if found.metric == metric]
         assert [x.p_adjusted for x in pairs] == holm([x.p for x in pairs]).tolist()
         assert [x.verdict for x in pairs] == [
-            "better" if x.p_adjusted <= 0.05 else "undecided" for x in pairs
+            "better" if x.p_adjusted <= 0.05 else "inconclusive" for x in pairs
         ]
 
 
@@ -324,7 +324,8 @@ def test_of_several_models_the_leader_is_told_from_some():
     leader = text[0]
     other = {"a": "b", "b": "a"}[leader]
     assert text == (
-        f"{leader} has the smallest rmse; it is ahead of c; it cannot be told apart from {other}."
+        f"{leader} has the smallest rmse; it is ahead of c; it is not significantly different "
+        f"from {other}."
     )
     y, models = sampled(scales=(10.0, 20.0, 40.0))
     text = compare_regression(y, models).conclusions["rmse"]
@@ -367,7 +368,7 @@ def test_json_has_models_and_differences():
     plain = json.loads(
         json.dumps(compare_regression(Y, MODELS, unit="m").to_dict(), allow_nan=False)
     )
-    assert (plain["schema"], plain["task"]) == (1, "values")
+    assert (plain["schema"], plain["task"]) == (1, "regression")
     assert list(plain["models"]) == ["a", "b"]
     assert plain["models"]["a"]["rmse"]["unit"] == "m"
     assert {"first", "second", "difference", "low", "high", "p", "p_adjusted"} <= set(

@@ -32,7 +32,7 @@ DRAWS = 2000
 
 
 def planned(metric="mae", difference=None, gold=GOLD, systems=SYSTEMS, **options):
-    options = {"scale": SCALE, "draws": DRAWS} | options
+    options = {"scale": SCALE, "resamples": DRAWS} | options
     return power(labels(gold), by_label(systems), metric, difference, **options)
 
 
@@ -59,7 +59,7 @@ def simulated(metric, n, count, seed, gold=GOLD, systems=SYSTEMS):
 
 
 def test_the_spread_of_a_mean_is_the_deviation_of_what_items_add():
-    """Within 4 Monte-Carlo errors of a deviation from 2,000 draws: 6.3 %."""
+    """Within 4 Monte-Carlo errors of a deviation from 2,000 resamples: 6.3 %."""
     gaps = item_gaps()
     assert planned().spread == pytest.approx(gaps.std(), rel=4 / math.sqrt(2 * DRAWS))
 
@@ -67,7 +67,7 @@ def test_the_spread_of_a_mean_is_the_deviation_of_what_items_add():
 @pytest.mark.parametrize("metric", ["mae", "quadratic_kappa", "cem_ord", "accuracy", "macro_mae"])
 @pytest.mark.parametrize("n", [200, 1200])
 def test_foreseen_errors_are_those_of_samples_of_that_size(metric, n):
-    """Two deviations, of 2,000 draws and of 800 samples: 4 errors are 12 %; 5 % for curvature."""
+    """Two deviations, of 2,000 resamples and 800 samples: 4 errors are 12 %; 5 % for curvature."""
     plan = planned(metric, items=[n])
     found = simulated(metric, n, 800, seed=n)
     room = 4 * math.hypot(1 / math.sqrt(2 * DRAWS), 1 / math.sqrt(2 * 800)) + 0.05
@@ -348,7 +348,7 @@ def test_no_name_of_a_system_can_drive_the_terminal():
         ({"items": [200.0]}, "Numbers of items are whole numbers, 1 or more"),
         ({"items": ["200"]}, "Numbers of items are whole numbers, 1 or more"),
         ({"items": 0}, "Numbers of items are whole numbers, 1 or more"),
-        ({"draws": 10}, "10 draws are too few"),
+        ({"resamples": 10}, "10 resamples are too few"),
         ({"seed": -1}, "seed must be a whole number"),
         ({"metric": "mea"}, "There is no metric 'mea'"),
         ({"systems": {"s0": SYSTEMS["s0"]}, "difference": 0.1}, "between two systems: name both"),
@@ -382,7 +382,7 @@ def test_a_metric_without_a_value_is_nothing_to_plan_from():
 
 def test_a_metric_that_most_draws_leave_undefined_is_nothing_to_plan_from():
     gold, one, other = ([int(k == place) for k in range(40)] for place in range(3))
-    with pytest.raises(NotApplicable, match="kendall_tau_b is undefined in most draws"):
+    with pytest.raises(NotApplicable, match="kendall_tau_b is undefined in most resamples"):
         planned("kendall_tau_b", gold=gold, systems={"a": one, "b": other})
     near = [1, 1, *gold[2:]]
     assert planned("kendall_tau_b", gold=gold, systems={"a": near}).values["a"] < 1

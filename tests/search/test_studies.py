@@ -189,7 +189,7 @@ def test_the_order_in_which_a_batch_is_finished_changes_nothing(tmp_path, undist
 
 
 def test_the_search_learns(undisturbed):
-    """Else the other tests would compare random draws."""
+    """Else the other tests would compare random resamples."""
     states = {one.state for one in undisturbed}
     assert states == {"complete", "pruned", "failed"}
     assert len({str(one.params) for one in undisturbed}) > TOTAL / 2

@@ -1,4 +1,4 @@
-"""A confusion table is a count of items: it merges, it is frozen, and nothing gets lost."""
+"""A confusion matrix is a count of items: it merges, it is frozen, and nothing gets lost."""
 
 import json
 import tracemalloc

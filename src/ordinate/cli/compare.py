@@ -113,13 +113,13 @@ def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSetting
     margins = [parse_metric_value("--margin", text) for text in options.margin]
     how = ComparisonSettings(
         level=options.interval,
-        draws=options.draws,
+        resamples=options.resamples,
         seed=options.seed,
         against=options.against,
         correction=options.correction,
         margins={metric.expression: margin for metric, margin in margins},
     )
-    _ = how.intervals  # refuses a level, draws and a seed that make no sense
+    _ = how.intervals  # refuses a level, resamples and a seed that make no sense
     return how
 
 

@@ -205,8 +205,8 @@ def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSetting
     """Return how to compare, checked before anything is read."""
     from ordinate.results.leaderboard import ComparisonSettings
 
-    how = ComparisonSettings(level=options.interval, draws=options.draws, seed=options.seed)
-    _ = how.intervals  # refuses a level, draws and a seed that make no sense
+    how = ComparisonSettings(level=options.interval, resamples=options.resamples, seed=options.seed)
+    _ = how.intervals  # refuses a level, resamples and a seed that make no sense
     return how
 
 

@@ -60,9 +60,9 @@ EXAMPLES = """examples:
   ordinate evaluate run.jsonl --gold-file gold.csv --id essay --gold cefr --predicted answer
   ordinate evaluate *.csv --metrics 'cem_ord,weighted_kappa(power=1)' --format json -o report.json
   ordinate evaluate results.csv --fail-under cem_ord=0.7 --fail-under mae=0.5
-  ordinate evaluate essays.csv --groups writer --second-gold level_2 --losses cem_ord
+  ordinate evaluate essays.csv --groups writer --second-rater level_2 --error-attribution cem_ord
   ordinate evaluate results.csv --gold level --probabilities p_
-  ordinate evaluate densities.csv --task values --target density --unit kg/m³ --by family
+  ordinate evaluate densities.csv --task regression --target density --unit kg/m³ --by family
   zcat results.csv.gz | ordinate evaluate - --scale low,mid,high --items wrong.csv
   ordinate evaluate -e study
 
@@ -76,7 +76,7 @@ def add_to(commands: Any) -> None:
         "evaluate",
         help="evaluate predicted against gold levels",
         description="Evaluate predicted against gold levels: metrics beside what constants and "
-        "chance reach, the confusion table, and each level. With -e, all saved models of an "
+        "chance reach, the confusion matrix, and each level. With -e, all saved models of an "
         "experiment on all its test sets.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
@@ -103,14 +103,14 @@ def add_to(commands: Any) -> None:
     add("--row-order", action="store_true", help="match gold and predictions by their row order")
     add("--by", metavar="COL", help="column of subgroups, each evaluated on its own")
     add(
-        "--second-gold",
+        "--second-rater",
         metavar="COL",
-        help="column of a second human's levels: what a human reaches on the same items",
+        help="column of a second rater's levels: what a human reaches on the same items",
     )
     add(
-        "--losses",
+        "--error-attribution",
         metavar="METRICS",
-        help="metrics whose losses are traced to the cells of the confusion table",
+        help="metrics whose cost is attributed to the cells of the confusion matrix",
     )
     add("--metrics", metavar="LIST", help="names or expressions separated by commas, or all")
     add(
@@ -127,8 +127,8 @@ def add_to(commands: Any) -> None:
     add(
         "--bins",
         metavar="N",
-        help="of the calibration report (default: 10); with --task values, rising edges such as "
-        "500,600: the quantities are evaluated as levels, too",
+        help="of the calibration report (default: 10); with --task regression, rising edges such "
+        "as 500,600: the quantities are evaluated as levels, too",
     )
     add_label_options(parser)
     add_resampling_options(parser)
@@ -140,7 +140,7 @@ def add_to(commands: Any) -> None:
         metavar="METHOD",
         choices=(*INTERVAL_METHODS, POISSON),
         help=f"how to find them: {', '.join(INTERVAL_METHODS)} (default: the best for each "
-        f"metric); with --task values, {POISSON} draws the items again",
+        f"metric); with --task regression, {POISSON} resamples the items",
     )
     add("--stratified", action="store_true", help="take the number of items of each level as fixed")
     add_output_options(parser)
@@ -155,7 +155,7 @@ def add_to(commands: Any) -> None:
     add_metric_file_option(parser)
     add(
         "--task",
-        choices=("labels", "values"),
+        choices=("labels", "regression"),
         default="labels",
         help="levels, or quantities with units (default: labels)",
     )
@@ -181,7 +181,7 @@ def run(options: argparse.Namespace) -> int:
     found: list[Any] = []
 
     def result() -> Any:
-        if options.task == "values":
+        if options.task == "regression":
             found.append(evaluate_regression_files(options, judged, _parse_intervals(options)))
         else:
             found.append(_evaluate_labels(options, judged, items))
@@ -237,7 +237,7 @@ def _evaluate_labels(
             by=found.by,
             groups=found.groups,
             human=found.human,
-            losses_of=options.losses or (),
+            attribution_metrics=options.error_attribution or (),
             interval=how,
             origin=origin,
             tick=tick,
@@ -254,7 +254,7 @@ def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
         weights=options.weights,
         by=options.by,
         groups=options.groups,
-        second_gold=options.second_gold,
+        second_rater=options.second_rater,
         gold_file=options.gold_file,
         id=options.id,
         row_order=options.row_order,
@@ -289,7 +289,7 @@ def _evaluate_calibration(
     wanted = [m for k, m in enumerate(wanted) if k < len(known) or m.expression not in known]
     found = count_probabilities(
         options.files,
-        replace(_parse_columns(options), by=None, groups=None, second_gold=None),
+        replace(_parse_columns(options), by=None, groups=None, second_rater=None),
         parse_names("--probabilities", options.probabilities),
         collect_required_parts(wanted, bins),
         scale,
@@ -313,14 +313,14 @@ def _evaluate_most_probable(
 
     from ordinate.results import Evaluation
 
-    for option in ("by", "groups", "second_gold", "items"):
+    for option in ("by", "groups", "second_rater", "items"):
         if getattr(options, option) is not None:
             name = option.replace("_", "-")
             raise BadOption(f"--{name} needs a column of predicted levels: name it (--predicted).")
     result = Evaluation.from_summary(
         found.summary.argmax,
         metrics,
-        losses_of=options.losses or (),
+        attribution_metrics=options.error_attribution or (),
         interval=_parse_intervals(options),
         origin=origin,
     )
@@ -344,9 +344,9 @@ def _find_summary(task: str, metric: str) -> type:
     from ordinate.metrics.catalogue import is_known_metric
     from ordinate.results import needs_probabilities, split_metrics_by_kind
 
-    if task == "values":
+    if task == "regression":
         of_intervals = is_known_metric(metric.rpartition("=")[0], "intervals")
-        return get_summary_type("intervals" if of_intervals else "values")
+        return get_summary_type("intervals" if of_intervals else "regression")
     _, of_probabilities = split_metrics_by_kind([metric.partition("=")[0]])
     return get_summary_type("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
@@ -364,7 +364,7 @@ def _parse_intervals(options: argparse.Namespace) -> "ConfidenceIntervals | None
         return None
     method = None if options.interval_method == POISSON else options.interval_method
     return ConfidenceIntervals(
-        options.interval, method, options.draws, options.seed, options.stratified
+        options.interval, method, options.resamples, options.seed, options.stratified
     )
 
 

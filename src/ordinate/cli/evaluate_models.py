@@ -13,7 +13,16 @@ if TYPE_CHECKING:
 
 # What says something of files, and of a single system.
 FILE_OPTIONS = (
-    *("gold", "predicted", "gold_file", "id", "row_order", "by", "second_gold", "losses"),
+    *(
+        "gold",
+        "predicted",
+        "gold_file",
+        "id",
+        "row_order",
+        "by",
+        "second_rater",
+        "error_attribution",
+    ),
     *("probabilities", "renormalize", "bins", "map", "weights", "groups", "items", "fail_under"),
 )
 MODEL_OPTIONS = (

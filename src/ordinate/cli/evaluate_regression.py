@@ -1,4 +1,4 @@
-"""`ordinate evaluate --task values`: files of targets and predicted quantities in, a report out."""
+"""`ordinate evaluate --task regression`: files of targets and predictions in, a report out."""
 
 import argparse
 import math
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ordinate.summaries.prediction_intervals import PredictionIntervals
 
 LABEL_OPTIONS = (
-    *("gold", "scale", "map", "second_gold", "losses", "items", "probabilities"),
+    *("gold", "scale", "map", "second_rater", "error_attribution", "items", "probabilities"),
     *("renormalize", "stratified"),
 )
 REGRESSION_OPTIONS = (
@@ -36,7 +36,7 @@ NOT_GROUPED_NOTE = "Limits of these errors take items for units, not the groups.
 
 def add_regression_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of quantities."""
-    add = parser.add_argument_group("quantities (--task values)").add_argument
+    add = parser.add_argument_group("quantities (--task regression)").add_argument
     add("--target", metavar="COL", help="column of the targets")
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--train-mean", metavar="X", type=float, help="mean of the training targets")
@@ -46,7 +46,7 @@ def add_regression_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the columns are on the normalised scale of --train-mean and --train-std",
     )
-    add("--lower", metavar="COL", help="column of the lower bounds of predictive intervals")
+    add("--lower", metavar="COL", help="column of the lower bounds of prediction intervals")
     add("--upper", metavar="COL", help="column of their upper bounds")
     add("--alpha", metavar="X", type=float, help=f"what they leave out (default: {ALPHA})")
     add("--order", metavar="COL", help="column of times, for the baseline of the previous value")
@@ -105,9 +105,9 @@ def refuse_regression_options(options: argparse.Namespace) -> None:
     """Refuse what is said of quantities where there are labels."""
     for name in REGRESSION_OPTIONS:
         if getattr(options, name) is not None and getattr(options, name) is not False:
-            raise BadOption(f"{_format_flag(name)} is for --task values.")
+            raise BadOption(f"{_format_flag(name)} is for --task regression.")
     if options.interval_method == POISSON:
-        raise BadOption(f"--interval-method {POISSON} is for --task values.")
+        raise BadOption(f"--interval-method {POISSON} is for --task regression.")
 
 
 def _format_flag(name: str) -> str:
@@ -117,7 +117,7 @@ def _format_flag(name: str) -> str:
 def _refuse_label_options(options: argparse.Namespace) -> None:
     for name in LABEL_OPTIONS:
         if getattr(options, name):
-            raise BadOption(f"{_format_flag(name)} is for labels, not with --task values.")
+            raise BadOption(f"{_format_flag(name)} is for labels, not with --task regression.")
     if options.interval_method not in {None, POISSON}:
         raise BadOption(
             f"--interval-method {options.interval_method} is for labels. Leave it out, or draw "
@@ -142,7 +142,9 @@ def _refuse_conflicts(options: argparse.Namespace) -> None:
     if options.residuals is not None and options.weights is not None:
         raise BadOption("--residuals takes items one by one. Leave out --residuals or --weights.")
     if options.interval_method == POISSON and options.groups is not None:
-        raise BadOption(f"{POISSON} draws items one by one. Leave it out, or leave out --groups.")
+        raise BadOption(
+            f"{POISSON} resamples items one by one. Leave it out, or leave out --groups."
+        )
     if options.shifted == "-" and "-" in options.files:
         raise BadOption("Standard input is one file: name another one, or the shifted one.")
     asked = [_format_flag(name) for name in ITEM_OPTIONS if getattr(options, name) is not None]
@@ -238,7 +240,7 @@ class _RegressionRun:
     training: "Normalization | None"
     how: "ConfidenceIntervals | None"
     metrics: "list[Metric]"
-    bounds: "list[Metric]"  # of predictive intervals, that are judged
+    bounds: "list[Metric]"  # of prediction intervals, that are judged
 
     @property
     def level(self) -> float | None:
@@ -263,7 +265,7 @@ class _RegressionRun:
     def evaluate_files(
         self, files: list[str], columns: "RegressionColumns", further: tuple[str, ...] | None
     ) -> "tuple[RegressionEvaluation, RegressionItems | None]":
-        """Return the result of files, and their items where a part or the draws need them."""
+        """Return the result of files, and their items where a part or the resamples need them."""
         from ordinate.readers.item_columns import read_items
 
         found = self._sum_files(files, columns)
@@ -317,7 +319,7 @@ class _RegressionRun:
             return table
         return table.scaled(self.training.std, self.training.mean)
 
-    # --- predictive intervals ----------------------------------------------------------------
+    # --- prediction intervals ----------------------------------------------------------------
 
     def _add_prediction_intervals(
         self, result: "RegressionEvaluation", found: "RegressionData"
@@ -343,7 +345,7 @@ class _RegressionRun:
         )
 
     def _score_prediction_intervals(self, table: "PredictionIntervals") -> "dict[str, Estimate]":
-        """Return the metrics of predictive intervals, of items or of groups of them."""
+        """Return the metrics of prediction intervals, of items or of groups of them."""
         from ordinate.results.regression import evaluate_prediction_intervals
 
         if self.options.normalized and self.training is not None:
@@ -357,7 +359,7 @@ class _RegressionRun:
     def _add_poisson_intervals(
         self, result: "RegressionEvaluation", items: "RegressionItems"
     ) -> "RegressionEvaluation":
-        """Return the result with limits from Poisson draws of the items."""
+        """Return the result with limits from Poisson resamples of the items."""
         from dataclasses import replace
 
         by = {
@@ -375,8 +377,8 @@ class _RegressionRun:
 
         if self.how is None or not len(items.table):
             return result
-        draws = resample_poisson(items.y, items.p, self.how, items.weights)
-        found = estimate_from_poisson(result.wanted, result.table, draws, self.how)
+        resamples = resample_poisson(items.y, items.p, self.how, items.weights)
+        found = estimate_from_poisson(result.wanted, result.table, resamples, self.how)
         return replace(result, metrics=found)
 
     def build_item_parts(
@@ -452,12 +454,12 @@ class _RegressionRun:
 
 
 def parse_alpha(options: argparse.Namespace) -> float:
-    """Return the share of targets that predictive intervals should leave out."""
+    """Return the share of targets that prediction intervals should leave out."""
     return ALPHA if options.alpha is None else float(options.alpha)
 
 
 def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
-    """Return flat records of predictive intervals."""
+    """Return flat records of prediction intervals."""
     from ordinate.metrics import find_metric
     from ordinate.results.regression_text import get_interval_unit, to_flat_record
     from ordinate.summaries.prediction_intervals import PredictionIntervals

@@ -89,7 +89,7 @@ def add_to(commands: Any) -> None:
         help="level of the intervals (default: 0.95)",
     )
     add(
-        "--draws",
+        "--resamples",
         metavar="N",
         type=int,
         default=DEFAULT_RESAMPLES,
@@ -158,7 +158,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
         REFERENCE_METRICS if options.references is None else options.references
     )
     MetaEvaluationSettings(
-        options.interval, options.draws, options.seed, options.alpha, options.unanimity
+        options.interval, options.resamples, options.seed, options.alpha, options.unanimity
     )
     panel, origin, irregular = (
         _read_wide_file if options.systems is not None else _read_campaign_files
@@ -171,7 +171,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
             cases=options.cases,
             seed=options.seed,
             level=options.interval,
-            draws=options.draws,
+            resamples=options.resamples,
             alpha=options.alpha,
             unanimity=options.unanimity,
             origin=origin,

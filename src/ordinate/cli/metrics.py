@@ -27,7 +27,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="the metric to explain")
     parser.add_argument(
         "--of",
-        choices=("labels", "probabilities", "values", "intervals", "ensembles"),
+        choices=("labels", "probabilities", "regression", "intervals", "ensembles"),
         help="metrics of what (default: labels; a NAME is looked for in all)",
     )
     parser.add_argument(

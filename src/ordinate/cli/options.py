@@ -111,7 +111,7 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_resampling_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of intervals and their draws."""
+    """Add the options of intervals and their resamples."""
     add = parser.add_argument
     add(
         "--interval",
@@ -120,8 +120,8 @@ def add_resampling_options(parser: argparse.ArgumentParser) -> None:
         default=0.95,
         help="level of the intervals (default: 0.95)",
     )
-    add("--draws", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
-    add("--seed", type=int, default=0, help="of the draws (default: 0)")
+    add("--resamples", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
+    add("--seed", type=int, default=0, help="of the resamples (default: 0)")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:

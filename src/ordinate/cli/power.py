@@ -67,7 +67,7 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
         options.power,
         options.interval,
         _parse_sizes(options.items),
-        options.draws,
+        options.resamples,
         options.seed,
     )
     found = read_systems(options, check_system_count)

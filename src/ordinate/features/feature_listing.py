@@ -78,7 +78,7 @@ class FeatureSetListing:
 
 
 def list_feature_sets(experiment: Experiment) -> FeatureSetListing:
-    """Look at all feature sets of an experiment; nothing is made or mended."""
+    """Look at all feature sets of an experiment; nothing is made or fixed."""
     sets, notes = [], []
     for name in experiment.feature_sets:
         notes += _check_training_data(experiment, name) or _check_parts(experiment, name)

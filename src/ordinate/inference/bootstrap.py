@@ -1,4 +1,4 @@
-"""The bootstrap: limits from the values of tables drawn again."""
+"""The bootstrap: limits from the values of tables resampled."""
 
 import math
 from statistics import NormalDist
@@ -27,7 +27,7 @@ def bca_interval(
 ) -> tuple[float, float] | None:
     """Return the limits corrected for bias and acceleration; None where one of them is undefined.
 
-    `values` are those of the draws, `value` is that of the sample, `skew` is the acceleration.
+    `values` are those of the resamples, `value` is that of the sample, `skew` is the acceleration.
     """
     tied = np.isclose(
         values, value, rtol=TIE_TOLERANCE, atol=TIE_TOLERANCE

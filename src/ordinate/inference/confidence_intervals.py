@@ -54,7 +54,7 @@ NONDEGENERATE_METHODS = {
     "jeffreys",
 }  # methods that always have a width
 ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "t"}
-FEWEST_DEFINED_SHARE = 0.5  # of the draws must give a value
+FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
 NO_VARIATION_NOTE = "every redrawn table gives the same value"
@@ -82,7 +82,7 @@ METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
 
 @dataclass(frozen=True)
 class ConfidenceIntervals:
-    """What intervals are wanted: their level, the method, the draws, the seed.
+    """What intervals are wanted: their level, the method, the resamples, the seed.
 
     Without a method, each metric gets the one that the study of coverage chose for its family.
     Stratified intervals take the number of items of each gold level for fixed.
@@ -90,7 +90,7 @@ class ConfidenceIntervals:
 
     level: float = 0.95
     method: IntervalMethod | None = None
-    draws: int = 2_000
+    resamples: int = 2_000
     seed: int = 0
     stratified: bool = False
 
@@ -101,7 +101,7 @@ class ConfidenceIntervals:
         if self.method is not None and self.method not in get_args(IntervalMethod):
             known = ", ".join(get_args(IntervalMethod))
             raise BadOption(f"There is no interval method {self.method!r}; there are: {known}.")
-        Resampling(self.draws, self.seed)
+        Resampling(self.resamples, self.seed)
 
 
 def estimate_metrics(
@@ -138,11 +138,13 @@ class _IntervalEstimator:
         if len(source.shape) > 1:
             raise BadOption("Groups are a batch of tables with one leading axis.")
         if self.grouped and how.stratified:
-            raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
+            raise BadOption(
+                "Groups are drawn whole, so resamples cannot be stratified by gold level."
+            )
         self.source = source[source.total > 0] if self.grouped else source
         self.how, self.tick = how, tick
         self.table = source.pooled if self.grouped else source
-        self.draws = Resampling(how.draws, how.seed)
+        self.resamples = Resampling(how.resamples, how.seed)
         self.values: dict[str, float] = {}
         self.bootstrap: dict[str, Array] = {}
         self.posterior: dict[str, Array] = {}
@@ -263,21 +265,23 @@ class _IntervalEstimator:
     def rare_levels(self) -> list[str]:
         return find_rare_levels(self.table)
 
-    # --- draws -------------------------------------------------------------------------------
+    # --- resamples -------------------------------------------------------------------------------
 
     def _bootstrap_metrics(self, metrics: list[Metric]) -> None:
         if metrics:
             redraw = make_resampler(self.source, stratified=self.how.stratified)
             groups = len(self.source.weights) if self.grouped else 0
             self.bootstrap = resample_metrics(
-                metrics, self.table, redraw, self.draws, numbers=groups, tick=self.tick
+                metrics, self.table, redraw, self.resamples, numbers=groups, tick=self.tick
             )
 
     def _sample_posterior(self, metrics: list[Metric], prior: float | None) -> None:
         redraw = make_posterior_sampler(
             scale_to_effective_size(self.source), prior, stratified=self.how.stratified
         )
-        self.posterior |= resample_metrics(metrics, self.table, redraw, self.draws, tick=self.tick)
+        self.posterior |= resample_metrics(
+            metrics, self.table, redraw, self.resamples, tick=self.tick
+        )
 
     # --- limits ------------------------------------------------------------------------------
 
@@ -364,12 +368,12 @@ class _IntervalEstimator:
     def _select_defined(
         self, metric: Metric, drawn: dict[str, Array]
     ) -> tuple[Array, float, str | None]:
-        """Return the values of draws that have one, the share without, and whether too few have."""
+        """Return the values of resamples, the share without one, and whether too few have one."""
         values = np.asarray(drawn[metric.expression])
         defined = values[~np.isnan(values)]
         undefined = 1.0 - len(defined) / len(values)
         few = len(defined) < FEWEST_DEFINED_SHARE * len(values)
-        return defined, undefined, "it is undefined in most of the draws" if few else None
+        return defined, undefined, "it is undefined in most of the resamples" if few else None
 
     def _build_estimate(
         self,
@@ -408,7 +412,7 @@ class _IntervalEstimator:
         return flat and method not in NONDEGENERATE_METHODS and method != self.how.method
 
     def _widen_stuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
-        """Return wider limits for metrics that neither draws nor derivatives can move."""
+        """Return wider limits for metrics that neither resamples nor derivatives can move."""
         self._sample_posterior([metric for metric in metrics if not metric.share], None)
         found = {}
         for metric in metrics:

@@ -9,8 +9,9 @@ from typing import Any
 class Estimate:
     """A value, the limits of its interval, and how they were found.
 
-    `undefined_share` is the share of draws in which the metric was undefined; they are left out of
-    the interval. `note` says why there is no interval, or why another method than usual was taken.
+    `undefined_share` is the share of resamples in which the metric was undefined; they are left out
+    of the interval. `note` says why there is no interval, or why another method than usual was
+    taken.
     """
 
     value: float

@@ -14,7 +14,7 @@ from ordinate.inference.resampling import BLOCK_SIZE
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix, PairedPredictions
 
-if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resamples
     from numpy.random import Generator
 
 Array = NDArray[Any]
@@ -30,7 +30,7 @@ MOST_SWAPS, ENOUGH_EXTREME_SWAPS = (
 class TestResult:
     """The answer of a test: its p-value, and what it rests on.
 
-    `draws` is None where the p-value is exact. `note` says why there is none, if there is none.
+    `resamples` is None where the p-value is exact. `note` says why there is none, if there is none.
     """
 
     __test__ = False  # pytest must not take it for a test
@@ -38,14 +38,18 @@ class TestResult:
     p: float
     statistic: float = math.nan
     degrees_of_freedom: int | None = None
-    draws: int | None = None
+    resamples: int | None = None
     note: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         plain = {"p": self.p, "statistic": self.statistic}
         found = {key: None if math.isnan(x) else x for key, x in plain.items()}
-        return found | {"freedom": self.degrees_of_freedom, "draws": self.draws, "note": self.note}
+        return found | {
+            "freedom": self.degrees_of_freedom,
+            "resamples": self.resamples,
+            "note": self.note,
+        }
 
 
 # --- permutation ---------------------------------------------------------------------------------
@@ -225,10 +229,10 @@ def _sample_swaps(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test
         hits = _mark_extreme_swaps(metric, swaps, swaps.some(rng, size), seen)
         if extreme + hits.sum() >= ENOUGH_EXTREME_SWAPS:
             last = drawn + int(np.flatnonzero(hits)[ENOUGH_EXTREME_SWAPS - extreme - 1]) + 1
-            return TestResult(ENOUGH_EXTREME_SWAPS / last, draws=last)
+            return TestResult(ENOUGH_EXTREME_SWAPS / last, resamples=last)
         extreme += int(hits.sum())
         drawn += size
-    return TestResult((1.0 + extreme) / (drawn + 1.0), draws=drawn)
+    return TestResult((1.0 + extreme) / (drawn + 1.0), resamples=drawn)
 
 
 # --- classical tests -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How sure scores of predictive intervals and of ensembles are."""
+"""How sure scores of prediction intervals and of ensembles are."""
 
 import math
 from typing import Any

@@ -154,7 +154,7 @@ def simulate_perfect_calibration(
     if key[0] == "levels" and len(table.scale) == 2:  # two levels are one event
         bins = ReliabilityBins(*(part[:1] for part in bins))
     step = max(1, MOST_CELLS // bins.f.size)
-    parts = [min(step, how.draws - start) for start in range(0, how.draws, step)]
+    parts = [min(step, how.resamples - start) for start in range(0, how.resamples, step)]
     values = np.concatenate(
         [metric(_replace_bins(table, key, _resample_events(bins, k, rng), k)) for k in parts]
     )
@@ -164,17 +164,17 @@ def simulate_perfect_calibration(
     return PerfectCalibration(
         float(values.mean()),
         float(np.quantile(values, how.level)),
-        float((1 + reached) / (1 + how.draws)),
+        float((1 + reached) / (1 + how.resamples)),
     )
 
 
 def _resample_events(
-    bins: ReliabilityBins, draws: int, rng: np.random.Generator
+    bins: ReliabilityBins, resamples: int, rng: np.random.Generator
 ) -> ReliabilityBins:
-    """Return bins [draws, events, bins] in which other events happened, as often as they should."""
+    """Return bins [resamples, events, bins] in which events happened as often as they should."""
     chance = np.clip(np.nan_to_num(bins.confidence), 0.0, 1.0)
     size = np.ceil(np.nan_to_num(bins.effective_size, nan=1.0) - 1e-9)
-    happened = rng.binomial(size.astype(np.int64), chance, (draws, *chance.shape)) / size
+    happened = rng.binomial(size.astype(np.int64), chance, (resamples, *chance.shape)) / size
     spread = np.sqrt(np.nan_to_num(ratio(_event_variance(bins), chance * (1.0 - chance) / size)))
     share = chance + spread * (happened - chance)
     wide = ReliabilityBins(*(np.broadcast_to(part, share.shape) for part in bins))
@@ -187,9 +187,11 @@ def _event_variance(bins: ReliabilityBins) -> Array:
     return single / bins.effective_size
 
 
-def _replace_bins(table: Reliability, key: Any, bins: ReliabilityBins, draws: int) -> Reliability:
+def _replace_bins(
+    table: Reliability, key: Any, bins: ReliabilityBins, resamples: int
+) -> Reliability:
     """Return a batch in which only these bins are read."""
-    wide = table.map(lambda array: np.broadcast_to(array, (draws, *np.shape(array))))
+    wide = table.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
     return Reliability(
         wide.scale,
         wide.items,

@@ -25,7 +25,7 @@ RELATIVE_STEP = 1e-5
 COMPLEX_STEP = 1e-20j
 NO_ERROR_NOTE = "its standard error is 0 or lost in rounding"
 LOST_PRECISION_SHARE = 1e-10  # of what is added up to a variance: less than this is rounding
-CHUNK_SIZE = 1 << 12  # items whose draws fit into the cache
+CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
 
 
 def estimate_regression_metrics(
@@ -49,7 +49,7 @@ def _refuse_misfit(how: ConfidenceIntervals) -> None:
     """Refuse what moments do not give."""
     if how.method not in {None, "delta", "t"}:
         raise BadOption(
-            f"The method {how.method!r} does not fit quantities: their sums cannot be drawn again. "
+            f"The method {how.method!r} does not fit quantities: their sums cannot be resampled. "
             "Leave it out, or draw the items themselves with poisson=True."
         )
     if how.stratified:
@@ -278,8 +278,8 @@ def resample_poisson(
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
-    One pass over the items serves all draws. Only means and second moments are kept. Whole weights
-    are counts of items, each of which is drawn.
+    One pass over the items serves all resamples. Only means and second moments are kept. Whole
+    weights are counts of items, each of which is drawn.
     """
     rng, rates = np.random.default_rng(how.seed), None
     if weights is not None:
@@ -288,14 +288,14 @@ def resample_poisson(
         if (weights == np.floor(weights)).all():
             rates, weights = weights, None
     at = float(targets.mean()), float((predictions - targets).mean())
-    sums, items = np.zeros((how.draws, 8)), np.zeros(how.draws)
+    sums, items = np.zeros((how.resamples, 8)), np.zeros(how.resamples)
     for start in range(0, len(targets), CHUNK_SIZE):
         where = slice(start, start + CHUNK_SIZE)
         e = predictions[where] - targets[where]
         d, f = targets[where] - at[0], e - at[1]
         powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)
         rate = 1.0 if rates is None else rates[where]
-        times = rng.poisson(rate, (how.draws, len(d))).astype(float)
+        times = rng.poisson(rate, (how.resamples, len(d))).astype(float)
         items += (times > 0).sum(axis=1)
         sums += (times if weights is None else times * weights[where]) @ powers
     return _build_summary(sums, items, at)
@@ -317,10 +317,10 @@ def _build_summary(sums: Floats, items: Floats, at: tuple[float, float]) -> Mome
 
 
 def estimate_from_poisson(
-    metrics: Sequence[Metric], table: Moments, draws: Moments, how: ConfidenceIntervals
+    metrics: Sequence[Metric], table: Moments, resamples: Moments, how: ConfidenceIntervals
 ) -> dict[str, Estimate]:
-    """Return metrics with percentile limits of Poisson draws."""
-    drawn = replace(draws, constants=table.constants, spread={})
+    """Return metrics with percentile limits of Poisson resamples."""
+    drawn = replace(resamples, constants=table.constants, spread={})
     found = {}
     for metric in metrics:
         value = float(metric(table))

@@ -1,4 +1,4 @@
-"""Tables drawn again: what the sample could have been, as often as one likes.
+"""Tables resampled: what the sample could have been, as often as one likes.
 
 A draw costs the cells of a table, whatever the number of items. Items with whole counts come from a
 multinomial; items with real weights from gamma variables whose mean and variance are those of a
@@ -18,29 +18,29 @@ from ordinate.errors import BadOption
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
-if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resamples
     from numpy.random import Generator
 
 Array = NDArray[Any]
 Resampler = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
 ProgressCallback = Callable[[float], None]  # takes the share of the work that is done
-FEWEST_RESAMPLES = 100  # draws
+FEWEST_RESAMPLES = 100  # resamples
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
 
 @dataclass(frozen=True)
 class Resampling:
-    """How many draws, and from which seed: the same seed gives the same draws everywhere."""
+    """How many resamples, and from which seed: the same seed gives the same ones everywhere."""
 
     count: int = 2_000
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or isinstance(self.count, bool):
-            raise BadOption(f"The number of draws must be a whole number, not {self.count!r}.")
+            raise BadOption(f"The number of resamples must be a whole number, not {self.count!r}.")
         if self.count < FEWEST_RESAMPLES:
             raise BadOption(
-                f"{self.count} draws are too few for limits: take {FEWEST_RESAMPLES} or more."
+                f"{self.count} resamples are too few for limits: take {FEWEST_RESAMPLES} or more."
             )
         if not isinstance(self.seed, Integral) or isinstance(self.seed, bool) or self.seed < 0:
             raise BadOption(f"The seed must be a whole number of at least 0, not {self.seed!r}.")
@@ -53,9 +53,10 @@ class Resampling:
         block: int = BLOCK_SIZE,
         tick: ProgressCallback | None = None,
     ) -> list[Any]:
-        """Do the work for blocks of draws, each of which holds so many numbers, on all cores.
+        """Do the work for blocks of resamples, each of which holds so many numbers, on all cores.
 
-        Each block has its own stream, so that the result does not depend on who draws first.
+        Each block has its own stream, so that the result does not depend on which block comes
+        first.
         """
         size = max(1, block // max(1, numbers))
         sizes = [min(size, self.count - first) for first in range(0, self.count, size)]
@@ -85,7 +86,7 @@ def resample_metrics(
     metrics: Sequence[Metric],
     table: ConfusionMatrix,
     redraw: Resampler,
-    draws: Resampling,
+    resamples: Resampling,
     *,
     numbers: int = 0,
     tick: ProgressCallback | None = None,
@@ -101,7 +102,7 @@ def resample_metrics(
 
     if not metrics:
         return {}
-    blocks = draws.run_in_blocks(max(table.weights.size, numbers), work, tick=tick)
+    blocks = resamples.run_in_blocks(max(table.weights.size, numbers), work, tick=tick)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
@@ -109,12 +110,14 @@ def resample_metrics(
 def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resampler:
     """Return how to draw one table again, or the pooled table of groups (a batch of tables).
 
-    Stratified draws keep the number of items of each gold level.
+    Stratified resamples keep the number of items of each gold level.
     """
     shape = source.weights.shape[-2:]
     if source.shape:
         if stratified:
-            raise BadOption("Groups are drawn whole, so draws cannot be stratified by gold level.")
+            raise BadOption(
+                "Groups are drawn whole, so resamples cannot be stratified by gold level."
+            )
         tables = source.weights.reshape(-1, *shape)
         return lambda rng, size: np.tensordot(resample_groups(rng, len(tables), size), tables, 1)
     strata = source.weights if stratified else source.weights.reshape(1, -1)
@@ -131,7 +134,7 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
 
 
 def resample_cells(rng: "Generator", weights: Array, squares: Array | None, size: int) -> Array:
-    """Return the weights of cells drawn again, as [size, cells].
+    """Return the weights of cells resampled, as [size, cells].
 
     Without squares the weights are counts. With them they are sums of real weights.
     """

@@ -11,7 +11,7 @@ from ordinate.inference.resampling import Resampler
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
-if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resamples
     from numpy.random import Generator
 
 Array = NDArray[Any]
@@ -117,7 +117,7 @@ def _compute_item_costs(metric: Metric, table: ConfusionMatrix) -> Array:
 def make_posterior_sampler(
     table: ConfusionMatrix, prior: float | None = None, *, stratified: bool = False
 ) -> Resampler:
-    """Return draws from the posterior: each gold level's predictions, and the gold shares.
+    """Return resamples from the posterior: each gold level's predictions, and the gold shares.
 
     The predictions of a level follow a Dirichlet of its counts and a prior of the same weight for
     each prediction: by default one item's weight for all of them together (Perks). The gold

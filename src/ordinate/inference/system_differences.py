@@ -21,11 +21,11 @@ from ordinate.inference.resampling import (
 from ordinate.metrics import Metric
 from ordinate.summaries import Panel
 
-if TYPE_CHECKING:  # loading it takes a while, and not every interval needs draws
+if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resamples
     from numpy.random import Generator
 
 Array = NDArray[Any]
-LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of draws of a panel
+LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of resamples of a panel
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
 TIE_TOLERANCE = 1e-12
 NOISE_LEVEL = 1e-9  # of differences that do not differ, and of errors that are none
@@ -34,12 +34,12 @@ NOISE_LEVEL = 1e-9  # of differences that do not differ, and of errors that are 
 def resample_jointly(
     panel: Panel,
     metrics: Sequence[Metric],
-    draws: Resampling,
+    resamples: Resampling,
     tick: ProgressCallback | None = None,
     *,
     tails: bool = True,
 ) -> dict[str, Array]:
-    """Return the values [B, S] of metrics, by expression, on items drawn again for all systems.
+    """Return the values [B, S] of metrics, by expression, on items resampled for all systems.
 
     Smooth metrics are drawn from their limiting distribution, with the covariance of the systems'
     influences, where that is better: a normal one for very many distinct rows, Student's for few
@@ -48,13 +48,13 @@ def resample_jointly(
     few = panel.groups is not None and 2 <= len(panel.group_values) < FEW_CLUSTERS
     large = panel.groups is None and len(panel) > MOST_ROWS
     modelled = [metric for metric in metrics if (few or large) and metric.smooth]
-    found = {m.expression: _simulate_values(panel, m, draws, tails=tails) for m in modelled}
+    found = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
     rest = [metric for metric in metrics if metric.expression not in found]
-    return found | _resample_values(panel, rest, draws, tick) if rest else found
+    return found | _resample_values(panel, rest, resamples, tick) if rest else found
 
 
 def _resample_values(
-    panel: Panel, metrics: Sequence[Metric], draws: Resampling, tick: ProgressCallback | None
+    panel: Panel, metrics: Sequence[Metric], resamples: Resampling, tick: ProgressCallback | None
 ) -> dict[str, Array]:
     size = len(panel.scale)
     tables = len(panel.systems) * size * (size + 1)
@@ -64,7 +64,7 @@ def _resample_values(
         cells = _sum_tables(panel, _resample_weights(panel, order, rng, count))
         return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
 
-    blocks = draws.run_in_blocks(len(panel) + tables, work, block=LARGE_BLOCK_SIZE, tick=tick)
+    blocks = resamples.run_in_blocks(len(panel) + tables, work, block=LARGE_BLOCK_SIZE, tick=tick)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
     return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
 
@@ -147,8 +147,8 @@ def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
     return np.concatenate(parts).reshape(cells.shape[:2])
 
 
-def _simulate_values(panel: Panel, metric: Metric, draws: Resampling, *, tails: bool) -> Array:
-    """Return normal draws, or those of Student's t with a degree less than there are groups.
+def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tails: bool) -> Array:
+    """Return normal resamples, or those of Student's t with a degree less than there are groups.
 
     A system on which the metric has no value has none in any draw.
     """
@@ -162,13 +162,13 @@ def _simulate_values(panel: Panel, metric: Metric, draws: Resampling, *, tails: 
         if not np.isnan(values[place]):
             pulls[place] = compute_influence(metric, table)
     pulls[np.abs(pulls) < NOISE_LEVEL] = 0.0  # what derivatives leave where nothing moves
-    rng = np.random.default_rng([draws.seed, 0])
+    rng = np.random.default_rng([resamples.seed, 0])
     around = rng.multivariate_normal(
-        np.zeros(len(order)), _covariance(panel, order, pulls), draws.count, method="eigh"
+        np.zeros(len(order)), _covariance(panel, order, pulls), resamples.count, method="eigh"
     )
     if panel.groups is not None and tails:
         freedom = len(panel.group_values) - 1
-        around /= np.sqrt(rng.chisquare(freedom, (draws.count, 1)) / freedom)
+        around /= np.sqrt(rng.chisquare(freedom, (resamples.count, 1)) / freedom)
     return (values + around)[:, same]
 
 
@@ -223,7 +223,7 @@ def compare_pairs(
     least: Array | None = None,
     widest: Array | None = None,
 ) -> SystemDifferences:
-    """Compare pairs of systems by values [S] and joint draws [B, S] of them.
+    """Compare pairs of systems by values [S] and joint resamples [B, S] of them.
 
     `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the largest
     reach of each draw over a larger family; without it, p-values step down over these pairs.
@@ -327,7 +327,7 @@ def rank_systems(merits: Array) -> Array:
 
 
 def compute_rank_shares(merits: Array) -> Array:
-    """Return how often each system [S] had each rank [S] in draws [B, S]."""
+    """Return how often each system [S] had each rank [S] in resamples [B, S]."""
     count, systems = merits.shape
     shares = np.zeros((systems, systems))
     step = max(1, LARGE_BLOCK_SIZE // systems**2)
@@ -369,7 +369,7 @@ def max_t_statistic(values: Array, drawn: Array) -> Array:
 def find_significant_pairs(
     values: Array, drawn: Array, level: float, widest: Array, least: Array | None = None
 ) -> Array:
-    """Return which systems [S, S] differ by more than the widest reach of most draws."""
+    """Return which systems [S, S] differ by more than the widest reach of most resamples."""
     first, second = list_pairs(len(values))
     spread = _standard_errors(drawn, first, second)
     reach = _standardise_difference(

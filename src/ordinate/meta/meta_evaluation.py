@@ -59,7 +59,7 @@ def evaluate_metrics(
     cases: int = 10,
     seed: int = 0,
     level: float = 0.95,
-    draws: int = 1_000,
+    resamples: int = 1_000,
     alpha: float = 0.05,
     unanimity: Unanimity = "weak",
     origin: Origin | None = None,
@@ -77,10 +77,10 @@ def evaluate_metrics(
     ...     f"s{k}": [x if i % 11 > k else "mid" for i, x in enumerate(levels)] for k in range(5)
     ... }
     >>> panel = Panel.of("low,mid,high", levels, systems)
-    >>> evaluate_metrics(panel, "cem_ord,bias", draws=100).best.metric.name
+    >>> evaluate_metrics(panel, "cem_ord,bias", resamples=100).best.metric.name
     'cem_ord'
     """
-    how = MetaEvaluationSettings(level, draws, seed, alpha, unanimity)
+    how = MetaEvaluationSettings(level, resamples, seed, alpha, unanimity)
     wanted = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
     against = _select_distinct(REFERENCE_METRICS if references is None else references)
     whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES

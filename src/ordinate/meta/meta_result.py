@@ -34,10 +34,10 @@ INTERVAL_FIELDS = ("coverage", "robustness", "stability")
 
 @dataclass(frozen=True)
 class MetaEvaluationSettings:
-    """How to judge: the level of intervals, the draws, the level of tests, what unanimous means."""
+    """How to judge: the level of intervals, resamples, the level of tests, what unanimous means."""
 
     level: float = 0.95
-    draws: int = 1_000
+    resamples: int = 1_000
     seed: int = 0
     alpha: float = 0.05
     unanimity: Unanimity = "weak"
@@ -48,7 +48,7 @@ class MetaEvaluationSettings:
         least = 1.0 / (self.drawn.count + 1)
         if not (isinstance(self.alpha, Real) and least <= self.alpha <= 0.5):
             raise BadOption(
-                f"alpha is the level of tests, from 1 / (draws + 1) to 0.5, not {self.alpha!r}."
+                f"alpha is the level of tests, from 1 / (resamples + 1) to 0.5, not {self.alpha!r}."
             )
         if self.unanimity not in get_args(Unanimity):
             choices = ", ".join(get_args(Unanimity))
@@ -56,8 +56,8 @@ class MetaEvaluationSettings:
 
     @property
     def drawn(self) -> Resampling:
-        """The draws, checked."""
-        return Resampling(self.draws, self.seed)
+        """The resamples, checked."""
+        return Resampling(self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ class MetaEvaluation:
             "test_cases_at_random": self.was_split,
             "references": [metric.expression for metric in self.references],
             "level": self.how.level,
-            "draws": self.how.draws,
+            "resamples": self.how.resamples,
             "seed": self.how.seed,
             "alpha": self.how.alpha,
             "unanimity": self.how.unanimity,

@@ -62,9 +62,11 @@ def state_conclusion(result: MetaEvaluation) -> str:
     if sure:
         parts.append(f"It surely captures more than {_join_names(sure)}.")
     if unsure:
-        parts.append(f"It cannot be told apart from {_join_names(unsure)}.")
+        parts.append(f"It is not significantly different from {_join_names(unsure)}.")
     if len(ranked) > 1 and not behind:
-        parts.append("In most draws some metric is undefined: who is surely ahead is not known.")
+        parts.append(
+            "In most resamples some metric is undefined: who is surely ahead is not known."
+        )
     return " ".join(parts)
 
 
@@ -99,8 +101,8 @@ def collect_notes(result: MetaEvaluation) -> list[str]:
     some = {name: share for name, share in lost.items() if 0 < share < 1}
     if some:
         found.append(
-            f"Up to {_format_percent(max(some.values()))} of the draws have no coverage and are "
-            f"left out, of {_join_names(some)}."
+            f"Up to {_format_percent(max(some.values()))} of the resamples have no coverage and "
+            f"are left out, of {_join_names(some)}."
         )
     return found
 
@@ -167,8 +169,8 @@ def _explain_coverage(result: MetaEvaluation) -> str:
     return (
         "Coverage is the rank correlation, over pairs of systems, of a metric's differences with "
         "the unanimous improvement for all references; a metric that is a reference (*) has a "
-        f"head start. Limits are from {how.draws:,} draws (seed {how.seed}) of test cases and "
-        "systems, never of pairs; those of differences hold for all pairs of metrics at once."
+        f"head start. Limits are from {how.resamples:,} resamples (seed {how.seed}) of test cases "
+        "and systems, never of pairs; those of differences hold for all pairs of metrics at once."
     )
 
 

@@ -227,7 +227,7 @@ def average_defined(values: Array) -> Array:
 
 
 def compute_stability(
-    merits: ArrayLike, draws: Resampling, *, tick: ProgressCallback | None = None
+    merits: ArrayLike, resamples: Resampling, *, tick: ProgressCallback | None = None
 ) -> Array:
     """Return the mean rank correlation [M] of two disjoint random halves of the test cases.
 
@@ -240,7 +240,7 @@ def compute_stability(
         halves = split_cases_in_halves(rng, count, size)
         return compute_spearman(*(average_merits(values, half) for half in halves))
 
-    found = np.concatenate(draws.run_in_blocks(values[..., 0].size + count, work, tick=tick))
+    found = np.concatenate(resamples.run_in_blocks(values[..., 0].size + count, work, tick=tick))
     return np.round(average_defined(found.T), ROUNDING_DIGITS)
 
 
@@ -256,7 +256,7 @@ def split_cases_in_halves(rng: "Generator", cases: int, size: int) -> tuple[Arra
 
 def compute_discriminative_power(
     merits: ArrayLike,
-    draws: Resampling,
+    resamples: Resampling,
     alpha: float = 0.05,
     *,
     tick: ProgressCallback | None = None,
@@ -265,9 +265,9 @@ def compute_discriminative_power(
 
     All metrics are tested at the same level `alpha`, and so are wrong equally often.
     """
-    if not 1.0 / (draws.count + 1) <= alpha < 1.0:
-        raise BadOption(f"alpha={alpha:g} is not from 1 / (draws + 1) to below 1.")
-    found = compute_tukey_p(merits, draws, tick=tick)
+    if not 1.0 / (resamples.count + 1) <= alpha < 1.0:
+        raise BadOption(f"alpha={alpha:g} is not from 1 / (resamples + 1) to below 1.")
+    found = compute_tukey_p(merits, resamples, tick=tick)
     first, second = np.triu_indices(found.shape[-1], 1)
     p = found[:, first, second]
     there = np.isfinite(p).sum(axis=-1)
@@ -276,14 +276,14 @@ def compute_discriminative_power(
 
 
 def compute_tukey_p(
-    merits: ArrayLike, draws: Resampling, *, tick: ProgressCallback | None = None
+    merits: ArrayLike, resamples: Resampling, *, tick: ProgressCallback | None = None
 ) -> Array:
     """Return the p-values [M, S, S] of all pairs of systems for each metric (Carterette 2012).
 
     Under the null hypothesis the systems are exchangeable within each test case: their values
     (undefined ones with them) are shuffled there, the same way for all metrics. A pair's difference
-    of means is compared with the largest difference of each draw; p = (1 + #) / (draws + 1). Of
-    infinite values the largest difference is infinite in all draws, so that none is told apart.
+    of means is compared with the largest difference of each draw; p = (1 + #) / (resamples + 1). Of
+    infinite values the largest difference is infinite in all resamples, so that none is told apart.
     """
     values = np.asarray(merits, float)
     metrics, systems, cases = values.shape
@@ -295,14 +295,14 @@ def compute_tukey_p(
         shuffled = rng.permuted(place, axis=-1) + start
         return np.stack([_compute_range(table[shuffled]) for table in tables])
 
-    blocks = draws.run_in_blocks(systems * cases, work, tick=tick)
+    blocks = resamples.run_in_blocks(systems * cases, work, tick=tick)
     largest = np.sort(np.concatenate(blocks, axis=-1), axis=-1)  # [M, B]
     means = average_merits(values)
     with np.errstate(invalid="ignore"):  # inf - inf
         apart = np.abs(means[:, :, None] - means[:, None, :])
     rows = zip(largest, apart, strict=True)
     below = np.stack([np.searchsorted(ranked, gaps - TIE_TOLERANCE) for ranked, gaps in rows])
-    return np.where(~np.isnan(apart), (1 + draws.count - below) / (draws.count + 1), np.nan)
+    return np.where(~np.isnan(apart), (1 + resamples.count - below) / (resamples.count + 1), np.nan)
 
 
 def _compute_range(values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""How sure a judgement of metrics is: test cases and systems drawn again, never pairs.
+"""How sure a judgement of metrics is: test cases and systems resampled, never pairs.
 
 Pairs of systems share systems, and pairs of test cases share test cases, so pairs are no units that
 could be drawn. Each draw takes as many test cases and as many systems as there are, with
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 Array = NDArray[Any]
-BLOCK_RESAMPLES = 100  # draws
+BLOCK_RESAMPLES = 100  # resamples
 HALF_SPLITS = 5  # of the test cases of a draw into halves
 WIDEST_DIFFERENCE = 2.0  # apart can two correlations be
-MOSTLY_UNDEFINED = "it is undefined in most of the draws"
+MOSTLY_UNDEFINED = "it is undefined in most of the resamples"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ResampledStatistics:
 
 
 def resample_statistics(
-    merits: Array, improved: Array, draws: Resampling, *, tick: ProgressCallback | None = None
+    merits: Array, improved: Array, resamples: Resampling, *, tick: ProgressCallback | None = None
 ) -> ResampledStatistics:
     """Draw test cases and systems again, for all metrics of `merits` [M, S, T] at once.
 
@@ -69,7 +69,7 @@ def resample_statistics(
             correlate_means(means, systems),
         )
 
-    blocks = draws.run_in_blocks(1, work, block=BLOCK_RESAMPLES, tick=tick)
+    blocks = resamples.run_in_blocks(1, work, block=BLOCK_RESAMPLES, tick=tick)
     return ResampledStatistics(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
@@ -153,10 +153,10 @@ def compute_resampled_stability(
 
 
 def estimate_intervals(values: Array, drawn: Array, level: float, reason: str) -> list[Estimate]:
-    """Return correlations [M] with limits from draws [B, M]; `reason` says why one is nan.
+    """Return correlations [M] with limits from resamples [B, M]; `reason` says why one is nan.
 
-    Limits are percentiles, shifted so that the mean of the draws is the value: draws add noise to
-    the noise of the sample, which makes correlations smaller.
+    Limits are percentiles, shifted so that the mean of the resamples is the value: resamples add
+    noise to the noise of the sample, which makes correlations smaller.
     """
     return [
         _estimate_interval(float(value), column, level, reason)
@@ -179,7 +179,7 @@ def _estimate_interval(value: float, drawn: Array, level: float, reason: str) ->
 def compare_with_best(
     values: Array, drawn: Array, level: float, best: int, others: Sequence[int]
 ) -> dict[int, Estimate]:
-    """Return what other metrics have less than the best one; nothing where draws are too few.
+    """Return what other metrics have less than the best one; nothing where resamples are too few.
 
     The data chose the best, so limits hold for all pairs of metrics at once (max-T over them).
     """

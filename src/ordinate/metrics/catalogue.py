@@ -40,7 +40,7 @@ OWN_FAMILY = "own"  # the family of metrics that people declare themselves
 METRIC_KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "labels": ("ConfusionMatrix", "confusion", ()),
     "probabilities": ("Reliability", "reliability", ("proper_scores", "calibration")),
-    "values": ("Moments", "regression", ("regression",)),
+    "regression": ("Moments", "regression", ("regression",)),
     "intervals": ("PredictionIntervals", "prediction_intervals", ("prediction_intervals",)),
     "ensembles": ("EnsemblePredictions", "ensemble", ("prediction_intervals",)),
 }
@@ -292,7 +292,7 @@ def metric(
 def get_summary_type(kind: str) -> type:
     """Return the summary of which the metrics of a kind are functions.
 
-    >>> get_summary_type("values").__name__
+    >>> get_summary_type("regression").__name__
     'Moments'
     """
     name, module, _ = METRIC_KINDS[kind]

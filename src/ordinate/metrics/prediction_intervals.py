@@ -1,4 +1,4 @@
-"""Predictive intervals and ensembles: how often they hold the target, and how sharp they are."""
+"""Prediction intervals and ensembles: how often they hold the target, and how sharp they are."""
 
 import math
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Predictive intervals from residuals: split conformal."""
+"""Prediction intervals from residuals: split conformal."""
 
 import math
 from collections.abc import Iterator

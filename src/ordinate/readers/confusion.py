@@ -39,7 +39,7 @@ class ConfusionData:
     """The tables of files, and what a report says of where they came from.
 
     With groups, `groups` has a table for each, and `by` for each subgroup a batch of the tables of
-    its groups. `human` is the table of the second gold labels, on the same items.
+    its groups. `human` is the table of the labels of the second rater, on the same items.
     """
 
     table: ConfusionMatrix
@@ -78,7 +78,7 @@ def count_files(
     items: Path | None = None,
     watch: Watch = lambda _: nullcontext(),
 ) -> ConfusionData:
-    """Count files into confusion tables; `items` is where the items that disagree are written."""
+    """Count files into confusion matrices; `items` is where the items that disagree are written."""
     with (
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
@@ -128,7 +128,7 @@ class _ConfusionReader:
         self.items = planner.items()
         self.spelling = LabelSpelling(self.columns.renamed)
         self.places = RowLocator(connection, self.items, self.spelling, self.columns.weights)
-        titles = (planner.gold, planner.predicted, self.columns.second_gold)
+        titles = (planner.gold, planner.predicted, self.columns.second_rater)
         sides = zip(("gold", "predicted", "second"), titles, strict=True)
         self.titles = {side: title for side, title in sides if title is not None}
 
@@ -169,7 +169,7 @@ class _ConfusionReader:
             tuple(self.planner.notes),
             tables.summarize_groups() if grouped else None,
             found.human(rows, missing, grouped=grouped)
-            if self.columns.second_gold is not None
+            if self.columns.second_rater is not None
             else None,
         )
 
@@ -202,7 +202,7 @@ class _ConfusionReader:
         weights = self.columns.weights
         alive = "" if weights is None else f"WHERE {WEIGHT_SQL} > 0 OR NOT in_gold"
         by = "CAST(grp AS VARCHAR)" if self.columns.by else "NULL"
-        second = "second" if self.columns.second_gold else "NULL"
+        second = "second" if self.columns.second_rater else "NULL"
         return (
             f"SELECT gold, predicted, {by} AS grp, {second} AS second, in_gold, in_predicted, "
             f"{build_sums_sql(weights)}{further} FROM ({part.sql}) {alive} GROUP BY ALL"
@@ -248,7 +248,7 @@ class _ConfusionReader:
     # --- what is missing ---------------------------------------------------------------------
 
     def _find_incomplete_cells(self, found: EncodedCells, missing: MissingPolicy) -> Array:
-        """Return the cells without a group or a second gold label, or say where they are."""
+        """Return the cells without a group or a label of the second rater, or say where."""
         alone, once = found.alone, np.zeros_like(found.alone)
         n = int(found.sums.items.sum())
         if alone.any() and missing != "drop":
@@ -256,11 +256,13 @@ class _ConfusionReader:
             raise make_missing_groups_error(
                 found.items(alone), n, f"column {self.columns.groups!r}", places
             )
-        if self.columns.second_gold is not None:
+        if self.columns.second_rater is not None:
             once = found.lacks_second_rating
         if once.any() and missing != "drop":
             places, way = self.places.missing("second"), f"Leave them out with {DROP_HINT}."
-            raise make_missing_labels_error(found.items(once), n, "second gold labels", places, way)
+            raise make_missing_labels_error(
+                found.items(once), n, "labels of the second rater", places, way
+            )
         return alone | once
 
     def _write(self, scale: Scale, cells: list[_Cell], out: Path) -> None:

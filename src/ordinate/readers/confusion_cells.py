@@ -1,4 +1,4 @@
-"""From coded cells to confusion tables: one for each subgroup, within it one for each group."""
+"""From coded cells to confusion matrices: one for each subgroup, within it one for each group."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +36,7 @@ class EncodedCells:
 
     @property
     def lacks_second_rating(self) -> Array:
-        """Which cells lack the second gold label."""
+        """Which cells lack the labels of the second rater."""
         return self.second == len(self.scale)
 
     def without(self, where: Array) -> "EncodedCells":
@@ -53,7 +53,7 @@ class EncodedCells:
         return ConfusionBatch(batch, pairs // groups, pairs % groups)
 
     def human(self, rows: MissingRows, missing: MissingPolicy, *, grouped: bool) -> ConfusionMatrix:
-        """Return the table of the second gold labels, on the items that the other tables have.
+        """Return the matrix of the second rater, on the items that the other matrices have.
 
         With groups it is a batch, too.
         """

@@ -21,8 +21,8 @@ WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
 class LabelColumns:
     """Which columns to read, and how.
 
-    `groups` is a column of writers, topics or documents: items that belong together. `second_gold`
-    has the levels that a second human gave to the same items. `probabilities` are columns of
+    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
+    has the levels that a second rater gave to the same items. `probabilities` are columns of
     numbers, one for each level.
     """
 
@@ -31,7 +31,7 @@ class LabelColumns:
     weights: str | None = None
     by: str | None = None
     groups: str | None = None
-    second_gold: str | None = None
+    second_rater: str | None = None
     probabilities: tuple[str, ...] = ()
     gold_file: str | None = None
     id: str | None = None
@@ -47,7 +47,7 @@ class LabelColumns:
             "weight": self.weights,
             "grp": self.by,
             "cluster": self.groups,
-            "second": self.second_gold,
+            "second": self.second_rater,
         }
         found = {name: column for name, column in named.items() if column is not None}
         return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}

@@ -91,7 +91,7 @@ def sum_files(
     """
     wanted = _check_constants(constants or {})
     if (columns.lower is None) != (columns.upper is None):
-        raise BadOption("Predictive intervals have a lower and an upper bound: name both columns.")
+        raise BadOption("Prediction intervals have a lower and an upper bound: name both columns.")
     with (
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,

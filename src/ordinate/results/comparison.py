@@ -111,7 +111,7 @@ class Comparison:
             "groups": len(panel.group_values) or None,
             "dropped": panel.dropped,
             "level": how.level,
-            "draws": how.draws,
+            "resamples": how.resamples,
             "seed": how.seed,
             "against": how.against,
             "correction": how.correction,
@@ -158,7 +158,7 @@ def compare(
     *,
     missing: MissingPolicy = "error",
     interval: float = 0.95,
-    draws: int = 2_000,
+    resamples: int = 2_000,
     seed: int = 0,
     against: str | None = None,
     correction: Correction = "max_t",
@@ -183,7 +183,7 @@ def compare(
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
     how = ComparisonSettings(
         interval,
-        draws,
+        resamples,
         seed,
         against,
         correction,

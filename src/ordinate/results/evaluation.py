@@ -113,7 +113,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A confusion table with its metrics, its levels and its subgroups.
+    """A confusion matrix with its metrics, its levels and its subgroups.
 
     >>> result = evaluate(["A1", "B1", "B2", "B1"], ["A1", "B2", "B2", "B1"], scale="cefr")
     >>> round(result.metrics["accuracy"].value, 2)
@@ -127,8 +127,8 @@ class Evaluation:
     origin: Origin = field(default_factory=Origin)
     interval: ConfidenceIntervals | None = None
     groups: int | None = None  # how many groups of items were drawn whole
-    human: dict[str, Estimate] | None = None  # what a second human reaches on the same items
-    losses: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
+    human: dict[str, Estimate] | None = None  # what a second rater reaches on the same items
+    error_attribution: dict[str, tuple[ErrorCost, ...]] = field(default_factory=dict)
     difference_from_rest: dict[str, Estimate] = field(
         default_factory=dict
     )  # of a subgroup: its difference
@@ -143,7 +143,7 @@ class Evaluation:
         by: Iterable[tuple[Any, ConfusionMatrix]] = (),
         groups: ConfusionMatrix | None = None,
         human: ConfusionMatrix | None = None,
-        losses_of: MetricSelection = (),
+        attribution_metrics: MetricSelection = (),
         interval: IntervalOption = 0.95,
         origin: Origin | None = None,
         tick: ProgressCallback | None = None,
@@ -172,7 +172,7 @@ class Evaluation:
             None if human is None else _estimate_ceiling(human, wanted, how),
             {
                 m.expression: attribute_errors(m, table)
-                for m in (select_metrics(losses_of) if losses_of else ())
+                for m in (select_metrics(attribution_metrics) if attribution_metrics else ())
             },
         )
         return whole_one._add_differences(parts, wanted, how, step)
@@ -229,8 +229,10 @@ class Evaluation:
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
             "human": _to_estimate_records(self.human),
-            "losses": {name: [x.to_dict() for x in found] for name, found in self.losses.items()},
-            "against_rest": _to_estimate_records(self.difference_from_rest),
+            "error_attribution": {
+                name: [x.to_dict() for x in found] for name, found in self.error_attribution.items()
+            },
+            "difference_from_rest": _to_estimate_records(self.difference_from_rest),
             "by": {name: part.to_dict() for name, part in self.list_subgroups()},
             "probabilities": self.probabilities and self.probabilities.to_dict(),
             "source": self.origin.to_dict(),
@@ -304,8 +306,8 @@ def evaluate(
     *,
     missing: MissingPolicy = "error",
     groups: Any = None,
-    second_gold: Any = None,
-    losses: MetricSelection = (),
+    second_rater: Any = None,
+    error_attribution: MetricSelection = (),
     probabilities: Any = None,
     columns: Any = None,
     renormalize: bool = False,
@@ -320,11 +322,11 @@ def evaluate(
 
     `interval` is the confidence level, None for none, or `ConfidenceIntervals` with all choices;
     `groups` is a column that says which items belong together (writers, topics, documents);
-    `second_gold` are the levels that a second human gave; `losses` are metrics whose losses are
-    traced to the cells of the table. `probabilities` are those of the levels, a row for each item;
-    without `predicted`, the most probable level is taken. `columns` names the columns of an array
-    that is in another order than the scale, `renormalize` accepts rows that sum to 0.99 to 1.01,
-    `bins` is how many the calibration report has.
+    `second_rater` are the levels that a second rater gave; `error_attribution` are metrics whose
+    cost is attributed to the cells of the confusion matrix. `probabilities` are those of the
+    levels, a row for each item; without `predicted`, the most probable level is taken. `columns`
+    names the columns of an array that is in another order than the scale, `renormalize` accepts
+    rows that sum to 0.99 to 1.01, `bins` is how many the calibration report has.
     """
     how = resolve_intervals(interval)
     how = (
@@ -353,7 +355,7 @@ def evaluate(
     elif predicted is None or needs_probabilities(of_probabilities):
         what = "predicted levels" if predicted is None else "probabilities, which metrics need"
         raise BadOption(f"There are no {what}: pass probabilities=….")
-    tables = count_tables(declared, gold, predicted, weights, by, groups, second_gold, missing)
+    tables = count_tables(declared, gold, predicted, weights, by, groups, second_rater, missing)
     origin = Origin(notes=describe_preset(declared) if scale is None else ())
     result = Evaluation.from_summary(
         tables.table,
@@ -361,7 +363,7 @@ def evaluate(
         by=tables.by,
         groups=tables.groups,
         human=tables.human,
-        losses_of=losses,
+        attribution_metrics=error_attribution,
         interval=how,
         origin=origin,
     )

@@ -22,7 +22,7 @@ from ordinate.summaries.tabulation import (
 )
 
 Index = NDArray[np.int64]
-SECOND_RATER = "second_gold"
+SECOND_RATER = "second_rater"
 
 
 class EvaluationTables(NamedTuple):
@@ -78,7 +78,7 @@ def _count_batch(
     second: Any,
     missing: MissingPolicy,
 ) -> tuple[ConfusionMatrix, ConfusionMatrix | None]:
-    """Return the table of the system, or a batch of it, and that of a second human."""
+    """Return the table of the system, or a batch of it, and that of a second rater."""
     if second is None and crossed is None:
         return ConfusionMatrix.of(scale, gold, predicted, weights, missing), None
     if second is None and crossed is not None:
@@ -96,7 +96,7 @@ def _count_batch(
 
 
 def _refuse_missing(scale: Scale, second: Any, weights: Any, missing: MissingPolicy) -> None:
-    """Say which levels of the second human are missing, unless their items are dropped."""
+    """Say which levels of the second rater are missing, unless their items are dropped."""
     if missing == "drop":
         return
     weighing = convert_weights(weights)
@@ -107,7 +107,7 @@ def _refuse_missing(scale: Scale, second: Any, weights: Any, missing: MissingPol
         rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:ROWS_SHOWN]]
         way = f"Leave them out with {DROP_HINT}."
         raise make_missing_labels_error(
-            int(lacking.sum()), len(lacking), "second gold labels", rows, way
+            int(lacking.sum()), len(lacking), "labels of the second rater", rows, way
         )
 
 

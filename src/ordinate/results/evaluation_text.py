@@ -164,8 +164,8 @@ def describe_interval_methods(found: dict[str, Estimate]) -> list[str]:
         if one.method is None and not math.isnan(one.value)
     ]
     parts += [
-        f"{name} was undefined in {100 * one.undefined_share:.1f} % of the draws, which are left "
-        "out."
+        f"{name} was undefined in {100 * one.undefined_share:.1f} % of the resamples, which are "
+        "left out."
         for name, one in found.items()
         if one.undefined_share
     ]
@@ -173,11 +173,11 @@ def describe_interval_methods(found: dict[str, Estimate]) -> list[str]:
 
 
 def _make_second_rater_grid(result: Evaluation) -> list[Grid]:
-    """Return the system beside a second human on the same items."""
+    """Return the system beside a second rater on the same items."""
     if result.human is None:
         return []
     title = _make_interval_title(result)
-    header = ("metric", "system", *title, "second human", *title)
+    header = ("metric", "system", *title, "second rater", *title)
     rows = tuple(
         (
             name,
@@ -188,12 +188,12 @@ def _make_second_rater_grid(result: Evaluation) -> list[Grid]:
         )
         for name, score in result.metrics.items()
     )
-    return [Grid("System and second human, both against gold", header, rows)]
+    return [Grid("System and second rater, both against gold", header, rows)]
 
 
 def _make_error_attribution_grids(result: Evaluation) -> list[Grid]:
     grids = []
-    for name, found in result.losses.items():
+    for name, found in result.error_attribution.items():
         header = ("gold", "predicted", "items", "gain if right", "per item")
         rows = tuple(
             (
@@ -223,7 +223,7 @@ def _make_confusion_grid(result: Evaluation) -> Grid:
     ]
     totals = cells.sum(axis=0)
     rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(table.total))))
-    return Grid("Confusion table", (*header, "total"), tuple(rows))
+    return Grid("Confusion matrix", (*header, "total"), tuple(rows))
 
 
 def _format_count(value: float) -> Cell:

@@ -39,7 +39,7 @@ Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
 MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
 MOST_SYSTEMS = 500  # systems
-FEWEST_DEFINED_RESAMPLES = 100  # draws in which all systems have a value
+FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
@@ -52,7 +52,7 @@ class ComparisonSettings:
     """
 
     level: float = 0.95
-    draws: int = 2_000
+    resamples: int = 2_000
     seed: int = 0
     against: str | None = None
     correction: Correction = "max_t"
@@ -70,14 +70,14 @@ class ComparisonSettings:
     @property
     def intervals(self) -> ConfidenceIntervals:
         """The intervals of each system alone."""
-        return ConfidenceIntervals(self.level, draws=self.draws, seed=self.seed)
+        return ConfidenceIntervals(self.level, resamples=self.resamples, seed=self.seed)
 
 
 @dataclass(frozen=True)
 class Standing:
     """One system on one metric: its value with limits, and its rank with limits.
 
-    `rank_shares` are how often it had each rank when the items were drawn again. Systems that
+    `rank_shares` are how often it had each rank when the items were resampled. Systems that
     share a letter cannot be told apart.
     """
 
@@ -108,9 +108,9 @@ class Standing:
 class PairDifference:
     """First minus second: limits that hold for all pairs of the family at once, and p-values.
 
-    `verdict` says of the first: 'better', 'worse', 'undecided' or 'identical'; `margin_verdict`
+    `verdict` says of the first: 'better', 'worse', 'inconclusive' or 'identical'; `margin_verdict`
     says, if there is a margin, whether the two are 'equivalent', which of them is 'inferior' or
-    'non-inferior' to the other, or 'undecided'.
+    'non-inferior' to the other, or 'inconclusive'.
     """
 
     first: str
@@ -187,7 +187,7 @@ def resolve_settings(panel: Panel, how: ComparisonSettings) -> ComparisonSetting
 
 
 class LeaderboardBuilder:
-    """Everything that the leaderboards of all metrics share: tables, intervals, joint draws."""
+    """Everything that the leaderboards of all metrics share: tables, intervals, joint resamples."""
 
     def __init__(
         self,
@@ -198,8 +198,10 @@ class LeaderboardBuilder:
     ) -> None:
         self.panel, self.metrics, self.how = panel, metrics, how
         self.estimates = self._estimate_all(_make_partial_progress(tick, 0.0, 0.3))
-        draws = Resampling(how.draws, how.seed)
-        self.drawn = resample_jointly(panel, metrics, draws, _make_partial_progress(tick, 0.3, 0.9))
+        resamples = Resampling(how.resamples, how.seed)
+        self.drawn = resample_jointly(
+            panel, metrics, resamples, _make_partial_progress(tick, 0.3, 0.9)
+        )
         first = panel.table(panel.systems[0])
         self.least = smallest_attainable_p(panel)
         self.tick = _make_partial_progress(tick, 0.9, 1.0)
@@ -264,7 +266,7 @@ def _note_few_resamples(defined: Array) -> list[str]:
     lost = 1.0 - float(defined.mean())
     if not lost:
         return []
-    note = f"In {lost:.1%} of the draws a system has no value; they are left out."
+    note = f"In {lost:.1%} of the resamples a system has no value; they are left out."
     return (
         [note]
         if defined.sum() >= FEWEST_DEFINED_RESAMPLES
@@ -273,7 +275,7 @@ def _note_few_resamples(defined: Array) -> list[str]:
 
 
 class _JointComparison:
-    """The systems that have a value on a metric, compared by joint draws."""
+    """The systems that have a value on a metric, compared by joint resamples."""
 
     def __init__(
         self,
@@ -366,7 +368,7 @@ class _JointComparison:
     def _build_pair(self, *row: Any) -> PairDifference:
         first, second, value, low, high, p, adjusted = (x.item() for x in row)
         good = self.sign * value
-        verdict = "undecided"
+        verdict = "inconclusive"
         if low == high == 0.0:
             verdict = "identical"
         elif adjusted < 1.0 - self.how.level:
@@ -383,9 +385,9 @@ class _JointComparison:
         least = 1.0 / (len(self.drawn) + 1.0)
         if self.how.correction in CORRECTIONS and tests and least > (1 - self.how.level) / tests:
             needed = math.ceil(tests / (1.0 - self.how.level))
-            few = f"With {len(self.drawn):,} draws no p-value is below {least:.2g}, so the "
+            few = f"With {len(self.drawn):,} resamples no p-value is below {least:.2g}, so the "
             few += f"correction {self.how.correction} for {tests:,} pairs may never reject: "
-            return [few + f"take {needed:,} draws."]
+            return [few + f"take {needed:,} resamples."]
         return []
 
 
@@ -397,7 +399,7 @@ def _decide_margin(worst: float, best: float, margin: float) -> str:
         return "second inferior" if worst > margin else "first inferior"
     if best < margin:
         return "second non-inferior"
-    return "first non-inferior" if worst > -margin else "undecided"
+    return "first non-inferior" if worst > -margin else "inconclusive"
 
 
 # --- in words ------------------------------------------------------------------------------------
@@ -416,7 +418,7 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
     }
     same = [s for s, pair in against.items() if pair.verdict == "identical"]
     beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
-    open_ = [s for s, pair in against.items() if pair.verdict == "undecided"]
+    open_ = [s for s, pair in against.items() if pair.verdict == "inconclusive"]
     lead = f"{leader.system} leads on {metric.expression} with {leader.estimate.value:.3f}"
     if not math.isnan(leader.estimate.low):
         lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
@@ -424,7 +426,7 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
     if beaten:
         parts.append(f"It is better than {_join_names(beaten)}.")
     if open_:
-        parts.append(f"It cannot be told apart from {_join_names(open_)}.")
+        parts.append(f"It is not significantly different from {_join_names(open_)}.")
     near = [s for s, pair in against.items() if _is_non_inferior(pair, s)]
     if near:
         parts.append(f"By the margin, {_join_names(near)} cannot be worse than it.")

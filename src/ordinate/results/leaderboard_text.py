@@ -111,7 +111,7 @@ def _explain_columns(result: Comparison) -> str:
     text = (
         "Ranks and the limits of differences hold for all systems at once; adjusted p-values step "
         "down and may decide a little more. 'First in' is how often a system was first when the "
-        f"items were drawn again ({result.how.draws:,} draws, seed {result.how.seed})."
+        f"items were resampled ({result.how.resamples:,} resamples, seed {result.how.seed})."
     )
     if (
         result.leaderboards
@@ -178,7 +178,7 @@ def _format_value(board: Leaderboard, system: str) -> str:
 def _make_test_grids(tests: PairTests) -> list[str | Grid]:
     rows: list[tuple[Cell, ...]] = []
     for name, test in tests.permutation.items():
-        kind = "exact" if test.draws is None else f"{test.draws:,} swaps"
+        kind = "exact" if test.resamples is None else f"{test.resamples:,} swaps"
         rows.append((f"permutation, {name}", _format_p_value(test.p), test.note or kind))
     words = {
         "mcnemar": "McNemar: right equally often",

@@ -26,8 +26,8 @@ VERDICT_SYMBOLS = {"not_violated": "·", "tie_only": "=", "violated": "×", "und
 TITLES = {
     "labels": "Metrics of ordered labels",
     "probabilities": "Metrics of probabilities",
-    "values": "Metrics of quantities",
-    "intervals": "Metrics of predictive intervals",
+    "regression": "Metrics of regression",
+    "intervals": "Metrics of prediction intervals",
     "ensembles": "Metrics of ensembles",
 }
 LEGEND = (

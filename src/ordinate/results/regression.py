@@ -188,7 +188,7 @@ class RegressionEvaluation:
         table, training = self.table, self.normalization
         return {
             "schema": 1,
-            "task": "values",
+            "task": "regression",
             "n": table.n,
             "weight": float(table.total),
             "unit": self.unit,
@@ -281,8 +281,8 @@ def evaluate_regression(
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    predictive intervals that leave out `alpha`. `poisson` draws items again instead of the delta
-    method.
+    prediction intervals that leave out `alpha`. `poisson` resamples items again instead of the
+    delta method.
     """
     y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
     if normalized:
@@ -290,7 +290,7 @@ def evaluate_regression(
             raise BadOption("Values on the normalised scale need their normalization=….")
         y, p = normalization.denormalize(y), normalization.denormalize(p)
     if poisson and groups is not None:
-        raise BadOption("Poisson draws take items one by one. Leave out poisson=… or groups=….")
+        raise BadOption("Poisson resamples take items one by one. Leave out poisson=… or groups=….")
     check_same_length(len(y), len(p), "targets", "predictions")
     weighing = match_weights(weights, len(y))
     counted = weighing is None or bool((weighing == np.floor(weighing)).all())
@@ -338,7 +338,7 @@ def evaluate_prediction_intervals(
     how: ConfidenceIntervals | None,
     further: Sequence[Metric] = (),
 ) -> dict[str, Estimate]:
-    """Return what predictive intervals are worth that should leave out a share alpha.
+    """Return what prediction intervals are worth that should leave out a share alpha.
 
     A batch of bounds is one for each group of items that belong together.
     """
@@ -409,12 +409,12 @@ class _RegressionItems:
         return {"median_absolute_error": _compute_median(np.abs(self.p - self.y), self.weights)}
 
     def bootstrap(self, result: RegressionEvaluation) -> RegressionEvaluation:
-        """Return the result with limits from Poisson draws."""
+        """Return the result with limits from Poisson resamples."""
         how = result.interval
         if how is None:
             return result
-        draws = resample_poisson(self.y, self.p, how, self.weights)
-        found = estimate_from_poisson(result.wanted, result.table, draws, how)
+        resamples = resample_poisson(self.y, self.p, how, self.weights)
+        found = estimate_from_poisson(result.wanted, result.table, resamples, how)
         return replace(result, metrics=_replace_values(found, self.compute_exact()))
 
 

@@ -59,7 +59,7 @@ DIRECTION_WORDS = {"minimize": ("smaller", "smallest"), "maximize": ("larger", "
 class RegressionDifference:
     """First less second on one metric, from the same items; the better value comes first.
 
-    `verdict` says of the first: 'better', 'undecided' or 'identical'; of a metric that is best
+    `verdict` says of the first: 'better', 'inconclusive' or 'identical'; of a metric that is best
     near 0, 'different'; and 'untested' where there is no p-value. It goes by `p_adjusted`: Holm,
     over all pairs within the metric. The limits are those of this pair alone.
     """
@@ -113,7 +113,7 @@ class RegressionComparison:
         units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.wanted}
         return {
             "schema": SCHEMA,
-            "task": "values",
+            "task": "regression",
             "n": self.n,
             "weight": self.weight,
             "unit": self.unit,
@@ -303,7 +303,7 @@ class _ModelComparison:
             size = max(abs(found[first].value), abs(found[second].value))
             one, p = self._estimate_difference(metric, gap, size, pulls[first], pulls[second])
             pairs.append(
-                RegressionDifference(metric.expression, first, second, one, p, p, "undecided")
+                RegressionDifference(metric.expression, first, second, one, p, p, "inconclusive")
             )
         return self._adjust_p_values(metric, pairs)
 
@@ -385,7 +385,7 @@ class _ModelComparison:
         if math.isnan(p):
             return "untested"
         if p > 1.0 - self.how.level:
-            return "undecided"
+            return "inconclusive"
         return "different" if metric.direction == "zero" else "better"
 
 
@@ -432,7 +432,7 @@ def _write_conclusion(
         "better": "is ahead of",
         "different": "differs from",
         "identical": "equals",
-        "undecided": "cannot be told apart from",
+        "inconclusive": "is not significantly different from",
         "untested": "is not tested against",
     }
     parts = [

@@ -188,7 +188,7 @@ def _make_normalized_grids(result: RegressionEvaluation) -> list[Grid]:
 
 
 def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | Grid]:
-    """Return how often predictive intervals hold their targets, and how wide they are."""
+    """Return how often prediction intervals hold their targets, and how wide they are."""
     found = {
         find_metric(name, PredictionIntervals): one
         for name, one in result.prediction_intervals.items()
@@ -210,7 +210,7 @@ def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | G
             )
         )
     header = ("metric", "better", "value", *level, *(("unit",) if result.unit else ()))
-    grid = Grid("Predictive intervals", header, tuple(rows), left=2)
+    grid = Grid("Prediction intervals", header, tuple(rows), left=2)
     lines = (
         [] if result.interval is None else _explain_missing_intervals(result.prediction_intervals)
     )
@@ -218,7 +218,7 @@ def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | G
 
 
 def get_interval_unit(metric: Metric, unit: str | None) -> str | None:
-    """Return the unit of a metric of predictive intervals; a share has none."""
+    """Return the unit of a metric of prediction intervals; a share has none."""
     return None if metric.share else unit
 
 

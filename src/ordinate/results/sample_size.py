@@ -36,7 +36,7 @@ class SampleSizeSettings:
     power: float = 0.8
     level: float = 0.95
     items: Sequence[int] = ()
-    draws: int = 2_000
+    resamples: int = 2_000
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class SampleSizeSettings:
                 raise BadOption(f"The {name} is 0.5 to below 1, not {share!r}.")
         if not all(isinstance(count, Integral) and count >= 1 for count in self.items):
             raise BadOption("Numbers of items are whole numbers, 1 or more.")
-        Resampling(self.draws, self.seed)
+        Resampling(self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ def power(
     groups: Any = None,
     weights: Any = None,
     missing: MissingPolicy = "error",
-    draws: int = 2_000,
+    resamples: int = 2_000,
     seed: int = 0,
 ) -> SampleSizePlan:
     """Plan how many items it takes to see a difference between two systems like these.
@@ -194,7 +194,7 @@ def power(
     grouped = None if groups is None else factorize_column(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
-    asked = SampleSizeSettings(difference, power, interval, sizes, draws, seed)
+    asked = SampleSizeSettings(difference, power, interval, sizes, resamples, seed)
     origin = Origin(notes=describe_preset(declared) if scale is None else ())
     return SampleSizePlan.from_panel(panel, metric, asked, origin=origin)
 
@@ -224,11 +224,11 @@ def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
 
 
 def _resample_values(metric: Metric, panel: Panel, asked: SampleSizeSettings) -> Any:
-    drawn = resample_jointly(panel, [metric], Resampling(asked.draws, asked.seed), tails=False)
+    drawn = resample_jointly(panel, [metric], Resampling(asked.resamples, asked.seed), tails=False)
     values = drawn[metric.expression]
     defined = values[~np.isnan(values).any(axis=1)]
     if len(defined) < len(values) / 2:
-        raise NotApplicable(f"{metric.expression} is undefined in most draws of the pilot.")
+        raise NotApplicable(f"{metric.expression} is undefined in most resamples of the pilot.")
     return defined
 
 

@@ -191,7 +191,7 @@ class Study:
     def _ask_batch(
         self, index: int, end: int, space: SearchSpace, defaults: Sequence[dict[str, Any]]
     ) -> TrialBatch:
-        """Ask for a whole batch, whatever of it is wanted, so that each gets the same draws."""
+        """Ask for a whole batch, whatever of it is wanted, so that each gets the same resamples."""
         start = index * self.batch
         done = self._file.trials
         with silence_optuna():

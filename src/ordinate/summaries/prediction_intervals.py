@@ -1,4 +1,4 @@
-"""Bounds: what is kept of predictive intervals and the targets that they should hold."""
+"""Bounds: what is kept of prediction intervals and the targets that they should hold."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace

@@ -34,7 +34,7 @@ class Reading:
     """What is taken where the text leaves something open; the defaults are the literal reading.
 
     `deviation`: standard deviations of the test cases on an even grid, or drawn uniformly.
-    `outside`: gold beyond the scale goes to the nearest level, or is drawn again.
+    `outside`: gold beyond the scale goes to the nearest level, or is resampled.
     `errors`: the ratio of mistakes is exact in each test case, or a probability of each document.
     `majority`: the level of the text (4), or the most frequent one of the test case.
     `random`: a number between the end levels is rounded, as gold is, so that these have half the
