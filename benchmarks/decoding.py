@@ -149,7 +149,7 @@ def probabilities(model: Any, data: Data, train: Array, test: Array) -> Array:
 
 
 class Run(NamedTuple):
-    """The answers of one model in one seed: an array of positions for each way of answering."""
+    """The answers of one model in one seed: an array of positions for each decision rule."""
 
     data: str
     model: str
@@ -342,7 +342,15 @@ def verdicts(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -
         f"Expected beforehand: decoding for QWK is ahead of argmax on QWK in at least "
         f"{EXPECTED:.0%} of the pairs. Measured: {share:.0%} ({sum(qwk)} of {len(qwk)}), {met}."
     )
-    head = ["decoded for", "ahead", "share", "behind", "same", "surely ahead", "surely behind"]
+    head = [
+        "decoded for",
+        "ahead",
+        "share",
+        "behind",
+        "same",
+        "significantly better",
+        "significantly worse",
+    ]
     note = "*Surely*: the 95 % interval of the difference leaves 0 out."
     return [wrapped(text), markdown(head, rows), note]
 

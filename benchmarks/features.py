@@ -364,8 +364,8 @@ def about_length(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         f"(Spearman) of {rho:.2f} with the level. With nothing else, a model reaches a QWK of "
         f"{value(board, own):.3f} ({own}): {share:.0%} of the {value(board, best):.3f} of the best "
         f"other set ({best}); that one minus length alone is {gap:+.3f} ({low:+.3f} to "
-        f"{high:+.3f}). The best was chosen among {len(others)} on the same texts, which flatters "
-        f"it."
+        f"{high:+.3f}). The best was chosen among {len(others)} on the same texts, an optimistic "
+        f"bias."
     )
 
 
@@ -415,9 +415,9 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         f"shift away: for each level of rater B, the median level of rater A in the training part. "
         f"(This row was added after the first run.) Besides, in all {len(gap):,} rows of the file "
         f"the raters are never more than {np.abs(gap).max()} apart: texts on which they differ "
-        f"more seem to have been left out, which flatters their agreement. And {alike(corpus)} of "
+        f"more seem to have been left out, a bias of their agreement. And {alike(corpus)} of "
         f"the {len(test)} test texts are all but the same as some training text (cosine of letter "
-        f"TF-IDF above {ALIKE}), which flatters the models a little."
+        f"TF-IDF above {ALIKE}), an optimistic bias of the models."
     )
 
 
@@ -518,7 +518,7 @@ INTERVALS = (
     "Intervals have 95 %: texts are resampled, each with its answers in all repetitions. They do "
     "not cover that models could have been trained on other texts. Those of the last column hold "
     f"for all its rows at once (max-T), against `{AGAINST}`; those of threshold minus logistic "
-    "hold each alone. For MAE less is better. Bold: surely better."
+    "hold each alone. For MAE less is better. Bold: significantly better."
 )
 ABOUT = {
     "MERLIN": (

@@ -232,7 +232,7 @@ APART = (
     "Differences on the same essays with simultaneous 95 % intervals for the three comparisons of "
     "a metric (max-T); items are drawn with their answers in both repetitions. The intervals do "
     "not cover that models could have been trained on other essays. For MAE less is better. Bold: "
-    "tuned is surely better."
+    "tuned is significantly better."
 )
 
 

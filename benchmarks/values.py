@@ -213,7 +213,7 @@ METHOD = (
 WHAT = (
     "**Ordinate** is `Moments.of(y, p, order=2)` and the four metrics; **all intervals** sums up "
     "moments of order 4 and gives each metric its limits, where it has any; **whole report** is "
-    "`evaluate_values`, with nine metrics, their limits, the exact median error and three "
+    "`evaluate_regression`, with nine metrics, their limits, the exact median error and three "
     "baselines. **scikit-learn** is `root_mean_squared_error`, `mean_absolute_error`, `r2_score` "
     "and `max_error`; **torchmetrics** has no max error, so it is three calls. **bare "
     "passes** are the NumPy calls that the four values need at least, chunk by chunk, without "

@@ -126,3 +126,29 @@ def test_what_can_be_asked_for_is_listed_the_same_everywhere():
         == set(leaderboard_text.CORRECTION_NAMES)
     )
     assert set(options.REPORT_FORMATS) == set(RENDERERS)
+
+
+RETIRED = (  # words of our own, for which the field has better ones
+    *("confusion table", "second human", "second gold", "predictive interval", "sets of levels"),
+    *(
+        "told apart",
+        "surely ahead",
+        "surely better",
+        "way of answering",
+        "flattered",
+        "drawn again",
+    ),
+    *("mended", "undecided", "against_rest", "rmse_share", "evaluate_values", "compare_values"),
+    *("--draws", "--second-gold", "--losses", "--task values"),
+    *("ordinate.decide", "ordinate.summary.", "ordinate.data.", "ordinate.runs."),
+)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*PAGES, *(ROOT / "src").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
+def test_no_retired_word_comes_back(path):
+    text = " ".join(path.read_text("utf-8").lower().split())
+    assert not [word for word in RETIRED if word in text]

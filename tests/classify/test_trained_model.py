@@ -248,7 +248,7 @@ def test_training_data_are_predicted_with_a_warning(study, names):
     model = load_model(study, names["strong"])
     found = load_data_items(study, model, "study/ml-training-data/train.csv")
     assert found.name == "train"
-    assert "it flatters" in found.notes[0]
+    assert "optimistically biased" in found.notes[0]
     assert not load_data_items(study, model, "study/ml-test-data/test.csv").notes
 
 

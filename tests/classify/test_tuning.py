@@ -130,7 +130,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
         "rounded average",
         "The winner is strong-",
         "matched by row order: noise",
-        "The best of many is flattered",
+        "The best of many is optimistically biased",
         "ptimism",
         "3 of 3",
     ):
@@ -199,7 +199,7 @@ def test_test_labels_change_neither_models_nor_choices(finished, tmp_path, seed)
     assert changed.tests[0].evaluation.value != result.tests[0].evaluation.value
 
 
-def test_optimism_is_positive_where_cross_validation_flattered(finished):
+def test_optimism_is_positive_where_cross_validation_was_optimistic(finished):
     _, result = finished
     (test,) = result.tests
     assert test.optimism == pytest.approx(result.winner.evaluation.value - test.evaluation.value)

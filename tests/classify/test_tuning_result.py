@@ -37,7 +37,7 @@ def grid(result, title):
 
 
 @pytest.mark.parametrize(
-    ("metric", "chosen_by", "tested", "flattered"),
+    ("metric", "chosen_by", "tested", "optimism"),
     [
         ("accuracy", 0.75, 0.5, 0.25),
         ("accuracy", 0.5, 0.75, -0.25),
@@ -48,9 +48,9 @@ def grid(result, title):
     ],
 )
 def test_optimism_is_positive_where_cross_validation_was_better(
-    metric, chosen_by, tested, flattered
+    metric, chosen_by, tested, optimism
 ):
-    assert compute_optimism(find_metric(metric), chosen_by, tested) == flattered
+    assert compute_optimism(find_metric(metric), chosen_by, tested) == optimism
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def test_optimism_is_positive_where_cross_validation_was_better(
     [
         (0.25, "Optimism: cross-validation was 0.250 better than test."),
         (-0.25, "No optimism: test was 0.250 better than cross-validation."),
-        (math.nan, "On test nobody can say how much cross-validation flattered."),
+        (math.nan, "On test the optimistic bias of cross-validation is unknown."),
     ],
-    ids=["flattered", "not flattered", "undefined"],
+    ids=["optimistic", "not optimistic", "undefined"],
 )
 def test_the_report_says_which_of_the_two_was_better(result, found, words):
     told = replace(result, tests=(replace(result.tests[0], optimism=found),))
@@ -86,7 +86,7 @@ def test_every_trial_is_told_of_with_its_reason_and_its_sign():
 
 
 def ways(result, **by_chance):
-    """Return a judgement in which some ways of answering are no better than chance."""
+    """Return a judgement in which some decision rules are no better than chance."""
     gold = np.arange(48) % 6
     answers = {
         way: np.full(48, 2) if by_chance.get(way) else gold
@@ -105,7 +105,7 @@ def with_winner(result, found):
 
 
 def test_ways_of_answering_stand_beside_what_they_must_beat(result):
-    table = grid(with_winner(result, ways(result)), "by the way of answering")
+    table = grid(with_winner(result, ways(result)), "by the decision rule")
     assert table.header[1:] == (
         *("decoded", "argmax", "rounded average"),
         *("best constant", "chance", "flag"),
@@ -127,7 +127,7 @@ def test_ways_of_answering_stand_beside_what_they_must_beat(result):
     ids=["one", "two", "all"],
 )
 def test_the_flag_names_the_ways_of_answering_that_chance_could_do(result, by_chance, said):
-    table = grid(with_winner(result, ways(result, **by_chance)), "by the way of answering")
+    table = grid(with_winner(result, ways(result, **by_chance)), "by the decision rule")
     assert table.rows[0][-1] == said
 
 

@@ -74,7 +74,7 @@ def test_the_table_has_intervals_baselines_and_flags(names):
     assert not table[0].endswith("no better than chance")
     for line, name in zip(table[2:], ("(best constant)", "(majority)", "(chance)"), strict=True):
         assert name in line
-    assert "by the way of answering" in ran.out
+    assert "by the decision rule" in ran.out
     assert "rounded average" in ran.out
 
 

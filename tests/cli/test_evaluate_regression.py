@@ -246,7 +246,7 @@ def test_the_level_reaches_the_parts_and_so_does_no_interval():
     assert none["levels"]["metrics"]["accuracy"]["low"] is None
     text = run(*ASKED, *parts, "--shifted", "hot.csv", "--no-interval").out
     assert "% interval" not in text
-    assert "told apart" not in text
+    assert "significantly different" not in text
 
 
 def test_bounds_take_groups_for_units_and_subgroups_have_their_own():

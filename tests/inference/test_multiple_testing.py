@@ -99,7 +99,7 @@ def sets_of(shown):
 
 
 def alike(apart, systems):
-    """Whether no two of the systems are told apart."""
+    """Whether no two of the systems are significantly different."""
     return not any(apart[i, j] for i, j in itertools.combinations(sorted(systems), 2))
 
 
@@ -174,7 +174,7 @@ def test_too_many_letters_are_none():
 
 
 def test_sets_that_double_with_each_pair_are_not_followed():
-    """Twenty pairs, each told apart and from nobody else: a million sets."""
+    """Twenty pairs, each significantly different and from nobody else: a million sets."""
     apart = np.zeros((40, 40), bool)
     apart[np.arange(0, 40, 2), np.arange(1, 40, 2)] = True
     assert compact_letter_display(apart | apart.T) is None

@@ -453,7 +453,7 @@ def test_steps_that_differ_by_rounding_only_are_ties(unit):
     assert sign_test(even.pair_systems("a", "b")) == sign_test(panel.pair_systems("a", "b"))
 
 
-@given(wins=st.integers(0, 10**6), error_attribution=st.integers(0, 10**6))
+@given(wins=st.integers(0, 10**6), losses=st.integers(0, 10**6))
 @settings(max_examples=100)
 def test_a_million_items_are_no_problem_for_the_tests_of_signs(wins, losses):
     cells = np.zeros((2, 3, 3))
@@ -536,7 +536,7 @@ def test_levels_that_nobody_uses_or_disputes_do_not_count_for_stuart_maxwell(cel
 
 
 def components(cells):
-    """The sets of levels that are connected by disagreements."""
+    """The prediction sets that are connected by disagreements."""
     levels, found = set(range(len(cells))), []
     while levels:
         part, edge = set(), [levels.pop()]

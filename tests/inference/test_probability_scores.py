@@ -8,7 +8,7 @@ import pytest
 from naive_probabilities import sample
 
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference import probabilities as inference
+from ordinate.inference import probability_scores as inference
 from ordinate.inference.probability_scores import (
     JACKKNIFE_BLOCKS,
     NO_VALID_INTERVAL_NOTE,
@@ -339,5 +339,5 @@ def test_draws_in_portions_are_the_same_draws(monkeypatch):
     metric = of("ece")
     table = summary([metric], gold, rows)
     whole = simulate_perfect_calibration(metric, table, HOW)
-    monkeypatch.setattr(inference, "CELLS", 100)
+    monkeypatch.setattr(inference, "MOST_CELLS", 100)
     assert simulate_perfect_calibration(metric, table, HOW) == whole

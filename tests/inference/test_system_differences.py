@@ -614,7 +614,7 @@ REPLICATES, DRAWS = 300, 300
 
 
 def alarms(name, replicates=REPLICATES, size=3, systems=4, n=200):
-    """How often equally good systems are told apart: by adjusted p, by limits, by plain p."""
+    """How often equally good systems differ significantly: by adjusted p, by limits, by plain p."""
     seen = np.zeros(3)
     pairs = list_pairs(systems)
     for replicate_ in range(replicates):
@@ -649,7 +649,7 @@ def test_of_equal_systems_any_two_are_told_apart_in_one_of_twenty_of_many_sample
 
 
 def crowd_alarms(replicates, systems=60, resamples=400):
-    """How often the leader of equal systems is told apart from any: by all pairs, by its own."""
+    """How often the leader of equals differs significantly from any: by all pairs, by its own."""
     seen = np.zeros(3)
     rng = np.random.default_rng(7)
     for _ in range(replicates):

@@ -286,7 +286,7 @@ def test_systems_without_a_value_are_no_pairs():
 
 
 def test_equal_systems_are_rarely_told_apart_whatever_the_metric():
-    """Type I error: any of the pairs is told apart in about alpha of all samples."""
+    """Type I error: any of the pairs differs significantly in about alpha of all samples."""
     rng = np.random.default_rng(7)
     alarms = np.zeros(2)
     for index in range(400):

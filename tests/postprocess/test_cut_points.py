@@ -319,7 +319,7 @@ def test_the_order_of_the_items_changes_nothing(problem, expression, random):
         sample_weight=[weights[k] for k in order],
     )
     assert first.cuts_.tolist() == second.cuts_.tolist()
-    assert str(first.value_) == str(second.value_)  # nan where nothing can be told apart
+    assert str(first.value_) == str(second.value_)  # nan where nothing can be distinguished
 
 
 @settings(max_examples=40)

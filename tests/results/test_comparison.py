@@ -1035,7 +1035,7 @@ def test_the_conclusion_names_the_leader_and_whom_it_beats_and_whom_not():
     found = board.conclusion
     limits = f"{leader.estimate.low:.3f} to {leader.estimate.high:.3f}"
     assert found.startswith(f"best leads on mae with {leader.estimate.value:.3f} ({limits}).")
-    assert "It is better than poor and poorer." in found
+    assert "It is significantly better than poor and poorer." in found
     assert "It is not significantly different from near." in found
     assert "no difference from twin" in found
 
@@ -1054,7 +1054,7 @@ def test_the_conclusion_is_the_same_whoever_comes_first():
 
 def test_the_conclusion_counts_systems_that_are_too_many_to_name():
     gold, systems = sampled(SIZE, 200, 1, [0.1] + [2.0] * 7)
-    assert "It is better than 7 systems." in board_of(gold, systems).conclusion
+    assert "It is significantly better than 7 systems." in board_of(gold, systems).conclusion
 
 
 def test_every_metric_has_its_conclusion_in_the_report():

@@ -250,7 +250,7 @@ def test_every_form_can_be_rendered(form):
         by=[k % 3 for k in range(N)],
         groups=[k % 35 for k in range(N)],
         second_rater=labels(SECOND),
-        losses="mae",
+        error_attribution="mae",
     )
     shown = result._repr_html_() if form == "html" else render(result, form)
     assert "quadratic" in shown

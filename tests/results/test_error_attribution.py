@@ -182,7 +182,7 @@ def test_an_evaluation_has_the_losses_that_were_asked_for():
     assert list(result.error_attribution) == ["cem_ord", "accuracy"]
     for name, found in result.error_attribution.items():
         assert found == attribute_errors(find_metric(name), result.table)
-    assert evaluate(GOLD, ANSWERS, scale_of(3), "mae").losses == {}
+    assert evaluate(GOLD, ANSWERS, scale_of(3), "mae").error_attribution == {}
     plain = json.loads(render(result, "json"))["error_attribution"]
     assert plain["accuracy"] == [x.to_dict() for x in result.error_attribution["accuracy"]]
 
@@ -217,5 +217,5 @@ def test_a_metric_that_refuses_the_table_is_named():
             scale_of(3),
             "mae",
             missing="worst",
-            losses="quadratic_kappa",
+            error_attribution="quadratic_kappa",
         )

@@ -104,7 +104,7 @@ class Bench:
         return LabelledItems(self.training.scale, gold, groups, weights)
 
     def evaluate_predictions(self, answers: Mapping[Any, Positions]) -> DecisionRuleScores:
-        """Judge levels for all items, by way of answering."""
+        """Judge levels for all items, by decision rule."""
         return evaluate_decision_rules(
             self.items, answers, self.settings.measure, seed=self.settings.seed
         )

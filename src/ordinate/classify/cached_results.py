@@ -10,17 +10,17 @@ import numpy as np
 from ordinate.classify.decision_rules import DECISION_RULES, Positions
 from ordinate.experiment.safe_files import compute_digest, write_json
 
-CachedRecord = dict[str, Any]  # plain values; "levels" are those of each way of answering
+CachedRecord = dict[str, Any]  # plain values; "levels" are those of each decision rule
 DIGEST_KEY = "digest"  # of the other entries of a record, and of the name under which it is kept
 
 
 def read_levels(record: CachedRecord) -> dict[str, Positions]:
-    """Return the levels of a record, by way of answering."""
+    """Return the levels of a record, by decision rule."""
     return {way: np.array(record["levels"][way], np.intp) for way in DECISION_RULES}
 
 
 def convert_levels_to_lists(levels: Any) -> dict[str, list[int]]:
-    """Return levels by way of answering, as a record has them."""
+    """Return levels by decision rule, as a record has them."""
     return {way: levels[way].tolist() for way in DECISION_RULES}
 
 

@@ -1,4 +1,4 @@
-"""Decisions: from what a model answers to levels, probabilities and sets of levels.
+"""Decisions: from what a model answers to levels, probabilities and prediction sets.
 
 Everything in a decision is learned from out-of-fold answers, and then frozen as a few numbers.
 Answers are probabilities [N, K] in the order of the scale, or scores [N] that rise with the levels.

@@ -72,7 +72,7 @@ class CalibratedModel:
         return self.calibration.probabilities(self.model.answers(matrices[self.set]))
 
     def levels(self, matrices: FeatureMatrices) -> dict[str, Positions]:
-        """Return the level of each item, by way of answering."""
+        """Return the level of each item, by decision rule."""
         return _apply_decision_rules(self.calibration, self.model.answers(matrices[self.set]))
 
 
@@ -84,7 +84,7 @@ class SoftVote:
     calibration: OutputCalibration
 
     def levels(self, matrices: FeatureMatrices) -> dict[str, Positions]:
-        """Return the level of each item, by way of answering."""
+        """Return the level of each item, by decision rule."""
         each = [member.probabilities(matrices) for member in self.members]
         return _apply_decision_rules(self.calibration, np.mean(each, axis=0))
 

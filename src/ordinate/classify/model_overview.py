@@ -26,17 +26,18 @@ METRICS_PER_GRID = 4  # metrics in one grid
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a model whose interval of quadratic_kappa is not "
-    "above 0. Test sets that helped to choose a model flatter it: choose by cross-validation."
+    "above 0. Test sets that helped to choose a model are optimistically biased: choose by "
+    "cross-validation."
 )
 
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """One model on one test set: its decoded levels, the other ways of answering, its sets."""
+    """One model on one test set: its decoded levels, the other decision rules, its sets."""
 
     model: str
     evaluation: Evaluation
-    by_decision_rule: dict[str, dict[str, float]]  # by way of answering and metric
+    by_decision_rule: dict[str, dict[str, float]]  # by decision rule and metric
     sets: PredictionSetEvaluation
     kappa: Estimate
 
@@ -231,7 +232,7 @@ class ModelOverview:
             for one in test.models
         ]
         header = ("test set", "model", "decoded", "argmax", "rounded average")
-        return Grid(f"{name} by the way of answering", header, tuple(rows), left=2)
+        return Grid(f"{name} by the decision rule", header, tuple(rows), left=2)
 
     def _build_set_grid(self) -> Grid:
         rows = tuple(
@@ -245,7 +246,7 @@ class ModelOverview:
             for one in test.models
         )
         header = ("test set", "model", "gold in the set", "levels on average")
-        return Grid("Sets of levels", header, rows, left=2)
+        return Grid("Conformal prediction sets", header, rows, left=2)
 
 
 def _convert_test_to_dict(one: DatasetEvaluation) -> dict[str, Any]:

@@ -46,7 +46,9 @@ def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) 
     features = {name: experiment.features(name, stem) for name in model.sets}
     ways = dict.fromkeys(f"matched {one.matched}" for one in features.values())
     how = " and ".join(ways)
-    seen = (f"{stem} is training data, which the model has seen: it flatters.",)
+    seen = (
+        f"{stem} is training data, which the model has seen: values are optimistically biased.",
+    )
     notes = seen if data.role == "training" else ()
     return PredictionInput(stem, str(data.path), data.ids, features, how, data.fingerprint, notes)
 
@@ -212,7 +214,7 @@ class PredictionReport:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each data set, way of answering and level."""
+        """Return one flat record for each data set, decision rule and level."""
         names = self.model.scale.names
         return [
             {"data": one.data.name, "way": way, "level": name, "share": share}

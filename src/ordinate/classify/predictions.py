@@ -26,7 +26,7 @@ CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Levels, probabilities and sets of levels, as positions on the scale.
+    """Levels, probabilities and prediction sets, as positions on the scale.
 
     `levels` are decoded as the model was tuned; `ids` are None where the items have none.
     """
@@ -45,7 +45,7 @@ class Predictions:
 
     @property
     def by_decision_rule(self) -> dict[str, Positions]:
-        """The levels by each way of answering."""
+        """The levels by each decision rule."""
         return {"decoded": self.levels, "argmax": self.argmax, "average": self.average}
 
     def part(self, rows: NDArray[Any]) -> "Predictions":
@@ -121,7 +121,7 @@ def check_suffix(path: str) -> None:
 
 
 def compute_level_shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:
-    """Return how often each level is given, by each way of answering."""
+    """Return how often each level is given, by each decision rule."""
     size, n = len(predictions.scale), max(1, len(predictions))
     return [
         (way, (np.bincount(levels, minlength=size) / n).tolist())

@@ -1,4 +1,4 @@
-"""Judging: what levels are worth against gold, in each way of answering, beside baselines."""
+"""Judging: what levels are worth against gold, in each decision rule, beside baselines."""
 
 import math
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from ordinate.summaries import ConfusionMatrix
 Levels = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-METRIC_OPTIMAL: DecisionRule = "decoded"  # the way of answering that counts
+METRIC_OPTIMAL: DecisionRule = "decoded"  # the decision rule that counts
 KAPPA = "quadratic_kappa"
 NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
 @dataclass(frozen=True)
 class DecisionRuleScores:
-    """The scores of a system by way of answering, of which the decoded answers count.
+    """The scores of a system by decision rule, of which the decoded answers count.
 
     A system whose interval of the quadratic kappa reaches down to 0 is no better than chance.
     """
@@ -76,7 +76,7 @@ class DecisionRuleScores:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each way of answering."""
+        """Return one flat record for each decision rule."""
         return [
             _flatten_score(way, x) | {"flag": self.get_flag(way)} for way, x in self.scores.items()
         ]
@@ -87,7 +87,7 @@ class DecisionRuleScores:
         return self.get_flag(METRIC_OPTIMAL)
 
     def get_flag(self, way: str) -> str | None:
-        """Return what a table says beside one way of answering."""
+        """Return what a table says beside one decision rule."""
         found = self.kappas[way].estimate
         return None if found is not None and found.low > 0.0 else NO_BETTER_THAN_CHANCE
 
@@ -127,7 +127,7 @@ class LabelledItems:
 def evaluate_decision_rules(
     items: LabelledItems, answers: Mapping[str, Levels], metric: Metric, *, seed: int
 ) -> DecisionRuleScores:
-    """Judge the levels that each way of answering gives."""
+    """Judge the levels that each decision rule gives."""
     found = {way: _compute_scores(items, levels, metric, seed) for way, levels in answers.items()}
     scores = {way: of[metric.expression] for way, of in found.items()}
     return DecisionRuleScores(scores, {way: of[KAPPA] for way, of in found.items()})

@@ -113,7 +113,7 @@ class StudyResult:
 
 @dataclass(frozen=True)
 class HeldOutResult:
-    """The winner on one test set, and how much cross-validation flattered it."""
+    """The winner on one test set, and the optimistic bias of cross-validation."""
 
     name: str  # of the test set
     n: int

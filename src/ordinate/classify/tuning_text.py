@@ -26,8 +26,8 @@ DECODE_PHRASES = {
 BASELINE_TITLES = ("best constant", "chance")
 GROUPED_UNITS, INDEPENDENT_UNITS = "the groups for units", "items as independent"
 OPTIMISM_NOTE = (
-    "The best of many is flattered: each value was chosen among others on the same items, so "
-    "expect less of new ones."
+    "The best of many is optimistically biased: each value was chosen among others on the same "
+    "items, so expect less of new ones."
 )
 
 
@@ -172,10 +172,10 @@ def _format_hyperparameters(params: Mapping[str, Any]) -> str:
 
 
 def _build_rule_grid(result: TuningResult) -> Grid:
-    """Return what each way of answering is worth, beside what it must beat."""
+    """Return what each decision rule is worth, beside what it must beat."""
     ways = list(result.winner.evaluation.scores)
     rows = tuple(_build_rule_row(result, one, ways) for one in result.finalists)
-    title = f"{result.settings.metric} by the way of answering, by cross-validation"
+    title = f"{result.settings.metric} by the decision rule, by cross-validation"
     return Grid(
         title, ("model", *(RULE_TITLES[way] for way in ways), *BASELINE_TITLES, "flag"), rows
     )
@@ -238,7 +238,7 @@ def _build_test_blocks(result: TuningResult) -> list[str | Grid]:
 
 def _describe_optimism(one: HeldOutResult) -> str:
     if math.isnan(one.optimism):
-        return f"On {one.name} nobody can say how much cross-validation flattered."
+        return f"On {one.name} the optimistic bias of cross-validation is unknown."
     if one.optimism > 0:
         return f"Optimism: cross-validation was {format_cell(one.optimism)} better than {one.name}."
     return f"No optimism: {one.name} was {format_cell(-one.optimism)} better than cross-validation."
@@ -255,7 +255,7 @@ def _build_nested_blocks(result: TuningResult) -> list[str | Grid]:
     title = "Nested: the whole choice repeated on parts of the training data"
     told = (
         f"The parts chose {', '.join(found.chosen)}. What each chose was judged on items that it "
-        "had not seen, so the nested value is not flattered by the choice."
+        "had not seen, so the nested value has no optimistic bias from the choice."
     )
     return [Grid(title, ("estimate", *_build_score_header(result), "flag"), rows), told]
 

@@ -167,9 +167,9 @@ def _collect_notes(
         notes.append(shift)
     if decoder.uses_gold_ and scored is fitted:
         notes.append(
-            "Decoding was fitted on the rows that it is scored on here, which flatters it, and the "
-            "more so if the model was trained on them. Out-of-fold probabilities belong there; or "
-            "fit on another file with --fit."
+            "Decoding was fitted on the rows that it is scored on here, an optimistic bias, and "
+            "the more so if the model was trained on them. Out-of-fold probabilities belong "
+            "there; or fit on another file with --fit."
         )
     return notes
 

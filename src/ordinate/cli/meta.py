@@ -79,7 +79,7 @@ def add_to(commands: Any) -> None:
         "--alpha",
         type=float,
         default=0.05,
-        help="level at which systems are told apart (default: 0.05)",
+        help="level at which systems are significantly different (default: 0.05)",
     )
     add(
         "--interval",

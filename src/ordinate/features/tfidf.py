@@ -287,7 +287,7 @@ def _lowercase_text(text: str) -> str:
 
 
 def _format_feature_name(group: str | None, term: str) -> str:
-    """Return the name of a feature: a colon in a group is told apart from the one after it."""
+    """Return the name of a feature: a colon in a group is distinguished from the one after it."""
     if group is None:
         return term
     return f"{group.replace(chr(92), chr(92) * 2).replace(':', chr(92) + ':')}:{term}"

@@ -1,4 +1,4 @@
-"""Many tests at once: corrections, and letters for what cannot be told apart."""
+"""Many tests at once: corrections, and compact letters for what is not significantly different."""
 
 import string
 from collections.abc import Callable
@@ -46,11 +46,11 @@ def _accumulate_minimum(ranked: Array) -> Array:
 
 
 def compact_letter_display(apart: Array) -> list[str] | None:
-    """Return a compact letter display: systems that share a letter cannot be told apart.
+    """Return a compact letter display: systems that share a letter are not significantly different.
 
-    `apart` [S, S] says which are told apart; systems come best first. Every set of systems starts
-    as one letter, and is split by each pair that is told apart (insert and absorb). Where that
-    takes too many letters to be of use there are none.
+    `apart` [S, S] says which are significantly different; systems come best first. Every set of
+    systems starts as one letter, and is split by each pair that is significantly different (insert
+    and absorb). Where that takes too many letters to be of use there are none.
 
     >>> compact_letter_display(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], bool))
     ['a', 'ab', 'b']

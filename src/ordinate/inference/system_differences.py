@@ -339,7 +339,7 @@ def compute_rank_shares(merits: Array) -> Array:
 
 
 def compute_rank_intervals(apart: Array, better: Array) -> tuple[Array, Array]:
-    """Return 1 + how many are surely better, and S - how many are surely worse."""
+    """Return 1 + how many are significantly better, and S - how many are significantly worse."""
     low = 1 + (apart & better.T).sum(axis=1)
     return low, len(apart) - (apart & better).sum(axis=1)
 

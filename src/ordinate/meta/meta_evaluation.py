@@ -70,7 +70,8 @@ def evaluate_metrics(
 
     Without groups, or with one only, the items are split at random into `cases` parts of equal
     size. A metric's value for a system is its mean over test cases. `references` are the metrics
-    that together stand for quality; `alpha` is the level at which systems are told apart.
+    that together stand for quality; `alpha` is the level at which systems are significantly
+    different.
 
     >>> levels = ["low", "mid", "high"] * 40
     >>> systems = {

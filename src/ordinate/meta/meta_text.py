@@ -65,7 +65,8 @@ def state_conclusion(result: MetaEvaluation) -> str:
         parts.append(f"It is not significantly different from {_join_names(unsure)}.")
     if len(ranked) > 1 and not behind:
         parts.append(
-            "In most resamples some metric is undefined: who is surely ahead is not known."
+            "In most resamples some metric is undefined: which is significantly better is not "
+            "known."
         )
     return " ".join(parts)
 
@@ -94,7 +95,8 @@ def collect_notes(result: MetaEvaluation) -> list[str]:
     if infinite:
         found.append(
             f"Infinite for a system in a test case, {_join_names(infinite)}: so is the mean of "
-            "that system. Two such systems have no difference, and no pair is told apart."
+            "that system. Two such systems have no difference, and no pair is significantly "
+            "different."
         )
     found += _describe_undefined(result)
     lost = {one.metric.expression: one.coverage.undefined_share for one in result.evaluation}
@@ -176,7 +178,7 @@ def _explain_coverage(result: MetaEvaluation) -> str:
 
 def _build_reliability_grid(result: MetaEvaluation) -> Grid:
     level = _format_interval_header(result)
-    header = ("metric", "robustness", level, "stability", level, "told apart", "undefined")
+    header = ("metric", "robustness", level, "stability", level, "significant", "undefined")
     rows = tuple(
         (
             _format_metric(result, one),
@@ -189,7 +191,7 @@ def _build_reliability_grid(result: MetaEvaluation) -> Grid:
         )
         for one in result.ranked
     )
-    title = f"Rankings of systems (pairs told apart at alpha = {result.how.alpha:g})"
+    title = f"Rankings of systems (pairs significantly different at alpha = {result.how.alpha:g})"
     return Grid(title, header, rows)
 
 

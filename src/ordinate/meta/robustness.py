@@ -251,7 +251,8 @@ def split_cases_in_halves(rng: "Generator", cases: int, size: int) -> tuple[Arra
     return place < half, (place >= half) & (place < 2 * half)
 
 
-# --- pairs of systems told apart -----------------------------------------------------------------
+# --- pairs that differ significantly
+# -----------------------------------------------------------------
 
 
 def compute_discriminative_power(
@@ -283,7 +284,8 @@ def compute_tukey_p(
     Under the null hypothesis the systems are exchangeable within each test case: their values
     (undefined ones with them) are shuffled there, the same way for all metrics. A pair's difference
     of means is compared with the largest difference of each draw; p = (1 + #) / (resamples + 1). Of
-    infinite values the largest difference is infinite in all resamples, so that none is told apart.
+    infinite values the largest difference is infinite in all resamples, so that none is
+    significantly different.
     """
     values = np.asarray(merits, float)
     metrics, systems, cases = values.shape

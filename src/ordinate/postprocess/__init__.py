@@ -1,4 +1,4 @@
-"""From probabilities and scores to levels: decoding, cut points, recalibration, sets of levels."""
+"""From probabilities and scores to levels: decoding, cut points, recalibration, prediction sets."""
 
 from ordinate.postprocess.conformal_sets import OrdinalConformalSets
 from ordinate.postprocess.cut_points import CutPoints

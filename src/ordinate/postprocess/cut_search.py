@@ -59,7 +59,7 @@ class ScoreOrderedItems(NamedTuple):
         return self.table.with_cells(tabulate_segments(self.below, places))
 
     def at(self, stops: Places) -> "ScoreOrderedItems":
-        """Return the same items, of which only those between two stops can be told apart."""
+        """Return the same items, of which only those between two stops can be distinguished."""
         return ScoreOrderedItems(self.table, self.below[stops])
 
 

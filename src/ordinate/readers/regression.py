@@ -31,7 +31,7 @@ USUAL_COLUMN_NAMES = {
 class RegressionColumns:
     """Which columns to read, and how.
 
-    `groups` is a column of items that belong together, `lower` and `upper` are bounds of predictive
+    `groups` is a column of items that belong together, `lower` and `upper` are bounds of prediction
     intervals, `order` is a column of numbers, or dates and times, that no two items share.
     """
 

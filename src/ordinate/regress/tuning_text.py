@@ -25,7 +25,8 @@ from ordinate.results.regression_text import (
 
 ESTIMATE_KEYS = ("value", "low", "high")
 OPTIMISM_NOTE = (
-    "Intervals take {units} as independent, and the model as given. The best of many is flattered "
+    "Intervals take {units} as independent, and the model as given. The best of many is "
+    "optimistically biased "
     "by the rows that chose it: go by the test."
 )
 EARLY_STOPPING_NOTE = ", a tenth of which only tells boosting and networks when to stop"

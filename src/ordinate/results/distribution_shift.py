@@ -219,7 +219,7 @@ def _make_blocks(result: ShiftEvaluation) -> list[str | Grid]:
     header = ("metric", "inside", "shifted", "shifted less inside")
     words = f"On the shifted set {'; '.join(clear)}." if clear else None
     if words is None and level is not None:
-        words = "On no metric can the two sets be told apart."
+        words = "On no metric are the two sets significantly different."
     sigmas = (
         f"R² and its like are relative to the σ of each set's own targets "
         f"({format_number(result.inside.sigma)} inside, {format_number(result.shifted.sigma)} "

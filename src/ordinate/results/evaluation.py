@@ -239,7 +239,7 @@ class Evaluation:
         }
 
     def list_subgroups(self) -> "list[tuple[str, Evaluation]]":
-        """Return the subgroups by their names as texts, told apart where they look alike."""
+        """Return the subgroups by their names as texts, made distinct where they look alike."""
         return name_subgroups(self.by)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -286,7 +286,7 @@ def align_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
-    """Return subgroups by their names as texts, told apart where they look alike."""
+    """Return subgroups by their names as texts, made distinct where they look alike."""
     found: dict[str, T] = {}
     for group, part in parts.items():
         name = NO_GROUP if group is None else str(group)

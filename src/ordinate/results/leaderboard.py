@@ -78,7 +78,7 @@ class Standing:
     """One system on one metric: its value with limits, and its rank with limits.
 
     `rank_shares` are how often it had each rank when the items were resampled. Systems that
-    share a letter cannot be told apart.
+    share a letter are not significantly different.
     """
 
     system: str
@@ -324,7 +324,7 @@ class _JointComparison:
         )
 
     def _find_significant(self) -> Array:
-        """Return which systems are told apart, by max-T over all pairs."""
+        """Return which systems are significantly different, by max-T over all pairs."""
         if self.widest is not None:
             return find_significant_pairs(
                 self.values, self.drawn, self.how.level, self.widest, self.least
@@ -424,7 +424,7 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
         lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
     parts = [lead + "."]
     if beaten:
-        parts.append(f"It is better than {_join_names(beaten)}.")
+        parts.append(f"It is significantly better than {_join_names(beaten)}.")
     if open_:
         parts.append(f"It is not significantly different from {_join_names(open_)}.")
     near = [s for s, pair in against.items() if _is_non_inferior(pair, s)]

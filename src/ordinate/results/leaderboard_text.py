@@ -117,7 +117,7 @@ def _explain_columns(result: Comparison) -> str:
         result.leaderboards
         and next(iter(result.leaderboards.values())).standings[0].letters is not None
     ):
-        text += " Systems that share a letter cannot be told apart."
+        text += " Systems that share a letter are not significantly different."
     return text
 
 

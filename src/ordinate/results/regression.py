@@ -180,7 +180,7 @@ class RegressionEvaluation:
         }
 
     def list_subgroups(self) -> "list[tuple[str, RegressionEvaluation]]":
-        """Return the subgroups by their names as texts, told apart where they look alike."""
+        """Return the subgroups by their names as texts, made distinct where they look alike."""
         return name_subgroups(self.by)
 
     def to_dict(self) -> dict[str, Any]:
@@ -419,7 +419,7 @@ class _RegressionItems:
 
 
 def regression_report(targets: Any, predictions: Any, **options: Any) -> str:
-    """Return the text report of predictions of a quantity; options are those of evaluate_values."""
+    """Return the text report of a regression; options are those of evaluate_regression."""
     return render(evaluate_regression(targets, predictions, **options))
 
 

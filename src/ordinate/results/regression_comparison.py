@@ -454,7 +454,7 @@ def _conclude_pair(metric: Metric, pair: RegressionDifference, unit: str | None)
         return f"{pair.first} has the {DIRECTION_WORDS[metric.direction][0]} {name}: by {gap}."
     if pair.verdict == "untested":
         return f"{both} differ in {name} by {gap}, which is not tested: {pair.estimate.note}."
-    return f"{both} cannot be told apart by {name}: they differ by {gap}."
+    return f"{both} are not significantly different by {name}: they differ by {gap}."
 
 
 def _join_names(names: list[str]) -> str:
