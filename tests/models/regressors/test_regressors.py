@@ -14,17 +14,16 @@ from sklearn.svm import SVR
 from surrogates import write
 
 from ordinate.errors import BadInput, BadOption, MissingExtra, NoItems, NotFitted
-from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models.regressors import (
     MODEL_TYPES,
     create_regressor,
     find_model_type,
+    kernel_expansion,
     kernels,
     list_available_types,
     outlier_trimming,
 )
 from ordinate.models.regressors.kernel_expansion import compute_kernel
-from ordinate.models.regressors.regression_trees import BoostedTrees
 from ordinate.models.regressors.regressor import rmse
 
 NAMES = [name for name in MODEL_TYPES if name != "mlp"]  # networks have tests of their own
@@ -213,21 +212,6 @@ def test_lightgbm_reports_validation_errors_and_stops_when_told():
     assert again.stopped is False
 
 
-def test_trees_of_histogram_boosting_predict_as_the_library_does():
-    from sklearn.ensemble import HistGradientBoostingRegressor
-
-    x, y = data(300)
-    with limit_to_one_thread():
-        library = HistGradientBoostingRegressor(max_iter=30).fit(x, y)
-        new = np.vstack([data(seed=4)[0], np.full((1, 3), 1e9), np.full((1, 3), -1e9)])
-        expected = library.predict(new)
-    trees = BoostedTrees.from_histogram_boosting(library)
-    assert np.allclose(trees.predict(new), expected, rtol=0, atol=1e-12)
-    assert len(trees.first(7).roots) == 7
-    assert trees.is_valid(3)
-    assert trees.first(7).is_valid(3)
-
-
 def test_a_target_that_cannot_be_split_is_predicted_by_its_mean():
     x, y = np.zeros((20, 1)), np.arange(20.0)
     for name in BOOSTED:
@@ -388,16 +372,11 @@ def test_too_many_rows_are_drawn_from_and_noted(monkeypatch, name):
 
 
 def test_prediction_in_blocks_changes_nothing(monkeypatch):
-    from ordinate.models.regressors import kernel_expansion
-    from ordinate.models.regressors import regression_trees as trees
-
     x = data(seed=3)[0]
-    models = [fitted("kernel_ridge"), fitted("hist_boosting")]
-    whole = [model.predict(x) for model in models]
-    for module in (kernel_expansion, trees):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 7)
-    for model, before in zip(models, whole, strict=True):
-        assert np.allclose(model.predict(x), before, rtol=1e-12)
+    model = fitted("kernel_ridge")
+    before = model.predict(x)
+    monkeypatch.setattr(kernel_expansion, "BLOCK_ROWS", 7)
+    assert np.allclose(model.predict(x), before, rtol=1e-12)
 
 
 # --- polynomials ---------------------------------------------------------------------------------

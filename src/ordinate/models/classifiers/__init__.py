@@ -4,11 +4,18 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadOption, suggest_names
-from ordinate.models.classifiers.bayes_and_forest import FOREST, NAIVE_BAYES
 from ordinate.models.classifiers.boosting import LIGHTGBM, XGBOOST
 from ordinate.models.classifiers.classifier import Classifier, restore_classifier
+from ordinate.models.classifiers.forest import FOREST
 from ordinate.models.classifiers.learner import ModelType
-from ordinate.models.classifiers.linear import FRANK_HALL, LOGISTIC, REGRESSION, SVM, THRESHOLD
+from ordinate.models.classifiers.linear import (
+    FRANK_HALL,
+    LOGISTIC,
+    NAIVE_BAYES,
+    REGRESSION,
+    SVM,
+    THRESHOLD,
+)
 
 __all__ = ["MODEL_TYPES", "Classifier", "ModelType", "create_classifier", "load_classifier"]
 
@@ -37,7 +44,7 @@ def create_classifier(
     >>> model = create_classifier("logistic", {"C": 100.0}, size=4)
     >>> features = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     >>> fitted = model.fit(features, np.array([0, 0, 1, 1, 3, 3]))
-    >>> fitted.answers(features).argmax(axis=1).tolist()
+    >>> fitted.predict(features).argmax(axis=1).tolist()
     [0, 0, 1, 1, 3, 3]
     """
     if name not in MODEL_TYPES:

@@ -21,7 +21,7 @@ FACTS_FILE = "model.json"
 class Classifier:
     """A kind of model with its parameters, for a scale of `size` levels.
 
-    `fit` takes features [N, d], dense or sparse, and positions on the full scale; `answers` gives
+    `fit` takes features [N, d], dense or sparse, and positions on the full scale; `predict` gives
     probabilities [N, size], 0 for levels that were never seen, or scores [N]. Both use one thread.
     `notes` has what libraries warned of in fitting.
     """
@@ -64,7 +64,7 @@ class Classifier:
         self.notes = tuple(notes)
         return self
 
-    def answers(self, matrix: Any) -> Floats:
+    def predict(self, matrix: Any) -> Floats:
         """Return probabilities [N, size] of all levels of the scale, or scores [N]."""
         if self.fitted is None:
             raise NotFitted("This model has learned nothing yet: call fit first.")
@@ -80,7 +80,7 @@ class Classifier:
                 else np.empty(0)
             )
         with collect_warnings(), limit_to_one_thread():
-            given = self._learner.answers(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
+            given = self._learner.predict(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
         return (
             self._expand_to_scale(given)
             if self.kind.output_type == "probabilities"
@@ -107,7 +107,7 @@ class Classifier:
     def take(self, fitted: Any, folder: Path) -> None:
         """Take up what was loaded from a folder, if it is what this kind of model makes."""
         try:
-            right = self._learner.made(
+            right = self._learner.is_valid(
                 fitted, features=self.width, seen=len(self.present), sparse=self.sparse
             )
         except (AttributeError, TypeError, ValueError, KeyError):  # it is something else

@@ -24,10 +24,10 @@ class Learner(Protocol):
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
         """Return what was fitted: something that `ordinate.models.model_files` can save."""
 
-    def answers(self, fitted: Any, matrix: Any) -> Floats:
+    def predict(self, fitted: Any, matrix: Any) -> Floats:
         """Return probabilities [N, P] of the P levels seen in fitting, or scores [N]."""
 
-    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+    def is_valid(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
         """Tell whether `fit` returns such a thing for so many features and levels seen."""
 
 

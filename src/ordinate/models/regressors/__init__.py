@@ -57,8 +57,12 @@ def find_model_type(name: str) -> type[Regressor]:
 
 def list_available_types() -> tuple[str, ...]:
     """Return the kinds whose libraries are installed."""
-    needs = {"mlp": ("torch", "safetensors"), "lightgbm": ("sklearn", "lightgbm")}
-    usual = ("sklearn", "skops")
+    needs = {
+        "mlp": ["torch", "safetensors"],
+        "lightgbm": ["lightgbm"],
+        "hist_boosting": ["sklearn"],
+    }
+    usual = ["sklearn", "skops"]
     return tuple(name for name in MODEL_TYPES if all(map(is_installed, needs.get(name, usual))))
 
 

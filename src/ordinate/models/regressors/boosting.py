@@ -1,23 +1,36 @@
 """Boosted trees: LightGBM, and histogram gradient boosting of scikit-learn; one thread each."""
 
 import math
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.models.regressors.regression_trees import BoostedTrees
 from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.tree_ensemble import TreeEnsemble
 
 ROUNDS_PER_TICK = 10  # rounds from one tick to the next
 
 
-class LightGBM(Regressor):
+class TreeRegressor(Regressor):
+    """A model that is stored as a `TreeEnsemble`."""
+
+    stored_by: ClassVar = "numpy"
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return np.ravel(fitted.predict(x))
+
+    def _is_valid(self, fitted: Any) -> bool:
+        right = isinstance(fitted, TreeEnsemble) and fitted.link == "identity"
+        return right and (fitted.width, fitted.outputs) == (self.width, 1)
+
+
+class LightGBM(TreeRegressor):
     """LightGBM with early stopping: the round with the best validation RMSE is the last."""
 
     name: ClassVar = "lightgbm"
     title: ClassVar = "LightGBM"
     library: ClassVar = "lightgbm"
-    stored_by: ClassVar = "lightgbm"
     iterative: ClassVar = True
     defaults: ClassVar = {
         "rounds": 2000,
@@ -92,11 +105,10 @@ class LightGBM(Regressor):
         self.steps = booster.best_iteration or booster.current_iteration()
         return booster  # without the rounds after the best one: training cuts them off
 
-    def _predict(self, fitted: Any, x: Floats) -> Floats:
-        return fitted.predict(x, num_threads=1)
-
-    def _is_valid(self, fitted: Any) -> bool:
-        return bool(fitted.num_feature() == self.width)
+    def _save(self, fitted: Any, folder: Path) -> list[str]:
+        # not in fitting: it would take a quarter longer, and a search fits far more than it saves
+        loaded = isinstance(fitted, TreeEnsemble)
+        return super()._save(fitted if loaded else TreeEnsemble.from_lightgbm(fitted), folder)
 
 
 def _create_tick_callback(tick: StepCallback) -> Any:
@@ -112,7 +124,7 @@ def _create_tick_callback(tick: StepCallback) -> Any:
     return report
 
 
-class HistBoosting(Regressor):
+class HistBoosting(TreeRegressor):
     """Histogram gradient boosting; trees after the best validation error are cut off."""
 
     name: ClassVar = "hist_boosting"
@@ -146,7 +158,7 @@ class HistBoosting(Regressor):
 
     def _fit(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: StepCallback
-    ) -> BoostedTrees:
+    ) -> TreeEnsemble:
         from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
 
         model = HistGradientBoostingRegressor(
@@ -162,7 +174,7 @@ class HistBoosting(Regressor):
         )
         held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
         model.fit(x, y, **held_out)
-        trees = BoostedTrees.from_histogram_boosting(model)
+        trees = TreeEnsemble.from_histogram_boosting(model)
         self.steps = len(trees.roots)
         if validation is not None:
             self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
@@ -174,9 +186,3 @@ class HistBoosting(Regressor):
                 if step and step % ROUNDS_PER_TICK == 0
             ]
         return trees
-
-    def _predict(self, fitted: Any, x: Floats) -> Floats:
-        return fitted.predict(x)
-
-    def _is_valid(self, fitted: Any) -> bool:
-        return isinstance(fitted, BoostedTrees) and fitted.is_valid(self.width)
