@@ -231,7 +231,7 @@ def answered(
     held = [
         create_classifier(THRESHOLD, size=size)
         .fit(matrix[train[fitted]], levels[train[fitted]])
-        .answers(matrix[train[part]])
+        .predict(matrix[train[part]])
         for fitted, part in zip(rest, parts, strict=True)
     ]
     plan = CalibrationPlan.of(
@@ -239,8 +239,8 @@ def answered(
     )
     decision = plan.fit(join_folds(held, parts), levels[train])
     found = {
-        LOGISTIC: logistic.answers(matrix[test]).argmax(axis=1),
-        THRESHOLD: decision.levels(threshold.answers(matrix[test]), "argmax"),
+        LOGISTIC: logistic.predict(matrix[test]).argmax(axis=1),
+        THRESHOLD: decision.levels(threshold.predict(matrix[test]), "argmax"),
         OWN: threshold.present[threshold.fitted.predict_proba(matrix[test]).argmax(axis=1)],
     }
     noted = [

@@ -157,7 +157,7 @@ def fit_fold(kept: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
     """Return answers about the test rows, class weights undone where that is possible."""
     candidate, data = task.candidate, kept[task.candidate.data]
     model, weights = fit_candidate(data, candidate, task.train)
-    answers = np.asarray(model.answers(data.matrix[task.test]), float)
+    answers = np.asarray(model.predict(data.matrix[task.test]), float)
     return undo_class_weights(answers, select_reversible_weights(candidate.kind, weights))
 
 

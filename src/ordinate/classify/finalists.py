@@ -69,11 +69,11 @@ class CalibratedModel:
 
     def probabilities(self, matrices: FeatureMatrices) -> Floats:
         """Return the probability of each level."""
-        return self.calibration.probabilities(self.model.answers(matrices[self.set]))
+        return self.calibration.probabilities(self.model.predict(matrices[self.set]))
 
     def levels(self, matrices: FeatureMatrices) -> dict[str, Positions]:
         """Return the level of each item, by decision rule."""
-        return _apply_decision_rules(self.calibration, self.model.answers(matrices[self.set]))
+        return _apply_decision_rules(self.calibration, self.model.predict(matrices[self.set]))
 
 
 @dataclass(frozen=True, eq=False)
