@@ -14,6 +14,7 @@ from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import find_metric
 from ordinate.models.regressors import find_model_type
 from ordinate.regress.fitting import DATA_KEY, FitProgress, FitTask, Floats, Rows, TrainingArrays
+from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import LARGE_GROUP_FACTOR, Split, assign_unit_ids, split_k_fold
 from ordinate.regress.table import Table
@@ -70,7 +71,7 @@ class Bench:
     tell: ProgressCallback = ignore_progress
     unit: str | None = None
     shift: Split | None = None  # whose test rows are the extreme region
-    lattice: bool = False  # whether models are told which rows lie on a lattice
+    extra: ExtraFeatureFit | None = None  # one more feature that models are given
     made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by kind
 
     def __post_init__(self) -> None:
@@ -172,7 +173,7 @@ class Bench:
             learned,
             stop,
             asked,
-            self.lattice,
+            self.extra,
             folder,
             checkpoint=self._locate_checkpoint(candidate, number),
         )
@@ -234,7 +235,7 @@ class Bench:
             "rows": compute_digest(rows),
             "folds": self.settings.folds,
             "seed": self.settings.seed,
-            "lattice": self.lattice,
+            "lattice": self.extra is not None,
             "apart": self.apart,
         }
 

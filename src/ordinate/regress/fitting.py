@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadStore, BadValues, OrdinateError
 from ordinate.experiment.workers import report_progress
 from ordinate.models.regressors import Regressor, create_regressor, find_model_type, load_regressor
-from ordinate.regress.model_inputs import ModelInputs
+from ordinate.regress.model_inputs import ExtraFeatureFit, ModelInputs
 from ordinate.summaries.regression import UNIT_HINT
 
 Floats = NDArray[np.float64]
@@ -46,9 +46,9 @@ class FitTask:
     rows: Rows
     stop: Rows  # for early stopping; kinds that do not stop early learn from them, too
     asked: tuple[Rows, ...] = ()  # first those that choose or calibrate
-    lattice: bool = False  # whether a model is told which rows lie on the lattice
+    extra: ExtraFeatureFit | None = None  # one more feature that a model is given
     folder: str | None = None  # where to save the model
-    flipped: bool = False  # whether rows are asked as if they came from the other source
+    flipped: bool = False  # whether rows are predicted as if the others were marked by it
     checkpoint: str | None = None  # where a kind that is resumable keeps its state
     end: float | None = None  # by the clock that all processes share; none begins after it
 
@@ -78,7 +78,7 @@ def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
     early = stops_early(task.kind)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
     check_targets_vary(data.targets[rows], "the rows of a fit")
-    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
+    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], extra=task.extra)
     model = create_regressor(task.kind, dict(task.params), seed=task.seed)
     real = inputs.scaled.target.denormalize_errors
     given = (

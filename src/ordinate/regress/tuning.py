@@ -27,7 +27,7 @@ from ordinate.regress.bench import Bench, ProgressCallback, ignore_progress
 from ordinate.regress.duplicate_rows import SHIFTED_PART, LeakageReport, find_duplicates
 from ordinate.regress.fitting import Rows, check_targets_vary
 from ordinate.regress.hyperparameter_search import TimeBudget
-from ordinate.regress.lattice import detect_lattice
+from ordinate.regress.lattice_features import detect_lattice
 from ordinate.regress.outliers import find_outliers
 from ordinate.regress.prediction_intervals import IntervalCalibration
 from ordinate.regress.saved_models import save_blend, save_candidates
@@ -82,12 +82,12 @@ def tune(
     clock = TimeBudget(asked.timeout, max(1, asked.folds or 0), asked.jobs)
     parts, shift = _split_rows(table, split, asked)
     with _open_bench(root, table, parts, shift, asked, unit, command, tell) as plain:
-        told = detect_lattice(plain, clock.end)
-        bench = replace(plain, lattice=told is not None and told.used)
+        lattice = detect_lattice(plain, clock.end)
+        bench = replace(plain, extra=lattice.extra if lattice else None)
         run = _make_run_id(bench)
         choice = select_model(bench, clock)
         searched, blend, winner = _save_finalists(bench, choice, run, command)
-        notes = [*([told.note(unit)] if told else []), *_collect_search_notes(choice, asked)]
+        notes = [*([lattice.note(unit)] if lattice else []), *_collect_search_notes(choice, asked)]
         notes += _collect_model_notes(bench, searched)
         found = TuningResult(
             run, asked, _summarize_source(bench), searched, blend, winner, (), tuple(notes)
