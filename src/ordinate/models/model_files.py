@@ -30,9 +30,9 @@ ALLOWED_NODES: dict[str, frozenset[str]] = {
     "NdArrayNode": frozenset({"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64"}),
     "ObjectNode": frozenset(
         {
-            "ordinate.models.regressors.kernel_expansion.KernelExpansion",
-            "ordinate.models.classifiers.frank_hall.FrankHall",
-            "ordinate.models.classifiers.ordinal_threshold.OrdinalThreshold",
+            "ordinate.models.regressors.kernels.KernelExpansion",
+            "ordinate.models.classifiers.ordinal_regression.FrankHall",
+            "ordinate.models.classifiers.ordinal_regression.OrdinalThreshold",
             "sklearn.linear_model._logistic.LogisticRegression",
             "sklearn.linear_model._ridge.Ridge",
             "sklearn.naive_bayes.ComplementNB",

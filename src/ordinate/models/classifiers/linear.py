@@ -102,7 +102,7 @@ def _create_logistic(params: Params, seed: int) -> PipelineLearner:
 
 
 def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold  # noqa: PLC0415 - heavy
+    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold  # noqa: PLC0415 - heavy
 
     return PipelineLearner(
         OrdinalThreshold(**params, max_iter=MOST_STEPS), predict_rows=_predict_latent
@@ -110,7 +110,7 @@ def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
 
 
 def _create_frank_hall(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.frank_hall import FrankHall  # noqa: PLC0415 - heavy
+    from ordinate.models.classifiers.ordinal_regression import FrankHall  # noqa: PLC0415 - heavy
 
     return PipelineLearner(FrankHall(**params, max_iter=MOST_STEPS))
 
