@@ -76,7 +76,7 @@ def test_a_loaded_model_predicts_as_the_saved_one(tmp_path, name, params, form):
     loaded = load_classifier(saved(model, tmp_path))
     assert loaded.notes == model.notes
     assert loaded.predict(matrix).tolist() == model.predict(matrix).tolist()
-    assert (loaded.kind, loaded.params, loaded.size) == (model.kind, model.params, 6)
+    assert (loaded.model_type, loaded.params, loaded.size) == (model.model_type, model.params, 6)
     assert loaded.present.tolist() == [0, 1, 3, 4]
 
 
@@ -296,7 +296,7 @@ def test_a_folder_with_two_models_or_none_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        *({"kind": "other"}, {"present": [4, 1]}, {"present": [0, 9]}, {"size": "6"}),
+        *({"model_type": "other"}, {"present": [4, 1]}, {"present": [0, 9]}, {"size": "6"}),
         *({"params": None}, {"params": {}}, {"params": {"C": 1.0, "more": 2}}),
     ],
     ids=str,

@@ -1,4 +1,4 @@
-"""The search: every kind in turn, the same for any number of workers, and blind to the test."""
+"""The search: all model types in turn, the same for any number of workers, blind to the test."""
 
 import json
 import re
@@ -36,8 +36,8 @@ def test_the_law_is_found(found):
 
 def test_the_blend_wins_unless_a_model_is_better_by_more_than_chance(found):
     _, result = found
-    assert [one.kind for one in result.finalists] == ["poly_ridge", "kernel_ridge", "blend"]
-    assert result.winner.kind == "blend"
+    assert [one.model_type for one in result.finalists] == ["poly_ridge", "kernel_ridge", "blend"]
+    assert result.winner.model_type == "blend"
 
 
 def test_a_model_that_is_better_by_more_than_chance_wins():
@@ -133,8 +133,8 @@ def test_the_unit_of_the_target_chooses_nothing(tmp_path):
         for one in result.searched:
             assert one.best.rmse.value == pytest.approx(min(t.value for t in one.trials))
         assert result.winner.rmse.value == min(one.rmse.value for one in result.finalists)
-    kinds = [result.winner.kind for result in found.values()]
-    assert kinds == ["poly_ridge", "poly_ridge"]
+    model_types = [result.winner.model_type for result in found.values()]
+    assert model_types == ["poly_ridge", "poly_ridge"]
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-17])
@@ -296,7 +296,7 @@ def test_given_parameters_are_taken_whole(tmp_path):
 
 def test_a_blend_is_made_always_never_or_if_it_is_better(tmp_path):
     always = tune(smooth(), tmp_path / "a", Settings(**QUICK | {"trials": 1}, blend="always"))
-    assert always.winner.kind == "blend"
+    assert always.winner.model_type == "blend"
     never = tune(smooth(), tmp_path / "b", Settings(**QUICK | {"trials": 1}, blend="never"))
     assert never.blend is None
 
@@ -368,12 +368,12 @@ def test_progress_tells_parts_epochs_and_errors_in_the_unit(tmp_path, monkeypatc
     assert any(stage == "saving" and "epoch" in beside for stage, _, beside in told)
 
 
-@pytest.mark.parametrize("kind", ["lightgbm", "hist_boosting", "kernel_ridge"])
-def test_without_folds_the_model_that_was_judged_is_the_one_that_is_saved(tmp_path, kind):
+@pytest.mark.parametrize("model_type", ["lightgbm", "hist_boosting", "kernel_ridge"])
+def test_without_folds_the_model_that_was_judged_is_the_one_that_is_saved(tmp_path, model_type):
     from ordinate.regress.trained_model import load_surrogate
 
     table = smooth(120)
-    result = tune(table, tmp_path, Settings(model=kind, trials=1, folds=0))
+    result = tune(table, tmp_path, Settings(model=model_type, trials=1, folds=0))
     saved = load_surrogate(tmp_path, result.winner.name)
     rows = split_randomly(table, 0).validation
     judged = np.sort(saved.calibration.predictions)
@@ -395,6 +395,6 @@ def test_a_library_that_is_there_but_broken_costs_its_kinds_only(tmp_path, monke
 
     monkeypatch.setattr(LightGBM, "_train_booster", broken)
     result = tune(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", trials=1, folds=2))
-    assert result.winner.kind == "poly_ridge"
+    assert result.winner.model_type == "poly_ridge"
     (note,) = result.notes
     assert "lightgbm is installed, but cannot be loaded: libgomp.so.1" in note

@@ -22,7 +22,7 @@ from ordinate.regress.tuning import tune
         ({"blend": "maybe"}, "--blend takes auto, always or never"),
         ({"lattice": "maybe"}, "--lattice takes"),
         ({"shift_share": 0.9}, "--shift-share takes a finite number of 0 to 0.5"),
-        ({"model": "svr", "blend": "always"}, "two kinds of models or more"),
+        ({"model": "svr", "blend": "always"}, "two model types or more"),
         ({"model": "svr", "fixed": {"gp": {}}}, "parameters of gp"),
     ],
 )
@@ -41,6 +41,6 @@ def test_auto_does_without_networks_where_torch_is_missing(monkeypatch, tmp_path
 
     monkeypatch.setattr(regressors, "list_available_types", lambda: ("poly_ridge", "svr"))
     asked = Settings(preset="minimal", folds=2)
-    assert asked.kinds == ("poly_ridge", "svr")
+    assert asked.model_types == ("poly_ridge", "svr")
     result = tune(smooth(40), tmp_path, asked)
     assert any("Not installed, so not tried: hist_boosting" in note for note in result.notes)

@@ -26,9 +26,9 @@ def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     order = []
     make = hyperparameter_search._run_batch
 
-    def logged(bench, kind, batch, progress, end):
-        order.append((kind, [one.number for one in batch.asked]))
-        make(bench, kind, batch, progress, end)
+    def logged(bench, model_type, batch, progress, end):
+        order.append((model_type, [one.number for one in batch.asked]))
+        make(bench, model_type, batch, progress, end)
 
     monkeypatch.setattr(hyperparameter_search, "_run_batch", logged)
     tune(smooth(), tmp_path, Settings(**QUICK | {"trials": 6}))
@@ -74,7 +74,10 @@ def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch
 
 def test_no_fit_begins_when_its_time_is_over(tmp_path, monkeypatch):
     bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
-    over = [replace(bench.tasks(Candidate(kind, {}))[0], end=-1.0) for kind in bench.settings.kinds]
+    over = [
+        replace(bench.tasks(Candidate(model_type, {}))[0], end=-1.0)
+        for model_type in bench.settings.model_types
+    ]
     monkeypatch.setattr(fitting, "_train_model", None)  # nobody comes so far
     found = bench.workers.attempt(fitting.fit_model, over)
     assert [type(one) for one in found] == [fitting.OutOfTime] * 2
@@ -82,7 +85,10 @@ def test_no_fit_begins_when_its_time_is_over(tmp_path, monkeypatch):
 
 def test_a_fit_that_runs_ends_with_its_time_unless_it_is_one_step(tmp_path, monkeypatch):
     bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm,poly_ridge", folds=2))
-    tasks = [replace(bench.tasks(Candidate(kind, {}))[0], end=1.0) for kind in bench.settings.kinds]
+    tasks = [
+        replace(bench.tasks(Candidate(model_type, {}))[0], end=1.0)
+        for model_type in bench.settings.model_types
+    ]
     learn, time = fitting._train_model, _Time()
     monkeypatch.setattr(fitting, "time", time)
 

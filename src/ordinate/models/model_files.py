@@ -127,10 +127,13 @@ def _check_skops(content: bytes) -> None:
             raise BadStore(f"it has no {SCHEMA}, and is no skops file")
         schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_refuse_duplicate_keys)
     for node in _walk_nodes(schema):
-        builder, kind = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
-        if kind not in ALLOWED_NODES.get(str(builder), ()):
-            how = f"{shorten(kind)} by {shorten(builder)}"
-            raise BadStore(f"it builds the type {how}, which is no part of a model")
+        builder = node.get("__loader__")
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        if name not in ALLOWED_NODES.get(str(builder), ()):
+            raise BadStore(
+                f"it builds the type {shorten(name)} by {shorten(builder)}, which is no part of a "
+                "model"
+            )
 
 
 def _walk_nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -158,12 +161,12 @@ def _normalize_skops(content: bytes) -> bytes:
             node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
         if "file" in node:
             node["file"] = names.setdefault(node["file"], f"{len(names)}.npy")
-    settled = io.BytesIO()
-    with zipfile.ZipFile(settled, "w") as archive:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
         for old, new in names.items():
             archive.writestr(zipfile.ZipInfo(new, EPOCH), members[old])
         archive.writestr(zipfile.ZipInfo(SCHEMA, EPOCH), json.dumps(schema))
-    return settled.getvalue()
+    return written.getvalue()
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -38,9 +38,9 @@ def ignore_progress(stage: str, share: float, beside: str) -> None:
 
 
 class Candidate(NamedTuple):
-    """A kind of model with its parameters."""
+    """A model type with its parameters."""
 
-    kind: str
+    model_type: str
     params: dict[str, Any]
 
 
@@ -72,7 +72,7 @@ class Bench:
     unit: str | None = None
     shift: Split | None = None  # whose test rows are the extreme region
     extra: ExtraFeatureFit | None = None  # one more feature that models are given
-    made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by kind
+    made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by model type
 
     def __post_init__(self) -> None:
         """Send the workers what they need, without the targets of test rows."""
@@ -179,7 +179,7 @@ class Bench:
         )
 
     def _locate_checkpoint(self, candidate: Candidate, number: int) -> str | None:
-        if not find_model_type(candidate.kind).resumable:
+        if not find_model_type(candidate.model_type).resumable:
             return None
         name = f"{self.name_model(candidate)}-{number}.safetensors"
         return str(resolve_inside(self.root, CHECKPOINTS, name))
@@ -201,13 +201,16 @@ class Bench:
         return rows[~chosen], rows[chosen]
 
     def cache_predictions(self, candidate: Candidate, made: BestTrial) -> None:
-        """Keep what the best trial of a kind so far predicts, to spare its fits."""
-        if candidate.kind not in self.made or made.value < self.made[candidate.kind].value:
-            self.made[candidate.kind] = made
+        """Keep what the best trial of a model type so far predicts, to spare its fits."""
+        if (
+            candidate.model_type not in self.made
+            or made.value < self.made[candidate.model_type].value
+        ):
+            self.made[candidate.model_type] = made
 
     def get_cached_predictions(self, candidate: Candidate) -> BestTrial | None:
         """Return what a candidate predicts, if it is at hand."""
-        made = self.made.get(candidate.kind)
+        made = self.made.get(candidate.model_type)
         return made if made and made.params == candidate.params else None
 
     # --- words ---------------------------------------------------------------------------------
@@ -245,5 +248,6 @@ class Bench:
 
     def name_model(self, candidate: Candidate) -> str:
         """Return the name of a model: its data and all its settings decide it."""
-        told = {"unit": self.unit, "alpha": self.settings.alpha}  # which stand beside it
-        return f"{candidate.kind}-{self.code(candidate._asdict() | told)}"
+        facts = {"kind": candidate.model_type, "params": candidate.params}
+        stored = {"unit": self.unit, "alpha": self.settings.alpha}  # with it
+        return f"{candidate.model_type}-{self.code({**facts, **stored})}"

@@ -1,4 +1,4 @@
-"""The search: the defaults of every kind of model first, then trials of each in turn."""
+"""The search: the defaults of every model type first, then trials of each in turn."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ TIME_SAFETY_FACTOR = 1.25  # a trial may take so much longer than those before
 
 @dataclass(frozen=True)
 class StudyTrials:
-    """One kind of model, and the trials that were made of it."""
+    """One model type, and the trials that were made of it."""
 
-    kind: str
+    model_type: str
     trials: tuple[Trial, ...]
     best: Trial | None
 
@@ -53,7 +53,7 @@ class _RunningTrial:
 
 
 class TimeBudget:
-    """Tells how many trials there is time for, going by those of the kind so far.
+    """Tells how many trials there is time for, going by those of the model type so far.
 
     The last fits of the best trials need their time, too, which is set aside.
     """
@@ -61,22 +61,22 @@ class TimeBudget:
     def __init__(self, seconds: float | None, parts: int = 1, jobs: int = 1) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
         self._parts, self._jobs = parts, jobs
-        self._took: dict[str, float] = {}  # seconds of a trial, by kind
+        self._took: dict[str, float] = {}  # seconds of a trial, by model type
 
-    def count_affordable_trials(self, kind: str, wanted: int) -> int:
+    def count_affordable_trials(self, model_type: str, wanted: int) -> int:
         """Return how many of the wanted trials there is time for; nobody knows the first one's."""
         if self._end is None:
             return wanted
         left = self._end - time.monotonic() - self._estimate_final_fits()
-        took = self._took.get(kind)
+        took = self._took.get(model_type)
         return min(
             wanted,
             int(left > 0.0) if took is None else max(0, int(left / (TIME_SAFETY_FACTOR * took))),
         )
 
-    def note(self, kind: str, seconds: float) -> None:
+    def note(self, model_type: str, seconds: float) -> None:
         """Take how long a trial took; the longest so far counts, for it may be the best."""
-        self._took[kind] = max(seconds, self._took.get(kind, 0.0))
+        self._took[model_type] = max(seconds, self._took.get(model_type, 0.0))
 
     @property
     def end(self) -> float | None:
@@ -97,69 +97,74 @@ class TimeBudget:
 
 
 def search_hyperparameters(bench: Bench, clock: TimeBudget) -> tuple[list[StudyTrials], bool]:
-    """Make the trials of every kind, and say whether all of them were made.
+    """Make the trials of every model type, and say whether all of them were made.
 
-    The defaults of each kind come first; then kinds take turns, a batch each, so that a timeout
-    leaves none of them behind.
+    The defaults of each model type come first; then they take turns, a batch each, so that a
+    timeout leaves none of them behind.
     """
     asked = bench.settings
-    studies = {kind: _open_study(bench, kind) for kind in asked.kinds}
+    studies = {model_type: _open_study(bench, model_type) for model_type in asked.model_types}
     progress = SearchProgress(bench, studies)
-    for kind, study in studies.items():
+    for model_type, study in studies.items():
         first = not any(one.trials for one in studies.values())  # is made, so there is a model
-        _run_trials(bench, kind, study, clock, 1, progress, forced=first)
-    left = [kind for kind, study in studies.items() if study.trials]
+        _run_trials(bench, model_type, study, clock, 1, progress, forced=first)
+    left = [model_type for model_type, study in studies.items() if study.trials]
     while left:
         left = [
-            kind for kind in left if _continue_study(bench, kind, studies[kind], clock, progress)
+            model_type
+            for model_type in left
+            if _continue_study(bench, model_type, studies[model_type], clock, progress)
         ]
-    found = [_collect_trials(bench, kind, study) for kind, study in studies.items()]
-    return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
+    found = [_collect_trials(bench, model_type, study) for model_type, study in studies.items()]
+    return found, all(len(one.trials) == asked.wanted(one.model_type) for one in found)
 
 
-def _open_study(bench: Bench, kind: str) -> Study:
-    fixed = bench.settings.fixed.get(kind)
-    further: dict[str, Any] = {"kind": kind, "given": _get_training_options(bench, kind)}
+def _open_study(bench: Bench, model_type: str) -> Study:
+    fixed = bench.settings.fixed.get(model_type)
+    further: dict[str, Any] = {
+        "kind": model_type,
+        "given": _get_training_options(bench, model_type),
+    }
     if fixed is not None:
         further["params"] = compute_digest(fixed)
     # Trials note what the test says, so the name is that of the whole table. What is drawn is not.
     whole = further | {"table": bench.table.fingerprint}
     return Study.open(
         resolve_inside(bench.root, STUDIES),
-        f"{kind}/{bench.code(whole)}",
+        f"{model_type}/{bench.code(whole)}",
         direction="minimize",
         seed=bench.settings.seed,
-        drawn_by=f"{kind}/{bench.code(further)}",
+        drawn_by=f"{model_type}/{bench.code(further)}",
     )
 
 
-def _get_training_options(bench: Bench, kind: str) -> dict[str, Any]:
-    """Return the limit on epochs and the device, for kinds that have them."""
-    return bench.settings.given(kind)
+def _get_training_options(bench: Bench, model_type: str) -> dict[str, Any]:
+    """Return the limit on epochs and the device, for model types that have them."""
+    return bench.settings.given(model_type)
 
 
-def _collect_trials(bench: Bench, kind: str, study: Study) -> StudyTrials:
+def _collect_trials(bench: Bench, model_type: str, study: Study) -> StudyTrials:
     """Return the trials that were asked for; earlier runs may have made more."""
-    trials = tuple(study.trials[: bench.settings.wanted(kind)])
+    trials = tuple(study.trials[: bench.settings.wanted(model_type)])
     complete = [trial for trial in trials if trial.value is not None]
     best = min(complete, key=lambda trial: round_to_significant(trial.value or 0.0), default=None)
-    return StudyTrials(kind, trials, best)
+    return StudyTrials(model_type, trials, best)
 
 
 # --- one batch -----------------------------------------------------------------------------------
 
 
 def _continue_study(
-    bench: Bench, kind: str, study: Study, clock: TimeBudget, progress: SearchProgress
+    bench: Bench, model_type: str, study: Study, clock: TimeBudget, progress: SearchProgress
 ) -> bool:
-    """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
+    """Make the rest of a model type's batch that is begun, or the next one; say whether any."""
     begun = len(study.trials) // study.batch
-    return _run_trials(bench, kind, study, clock, (begun + 1) * study.batch, progress)
+    return _run_trials(bench, model_type, study, clock, (begun + 1) * study.batch, progress)
 
 
 def _run_trials(
     bench: Bench,
-    kind: str,
+    model_type: str,
     study: Study,
     clock: TimeBudget,
     end: int,
@@ -167,24 +172,26 @@ def _run_trials(
     *,
     forced: bool = False,
 ) -> bool:
-    """Make the trials of a kind up to a number, or as many as there is time for."""
+    """Make the trials of a model type up to a number, or as many as there is time for."""
     done = len(study.trials)
-    count = min(end, bench.settings.wanted(kind)) - done
+    count = min(end, bench.settings.wanted(model_type)) - done
     if count > 0 and not forced:
-        count = clock.count_affordable_trials(kind, count)
+        count = clock.count_affordable_trials(model_type, count)
     if count < 1:
         return False
     started = time.monotonic()
-    for batch in _iterate_batches(bench, study, kind, done + count):
-        _run_batch(bench, kind, batch, progress, None if forced else clock.end)
-    clock.note(kind, (time.monotonic() - started) / count)
+    for batch in _iterate_batches(bench, study, model_type, done + count):
+        _run_batch(bench, model_type, batch, progress, None if forced else clock.end)
+    clock.note(model_type, (time.monotonic() - started) / count)
     progress.made()
     return len(study.trials) == done + count
 
 
-def _iterate_batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[TrialBatch]:
-    known, given = find_model_type(kind), _get_training_options(bench, kind)
-    fixed = bench.settings.fixed.get(kind)
+def _iterate_batches(
+    bench: Bench, study: Study, model_type: str, total: int
+) -> Iterator[TrialBatch]:
+    known, given = find_model_type(model_type), _get_training_options(bench, model_type)
+    fixed = bench.settings.fixed.get(model_type)
 
     def space(trial: Any) -> dict[str, Any]:
         return dict(fixed) if fixed is not None else known.space(trial) | given
@@ -194,12 +201,12 @@ def _iterate_batches(bench: Bench, study: Study, kind: str, total: int) -> Itera
 
 
 def _run_batch(
-    bench: Bench, kind: str, batch: TrialBatch, progress: SearchProgress, end: float | None
+    bench: Bench, model_type: str, batch: TrialBatch, progress: SearchProgress, end: float | None
 ) -> None:
     """Make the trials of a batch; those whose time is over are left for another run."""
     trials = []
     for asked in batch.asked:
-        candidate = Candidate(kind, asked.params)
+        candidate = Candidate(model_type, asked.params)
         tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
         trials.append(_RunningTrial(asked, candidate, tasks))
     live, done = trials, 0

@@ -18,10 +18,12 @@ class SearchProgress:
         self.made()
 
     def made(self) -> None:
-        """Count the trials of all studies, by kind."""
+        """Count the trials of all studies, by model type."""
         wanted = self._bench.settings.wanted
-        found = {kind: study.trials for kind, study in self._studies.items()}
-        self._done = sum(min(len(trials), wanted(kind)) for kind, trials in found.items())
+        found = {model_type: study.trials for model_type, study in self._studies.items()}
+        self._done = sum(
+            min(len(trials), wanted(model_type)) for model_type, trials in found.items()
+        )
         values = [trial.value for trials in found.values() for trial in trials]
         known = [value for value in values if value is not None]
         self._best = f"best RMSE {self._bench.format_in_unit(min(known))}" if known else ""

@@ -270,8 +270,8 @@ def test_a_library_that_is_missing_is_named_with_its_install_line(monkeypatch, n
 
 
 def test_the_defaults_are_a_point_of_the_search_space(name):
-    kind = MODEL_TYPES[name]
-    assert kind.space(optuna.trial.FixedTrial(kind.defaults)) == kind.defaults
+    model_type = MODEL_TYPES[name]
+    assert model_type.space(optuna.trial.FixedTrial(model_type.defaults)) == model_type.defaults
 
 
 def test_every_point_of_the_search_space_can_be_fitted(name):

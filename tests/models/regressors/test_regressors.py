@@ -1,4 +1,4 @@
-"""Every kind of model but the network: one interface, the same result for the same seed."""
+"""Every model type but the network: one interface, the same result for the same seed."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ def fitted(name, seed=0, **params):
     return create_regressor(name, QUICK.get(name, {}) | params, seed=seed).fit(x, y, x_val, y_val)
 
 
-# --- all kinds -----------------------------------------------------------------------------------
+# --- all model types -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,9 +91,9 @@ def test_a_constant_feature_and_equal_rows_do_no_harm(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_defaults_are_a_point_of_the_space_and_the_space_has_every_parameter(name):
-    kind = find_model_type(name)
-    asked = kind.space(optuna.trial.FixedTrial(dict(kind.defaults)))
-    assert asked == dict(kind.defaults)
+    model_type = find_model_type(name)
+    asked = model_type.space(optuna.trial.FixedTrial(dict(model_type.defaults)))
+    assert asked == dict(model_type.defaults)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -202,11 +202,11 @@ def test_lightgbm_reports_validation_errors_and_stops_when_told():
     x, y, x_val, y_val, *_ = parts()
     seen = []
 
-    def tick(step, value):
+    def progress(step, value):
         seen.append((step, value))
         return step >= 30
 
-    model = create_regressor("lightgbm").fit(x, y, x_val, y_val, tick=tick)
+    model = create_regressor("lightgbm").fit(x, y, x_val, y_val, progress=progress)
     assert [step for step, _ in seen] == [10, 20, 30]
     assert (model.stopped, model.curve) == (True, seen)
     assert model.steps <= 30
@@ -409,13 +409,13 @@ def test_a_polynomial_with_too_many_terms_takes_a_lower_degree_and_says_so():
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("poly_ridge", {"degree": "abc"}, "degree of poly_ridge takes a whole number"),
-        ("poly_ridge", {"degree": 2.5}, "takes a whole number"),
-        ("poly_ridge", {"degree": True}, "takes a whole number"),
+        ("poly_ridge", {"degree": "abc"}, "degree of poly_ridge takes an integer"),
+        ("poly_ridge", {"degree": 2.5}, "takes an integer"),
+        ("poly_ridge", {"degree": True}, "takes an integer"),
         ("poly_ridge", {"penalty": float("nan")}, "takes a number of at least 0"),
         ("svr", {"cost": -1}, "cost of svr takes a number from 1e-09"),
         ("svr", {"width": 10**400}, "width of svr takes a number"),
-        ("lightgbm", {"num_leaves": -1}, "num_leaves of lightgbm takes a whole number from 2"),
+        ("lightgbm", {"num_leaves": -1}, "num_leaves of lightgbm takes an integer from 2"),
         ("lightgbm", {"feature_fraction": 2}, "from 0.01 to 1"),
         ("gp", {"kernel": "laplace"}, "kernel of gp takes matern52 or matern32 or rbf"),
         ("kernel_ridge", {"kernel": ["rbf"]}, "kernel of kernel_ridge takes"),

@@ -1,4 +1,4 @@
-"""Models that tuning chooses from: one list of kinds, one way to fit, ask, save and load them."""
+"""Classifiers: one list of model types, one way to fit, predict, save and load them."""
 
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ from ordinate.models.classifiers.linear import (
 __all__ = ["MODEL_TYPES", "Classifier", "ModelType", "create_classifier", "load_classifier"]
 
 MODEL_TYPES: dict[str, ModelType] = {
-    kind.name: kind
-    for kind in (
+    model_type.name: model_type
+    for model_type in (
         LOGISTIC,
         THRESHOLD,
         FRANK_HALL,
@@ -52,15 +52,15 @@ def create_classifier(
             f"There is no model {name!r}. Known are "
             f"{', '.join(MODEL_TYPES)}.{suggest_names(name, list(MODEL_TYPES))}"
         )
-    kind, given = MODEL_TYPES[name], params or {}
-    for wanted in given:
-        if wanted not in kind.defaults:
+    model_type, given = MODEL_TYPES[name], params or {}
+    for parameter in given:
+        if parameter not in model_type.defaults:
             raise BadOption(
-                f"{name} has no parameter {wanted!r}. It has {', '.join(kind.defaults)}."
-                f"{suggest_names(wanted, list(kind.defaults))}"
+                f"{name} has no parameter {parameter!r}. It has {', '.join(model_type.defaults)}."
+                f"{suggest_names(parameter, list(model_type.defaults))}"
             )
-    kind.check()
-    return Classifier(kind, kind.defaults | given, size=size, seed=seed)
+    model_type.check()
+    return Classifier(model_type, model_type.defaults | given, size=size, seed=seed)
 
 
 def load_classifier(folder: Path) -> Classifier:

@@ -1,4 +1,4 @@
-"""One model on the full scale: fitted to features and levels, asked, saved and loaded."""
+"""One model on the full scale: fits features and levels, predicts, is saved and loaded."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ FACTS_FILE = "model.json"
 
 
 class Classifier:
-    """A kind of model with its parameters, for a scale of `size` levels.
+    """A model type with its parameters, for a scale of `size` levels.
 
     `fit` takes features [N, d], dense or sparse, and positions on the full scale; `predict` gives
     probabilities [N, size], 0 for levels that were never seen, or scores [N]. Both use one thread.
@@ -30,14 +30,16 @@ class Classifier:
     width: int  # features
     sparse: bool
 
-    def __init__(self, kind: ModelType, params: dict[str, Any], *, size: int, seed: int) -> None:
-        self.kind = kind
+    def __init__(
+        self, model_type: ModelType, params: dict[str, Any], *, size: int, seed: int
+    ) -> None:
+        self.model_type = model_type
         self.params = params
         self.size = size
         self.seed = seed
         self.notes: tuple[str, ...] = ()
         self.fitted: Any = None
-        self._learner = kind.learner(params, seed)
+        self._learner = model_type.learner(params, seed)
 
     def fit(self, matrix: Any, levels: NDArray[Any], weights: Any = None) -> Self:
         """Learn levels from features; an item of weight 0 is none."""
@@ -55,7 +57,7 @@ class Classifier:
                 if len(present)
                 else "No training item has a weight above 0: there is nothing to learn from."
             )
-        targets = codes if self.kind.output_type == "probabilities" else levels.astype(float)
+        targets = codes if self.model_type.output_type == "probabilities" else levels.astype(float)
         self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
         with collect_warnings() as notes, limit_to_one_thread():
             self.fitted = self._learner.fit(
@@ -71,19 +73,19 @@ class Classifier:
         if matrix.shape[1] != self.width:
             raise BadInput(
                 f"The model was fitted to {self.width:,} features, and these rows have "
-                f"{matrix.shape[1]:,}. Make the features with the maker of the training data."
+                f"{matrix.shape[1]:,}. Make the features with the extractor of the training data."
             )
         if not matrix.shape[0]:
             return (
                 np.empty((0, self.size))
-                if self.kind.output_type == "probabilities"
+                if self.model_type.output_type == "probabilities"
                 else np.empty(0)
             )
         with collect_warnings(), limit_to_one_thread():
             given = self._learner.predict(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
         return (
             self._expand_to_scale(given)
-            if self.kind.output_type == "probabilities"
+            if self.model_type.output_type == "probabilities"
             else np.asarray(given)
         )
 
@@ -92,7 +94,7 @@ class Classifier:
         if self.fitted is None:
             raise NotFitted("This model has learned nothing yet, and cannot be saved.")
         facts = {
-            "kind": self.kind.name,
+            "model_type": self.model_type.name,
             "params": self.params,
             "size": self.size,
             "seed": self.seed,
@@ -105,7 +107,7 @@ class Classifier:
         return [FACTS_FILE, *model_files.save_fitted(self.fitted, folder)]
 
     def take(self, fitted: Any, folder: Path) -> None:
-        """Take up what was loaded from a folder, if it is what this kind of model makes."""
+        """Take up what was loaded from a folder, if it is what this model type makes."""
         try:
             right = self._learner.is_valid(
                 fitted, features=self.width, seen=len(self.present), sparse=self.sparse
@@ -114,9 +116,9 @@ class Classifier:
             right = False
         if not right:
             raise BadStore(
-                f"{folder} does not hold a {self.kind.name} model of {self.width:,} features and "
-                f"{len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or restore the "
-                "folder."
+                f"{folder} does not hold a {self.model_type.name} model of {self.width:,} features "
+                f"and {len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or "
+                "restore the folder."
             )
         self.fitted = fitted
 
@@ -140,15 +142,15 @@ class Classifier:
         return rows / rows.sum(axis=1, keepdims=True)
 
 
-def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
+def restore_classifier(folder: Path, model_types: dict[str, ModelType]) -> Classifier:
     """Return the model in a folder, once its files are what the manifest says."""
     Manifest.read(folder).verify(folder)
-    facts = _read_facts(folder / FACTS_FILE, kinds)
-    kind = kinds[facts["kind"]]
-    kind.check()
+    facts = _read_facts(folder / FACTS_FILE, model_types)
+    model_type = model_types[facts["model_type"]]
+    model_type.check()
     try:
-        model = Classifier(kind, facts["params"], size=facts["size"], seed=facts["seed"])
-    except (KeyError, TypeError, ValueError):  # parameters that the kind cannot have
+        model = Classifier(model_type, facts["params"], size=facts["size"], seed=facts["seed"])
+    except (KeyError, TypeError, ValueError):  # parameters that the model type cannot have
         raise _build_facts_error(folder / FACTS_FILE) from None
     model.present = np.array(facts["present"], np.intp)
     model.width, model.sparse = facts["features"], facts["sparse"]
@@ -158,14 +160,18 @@ def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
     return model
 
 
-def _read_facts(path: Path, kinds: dict[str, ModelType]) -> dict[str, Any]:
-    shape = {"kind": str, "params": dict, "size": int, "seed": int, "present": list}
+def _read_facts(path: Path, model_types: dict[str, ModelType]) -> dict[str, Any]:
+    shape = {"model_type": str, "params": dict, "size": int, "seed": int, "present": list}
     shape |= {"features": int, "sparse": bool, "notes": list}
     try:
         facts = json.loads(path.read_text("utf-8"))
-        right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and facts["kind"] in kinds and _are_on_scale(facts["present"], facts["size"])
-        right = right and facts["params"].keys() == kinds[facts["kind"]].defaults.keys()
+        right = all(isinstance(facts[name], model_type) for name, model_type in shape.items())
+        right = (
+            right
+            and facts["model_type"] in model_types
+            and _are_on_scale(facts["present"], facts["size"])
+        )
+        right = right and facts["params"].keys() == model_types[facts["model_type"]].defaults.keys()
     except (OSError, ValueError, KeyError, TypeError):
         right = False
     if not right:
@@ -178,8 +184,8 @@ def _build_facts_error(path: Path) -> BadStore:
 
 
 def _are_on_scale(present: list[Any], size: int) -> bool:
-    whole = all(isinstance(k, int) and 0 <= k < size for k in present)
-    return whole and len(present) >= 2 and present == sorted(set(present))
+    valid = all(isinstance(k, int) and 0 <= k < size for k in present)
+    return valid and len(present) >= 2 and present == sorted(set(present))
 
 
 def _is_sparse(matrix: Any) -> bool:

@@ -213,5 +213,5 @@ def check_penalty(penalty: Any) -> float:
 def check_steps(steps: Any) -> int:
     """Return the largest number of steps as a number."""
     if not isinstance(steps, int | np.integer) or steps < 1:
-        raise BadOption(f"max_iter={shorten(steps)} is not a whole number of at least 1.")
+        raise BadOption(f"max_iter={shorten(steps)} is not an integer of at least 1.")
     return int(steps)

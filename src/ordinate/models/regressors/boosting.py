@@ -9,7 +9,7 @@ import numpy as np
 from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 from ordinate.models.tree_ensemble import TreeEnsemble
 
-ROUNDS_PER_TICK = 10  # rounds from one tick to the next
+ROUNDS_PER_REPORT = 10  # rounds from one progress callback to the next
 
 
 class TreeRegressor(Regressor):
@@ -42,7 +42,7 @@ class LightGBM(TreeRegressor):
         "bagging_fraction": 0.9,
         "lambda_l2": 0.1,
     }
-    limits: ClassVar = {  # what LightGBM refuses it prints, too
+    bounds: ClassVar = {  # what LightGBM refuses it prints, too
         "rounds": (1, 100_000),
         "patience": (1, 100_000),
         "learning_rate": (1e-9, 10.0),
@@ -66,17 +66,17 @@ class LightGBM(TreeRegressor):
         }
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
         from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
 
         try:
-            return self._train_booster(x, y, validation, tick)
+            return self._train_booster(x, y, validation, progress)
         except LightGBMError as problem:  # which is no ValueError, whatever it is about
             raise ValueError(str(problem)) from None
 
     def _train_booster(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
         import lightgbm  # noqa: PLC0415 - heavy, and optional
 
@@ -100,7 +100,10 @@ class LightGBM(TreeRegressor):
             self.steps = rounds
             return lightgbm.train(settings, data, rounds)
         held_out = data.create_valid(*validation)
-        ends = [lightgbm.early_stopping(patience, verbose=False), _create_tick_callback(tick)]
+        ends = [
+            lightgbm.early_stopping(patience, verbose=False),
+            _create_progress_callback(progress),
+        ]
         booster = lightgbm.train(settings, data, rounds, valid_sets=[held_out], callbacks=ends)
         self.steps = booster.best_iteration or booster.current_iteration()
         return booster  # without the rounds after the best one: training cuts them off
@@ -111,13 +114,15 @@ class LightGBM(TreeRegressor):
         return super()._save(fitted if loaded else TreeEnsemble.from_lightgbm(fitted), folder)
 
 
-def _create_tick_callback(tick: StepCallback) -> Any:
+def _create_progress_callback(progress: StepCallback) -> Any:
     """Return a callback that reports the validation RMSE and stops where it is told to."""
     from lightgbm.callback import EarlyStopException  # noqa: PLC0415 - heavy, and optional
 
     def report(state: Any) -> None:
         step = state.iteration + 1
-        if step % ROUNDS_PER_TICK == 0 and tick(step, float(state.evaluation_result_list[0][2])):
+        if step % ROUNDS_PER_REPORT == 0 and progress(
+            step, float(state.evaluation_result_list[0][2])
+        ):
             raise EarlyStopException(state.iteration, state.evaluation_result_list)
 
     report.order = 20  # type: ignore[attr-defined] # before early stopping, which is 30
@@ -137,7 +142,7 @@ class HistBoosting(TreeRegressor):
         "min_leaf": 20,
         "l2": 0.1,
     }
-    limits: ClassVar = {
+    bounds: ClassVar = {
         "rounds": (1, 100_000),
         "patience": (1, 100_000),
         "leaves": (2, 131_072),
@@ -183,6 +188,6 @@ class HistBoosting(TreeRegressor):
             self.curve = [
                 (step, math.sqrt(max(0.0, -2.0 * float(score))))
                 for step, score in enumerate(model.validation_score_)
-                if step and step % ROUNDS_PER_TICK == 0
+                if step and step % ROUNDS_PER_REPORT == 0
             ]
         return trees

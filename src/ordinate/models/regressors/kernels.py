@@ -115,7 +115,7 @@ class GaussianProcess(KernelRegressor):
     name: ClassVar = "gp"
     title: ClassVar = "Gaussian process"
     defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01, "trim": 8.0}
-    limits: ClassVar = {
+    bounds: ClassVar = {
         "kernel": ("matern52", "matern32", "rbf"),
         "rows": (2, 100_000),
         "noise": (1e-6, 1.0),
@@ -136,9 +136,9 @@ class GaussianProcess(KernelRegressor):
         offset = float(y.mean())
         few = _draw_rows(len(y), min(int(self.params["rows"]), 2000), rng)
         height, lengths, noise = self._maximize_likelihood(x[few], y[few] - offset)
-        kept = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
+        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
         _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
-        x, y = x[kept], y[kept] - offset
+        x, y = x[drawn], y[drawn] - offset
         shape = self.params["kernel"]
         factor = _factor_cholesky(compute_kernel(shape, x, x, lengths), noise / height)
         weights, sound = trim_outliers(factor, y, float(self.params["trim"]))
@@ -184,7 +184,7 @@ class KernelRidge(KernelRegressor):
     title: ClassVar = "Kernel ridge"
     library: ClassVar = "scipy"
     defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
-    limits: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
+    bounds: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -199,12 +199,12 @@ class KernelRidge(KernelRegressor):
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         shape, offset = self.params["kernel"], float(y.mean())
         lengths = np.full(x.shape[1], float(self.params["width"]))
-        kept = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
+        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
         _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
         penalty = float(self.params["penalty"])
-        centres = x[kept]
+        centres = x[drawn]
         weights = _solve_weights(
-            compute_kernel(shape, centres, centres, lengths), y[kept] - offset, penalty
+            compute_kernel(shape, centres, centres, lengths), y[drawn] - offset, penalty
         )
         return KernelExpansion(shape, centres, weights, lengths, offset)
 
@@ -215,7 +215,7 @@ class SupportVectorRegression(KernelRegressor):
     name: ClassVar = "svr"
     title: ClassVar = "Support vector regression"
     defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
-    limits: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
+    bounds: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -230,11 +230,11 @@ class SupportVectorRegression(KernelRegressor):
         from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
 
         width = float(self.params["width"])
-        kept = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
+        drawn = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
         _warn_of_subsampling(len(y), MOST_SVR_ROWS)
         cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
         machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
-        machine.fit(x[kept], y[kept])
+        machine.fit(x[drawn], y[drawn])
         return KernelExpansion(
             "rbf",
             machine.support_vectors_.copy(),
@@ -310,7 +310,7 @@ def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[Trimmed
     from scipy.linalg import cho_solve, lapack  # noqa: PLC0415 - heavy, and optional
 
     half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
-    whole = weights = half.T @ (half @ y)
+    complete = weights = half.T @ (half @ y)
     precision = np.square(half).sum(axis=0)  # the diagonal of A⁻¹
     most, out = int(MOST_TRIMMED_SHARE * len(y)), list[int]()
     gone = np.empty((len(y), most))  # A⁻¹ is less by gone gone' of those that are out
@@ -320,7 +320,7 @@ def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[Trimmed
         errors = np.zeros(len(y))
         errors[kept] = weights[kept] / precision[kept]
         if out:  # these rows are predicted by those kept alone
-            errors[out] = cho_solve((gone[out, :k], True), whole[out], check_finite=False)
+            errors[out] = cho_solve((gone[out, :k], True), complete[out], check_finite=False)
         yield TrimmedProcess(list(out), np.where(kept, weights, 0.0), errors)
         sizes = np.where(kept, np.abs(errors) * np.sqrt(np.abs(precision)), 0.0)
         worst = int(sizes.argmax())
