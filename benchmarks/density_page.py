@@ -438,15 +438,15 @@ def _kind_row(whole: Part, name: str, flags: Flags) -> list[str]:
 
 
 def _chosen(one: Searched) -> list[str]:
-    trials = ", ".join(f"{len(kind.trials)} {kind.kind}" for kind in one.tuning.searched)
+    trials = ", ".join(f"{len(kind.trials)} {kind.model_type}" for kind in one.tuning.searched)
     return [f"seed {one.seed}", f"{one.seconds:.0f}", trials, _winner(one.tuning)]
 
 
 def _winner(tuning: TuningResult) -> str:
     winner = tuning.winner
     if not winner.members:
-        return winner.kind
-    kinds = {one.name: one.kind for one in tuning.finalists}
+        return winner.model_type
+    kinds = {one.name: one.model_type for one in tuning.finalists}
     weighed = zip(winner.weights, winner.members, strict=True)
     return " + ".join(f"{weight:.2f} {kinds[name]}" for weight, name in weighed)
 

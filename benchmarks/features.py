@@ -244,7 +244,9 @@ def answered(
         OWN: threshold.present[threshold.fitted.predict_proba(matrix[test]).argmax(axis=1)],
     }
     noted = [
-        f"{model.kind.name}: {note}" for model in (logistic, threshold) for note in model.notes
+        f"{model.model_type.name}: {note}"
+        for model in (logistic, threshold)
+        for note in model.notes
     ]
     return found, noted
 
