@@ -52,7 +52,7 @@ def test_intervals_of_rows_apart_are_those_of_the_saved_models(tmp_path):
 def test_groups_stay_whole_in_folds_and_rows_for_stopping(tmp_path):
     table = smooth(groups=12)
     bench = open_bench(table, tmp_path, Settings(model="lightgbm", trials=1, folds=3))
-    for part in bench.parts:
+    for part in bench.folds:
         assert not set(table.groups[part.train]) & set(table.groups[part.validation])
         rows, stop = bench._split_early_stopping(part.train, 0)
         assert len(stop)
@@ -72,7 +72,7 @@ def test_a_large_group_is_learned_from_and_stops_no_fit(tmp_path, sizes):
 
 def test_rows_that_all_differ_stop_fits_as_ever(tmp_path):
     bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=3, seed=4))
-    rows = bench.parts[0].train
+    rows = bench.folds[0].train
     chosen = np.random.default_rng([4, 7]).permutation(len(rows))[: round(0.1 * len(rows))]
     assert set(bench._split_early_stopping(rows, 7)[1]) == set(rows[chosen])
 
@@ -101,7 +101,7 @@ def test_validation_rows_are_apart_if_their_groups_are_enough(tmp_path):
 
 def test_rows_for_stopping_are_never_held_out(tmp_path):
     bench = open_bench(smooth(), tmp_path, Settings(model="lightgbm", trials=1, folds=4))
-    for task, part in zip(bench.tasks(Candidate("lightgbm", {})), bench.parts, strict=True):
+    for task, part in zip(bench.tasks(Candidate("lightgbm", {})), bench.folds, strict=True):
         learned = {*task.rows, *task.stop}
         assert len(learned) == len(task.rows) + len(task.stop)
         assert not learned & {*part.validation, *part.test}

@@ -51,7 +51,7 @@ def test_no_time_at_all_leaves_one_model_and_says_so(tmp_path):
 def test_a_clock_affords_what_there_is_time_for(monkeypatch):
     time = _Time()
     monkeypatch.setattr(hyperparameter_search, "time", time)
-    clock = TimeBudget(100.0, parts=5, jobs=1)
+    clock = TimeBudget(100.0, folds=5, jobs=1)
     assert clock.count_affordable_trials("slow", 4) == 1  # nobody knows how long it takes
     clock.note("slow", 20.0)
     time.now = 20.0
@@ -60,14 +60,14 @@ def test_a_clock_affords_what_there_is_time_for(monkeypatch):
     )  # 80 seconds less 8 for the last fit, with caution
     time.now = 90.0
     assert clock.count_affordable_trials("slow", 4) == 0
-    assert TimeBudget(None, parts=5, jobs=1).count_affordable_trials("slow", 4) == 4
+    assert TimeBudget(None, folds=5, jobs=1).count_affordable_trials("slow", 4) == 4
 
 
-@pytest.mark.parametrize(("parts", "last"), [(1, 30.0), (2, 120.0), (5, 11.71875)])
-def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch, parts, last):
+@pytest.mark.parametrize(("folds", "last"), [(1, 30.0), (2, 120.0), (5, 11.71875)])
+def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch, folds, last):
     """Without folds it is the fit that was judged; with 5, on five rows instead of four."""
     monkeypatch.setattr(hyperparameter_search, "time", _Time())
-    clock = TimeBudget(1000.0, parts=parts)
+    clock = TimeBudget(1000.0, folds=folds)
     clock.note("gp", 30.0)
     assert clock.end == pytest.approx(1000.0 - last)
 

@@ -1,4 +1,4 @@
-"""One fit: what a worker is given, and what it answers for rows that the fit has not seen."""
+"""One fit: what a worker is given, and what it predicts for rows that the fit has not seen."""
 
 import math
 import time
@@ -41,14 +41,14 @@ class TrainingArrays:
 
 @dataclass(frozen=True, eq=False)
 class FitTask:
-    """A model to be fitted: on which rows, and when to stop by which; and whom to answer."""
+    """A model to be fitted: on which rows, when to stop by which, and which to predict."""
 
     model_type: str
     params: Mapping[str, Any]
     seed: int
     rows: Rows
     stop: Rows  # for early stopping; model types that do not stop early learn from them, too
-    asked: tuple[Rows, ...] = ()  # first those that choose or calibrate
+    predict_rows: tuple[Rows, ...] = ()  # first those that choose or calibrate
     extra: ExtraFeatureFit | None = None  # one more feature that a model is given
     folder: str | None = None  # where to save the model
     flipped: bool = False  # whether rows are predicted as if the others were marked by it
@@ -65,7 +65,7 @@ class FitProgress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitPredictions:
-    """Predictions in the unit of the target, one array for each that was asked, and spreads."""
+    """Predictions in the unit of the target, one array for each set of rows, and spreads."""
 
     predictions: tuple[Floats, ...]
     spreads: tuple[Floats, ...] | None  # inside models that are ensembles
@@ -74,10 +74,10 @@ class FitPredictions:
     inputs: dict[str, Any] = field(default_factory=dict)
 
 
-def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
-    """Fit a model and answer; the normalisation is that of the rows that it learns from."""
+def fit_model(stored: Mapping[str, Any], task: FitTask) -> FitPredictions:
+    """Fit a model and predict; the normalisation is that of the rows that it learns from."""
     _check_time(task)  # for model types that learn in one step, which nobody can end
-    data: TrainingArrays = kept[DATA_KEY]
+    data: TrainingArrays = stored[DATA_KEY]
     early = stops_early(task.model_type)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
     check_targets_vary(data.targets[rows], "the rows of a fit")
@@ -94,9 +94,9 @@ def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
         folder = Path(task.folder)
         folder.mkdir()
         model.save(folder)
-        model = load_regressor(folder)  # what is asked is what was saved
-    asking = replace(inputs, flipped=task.flipped)
-    found = [predict_in_unit(model, asking, data.features[some]) for some in task.asked]
+        model = load_regressor(folder)  # what predicts is what was saved
+    flipped = replace(inputs, flipped=task.flipped)
+    found = [predict_in_unit(model, flipped, data.features[rows]) for rows in task.predict_rows]
     for predictions, _ in found[:1]:  # those behind are of a test, which decides nothing
         if not np.isfinite(predictions).all():
             raise BadValues(f"{task.model_type} predicts values that are not finite.")
@@ -129,13 +129,13 @@ def _throttle_progress(progress: Callable[..., None]) -> Callable[..., None]:
     """Return a callback that is called now and then: a fit may take thousands of steps a second."""
     last = [-math.inf]
 
-    def told(step: int, value: float) -> None:
+    def report(step: int, value: float) -> None:
         now = time.monotonic()
         if now - last[0] > PROGRESS_SECONDS:
             last[0] = now
             progress(step, value)
 
-    return told
+    return report
 
 
 def _report_progress(task: FitTask, step: int, rmse: float) -> None:
@@ -154,7 +154,7 @@ def _check_time(task: FitTask) -> None:
 
 
 def remove_checkpoints(tasks: Iterable[FitTask]) -> None:
-    """Remove the checkpoints of fits whose answers are kept."""
+    """Remove the checkpoints of fits whose predictions are stored."""
     for task in tasks:
         if task.checkpoint is not None:
             Path(task.checkpoint).unlink(missing_ok=True)

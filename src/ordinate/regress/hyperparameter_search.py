@@ -43,7 +43,7 @@ class StudyTrials:
 
 @dataclass
 class _RunningTrial:
-    """A trial that is being made: its fits, and the answers of the parts that are done."""
+    """A trial that is being made: its fits, and the predictions of the folds that are done."""
 
     asked: PendingTrial
     candidate: Candidate
@@ -58,9 +58,9 @@ class TimeBudget:
     The last fits of the best trials need their time, too, which is set aside.
     """
 
-    def __init__(self, seconds: float | None, parts: int = 1, jobs: int = 1) -> None:
+    def __init__(self, seconds: float | None, folds: int = 1, jobs: int = 1) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._parts, self._jobs = parts, jobs
+        self._folds, self._jobs = folds, jobs
         self._took: dict[str, float] = {}  # seconds of a trial, by model type
 
     def count_affordable_trials(self, model_type: str, wanted: int) -> int:
@@ -84,16 +84,16 @@ class TimeBudget:
         return None if self._end is None else self._end - self._estimate_final_fits()
 
     def _estimate_final_fits(self) -> float:
-        fits = [took / self._parts for took in self._took.values()]
+        fits = [took / self._folds for took in self._took.values()]
         return self._estimate_fit_ratio() * max(sum(fits), self._jobs * max(fits, default=0.0))
 
     def _estimate_fit_ratio(self) -> float:
-        """Return how much longer a fit on all parts takes than one on all but one.
+        """Return how much longer a fit on all folds takes than one on all but one.
 
         Gaussian processes grow with the cube of their rows. One part is no fold: the last fit is
         on the rows of the trial.
         """
-        return 1.0 if self._parts < 2 else (self._parts / (self._parts - 1)) ** 3
+        return 1.0 if self._folds < 2 else (self._folds / (self._folds - 1)) ** 3
 
 
 def search_hyperparameters(bench: Bench, clock: TimeBudget) -> tuple[list[StudyTrials], bool]:
@@ -116,7 +116,7 @@ def search_hyperparameters(bench: Bench, clock: TimeBudget) -> tuple[list[StudyT
             if _continue_study(bench, model_type, studies[model_type], clock, progress)
         ]
     found = [_collect_trials(bench, model_type, study) for model_type, study in studies.items()]
-    return found, all(len(one.trials) == asked.wanted(one.model_type) for one in found)
+    return found, all(len(one.trials) == asked.count_trials(one.model_type) for one in found)
 
 
 def _open_study(bench: Bench, model_type: str) -> Study:
@@ -145,7 +145,7 @@ def _get_training_options(bench: Bench, model_type: str) -> dict[str, Any]:
 
 def _collect_trials(bench: Bench, model_type: str, study: Study) -> StudyTrials:
     """Return the trials that were asked for; earlier runs may have made more."""
-    trials = tuple(study.trials[: bench.settings.wanted(model_type)])
+    trials = tuple(study.trials[: bench.settings.count_trials(model_type)])
     complete = [trial for trial in trials if trial.value is not None]
     best = min(complete, key=lambda trial: round_to_significant(trial.value or 0.0), default=None)
     return StudyTrials(model_type, trials, best)
@@ -174,7 +174,7 @@ def _run_trials(
 ) -> bool:
     """Make the trials of a model type up to a number, or as many as there is time for."""
     done = len(study.trials)
-    count = min(end, bench.settings.wanted(model_type)) - done
+    count = min(end, bench.settings.count_trials(model_type)) - done
     if count > 0 and not forced:
         count = clock.count_affordable_trials(model_type, count)
     if count < 1:
@@ -210,13 +210,13 @@ def _run_batch(
         tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
         trials.append(_RunningTrial(asked, candidate, tasks))
     live, done = trials, 0
-    while live and done < len(bench.parts):
-        # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
+    while live and done < len(bench.folds):
+        # With workers to spare later folds are fitted ahead: whoever is stopped first wasted them.
         ahead = max(1, bench.workers.jobs // len(live))
-        parts = range(done, min(done + ahead, len(bench.parts)))
-        live = _fit_parts_of_trials(bench, batch, parts, live, progress)
-        done = parts.stop
-        progress.begun(len(trials) * done / len(bench.parts))
+        folds = range(done, min(done + ahead, len(bench.folds)))
+        live = _fit_folds_of_trials(bench, batch, folds, live, progress)
+        done = folds.stop
+        progress.begun(len(trials) * done / len(bench.folds))
     for trial in live:
         _finish_trial(bench, batch, trial)
     batch.close()
@@ -224,17 +224,17 @@ def _run_batch(
         remove_checkpoints(trial.tasks)
 
 
-def _fit_parts_of_trials(
+def _fit_folds_of_trials(
     bench: Bench,
     batch: TrialBatch,
-    parts: range,
+    folds: range,
     live: list[_RunningTrial],
     progress: SearchProgress,
 ) -> list[_RunningTrial]:
-    """Fit some parts of all trials side by side, and return those that are worth the next one."""
-    tasks = [trial.tasks[part] for trial in live for part in parts]
+    """Fit some folds of all trials side by side, and return those that are worth the next one."""
+    tasks = [trial.tasks[fold] for trial in live for fold in folds]
     found = iter(bench.workers.attempt(fit_model, tasks, progress.report_fit))
-    fitted = [(trial, [next(found) for _ in parts]) for trial in live]
+    fitted = [(trial, [next(found) for _ in folds]) for trial in live]
     return [trial for trial, answers in fitted if _record_parts(bench, batch, trial, answers)]
 
 
@@ -244,7 +244,7 @@ def _record_parts(
     trial: _RunningTrial,
     found: Sequence[FitPredictions | OrdinateError],
 ) -> bool:
-    """Take the answers of some parts in order, and say whether the trial is worth going on."""
+    """Take the predictions of some folds in order, and say whether the trial is worth going on."""
     for answers in found:
         if isinstance(answers, OutOfTime):
             trial.cut = True
@@ -254,7 +254,7 @@ def _record_parts(
             return False
         trial.answers.append(answers)
         done = len(trial.answers)
-        if done < len(bench.parts):
+        if done < len(bench.folds):
             so_far = bench.rmse(_join_parts(trial.answers))
             if batch.report(trial.asked.number, done, so_far):
                 batch.finish(trial.asked.number, None)
@@ -288,7 +288,7 @@ def join_held_out_predictions(
 
 
 def _measure_held_out(bench: Bench, predictions: Floats) -> dict[str, Any]:
-    normalized, rmse, mae, r2 = _compute_errors(bench, bench.held, predictions)
+    normalized, rmse, mae, r2 = _compute_errors(bench, bench.held_out, predictions)
     return {
         "validation_rmse": normalized,
         "validation_rmse_denorm": rmse,
@@ -298,7 +298,7 @@ def _measure_held_out(bench: Bench, predictions: Floats) -> dict[str, Any]:
 
 
 def _measure_test(bench: Bench, answers: Sequence[FitPredictions]) -> dict[str, Any]:
-    """Return what the average of the models of all parts is worth on the test rows.
+    """Return what the average of the models of all folds is worth on the test rows.
 
     These decide nothing: what cannot be told of them is None, and no failure of the trial.
     """

@@ -219,7 +219,7 @@ def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeF
     fits.append([replace(task, flipped=True) for task in fits[1]])
     untold, told, other = (_predict_held_out(bench, tasks, end) for tasks in fits)
     features = small.table.features
-    on = Lattice.fit(features[small.known]).mark_rows(features[small.held])
+    on = Lattice.fit(features[small.known]).mark_rows(features[small.held_out])
     gap = float(np.median(np.where(on, told - other, other - told)))
     knowing, unknowing = (np.abs(predicted - small.targets) for predicted in (told, untold))
     better = _improves_significantly(small, unknowing, knowing)

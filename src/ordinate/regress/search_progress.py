@@ -14,15 +14,15 @@ class SearchProgress:
 
     def __init__(self, bench: Bench, studies: Mapping[str, Study]) -> None:
         self._bench, self._studies = bench, studies
-        self._wanted = sum(map(bench.settings.wanted, studies))
+        self._wanted = sum(map(bench.settings.count_trials, studies))
         self.made()
 
     def made(self) -> None:
         """Count the trials of all studies, by model type."""
-        wanted = self._bench.settings.wanted
+        count = self._bench.settings.count_trials
         found = {model_type: study.trials for model_type, study in self._studies.items()}
         self._done = sum(
-            min(len(trials), wanted(model_type)) for model_type, trials in found.items()
+            min(len(trials), count(model_type)) for model_type, trials in found.items()
         )
         values = [trial.value for trials in found.values() for trial in trials]
         known = [value for value in values if value is not None]

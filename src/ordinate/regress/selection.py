@@ -31,12 +31,12 @@ class EvaluatedCandidate:
 
     candidate: Candidate
     value: float  # RMSE
-    held: IntervalCalibration  # of the parts that were held out
+    held: IntervalCalibration  # of the folds that were held out
 
 
 @dataclass(frozen=True, eq=False)
 class BlendCandidate:
-    """A weighted average of contenders; its predictions have weights that other parts taught."""
+    """A weighted average of contenders; its predictions have weights that other folds taught."""
 
     members: tuple[EvaluatedCandidate, ...]
     blend: Blend
@@ -62,7 +62,7 @@ def select_model(bench: Bench, clock: TimeBudget) -> ModelSelection:
     able = [one for one in contenders if one is not None]
     if not able:
         raise BadInput(_explain_no_model(explored))
-    enough = len(able) > 1 and len(bench.held) > 1
+    enough = len(able) > 1 and len(bench.held_out) > 1
     blend = blend_candidates(bench, able) if bench.settings.blends and enough else None
     if blend and bench.settings.blend == "auto" and blend.blend.weights.max() == 1.0:
         blend = None  # it is one of the models
@@ -102,7 +102,7 @@ def blend_candidates(bench: Bench, members: Sequence[EvaluatedCandidate]) -> Ble
     """Blend the best of each model type.
 
     Members of no weight are left out. The value is that of predictions whose weights were learned
-    on the other parts, so it can be compared with those of the members.
+    on the other folds, so it can be compared with those of the members.
     """
     predictions = np.column_stack([one.held.predictions for one in members])
     blend = Blend.fit(predictions, bench.targets)

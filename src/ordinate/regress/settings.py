@@ -44,9 +44,9 @@ class Settings:
 
     What the preset decides can be said otherwise: model types, trials, folds, epochs.
 
-    >>> Settings(model="lightgbm,svr", preset="minimal").model types
+    >>> Settings(model="lightgbm,svr", preset="minimal").model_types
     ('lightgbm', 'svr')
-    >>> Settings(preset="thorough", trials=5).wanted("lightgbm")
+    >>> Settings(preset="thorough", trials=5).count_trials("lightgbm")
     5
     """
 
@@ -135,7 +135,7 @@ class Settings:
         known = find_model_type(model_type).defaults
         return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
 
-    def wanted(self, model_type: str) -> int:
+    def count_trials(self, model_type: str) -> int:
         """Return how many trials a model type gets: one where its parameters are given."""
         return 1 if model_type in self.fixed else int(self.trials or 1)
 

@@ -257,7 +257,7 @@ def _save_finalists(
     searched = tuple(
         StudyResult(
             one.model_type,
-            bench.settings.wanted(one.model_type),
+            bench.settings.count_trials(one.model_type),
             one.trials,
             finalists.get(id(best)),
         )
