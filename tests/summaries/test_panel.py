@@ -1,8 +1,5 @@
 """A panel is a count of items: distinct rows of answers, which merge, and nothing gets lost."""
 
-import json
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -123,15 +120,6 @@ def test_columns_of_every_kind_are_counted_alike(column):
     assert Panel.of(SCALE, column(gold), {"a": column(answers), "b": column(gold)}) == plain
 
 
-def test_a_panel_cannot_be_changed():
-    panel = Panel.of(SCALE, ["low"], {"a": ["mid"]})
-    with pytest.raises(FrozenInstanceError):
-        panel.dropped = 3
-    for array in (panel.rows, panel.items, panel.weights, panel.squares):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 5
-
-
 # --- tables --------------------------------------------------------------------------------------
 
 
@@ -200,7 +188,7 @@ def test_pairs_can_be_added():
     pair = panel.pair_systems("a", "b")
     assert np.array_equal(dense(pair + pair), dense((panel + panel).pair_systems("a", "b")))
     other = Panel.of("low,high", ["low"], {"a": ["low"], "b": ["low"]}).pair_systems("a", "b")
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(OrdinateError, match="differ in scale"):
         _ = pair + other
 
 
@@ -209,7 +197,7 @@ def test_pairs_of_groups_are_added_as_panels_only():
     gold, answers = ["low", "mid"], {"a": ["low", "low"], "b": ["mid"] * 2}
     panel = Panel.of(SCALE, gold, answers, groups=factorize_column(["anna", "bert"]))
     pairs = panel.pair_systems("a", "b", grouped=True)
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(OrdinateError, match="add the panels"):
         _ = pairs + pairs
 
 
@@ -299,38 +287,20 @@ def test_panels_of_other_scales_systems_or_groups_cannot_be_added():
         Panel.of(SCALE, ["low"], {"b": ["low"]}),
         Panel.of(Scale(LABELS, positions=[0, 1, 5]), ["low"], {"a": ["low"]}),
     ):
-        with pytest.raises(OrdinateError, match="other scales or systems"):
+        with pytest.raises(OrdinateError, match=r"differ in (scale|systems) cannot be added"):
             _ = panel + other
     grouped = Panel.of(SCALE, ["low"], {"a": ["low"]}, None, factorize_column(["x"]))
-    with pytest.raises(OrdinateError, match="with groups and one without"):
+    with pytest.raises(OrdinateError, match="A summary with groups and one without"):
         _ = panel + grouped
-    with pytest.raises(TypeError, match="unsupported operand"):
-        _ = panel + 1
-    assert panel != 1
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-@given(rows=items(missing=[None]))
-@settings(max_examples=60)
-def test_a_panel_comes_back_from_its_plain_values(rows, grouped):
-    gold, systems, weights, groups = rows
-    units = grouping(groups) if grouped else None
-    panel = Panel.of(SCALE, gold, systems, weights, units, "worst")
-    back = Panel.from_dict(json.loads(json.dumps(panel.to_dict(), allow_nan=False)))
-    assert back == panel
-    assert rows_of(back) == rows_of(panel)
-    assert back.rows.dtype == panel.rows.dtype
-    assert back + panel == panel + back
-    for name in NAMES:
-        assert back.table(name) == panel.table(name)
-
-
-def test_positions_and_names_of_the_levels_come_back():
+def test_a_panel_comes_back_from_its_plain_values():
     scale = Scale(LABELS, positions=[0, 1, 5], names=["L", "M", "H"])
     panel = Panel.of(scale, ["low", "mid"], {"a": ["high", "mid"]})
     back = Panel.from_dict(panel.to_dict())
     assert back.scale == scale
     assert back.scale.names == ("L", "M", "H")
+    assert back.rows.dtype == panel.rows.dtype
 
 
 # --- missing labels ------------------------------------------------------------------------------

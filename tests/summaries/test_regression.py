@@ -1,6 +1,5 @@
 """Moments are sums over items: they merge, whatever the batches, the order and the offset."""
 
-import json
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -273,14 +272,12 @@ def test_how_many_rows_are_looked_at_together_does_not_matter(
 
 def test_summaries_of_other_parts_do_not_merge():
     table = Moments.of([1.0, 2.0], [1.0, 3.0])
-    with pytest.raises(OrdinateError, match="other parts"):
+    with pytest.raises(OrdinateError, match="with histogram and one without"):
         table + Moments.of([1.0], [2.0], histogram=True)
-    with pytest.raises(OrdinateError, match="other parts"):
+    with pytest.raises(OrdinateError, match="differ in order cannot be added: 4 and 2"):
         table + Moments.of([1.0], [2.0], order=2)
-    with pytest.raises(OrdinateError, match="constant predictions"):
+    with pytest.raises(OrdinateError, match="differ in constants"):
         table + Moments.of([1.0], [2.0], constants={"c": 1.0})
-    with pytest.raises(TypeError):
-        table + 1
 
 
 @pytest.mark.parametrize("size", [1e35, 1e45, 1e60, 1e-35, 1e-60])
@@ -353,7 +350,7 @@ def test_scaled_moves_the_bins_with_the_errors():
         assert find_metric("median_absolute_error", Moments)(table) == pytest.approx(
             exact, rel=0.0051
         )
-    with pytest.raises(OrdinateError, match="other parts"):
+    with pytest.raises(OrdinateError, match="differ in step"):
         _ = one + other
 
 
@@ -492,11 +489,6 @@ def test_a_bad_value_in_a_group_is_named_with_its_row():
         Moments.of([1.0, 2, 3], [1.0, 2, 3], groups=groups)
 
 
-def test_one_summary_cannot_be_indexed():
-    with pytest.raises(IndexError, match="only a batch"):
-        Moments.of([1.0], [1.0])[0]
-
-
 # --- what goes in --------------------------------------------------------------------------------
 
 COLUMNS = {
@@ -624,29 +616,6 @@ def test_a_tiny_error_among_others_is_no_problem():
     table = Moments.of([0.0, 1.0, 2.0], [1e-200, 1.0, 2.5])
     assert float(table.squares) == 0.25
     assert float(Moments.of([0.0, 5.0], [1e-200, 5.0]).largest) == 1e-200
-
-
-# --- what goes out -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("histogram", [False, True])
-def test_plain_values_make_the_same_summary(grouped, histogram):
-    y, p = heavy(40)
-    groups = factorize_column(list("ab") * 20) if grouped else None
-    w = RNG.gamma(1.0, 1.0, 40)
-    table = Moments.of(y, p, w, groups=groups, histogram=histogram, constants={"c": 1.0})
-    again = Moments.from_dict(json.loads(json.dumps(table.to_dict())))
-    assert json.dumps(again.to_dict()) == json.dumps(table.to_dict())
-    assert_same(again, table, 0.0)
-    assert_same(again + table, table + again)
-    assert again.order == 4
-
-
-def test_a_summary_is_frozen():
-    table = Moments.of([1.0], [1.0])
-    with pytest.raises(AttributeError):
-        table.items = 3
 
 
 # --- the histogram -------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """Ensemble: what is kept of predictions that are many values each."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues
+from ordinate.summaries.base import SAME, Sum
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.prediction_intervals import (
     ItemSums,
@@ -40,12 +41,10 @@ class EnsemblePredictions(ItemSums):
     ([2.0, 2.0, 2.333, 3.778, -1.0], [0.0, 1.0, 0.0, 1.0])
     """
 
-    ranks: Array  # [..., M + 1]: Σw
-    rank_squares: Array  # [..., M + 1]: Σw²
-    members: int
+    ranks: Sum  # [..., M + 1]: Σw
+    rank_squares: Sum  # [..., M + 1]: Σw²
+    members: Annotated[int, SAME]
     names = SCORE_NAMES
-    arrays = (*ItemSums.arrays, "ranks", "rank_squares")
-    settled = ("members",)
 
     @classmethod
     def of(

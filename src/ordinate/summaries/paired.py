@@ -1,12 +1,14 @@
 """Paired: what two systems answered to the same items."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import OrdinateError
 from ordinate.scale import Scale
+from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import check_group_count
 
@@ -14,7 +16,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class PairedPredictions:
+class PairedPredictions(Summary):
     """The distinct cells [U] of gold, answer of the first system and answer of the second.
 
     Only cells that have items are there: K levels have K³ of them, and groups as many each. An
@@ -22,15 +24,15 @@ class PairedPredictions:
     belong to any.
     """
 
-    scale: Scale
-    gold: Array
-    first_answers: Array
-    second_answers: Array
-    items: Array
-    weights: Array
-    groups: Array | None = None
-    group_count: int = 0
-    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+    scale: Annotated[Scale, SAME]
+    gold: Gathered
+    first_answers: Gathered
+    second_answers: Gathered
+    items: Gathered
+    weights: Gathered
+    groups: Annotated[Array | None, GATHERED] = None
+    group_count: Annotated[int, SAME] = 0
+    counted: Every = True  # whether each item's own weight is an integer, and so a count
 
     @classmethod
     def from_predictions(
@@ -84,7 +86,7 @@ class PairedPredictions:
     @property
     def pooled(self) -> "PairedPredictions":
         """The cells of all items, whatever their group."""
-        return self._gather_cells((self,))
+        return self._gather_cells(self)
 
     def _build_confusion_matrix(self, answers: Array) -> ConfusionMatrix:
         size = len(self.scale)
@@ -101,22 +103,26 @@ class PairedPredictions:
         """Return cells [..., K, K + 1] as tables of one system."""
         return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
 
-    def __add__(self, other: "PairedPredictions") -> "PairedPredictions":
-        if not isinstance(other, PairedPredictions) or self.scale != other.scale:
-            return NotImplemented
+    def require_alike(self, other: Self) -> None:
+        """Refuse to merge pairs within groups, too."""
         if self.groups is not None or other.groups is not None:
-            return NotImplemented  # groups have no names here: add the panels
-        return self._gather_cells((self, other))
+            raise OrdinateError("Pairs within groups have no names to match: add the panels.")
+        super().require_alike(other)
 
-    def _gather_cells(self, parts: "tuple[PairedPredictions, ...]") -> "PairedPredictions":
-        def joined(name: str) -> Array:
+    def _merge(self, other: Self) -> dict[str, Any]:
+        both = self._gather_cells(self, other)
+        cells = ("gold", "first_answers", "second_answers", "items", "weights")
+        return super()._merge(other) | {name: getattr(both, name) for name in cells}
+
+    def _gather_cells(self, *parts: "PairedPredictions") -> "PairedPredictions":
+        def join(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         return PairedPredictions.from_predictions(
             self.scale,
-            (joined("gold"), joined("first_answers"), joined("second_answers")),
-            (joined("items"), joined("weights")),
+            (join("gold"), join("first_answers"), join("second_answers")),
+            (join("items"), join("weights")),
             None,
             0,
-            counted=all(part.counted for part in parts),
+            counted=self.counted,
         )

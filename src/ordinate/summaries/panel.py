@@ -1,16 +1,17 @@
 """Panel: what many systems answered to the same items."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NoItems, OrdinateError
+from ordinate.errors import BadOption, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
+from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary, Tally
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
@@ -31,7 +32,7 @@ RowNamer = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the sys
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(Summary):
     """The distinct rows (gold, system 1 … S) of positions, and the items that share each.
 
     A position of K says that the system gave no answer. `groups` says to which group the items of
@@ -42,16 +43,16 @@ class Panel:
     ([[0, 0, 1], [1, 0, 1]], [2, 1])
     """
 
-    scale: Scale
-    systems: tuple[str, ...]
-    rows: Array  # [U, 1 + S]
-    items: Array  # [U]
-    weights: Array  # [U]
-    squares: Array  # [U]
-    groups: Array | None = None  # [U]
-    group_values: tuple[Any, ...] = ()
-    dropped: int = 0
-    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+    scale: Annotated[Scale, SAME]
+    systems: Annotated[tuple[str, ...], replace(SAME, load=tuple)]
+    rows: Annotated[Array, replace(GATHERED, load=partial(np.array, dtype=np.int16))]  # [U, 1 + S]
+    items: Gathered  # [U]
+    weights: Gathered  # [U]
+    squares: Gathered  # [U]
+    groups: Annotated[Array | None, GATHERED] = None  # [U]
+    group_values: Annotated[tuple[Any, ...], replace(GATHERED, load=tuple)] = ()
+    dropped: Tally = 0
+    counted: Every = True  # whether each item's own weight is an integer, and so a count
 
     @classmethod
     def of(
@@ -118,17 +119,10 @@ class Panel:
     def __post_init__(self) -> None:
         if len(set(self.systems)) < len(self.systems):
             raise BadOption("Two systems have the same name. Give each its own.")
-        for array in (self.rows, self.items, self.weights, self.squares, self.groups):
-            if array is not None:
-                array.setflags(write=False)
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(self.items.sum())
 
     @cached_property
     def whole(self) -> bool:
@@ -136,14 +130,9 @@ class Panel:
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
-    def __add__(self, other: "Panel") -> "Panel":
-        if not isinstance(other, Panel):
-            return NotImplemented
-        if (self.scale, self.systems) != (other.scale, other.systems):
-            raise OrdinateError("Panels of other scales or systems cannot be added.")
-        if (self.groups is None) != (other.groups is None):
-            raise OrdinateError("A panel with groups and one without cannot be added.")
-        values = list(dict.fromkeys([*self.group_values, *other.group_values]))
+    def _merge(self, other: Self) -> dict[str, Any]:
+        """Return the distinct rows of both; groups are the same where their values are."""
+        values = tuple(dict.fromkeys([*self.group_values, *other.group_values]))
         groups = None
         if self.groups is not None and other.groups is not None:
             known = {value: index for index, value in enumerate(values)}
@@ -151,55 +140,17 @@ class Panel:
             groups = np.concatenate([self.groups, place[other.groups]])
         both = zip(self._sums[:3], other._sums[:3], strict=True)
         sums = CellSums(*(np.concatenate(parts) for parts in both))
-        rows = np.concatenate([self.rows, other.rows])
-        parts = _gather_rows(rows, groups, sums)
-        dropped = self.dropped + other.dropped
-        counted = self.counted and other.counted
-        return Panel(self.scale, self.systems, *parts, tuple(values), dropped, counted)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Panel) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment] # equal panels may differ in memory
+        gathered = _gather_rows(np.concatenate([self.rows, other.rows]), groups, sums)
+        names = ("rows", "items", "weights", "squares", "groups")
+        return {
+            **super()._merge(other),
+            **dict(zip(names, gathered, strict=True)),
+            "group_values": values,
+        }
 
     @property
     def _sums(self) -> CellSums:
         return CellSums(self.items, self.weights, self.squares)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same panel."""
-        return {
-            "scale": list(self.scale.labels),
-            "positions": list(self.scale.at),
-            "names": list(self.scale.names),
-            "systems": list(self.systems),
-            "rows": self.rows.tolist(),
-            "items": self.items.tolist(),
-            "weights": self.weights.tolist(),
-            "squares": self.squares.tolist(),
-            "groups": None if self.groups is None else self.groups.tolist(),
-            "group_values": list(self.group_values),
-            "dropped": self.dropped,
-            "counted": self.counted,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Panel":
-        """Return the panel that `to_dict` described."""
-        scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
-        groups = None if data["groups"] is None else np.array(data["groups"])
-        return cls(
-            scale,
-            tuple(data["systems"]),
-            np.array(data["rows"], np.int16),
-            np.array(data["items"]),
-            np.array(data["weights"]),
-            np.array(data["squares"]),
-            groups,
-            tuple(data["group_values"]),
-            data["dropped"],
-            data["counted"],
-        )
 
     # --- tables of it --------------------------------------------------------------------------
 

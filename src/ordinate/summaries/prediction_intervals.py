@@ -1,14 +1,15 @@
 """Bounds: what is kept of prediction intervals and the targets that they should hold."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadValues, NoItems, OrdinateError
+from ordinate.errors import BadValues, NoItems
 from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.base import SAME, BatchSummary, Every, Sum, Tally
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import ROWS_PER_BLOCK
@@ -21,27 +22,20 @@ SCORE_NAMES = ("covered", "width", "below", "above", "error")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ItemSums:
+class ItemSums(BatchSummary):
     """Sums of a few scores x of each item, from which means and their standard errors follow.
 
     With z = (1, x) they are Σw z zᵀ and Σw² z zᵀ: the first row of the one holds Σw and Σw x, that
     of the other Σw² and Σw² x. Leading axes hold many summaries at once.
     """
 
-    items: Array  # [...]
-    plain: Array  # [..., 1 + F, 1 + F]: Σw z zᵀ
-    squared: Array  # [..., 1 + F, 1 + F]: Σw² z zᵀ
-    counted: bool = True  # whether every weight is a whole number
-    dropped: int = 0
+    items: Sum  # [...]
+    plain: Sum  # [..., 1 + F, 1 + F]: Σw z zᵀ
+    squared: Sum  # [..., 1 + F, 1 + F]: Σw² z zᵀ
+    counted: Every = True  # whether every weight is an integer
+    dropped: Tally = 0
     has_unanswered = False
     names: ClassVar[tuple[str, ...]] = ()  # of the scores
-    arrays: ClassVar[tuple[str, ...]] = ("items", "plain", "squared")  # what merges with +
-    settled: ClassVar[tuple[str, ...]] = ()  # what has to be the same in both
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return np.shape(self.items)
 
     @property
     def whole(self) -> bool:
@@ -52,11 +46,6 @@ class ItemSums:
     def total(self) -> Array:
         """Σw."""
         return self.plain[..., 0, 0]
-
-    @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(np.sum(self.items))
 
     @property
     def means(self) -> Array:
@@ -75,52 +64,6 @@ class ItemSums:
         wide = self.map(lambda array: np.broadcast_to(array, (*z.shape[:-1], *np.shape(array))))
         return replace(wide, plain=self.total * z[..., :, None] * z[..., None, :])
 
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented
-        for name in self.settled:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                raise OrdinateError(f"Summaries with other {name} cannot be added.")
-        if self.shape != other.shape:
-            raise OrdinateError("Summaries of other numbers of groups cannot be added: pool them.")
-        return replace(
-            self,
-            counted=self.counted and other.counted,
-            dropped=self.dropped + other.dropped,
-            **{name: getattr(self, name) + getattr(other, name) for name in self.arrays},
-        )
-
-    def __getitem__(self, index: Any) -> Self:
-        if not self.shape:
-            raise IndexError("This is one summary; only a batch of them can be indexed.")
-        return self.map(lambda array: array[index])
-
-    def map(self, change: Callable[[Array], Array]) -> Self:
-        """Return the summary with every array changed in the same way."""
-        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in self.arrays}
-        return replace(self, **changed)
-
-    @property
-    def pooled(self) -> Self:
-        """The one summary of all items of a batch."""
-        axes = tuple(range(len(self.shape)))
-        return self.map(lambda array: np.asarray(array.sum(axis=axes)))
-
-    def sum_with_multiplicities(self, times: Array) -> Self:
-        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
-        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        found = {part.name: getattr(self, part.name) for part in fields(self)}
-        return found | {name: np.asarray(found[name]).tolist() for name in self.arrays}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the summary that `to_dict` described."""
-        return cls(**data | {name: np.asarray(data[name]) for name in cls.arrays})
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PredictionIntervals(ItemSums):
@@ -136,11 +79,9 @@ class PredictionIntervals(ItemSums):
     (np.float64(0.75), np.float64(2.125))
     """
 
-    endless: Array  # [...]: items with an infinite bound; their width is not in the sums
-    points: bool = False  # whether there are predictions, too
+    endless: Sum  # [...]: items with an infinite bound; their width is not in the sums
+    points: Annotated[bool, SAME] = False  # whether there are predictions, too
     names = SCORE_NAMES
-    arrays = (*ItemSums.arrays, "endless")
-    settled = ("points",)
 
     @classmethod
     def of(

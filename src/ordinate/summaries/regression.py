@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, NoItems, OrdinateError
+from ordinate.errors import BadOption, BadValues, NoItems
 from ordinate.scale.encoding import Groups
+from ordinate.summaries.base import SAME, SUM, BatchSummary, Every, Maximum, Sum, Tally
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
 from ordinate.summaries.tabulation import check_same_length
@@ -91,8 +92,15 @@ class CentralSums(NamedTuple):
         return np.divide(self.sums[..., a, b], whole, out=filled, where=whole != 0)
 
 
+CENTRAL_SUM = replace(SUM, merge=None, load=lambda parts: CentralSums(*map(np.array, parts)))
+NAMED_SUM = replace(SUM, load=lambda parts: {key: np.array(part) for key, part in parts.items()})
+HISTOGRAM = replace(
+    SUM, sparse=True, load=lambda bins: {int(place): np.array(x) for place, x in bins.items()}
+)
+
+
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(BatchSummary):
     """Sums over items from which every metric of quantities follows; they merge with `+`.
 
     `plain` has weights w, `squared` weights w², which the errors of weighted results need.
@@ -105,22 +113,20 @@ class Moments:
     1.25
     """
 
-    items: Array  # [...]
-    plain: CentralSums
-    squared: CentralSums
-    absolute: Array  # Σw|e|
-    absolute_squared: Array  # Σw²|e|
-    largest: Array  # max|e|
-    squares: Array  # Σw e², from the errors themselves
-    constants: Mapping[str, float] = field(default_factory=dict)
-    spread: Mapping[str, Array] = field(default_factory=dict)
-    histogram: Mapping[int, Array] | None = None
-    counted: bool = True  # whether every weight is a whole number
-    dropped: int = 0
-    order: int = (
-        HIGHEST_ORDER  # of the highest moments that were summed; what is above it says nothing
-    )
-    step: float = 1.0  # the unit in which the sizes of the histogram are
+    items: Sum  # [...]
+    plain: Annotated[CentralSums, CENTRAL_SUM]
+    squared: Annotated[CentralSums, CENTRAL_SUM]
+    absolute: Sum  # Σw|e|
+    absolute_squared: Sum  # Σw²|e|
+    largest: Maximum  # max|e|
+    squares: Sum  # Σw e², from the errors themselves
+    constants: Annotated[Mapping[str, float], SAME] = field(default_factory=dict)
+    spread: Annotated[Mapping[str, Array], NAMED_SUM] = field(default_factory=dict)
+    histogram: Annotated[Mapping[int, Array] | None, HISTOGRAM] = None
+    counted: Every = True  # whether every weight is an integer
+    dropped: Tally = 0
+    order: Annotated[int, SAME] = HIGHEST_ORDER  # of the moments; what is above it says nothing
+    step: Annotated[float, SAME] = 1.0  # the unit in which the sizes of the histogram are
     has_unanswered = False
 
     @classmethod
@@ -157,11 +163,6 @@ class Moments:
         return counter.summary()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return np.shape(self.items)
-
-    @property
     def whole(self) -> bool:
         """Whether the weights are counts."""
         return self.counted
@@ -171,55 +172,10 @@ class Moments:
         """Σw."""
         return self.plain.weight
 
-    @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(np.sum(self.items))
-
-    def __add__(self, other: "Moments") -> "Moments":
-        if not isinstance(other, Moments):
-            return NotImplemented
-        if dict(self.constants) != dict(other.constants):
-            raise OrdinateError("Summaries with other constant predictions cannot be added.")
-        mine, theirs = ((x.histogram is None, x.order, x.step) for x in (self, other))
-        if mine != theirs:
-            raise OrdinateError("Summaries with other parts cannot be added.")
-        return Moments(
-            self.items + other.items,
-            self.plain + other.plain,
-            self.squared + other.squared,
-            self.absolute + other.absolute,
-            self.absolute_squared + other.absolute_squared,
-            np.maximum(self.largest, other.largest),
-            self.squares + other.squares,
-            self.constants,
-            {name: self.spread[name] + other.spread[name] for name in self.constants},
-            _merge_histograms(self.histogram, other.histogram),
-            self.counted and other.counted,
-            self.dropped + other.dropped,
-            self.order,
-            self.step,
-        )
-
-    def __getitem__(self, index: Any) -> "Moments":
-        if not self.shape:
-            raise IndexError("This is one summary; only a batch of them can be indexed.")
-        return self.map(lambda array: array[index])
-
-    def map(self, change: Any) -> "Moments":
-        """Return the summary with every array changed in the same way."""
-        return replace(
-            self,
-            items=change(self.items),
-            plain=CentralSums(*map(change, self.plain)),
-            squared=CentralSums(*map(change, self.squared)),
-            absolute=change(self.absolute),
-            absolute_squared=change(self.absolute_squared),
-            largest=change(self.largest),
-            squares=change(self.squares),
-            spread={name: change(part) for name, part in self.spread.items()},
-            histogram=self.histogram and {k: change(part) for k, part in self.histogram.items()},
-        )
+    def _merge(self, other: Self) -> dict[str, Any]:
+        """Return the fields of both; central sums are moved to the means of all items."""
+        central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
+        return super()._merge(other) | central
 
     def scaled(self, factor: float, shift: float) -> "Moments":
         """Return the summary of the same items in another unit: values times factor plus shift."""
@@ -250,47 +206,6 @@ class Moments:
                 single.append(rest[-1])
             rest = rest[: count // 2] + rest[count // 2 : count // 2 * 2]
         return replace(sum(single, rest[0]), dropped=self.dropped)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        return {
-            "items": np.asarray(self.items).tolist(),
-            "plain": [np.asarray(part).tolist() for part in self.plain],
-            "squared": [np.asarray(part).tolist() for part in self.squared],
-            "absolute": np.asarray(self.absolute).tolist(),
-            "absolute_squared": np.asarray(self.absolute_squared).tolist(),
-            "largest": np.asarray(self.largest).tolist(),
-            "squares": np.asarray(self.squares).tolist(),
-            "constants": dict(self.constants),
-            "spread": {name: np.asarray(part).tolist() for name, part in self.spread.items()},
-            "histogram": self.histogram
-            and {str(k): np.asarray(part).tolist() for k, part in self.histogram.items()},
-            "counted": self.counted,
-            "dropped": self.dropped,
-            "order": self.order,
-            "step": self.step,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Moments":
-        """Return the summary that `to_dict` described."""
-        found = data["histogram"]
-        return cls(
-            np.asarray(data["items"]),
-            CentralSums(*(np.asarray(part) for part in data["plain"])),
-            CentralSums(*(np.asarray(part) for part in data["squared"])),
-            np.asarray(data["absolute"]),
-            np.asarray(data["absolute_squared"]),
-            np.asarray(data["largest"]),
-            np.asarray(data["squares"]),
-            data["constants"],
-            {name: np.asarray(part) for name, part in data["spread"].items()},
-            None if found is None else {int(k): np.asarray(x) for k, x in found.items()},
-            data["counted"],
-            data["dropped"],
-            data["order"],
-            data["step"],
-        )
 
 
 class MomentsAccumulator:
@@ -515,15 +430,6 @@ def compute_bin_size(place: int) -> float:
     return 0.0 if place == ZERO_BIN else float(2.0 * BIN_GROWTH**place / (1.0 + BIN_GROWTH))
 
 
-def _merge_histograms(
-    mine: Mapping[int, Array] | None, theirs: Mapping[int, Array] | None
-) -> dict[int, Array] | None:
-    if mine is None or theirs is None:
-        return None
-    zero = np.asarray(0.0)
-    return {k: mine.get(k, zero) + theirs.get(k, zero) for k in mine.keys() | theirs.keys()}
-
-
 def _summarize_groups(
     y: Floats, p: Floats, weight: Floats | None, groups: Groups, like: MomentsAccumulator
 ) -> Moments:
@@ -539,7 +445,7 @@ def _summarize_groups(
             rows = order[start : min(start + ROWS_PER_SUM, ends[k + 1])]
             counter.add(y[rows], p[rows], None if weight is None else weight[rows], rows)
         parts.append(counter.total or _make_empty_moments(like))
-    return stack_moments(parts)
+    return Moments.stack(parts)
 
 
 def _make_empty_moments(like: MomentsAccumulator) -> Moments:
@@ -559,36 +465,4 @@ def _make_empty_moments(like: MomentsAccumulator) -> Moments:
         spread,
         bins,
         order=like.order,
-    )
-
-
-def stack_moments(parts: list[Moments]) -> Moments:
-    """Return summaries as one batch."""
-
-    def stack(arrays: list[Array]) -> Array:
-        return np.stack([np.asarray(array) for array in arrays])
-
-    first, bins, zero = parts[0], None, np.asarray(0.0)
-    if first.histogram is not None:
-        keys = sorted(set().union(*(part.histogram or {} for part in parts)))
-        bins = {k: stack([(part.histogram or {}).get(k, zero) for part in parts]) for k in keys}
-    return Moments(
-        stack([part.items for part in parts]),
-        CentralSums(
-            *(stack(list(column)) for column in zip(*(p.plain for p in parts), strict=True))
-        ),
-        CentralSums(
-            *(stack(list(column)) for column in zip(*(p.squared for p in parts), strict=True))
-        ),
-        stack([part.absolute for part in parts]),
-        stack([part.absolute_squared for part in parts]),
-        stack([part.largest for part in parts]),
-        stack([part.squares for part in parts]),
-        first.constants,
-        {name: stack([part.spread[name] for part in parts]) for name in first.constants},
-        bins,
-        all(part.counted for part in parts),
-        sum(part.dropped for part in parts),
-        first.order,
-        first.step,
     )

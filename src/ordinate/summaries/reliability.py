@@ -1,14 +1,15 @@
 """Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
+from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.scale import Scale
+from ordinate.summaries.base import SUM, BatchSummary, Sum, Tally, to_plain_value
 from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.probabilities import (
@@ -87,9 +88,6 @@ class ReliabilityBins(NamedTuple):
     ff: Array
     fo: Array
 
-    def __add__(self, other: "ReliabilityBins") -> "ReliabilityBins":  # type: ignore[override] # sums, not a longer tuple
-        return ReliabilityBins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
-
     @property
     def confidence(self) -> Array:
         """The mean probability in a bin, nan where it is empty."""
@@ -121,12 +119,27 @@ class ProperScores(NamedTuple):
     beyond: Array
     impossible: Array
 
-    def __add__(self, other: "ProperScores") -> "ProperScores":  # type: ignore[override] # sums, not a longer tuple
-        return ProperScores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+def _dump_bins(bins: Mapping[tuple[Events, int], ReliabilityBins]) -> list[dict[str, Any]]:
+    return [
+        {"events": events, "count": count, "sums": to_plain_value(sums)}
+        for (events, count), sums in bins.items()
+    ]
+
+
+def _load_bins(stored: Iterable[Mapping[str, Any]]) -> dict[tuple[Events, int], ReliabilityBins]:
+    return {
+        (part["events"], part["count"]): ReliabilityBins(*map(np.array, part["sums"]))
+        for part in stored
+    }
+
+
+BIN_SUMS = replace(SUM, dump=_dump_bins, load=_load_bins)
+SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(np.array, parts)))
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
+class Reliability(BatchSummary):
     """What N rows of probabilities were worth: bins, scores and tables, as far as asked for.
 
     Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
@@ -138,19 +151,25 @@ class Reliability:
     [0.34, 0.616, 0.17]
     """
 
-    scale: Scale
-    items: Array  # [...]
-    weight: Array  # Σw
-    squares: Array  # Σw²
-    argmax: ConfusionMatrix
-    confidence: Array  # [..., K]: Σw of the highest probability, by the level that has it
-    bins: Mapping[tuple[Events, int], ReliabilityBins] = field(default_factory=dict)
-    scores: ProperScores | None = None
-    table: Array | None = None  # [..., K, K]
-    ranking: Array | None = None  # [..., K, FINE]: weight by gold level and expected position
-    dropped: int = 0
+    argmax: Annotated[ConfusionMatrix, replace(SUM, load=ConfusionMatrix.from_dict)]
+    items: Sum  # [...]
+    weight: Sum  # Σw
+    squares: Sum  # Σw²
+    confidence: Sum  # [..., K]: Σw of the highest probability, by the level that has it
+    bins: Annotated[Mapping[tuple[Events, int], ReliabilityBins], BIN_SUMS] = field(
+        default_factory=dict
+    )
+    scores: Annotated[ProperScores | None, SCORE_SUMS] = None
+    table: Annotated[Array | None, SUM] = None  # [..., K, K]
+    ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
+    dropped: Tally = 0
     has_unanswered = False
     whole = True
+
+    def __post_init__(self) -> None:
+        dropped = 0 if self.shape else self.dropped  # nobody knows of which block
+        object.__setattr__(self, "argmax", replace(self.argmax, dropped=dropped))
+        super().__post_init__()
 
     @classmethod
     def of(
@@ -187,9 +206,9 @@ class Reliability:
         return counter.summary()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return self.items.shape
+    def scale(self) -> Scale:
+        """The scale of the levels."""
+        return self.argmax.scale
 
     @property
     def total(self) -> Any:
@@ -197,108 +216,9 @@ class Reliability:
         return self.weight
 
     @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(self.items.sum())
-
-    @property
     def gold_share(self) -> Array:
         """The share of each gold level."""
         return self.argmax.gold_share
-
-    def __add__(self, other: "Reliability") -> "Reliability":
-        if not isinstance(other, Reliability):
-            return NotImplemented
-        if self.scale != other.scale or self.bins.keys() != other.bins.keys():
-            raise OrdinateError("Summaries on other scales or with other parts cannot be added.")
-        if self.shape != other.shape:
-            raise OrdinateError("Summaries of other numbers of blocks cannot be added: pool them.")
-        return Reliability(
-            self.scale,
-            self.items + other.items,
-            self.weight + other.weight,
-            self.squares + other.squares,
-            self.argmax + other.argmax,
-            self.confidence + other.confidence,
-            {key: mine + other.bins[key] for key, mine in self.bins.items()},
-            _add_optional(self.scores, other.scores),
-            _add_optional(self.table, other.table),
-            _add_optional(self.ranking, other.ranking),
-            self.dropped + other.dropped,
-        )
-
-    def map(self, change: Any) -> "Reliability":
-        """Return the summary with every array of sums changed in the same way."""
-        table, items = self.argmax, change(self.items)
-        dropped = 0 if np.shape(items) else self.dropped  # nobody knows of which block
-        cells, weights, squares = map(change, (table.items, table.weights, table.squares))
-        return Reliability(
-            self.scale,
-            items,
-            change(self.weight),
-            change(self.squares),
-            ConfusionMatrix(self.scale, cells, weights, squares, dropped, table.counted),
-            change(self.confidence),
-            {key: ReliabilityBins(*map(change, part)) for key, part in self.bins.items()},
-            None if self.scores is None else ProperScores(*map(change, self.scores)),
-            None if self.table is None else change(self.table),
-            None if self.ranking is None else change(self.ranking),
-            self.dropped,
-        )
-
-    @property
-    def pooled(self) -> "Reliability":
-        """The one summary of all items of a batch."""
-        axes = tuple(range(len(self.shape)))
-        return self.map(lambda array: array.sum(axis=axes))
-
-    def sum_with_multiplicities(self, times: Array) -> "Reliability":
-        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
-        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        return {
-            "argmax": self.argmax.to_dict(),
-            "items": self.items.tolist(),
-            "weight": self.weight.tolist(),
-            "squares": self.squares.tolist(),
-            "confidence": self.confidence.tolist(),
-            "bins": [
-                {"events": events, "count": count, "sums": [part.tolist() for part in sums]}
-                for (events, count), sums in self.bins.items()
-            ],
-            "scores": None if self.scores is None else [part.tolist() for part in self.scores],
-            "table": None if self.table is None else self.table.tolist(),
-            "ranking": None if self.ranking is None else self.ranking.tolist(),
-            "dropped": self.dropped,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Reliability":
-        """Return the summary that `to_dict` described."""
-        argmax = ConfusionMatrix.from_dict(data["argmax"])
-        items, weight, squares = (np.array(data[key]) for key in ("items", "weight", "squares"))
-        scores = data["scores"]
-        table, ranking = (
-            None if data[key] is None else np.array(data[key]) for key in ("table", "ranking")
-        )
-        return cls(
-            argmax.scale,
-            items,
-            weight,
-            squares,
-            argmax,
-            np.array(data["confidence"]),
-            {
-                (b["events"], b["count"]): ReliabilityBins(*map(np.array, b["sums"]))
-                for b in data["bins"]
-            },
-            None if scores is None else ProperScores(*map(np.array, scores)),
-            table,
-            ranking,
-            data["dropped"],
-        )
 
 
 class ReliabilityAccumulator:
@@ -439,19 +359,18 @@ class ReliabilityAccumulator:
         once, twice, products = self.scores
         items, weights, squares = self.cells
         found = Reliability(
-            self.scale,
-            self.items,
-            weights.sum(axis=(-2, -1)),
-            squares.sum(axis=(-2, -1)),
-            ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
-            self.confidence,
-            {key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
-            ProperScores(once, twice, products, *self.tails) if parts.scores else None,
-            self.table,
-            self.ranking,
-            self.dropped,
+            argmax=ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
+            items=self.items,
+            weight=weights.sum(axis=(-2, -1)),
+            squares=squares.sum(axis=(-2, -1)),
+            confidence=self.confidence,
+            bins={key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
+            scores=ProperScores(once, twice, products, *self.tails) if parts.scores else None,
+            table=self.table,
+            ranking=self.ranking,
+            dropped=self.dropped,
         )
-        return found if self.blocks is not None else found.map(lambda array: array[0])
+        return found if self.blocks is not None else found[0]
 
 
 def _find_empty_rows(rows: Array) -> NDArray[np.bool_]:
@@ -460,12 +379,6 @@ def _find_empty_rows(rows: Array) -> NDArray[np.bool_]:
     if found.any():
         found[found] = np.isnan(rows[found]).all(axis=1)
     return found
-
-
-def _add_optional(mine: Any, theirs: Any) -> Any:
-    if (mine is None) != (theirs is None):
-        raise OrdinateError("Summaries with other parts cannot be added.")
-    return None if mine is None else mine + theirs
 
 
 def _divide_or_nan(part: Array, whole: Array) -> Array:
