@@ -63,7 +63,8 @@ def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **co
 
 def leaves(found):
     arrays = [found.items, found.weight, found.squares, found.confidence, found.table]
-    arrays += [found.ranking, *found.argmax._arrays, *found.scores]
+    counts = found.argmax
+    arrays += [found.ranking, counts.items, counts.weights, counts.squares, *found.scores]
     return arrays + [part for sums in found.bins.values() for part in sums]
 
 
