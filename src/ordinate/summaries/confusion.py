@@ -1,4 +1,4 @@
-"""Confusion: how often each gold level was predicted as each level."""
+"""ConfusionMatrix: how often each gold level was predicted as each level."""
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -31,12 +31,12 @@ class ConfusionMatrix(BatchSummary):
 
     `items`, `weights` and `squares` have the shape [..., K, K + 1]: how many items are in a cell,
     the sum of their weights and the sum of their squared weights (nan where nobody knows them).
-    Leading axes hold many tables at once.
+    Leading axes hold many matrices at once.
 
-    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
-    >>> table.counts.astype(int).tolist()
+    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> matrix.counts.astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
-    >>> (table + table).total
+    >>> (matrix + matrix).total
     np.float64(6.0)
     """
 
@@ -52,7 +52,7 @@ class ConfusionMatrix(BatchSummary):
         object.__setattr__(self, "dropped", np.broadcast_to(self.dropped, self.shape)[()])
         super().__post_init__()
 
-    # --- the doors ---------------------------------------------------------------------------
+    # --- counting ---------------------------------------------------------------------------
 
     @classmethod
     def of(
@@ -65,7 +65,7 @@ class ConfusionMatrix(BatchSummary):
     ) -> "ConfusionMatrix":
         """Count two columns of labels."""
         scale = Scale.of(scale)
-        return cls.settled(scale, *count_columns(scale, gold, predicted, weights), missing)
+        return cls.from_sums(scale, *count_columns(scale, gold, predicted, weights), missing)
 
     @classmethod
     def count_by_group(
@@ -77,17 +77,17 @@ class ConfusionMatrix(BatchSummary):
         weights: Any = None,
         missing: MissingPolicy = "error",
     ) -> "ConfusionMatrix":
-        """Count two columns of labels within each group, in one pass: a batch of tables."""
+        """Count two columns of labels within each group, in one pass: a batch of matrices."""
         counted = count_columns(scale, gold, predicted, weights, groups)
-        return cls.settled(scale, *counted, missing)
+        return cls.from_sums(scale, *counted, missing)
 
     @classmethod
-    def settled(
+    def from_sums(
         cls, scale: Scale, sums: CellSums, rows: MissingRows, missing: MissingPolicy
     ) -> "ConfusionMatrix":
-        """Return the table of sums that still hold missing labels, treated as `missing` says."""
-        kept, dropped = apply_missing_policy(scale, sums, rows, missing)
-        return cls(scale, kept.items, kept.weights, kept.squares, dropped, kept.counted)
+        """Return the matrix of sums that still hold missing labels, treated as `missing` says."""
+        cells, dropped = apply_missing_policy(scale, sums, rows, missing)
+        return cls(scale, cells.items, cells.weights, cells.squares, dropped, cells.counted)
 
     @classmethod
     def from_counts(
@@ -96,9 +96,9 @@ class ConfusionMatrix(BatchSummary):
         counts: ArrayLike,
         unanswered: ArrayLike | None = None,
     ) -> "ConfusionMatrix":
-        """Return the confusion of counts [..., K, K] that somebody else made, rows gold.
+        """Return the confusion matrix of counts [..., K, K] that somebody else made, rows gold.
 
-        Whole counts are frequencies. For others nobody knows the number of items.
+        Integers are frequencies. For others nobody knows the number of items.
         """
         scale = Scale.of(scale)
         inner = _convert_counts(counts, "counts")
@@ -114,14 +114,14 @@ class ConfusionMatrix(BatchSummary):
             last = np.broadcast_to(last, inner.shape[:-1])
         except ValueError:
             raise BadInput(
-                f"Unanswered counts for {scale} must be {size} numbers for each table."
+                f"Unanswered counts for {scale} must be {size} numbers for each matrix."
             ) from None
         weights = np.concatenate([inner, last[..., None]], -1)
         if not weights.any():
             raise NoItems("All counts are 0: there is nothing to evaluate.")
-        whole = bool((weights == np.floor(weights)).all())
-        known = weights if whole else np.full_like(weights, np.nan)
-        return cls(scale, known, weights, known, counted=whole)
+        counted = bool((weights == np.floor(weights)).all())
+        known = weights if counted else np.full_like(weights, np.nan)
+        return cls(scale, known, weights, known, counted=counted)
 
     # --- what metrics read -------------------------------------------------------------------
 
@@ -142,7 +142,7 @@ class ConfusionMatrix(BatchSummary):
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the weights are whole numbers, and so counts."""
+        """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
@@ -162,7 +162,7 @@ class ConfusionMatrix(BatchSummary):
         return self.gold.sum(axis=-1)
 
     def _share(self, weights: Array, axes: int) -> Array:
-        """Return weights / N, nan for a table without items; a quotient, so that N / N is 1."""
+        """Return weights / N, nan for a matrix without items; a quotient, so that N / N is 1."""
         total = np.asarray(self.total)[(...,) + (None,) * axes]
         shares = np.full(weights.shape, np.nan)
         return freeze_array(np.divide(weights, total, out=shares, where=total > 0))
@@ -196,7 +196,7 @@ class ConfusionMatrix(BatchSummary):
 
     @property
     def n(self) -> int | float:  # type: ignore[override] # a weight, where nobody counted
-        """The number of items of one table; their weight where nobody knows the number."""
+        """The number of items of one matrix; their weight where nobody knows the number."""
         items = float(self.items.sum())
         return int(items) if np.isfinite(items) else float(self.total)
 
@@ -207,10 +207,10 @@ class ConfusionMatrix(BatchSummary):
         missing = {key: unknown for key in ("items", "squares") if data.get(key) == []}
         return super().from_dict({**data, **missing})
 
-    # --- tables made from this one -----------------------------------------------------------
+    # --- matrices made from this one ---------------------------------------------------------
 
     def compute_sums(self, index: Array, count: int) -> "ConfusionMatrix":
-        """Return a batch of tables, each the sum of the tables of this batch with its index."""
+        """Return a batch of matrices, each the sum of those of this batch with its index."""
         return self.map(lambda array: _sum_by_index(array, index, count))
 
     def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "ConfusionMatrix":
@@ -227,11 +227,11 @@ def _sum_by_index(array: Array, index: Array, count: int) -> Array:
     return total
 
 
-def _convert_counts(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _convert_counts(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise BadWeights(f"The {what} must be numbers of at least 0.") from None
+        raise BadWeights(f"The {name} must be numbers of at least 0.") from None
     if not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise BadWeights(f"The {what} must be finite numbers of at least 0.")
+        raise BadWeights(f"The {name} must be finite numbers of at least 0.")
     return numbers

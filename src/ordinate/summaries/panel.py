@@ -1,4 +1,4 @@
-"""Panel: what many systems answered to the same items."""
+"""Panel: what many systems predicted for the same items."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ RowNamer = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the sys
 class Panel(Summary):
     """The distinct rows (gold, system 1 … S) of positions, and the items that share each.
 
-    A position of K says that the system gave no answer. `groups` says to which group the items of
+    A position of K says that the system did not predict. `groups` says to which group the items of
     a row belong, where they belong to any; then equal rows of two groups are two rows.
 
     >>> panel = Panel.of("low,high", ["low", "high", "low"], {"a": ["low"] * 3, "b": ["high"] * 3})
@@ -112,9 +112,9 @@ class Panel(Summary):
         if groups is not None:  # but for those that have no items left
             there, codes = np.unique(groups.codes[keep], return_inverse=True)
             values = tuple(groups.values[index] for index in there)
-        kept = sums.map(lambda x: x[keep])
-        parts = _gather_rows(rows[keep], codes, kept)
-        return cls(scale, systems, *parts, values, dropped, kept.counted)
+        present = sums.map(lambda x: x[keep])
+        parts = _gather_rows(rows[keep], codes, present)
+        return cls(scale, systems, *parts, values, dropped, present.counted)
 
     def __post_init__(self) -> None:
         if len(set(self.systems)) < len(self.systems):
@@ -126,7 +126,7 @@ class Panel(Summary):
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the weights are whole numbers, and so counts."""
+        """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
@@ -152,26 +152,26 @@ class Panel(Summary):
     def _sums(self) -> CellSums:
         return CellSums(self.items, self.weights, self.squares)
 
-    # --- tables of it --------------------------------------------------------------------------
+    # --- matrices of it ------------------------------------------------------------------------
 
-    def table(self, system: str) -> ConfusionMatrix:
-        """Return the confusion of one system."""
+    def confusion_matrix(self, system: str) -> ConfusionMatrix:
+        """Return the confusion matrix of one system."""
         size = len(self.scale)
-        cells = self._gold * (size + 1) + self._answers(system)
+        cells = self._gold * (size + 1) + self._predictions(system)
         return self._build_confusion_matrix(cells, (size, size + 1))
 
     def count_by_group(self, system: str) -> ConfusionMatrix:
-        """Return the confusion of one system within each group: a batch."""
+        """Return the confusion matrix of one system within each group: a batch."""
         size, groups = len(self.scale), self._groups
         check_group_count(len(self.group_values), size)
-        cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
+        cells = (groups * size + self._gold) * (size + 1) + self._predictions(system)
         return self._build_confusion_matrix(cells, (len(self.group_values), size, size + 1))
 
     def pair_systems(self, first: str, second: str, *, grouped: bool = False) -> PairedPredictions:
         """Return gold x first x second; with `grouped`, within each group."""
         return PairedPredictions.from_predictions(
             self.scale,
-            (self._gold, self._answers(first), self._answers(second)),
+            (self._gold, self._predictions(first), self._predictions(second)),
             (self.items, self.weights),
             self._groups if grouped else None,
             len(self.group_values) if grouped else 0,
@@ -186,7 +186,7 @@ class Panel(Summary):
     def _gold(self) -> Array:
         return self.rows[:, 0].astype(np.int64)  # cells of many levels are no small numbers
 
-    def _answers(self, system: str) -> Array:
+    def _predictions(self, system: str) -> Array:
         return self.rows[:, 1 + self.systems.index(system)].astype(np.int64)
 
     @property
@@ -208,15 +208,15 @@ def _find_ungrouped_items(
 
 
 def _tally_cells(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
-    found = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
-    return found.reshape(shape)
+    sums = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
+    return sums.reshape(shape)
 
 
 def sum_single_items(n: int, weights: Array | None) -> CellSums:
     """Return items, weights and squared weights of single items; weight 0 is no item."""
     if weights is None:
-        one = np.ones(n, np.int64)
-        return CellSums(one, one.astype(float), one.astype(float))
+        ones = np.ones(n, np.int64)
+        return CellSums(ones, ones.astype(float), ones.astype(float))
     weights = check_weights(weights, 0)
     fractions = (weights != np.floor(weights)).astype(np.int64)
     return CellSums((weights > 0).astype(np.int64), weights, weights**2, fractions)
@@ -240,10 +240,10 @@ def _refuse_missing(
         count = int(items[lacking[:, index]].sum())
         if not count or missing == "drop" or index in allowed[missing]:
             continue
-        what = "gold labels" if index == 0 else f"predictions of {name}"
+        column = "gold labels" if index == 0 else f"predictions of {name}"
         worst = "" if index == 0 else f", or count them as wrong with {WORST_HINT}"
         way = f"Leave these items out for all systems with {DROP_HINT}{worst}."
-        raise make_missing_labels_error(count, int(items.sum()), what, places(index), way)
+        raise make_missing_labels_error(count, int(items.sum()), column, places(index), way)
 
 
 def _gather_rows(
@@ -252,9 +252,9 @@ def _gather_rows(
     """Return the distinct rows (within groups, where there are any) with their sums."""
     keys = rows if groups is None else np.concatenate([groups[:, None], rows], axis=1)
     keys = keys.astype(np.int16 if groups is None else np.int64)
-    found, place = np.unique(keys, axis=0, return_inverse=True)
+    distinct, place = np.unique(keys, axis=0, return_inverse=True)
     totals = [np.bincount(place.reshape(-1), weights=part) for part in sums[:3]]
     totals[0] = totals[0].astype(np.int64)
     if groups is None:
-        return found, totals[0], totals[1], totals[2], None
-    return found[:, 1:].astype(np.int16), totals[0], totals[1], totals[2], found[:, 0]
+        return distinct, totals[0], totals[1], totals[2], None
+    return distinct[:, 1:].astype(np.int16), totals[0], totals[1], totals[2], distinct[:, 0]

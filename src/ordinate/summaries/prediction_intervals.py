@@ -1,4 +1,4 @@
-"""Bounds: what is kept of prediction intervals and the targets that they should hold."""
+"""PredictionIntervals: sums over prediction intervals and the targets that they should hold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -50,9 +50,9 @@ class ItemSums(BatchSummary):
     @property
     def means(self) -> Array:
         """The mean of each score [..., F], nan where there are no items."""
-        whole = self.total[..., None]
+        weight = self.total[..., None]
         filled = np.full((*self.plain.shape[:-2], len(self.names)), np.nan)
-        return np.divide(self.plain[..., 0, 1:], whole, out=filled, where=whole > 0)
+        return np.divide(self.plain[..., 0, 1:], weight, out=filled, where=weight > 0)
 
     def mean(self, name: str) -> Array:
         """Return the mean of a score, nan where there are no items."""
@@ -116,15 +116,15 @@ class PredictionIntervals(ItemSums):
             np.add.at(endless, tally.places(rows[open_]), 1.0)
         return cls(
             **tally.sums(len(y)),
-            endless=tally.settled(endless),
+            endless=tally.squeeze_groups(endless),
             points=predictions is not None,
         )
 
     def scaled(self, by: float) -> "PredictionIntervals":
         """Return the summary of values that are all multiplied by a number above 0.
 
-        >>> table = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
-        >>> table.scaled(10.0).mean("width"), table.scaled(10.0).mean("covered")
+        >>> summary = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+        >>> summary.scaled(10.0).mean("width"), summary.scaled(10.0).mean("covered")
         (np.float64(18.333333333333332), np.float64(0.6666666666666666))
         """
         size = np.array([1.0, *(1.0 if name == "covered" else by for name in self.names)])
@@ -143,9 +143,9 @@ def _score_items(
         of_row = f"The {side} bound of row {{row}} is {{value}}"
         fine = np.isfinite(column) | (column == none)
         require_valid(fine, rows, column, f"{of_row}: it must be a number, or {none} for none.")
-    crossed = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
+    inverted = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
     require_valid(
-        lower <= upper, rows, lower, crossed + " Swap the two, or leave the item out.", upper
+        lower <= upper, rows, lower, inverted + " Swap the two, or leave the item out.", upper
     )
     open_ = np.isinf(lower) | np.isinf(upper)
     x = np.zeros((len(SCORE_NAMES), len(y)))
@@ -216,28 +216,28 @@ class ScoreTally:
                 return
             codes = self.groups.codes[piece.rows]
             order = np.argsort(codes, kind="stable")
-            found, starts = np.unique(codes[order], return_index=True)
-            self.items[found] += np.diff([*starts, len(codes)])
+            present, starts = np.unique(codes[order], return_index=True)
+            self.items[present] += np.diff([*starts, len(codes)])
             z, weighted = z[:, order], weighted[:, order]
-            self.once[found] += _sum_products(weighted, z, starts)
-            self.twice[found] += _sum_products(weighted, weighted, starts)
+            self.once[present] += _sum_products(weighted, z, starts)
+            self.twice[present] += _sum_products(weighted, weighted, starts)
 
     def sums(self, n: int) -> dict[str, Any]:
-        """Return what was added up, as the fields of a summary."""
+        """Return the sums, as the fields of a summary."""
         if not self.items.any():
             reason = "all weights are 0" if n else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
         if not np.isfinite(self.twice.sum() + self.once.sum()):
             raise BadValues("The values are too large to be squared. Give them in another unit.")
         arrays = {"items": self.items, "plain": self.once, "squared": self.twice}
-        settled = {name: self.settled(array) for name, array in arrays.items()}
-        return {**settled, "counted": self.counted}
+        sums = {name: self.squeeze_groups(array) for name, array in arrays.items()}
+        return {**sums, "counted": self.counted}
 
     def places(self, rows: Array) -> Array:
         """Return the group of each of these rows, 0 where there are no groups."""
         return np.zeros(len(rows), np.intp) if self.groups is None else self.groups.codes[rows]
 
-    def settled(self, array: Array) -> Array:
+    def squeeze_groups(self, array: Array) -> Array:
         """Return sums by group, or the one sum where there are no groups."""
         return np.asarray(array[0]) if self.groups is None else array
 
@@ -252,6 +252,6 @@ def encode_groups(groups: Any, n: int) -> Groups | None:
     """Return which group each of n items is in, from a column or what was made of one."""
     if groups is None:
         return None
-    found = groups if isinstance(groups, Groups) else factorize_column(groups)
-    check_same_length(n, len(found.codes), "targets", "groups")
-    return found
+    encoded = groups if isinstance(groups, Groups) else factorize_column(groups)
+    check_same_length(n, len(encoded.codes), "targets", "groups")
+    return encoded

@@ -1,4 +1,4 @@
-"""Moments: what is kept of targets and predictions that are quantities."""
+"""Moments: sums over targets and predictions of a regression."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -87,9 +87,9 @@ class CentralSums(NamedTuple):
 
     def mean(self, a: int, b: int) -> Array:
         """Return the central moment of an order, nan where there are no items."""
-        whole = self.weight
-        filled = np.full(np.shape(whole), np.nan, whole.dtype)
-        return np.divide(self.sums[..., a, b], whole, out=filled, where=whole != 0)
+        weight = self.weight
+        filled = np.full(np.shape(weight), np.nan, weight.dtype)
+        return np.divide(self.sums[..., a, b], weight, out=filled, where=weight != 0)
 
 
 CENTRAL_SUM = replace(SUM, merge=None, load=lambda parts: CentralSums(*map(np.array, parts)))
@@ -101,7 +101,7 @@ HISTOGRAM = replace(
 
 @dataclass(frozen=True, eq=False)
 class Moments(BatchSummary):
-    """Sums over items from which every metric of quantities follows; they merge with `+`.
+    """Sums over items from which every metric of regression follows; they merge with `+`.
 
     `plain` has weights w, `squared` weights w², which the errors of weighted results need.
     `constants` are constant predictions of interest, `spread` Σw|y - c| of each. `histogram` says
@@ -222,7 +222,7 @@ class MomentsAccumulator:
         self.total: Moments | None = None
         self.seen = 0
         self.low, self.high = math.inf, -math.inf  # of the targets, about
-        self.room = np.ones((0, 0))  # for parts, one after the other: new memory costs time
+        self.buffer = np.ones((0, 0))  # for parts, one after the other: new memory costs time
 
     def add(
         self, y: Floats, p: Floats, weight: Floats | None = None, rows: Array | None = None
@@ -236,16 +236,18 @@ class MomentsAccumulator:
             rows = start + np.flatnonzero(there) if rows is None else rows[there]
             y, p, weight = y[there], p[there], weight[there]
         if len(y):
-            if self.room.shape[1] < min(len(y), ROWS_PER_BLOCK):
-                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
-            part = _MomentsBlock(y, p, weight, self.room, self.order)
+            if self.buffer.shape[1] < min(len(y), ROWS_PER_BLOCK):
+                self.buffer = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
+            part = _MomentsBlock(y, p, weight, self.buffer, self.order)
             part.check(range(start, start + len(y)) if rows is None else rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
-            found = replace(part.summary(self.constants, histogram=self.histogram), counted=counted)
-            self.total = found if self.total is None else self.total + found
+            moments = replace(
+                part.summary(self.constants, histogram=self.histogram), counted=counted
+            )
+            self.total = moments if self.total is None else self.total + moments
 
     def summary(self) -> Moments:
-        """Return what was added up."""
+        """Return the sums of all rows."""
         if self.total is None:
             reason = "all weights are 0" if self.seen else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
@@ -258,10 +260,10 @@ class _MomentsBlock:
     """Sums of some items about one point near their means, a few rows at a time."""
 
     def __init__(
-        self, y: Floats, p: Floats, weight: Floats | None, room: Floats, order: int
+        self, y: Floats, p: Floats, weight: Floats | None, buffer: Floats, order: int
     ) -> None:
         self.y, self.p, self.weight, self.order = y, p, weight, order
-        self.room = room  # of ones in the first row, then powers, errors and their sizes
+        self.buffer = buffer  # of ones in the first row, then powers, errors and their sizes
         self.once, self.twice = np.zeros((2, 6, 6))
         self.sums = np.zeros(3)  # Σw|e|, Σw²|e|, Σw e²
         self.largest = 0.0
@@ -274,15 +276,15 @@ class _MomentsBlock:
         """Return a point near the means: of some rows, or of all if they weigh differently."""
         if self.weight is not None:
             return _compute_mean(self.y, self.weight), _compute_mean(self.p - self.y, self.weight)
-        some = slice(None, None, 1 + len(self.y) // SAMPLE_ROWS)
-        y, e = self.y[some], self.p[some] - self.y[some]
+        sample = slice(None, None, 1 + len(self.y) // SAMPLE_ROWS)
+        y, e = self.y[sample], self.p[sample] - self.y[sample]
         return _choose_center(y, NEAR_DEVIATIONS[self.order]), _choose_center(
             e, NEAR_DEVIATIONS[self.order]
         )
 
     def _add_rows(self, where: slice) -> None:
         y, p = self.y[where], self.p[where]
-        e, size = self.room[-2 if self.at[1] else 2, : len(y)], self.room[-1, : len(y)]
+        e, size = self.buffer[-2 if self.at[1] else 2, : len(y)], self.buffer[-1, : len(y)]
         np.subtract(p, y, out=e)
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
@@ -301,10 +303,10 @@ class _MomentsBlock:
 
     def _add_second_order(self, y: Floats, e: Floats) -> float:
         """Add sums of order two of items that weigh the same, in few passes; return Σe²."""
-        one = self.room[0, : len(y)]
-        d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
-        f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
-        of_d, of_f, both, squares = map(float, (d @ one, f @ one, d @ f, f @ f))
+        ones = self.buffer[0, : len(y)]
+        d = np.subtract(y, self.at[0], out=self.buffer[1, : len(y)]) if self.at[0] else y
+        f = np.subtract(e, self.at[1], out=self.buffer[2, : len(y)]) if self.at[1] else e
+        of_d, of_f, both, squares = map(float, (d @ ones, f @ ones, d @ f, f @ f))
         self.once[:3, :3] += (
             (len(y), of_d, of_f),
             (of_d, float(d @ d), both),
@@ -319,8 +321,8 @@ class _MomentsBlock:
         return float(e @ e if self.at[1] else products[2, 2])
 
     def _compute_powers(self, y: Floats, e: Floats) -> Floats:
-        """Return 1, d, f, and d², df, f² where higher moments are wanted."""
-        powers = self.room[: 6 if self.order > 2 else 3, : len(y)]
+        """Return 1, d, f, and d², df, f² where there are higher moments."""
+        powers = self.buffer[: 6 if self.order > 2 else 3, : len(y)]
         np.subtract(y, self.at[0], out=powers[1])
         if self.at[1]:
             np.subtract(e, self.at[1], out=powers[2])
@@ -399,9 +401,9 @@ def _choose_center(values: Floats, near: float) -> float:
 
 def _sum_products(first: Floats, second: Floats | None = None) -> Floats:
     """Return all sums of products of rows [6, 6]."""
-    found = np.zeros((6, 6))
-    found[: len(first), : len(first)] = first @ (first if second is None else second).T
-    return found
+    products = np.zeros((6, 6))
+    products[: len(first), : len(first)] = first @ (first if second is None else second).T
+    return products
 
 
 _PRODUCT_POWERS = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
@@ -418,9 +420,9 @@ def bin_error_sizes(size: Floats, weight: Floats | None = None) -> dict[int, Arr
         place = np.ceil(np.log(size) / np.log(BIN_GROWTH))
     first = np.min(place, initial=0.0, where=size > 0)
     index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
-    items, found = np.bincount(index), np.bincount(index, weight)
+    items, weights = np.bincount(index), np.bincount(index, weight)
     return {
-        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
+        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(weights[k]))
         for k in np.flatnonzero(items)
     }
 

@@ -1,4 +1,4 @@
-"""Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
+"""Reliability: how predicted probabilities relate to what happened, in a few sums."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -49,7 +49,7 @@ ROWS_PER_BLOCK = (
 
 @dataclass(frozen=True)
 class ReliabilityParts:
-    """Which parts of a summary are wanted; wishes unite with `|`.
+    """Which parts a summary has; they unite with `|`.
 
     `bins` says for which events and in how many bins: the most probable level (`top`), each level,
     each event "gold is at most level k".
@@ -57,19 +57,19 @@ class ReliabilityParts:
 
     bins: frozenset[tuple[Events, int]] = frozenset()
     scores: bool = False
-    table: bool = False
+    confusion_matrix: bool = False
     ranking: bool = False
 
     def __post_init__(self) -> None:
         for _, count in self.bins:
             if not (count == int(count) and 1 <= count <= FINE_BINS):
-                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE_BINS:,}.")
+                raise BadOption(f"bins={count} is not an integer from 1 to {FINE_BINS:,}.")
 
     def __or__(self, other: "ReliabilityParts") -> "ReliabilityParts":
         return ReliabilityParts(
             self.bins | other.bins,
             self.scores or other.scores,
-            self.table or other.table,
+            self.confusion_matrix or other.confusion_matrix,
             self.ranking or other.ranking,
         )
 
@@ -140,13 +140,14 @@ SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(np.array, parts))
 
 @dataclass(frozen=True, eq=False)
 class Reliability(BatchSummary):
-    """What N rows of probabilities were worth: bins, scores and tables, as far as asked for.
+    """What N rows of probabilities were worth: bins, scores and matrices, as its parts say.
 
-    Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
-    lowest of equal ones; `table` has the mean probability of each level by gold level, times N.
+    Leading axes hold many summaries at once. `argmax` is the confusion matrix of the most probable
+    level, the lowest of equal ones; `confusion_matrix` sums the probabilities of each
+    level by gold level.
 
-    >>> wanted = ReliabilityParts(scores=True)
-    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], wanted)
+    >>> parts = ReliabilityParts(scores=True)
+    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], parts)
     >>> summary.scores.weighted.round(3).tolist()
     [0.34, 0.616, 0.17]
     """
@@ -160,7 +161,7 @@ class Reliability(BatchSummary):
         default_factory=dict
     )
     scores: Annotated[ProperScores | None, SCORE_SUMS] = None
-    table: Annotated[Array | None, SUM] = None  # [..., K, K]
+    confusion_matrix: Annotated[Array | None, SUM] = None  # [..., K, K]
     ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
     dropped: Tally = 0
     has_unanswered = False
@@ -246,7 +247,7 @@ class ReliabilityAccumulator:
         self.scores = [np.zeros((many, 3)), np.zeros((many, 3)), np.zeros((many, 3, 3))]
         self.confidence = np.zeros((many, size))
         self.tails = np.zeros((3, many))
-        self.table = np.zeros((many, size, size)) if parts.table else None
+        self.confusion_matrix = np.zeros((many, size, size)) if parts.confusion_matrix else None
         self.ranking = np.zeros((many, size, FINE_BINS)) if parts.ranking else None
 
     def add(
@@ -264,11 +265,11 @@ class ReliabilityAccumulator:
         absent = truth == len(self.scale)
         if missing == "drop":
             absent |= _find_empty_rows(rows)
-        kept = self._kept(absent, weight, start, missing)
+        present = self._select_items(absent, weight, start, missing)
         numbers = np.arange(start, self.seen)
-        if kept is not None:
-            truth, rows, numbers = truth[kept], rows[kept], numbers[kept]
-            weight = None if weight is None else weight[kept]
+        if present is not None:
+            truth, rows, numbers = truth[present], rows[present], numbers[present]
+            weight = None if weight is None else weight[present]
         if not len(truth):
             return
         columns = np.ascontiguousarray(rows.T, dtype=float)
@@ -278,7 +279,7 @@ class ReliabilityAccumulator:
         tally = BlockTally(self.blocks, numbers, weight)
         self._count_rows(tally, truth.astype(np.intp), columns)
 
-    def _kept(
+    def _select_items(
         self, absent: Array, weight: Floats | None, start: int, missing: str
     ) -> NDArray[np.bool_] | None:
         """Return which items count: those with a weight that are not absent; None says all."""
@@ -301,22 +302,23 @@ class ReliabilityAccumulator:
 
     def _count_rows(self, tally: BlockTally, gold: Array, columns: Floats) -> None:
         size, best = len(self.scale), columns.max(axis=0)
-        answer = find_most_probable_level(columns, best)
+        predicted = find_most_probable_level(columns, best)
         self.items += tally.items()
-        cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
+        cells = tally.sums(gold * (size + 1) + predicted, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
-        self.confidence += tally.of(best, answer, size)
+        self.confidence += tally.of(best, predicted, size)
         events = {
-            kind: compute_events(kind, gold, columns, best, answer) for kind, _ in self.parts.bins
+            event_set: compute_events(event_set, gold, columns, best, predicted)
+            for event_set, _ in self.parts.bins
         }
-        for (kind, count), sums in self.bins.items():
-            for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
+        for (event_set, count), sums in self.bins.items():
+            for event, (f, o) in enumerate(zip(*events[event_set], strict=True)):
                 sums[:, :, event] += sum_bins(tally, f, o, count)
         if self.parts.scores:
             self._count_scores(tally, gold, columns)
-        if self.table is not None:
+        if self.confusion_matrix is not None:
             for k, column in enumerate(columns):
-                self.table[:, :, k] += tally.of(column, gold, size)
+                self.confusion_matrix[:, :, k] += tally.of(column, gold, size)
         if self.ranking is not None:
             self.ranking += self._count_ranking(tally, gold, columns)
 
@@ -334,11 +336,11 @@ class ReliabilityAccumulator:
             total += part  # noqa: PLW2901 - in place
         tiny = np.flatnonzero(given < EPS)
         if len(tiny):
-            few, chosen = given[tiny], tally.chosen(tiny)
+            few, clipped = given[tiny], tally.select(tiny)
             able = few > 0
             excess = np.zeros(len(few))
             excess[able] = np.log(EPS) - np.log(few[able])
-            self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
+            self.tails += clipped.items(), clipped.of(excess), clipped.of(~able)
 
     def _count_ranking(self, tally: BlockTally, gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
@@ -354,11 +356,11 @@ class ReliabilityAccumulator:
             raise NoItems(f"There are no items to evaluate: {reason}.")
 
     def summary(self) -> Reliability:
-        """Return what was counted."""
+        """Return the sums of all rows."""
         parts = self.parts
         once, twice, products = self.scores
         items, weights, squares = self.cells
-        found = Reliability(
+        summary = Reliability(
             argmax=ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
             items=self.items,
             weight=weights.sum(axis=(-2, -1)),
@@ -366,20 +368,20 @@ class ReliabilityAccumulator:
             confidence=self.confidence,
             bins={key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
             scores=ProperScores(once, twice, products, *self.tails) if parts.scores else None,
-            table=self.table,
+            confusion_matrix=self.confusion_matrix,
             ranking=self.ranking,
             dropped=self.dropped,
         )
-        return found if self.blocks is not None else found[0]
+        return summary if self.blocks is not None else summary[0]
 
 
 def _find_empty_rows(rows: Array) -> NDArray[np.bool_]:
     """Tell which rows have no number at all."""
-    found = np.isnan(rows[:, 0])
-    if found.any():
-        found[found] = np.isnan(rows[found]).all(axis=1)
-    return found
+    empty = np.isnan(rows[:, 0])
+    if empty.any():
+        empty[empty] = np.isnan(rows[empty]).all(axis=1)
+    return empty
 
 
-def _divide_or_nan(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
+def _divide_or_nan(part: Array, total: Array) -> Array:
+    return np.divide(part, total, out=np.full(np.shape(part), np.nan), where=total > 0)
