@@ -20,7 +20,7 @@ SCALE = Scale(LABELS, positions=[0, 1, 5], names=["L", "M", "H"])
 PARTS = ReliabilityParts(
     frozenset((events, 5) for events in ("top", "levels", "cumulative")),
     scores=True,
-    table=True,
+    confusion_matrix=True,
     ranking=True,
 )
 Rows = list[tuple[int, int, int]]

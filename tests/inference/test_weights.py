@@ -428,7 +428,7 @@ def tables_of_arrays(weights):
         "panel": alone,
         "panel of groups": grouped,
         "panel as JSON": Panel.from_dict(json.loads(json.dumps(grouped.to_dict()))),
-        "table of a panel": alone.table("x"),
+        "table of a panel": alone.confusion_matrix("x"),
         "groups of a panel": grouped.count_by_group("x"),
         "pairs": pairs,
         "pairs of groups": batch_of_pairs,
@@ -519,7 +519,7 @@ def test_items_that_were_dropped_do_not_weigh(missing, counted):
     gold, answers, weights = [*FIRST, "mid"], [*SECOND, None], [2, 1, 1, 3, 0.5]
     table = ConfusionMatrix.of(LEVELS, gold, answers, weights, missing=missing)
     panel = Panel.of(LEVELS, gold, {"x": answers, "y": gold}, weights, missing=missing)
-    for found in (table, panel, panel.table("x"), panel.pair_systems("x", "y")):
+    for found in (table, panel, panel.confusion_matrix("x"), panel.pair_systems("x", "y")):
         assert found.counted is counted
         assert found.whole is counted
 
@@ -581,7 +581,7 @@ def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
         joined = count_systems(runs, SystemColumns(id="id", **shared), scale).panel
         for panel in (columns, joined):
             assert panel.counted is counted
-            assert panel.table(panel.systems[0]).whole is whole
+            assert panel.confusion_matrix(panel.systems[0]).whole is whole
 
 
 def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):

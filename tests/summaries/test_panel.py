@@ -98,7 +98,7 @@ def test_weights_and_their_squares_are_summed_within_groups(rows):
 def test_one_system_is_a_panel_too(rows):
     gold, systems, _, _ = rows
     panel = Panel.of(SCALE, gold, {"one": systems["one"]})
-    assert panel.table("one") == ConfusionMatrix.of(SCALE, gold, systems["one"])
+    assert panel.confusion_matrix("one") == ConfusionMatrix.of(SCALE, gold, systems["one"])
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_the_table_of_a_system_is_the_confusion_of_its_column(rows):
         panel = Panel.of(SCALE, gold, systems, given_weights, missing="worst")
         for name, answers in systems.items():
             expected = ConfusionMatrix.of(SCALE, gold, answers, given_weights, "worst")
-            assert panel.table(name) == expected
+            assert panel.confusion_matrix(name) == expected
 
 
 @given(items(missing=[None]))
@@ -150,7 +150,7 @@ def test_the_tables_of_groups_are_the_confusions_of_their_items(rows):
             assert np.array_equal(batch.weights[k], alone.weights)
             assert np.array_equal(batch.items[k], alone.items)
             assert np.array_equal(batch.squares[k], alone.squares)
-        assert np.array_equal(batch.pooled.weights, panel.table(name).weights)
+        assert np.array_equal(batch.pooled.weights, panel.confusion_matrix(name).weights)
 
 
 @given(rows=items(missing=[None]), pair=st.permutations(NAMES))
@@ -165,9 +165,9 @@ def test_a_pair_is_how_often_each_two_answers_meet(rows, pair):
         expected[:, place[g], place[a], place[b]] += [w > 0, w]
     assert np.array_equal(dense(both), expected)
     assert (both.items > 0).all()
-    assert np.array_equal(both.first.weights, panel.table(first).weights)
-    assert np.array_equal(both.second.weights, panel.table(second).weights)
-    assert np.array_equal(both.answers, expected[1].sum(axis=0)[:3, :3])
+    assert np.array_equal(both.first.weights, panel.confusion_matrix(first).weights)
+    assert np.array_equal(both.second.weights, panel.confusion_matrix(second).weights)
+    assert np.array_equal(both.predictions, expected[1].sum(axis=0)[:3, :3])
 
 
 @given(items(missing=[None]))
@@ -240,7 +240,7 @@ def test_panels_add_up_as_if_they_had_been_counted_together(rows, data, weighted
     assert rows_of(first + second) == rows_of(second + first) == rows_of(whole)
     assert (first + second).n == whole.n
     for name in NAMES:
-        assert (first + second).table(name) == whole.table(name)
+        assert (first + second).confusion_matrix(name) == whole.confusion_matrix(name)
     if not grouped:
         assert first + second == second + first == whole
 
@@ -352,7 +352,7 @@ def test_the_worst_answer_is_an_unanswered_item_and_nothing_is_dropped(rows):
     panel = Panel.of(SCALE, gold, systems, missing="worst")
     for name, answers in systems.items():
         silent = [g for g, p in zip(gold, answers, strict=True) if p is None]
-        assert panel.table(name).unanswered.tolist() == [silent.count(x) for x in LABELS]
+        assert panel.confusion_matrix(name).unanswered.tolist() == [silent.count(x) for x in LABELS]
     assert panel.dropped == 0
 
 
@@ -365,7 +365,9 @@ def test_what_counts_as_missing_is_missing_here_too(empty):
         with pytest.raises(OffScale, match=r"row 2 of a\b"):
             Panel.of(SCALE, ["low", "mid"], answers, missing="worst")
         return
-    assert Panel.of(SCALE, ["low", "mid"], answers, missing="worst").table("a") == expected
+    assert (
+        Panel.of(SCALE, ["low", "mid"], answers, missing="worst").confusion_matrix("a") == expected
+    )
 
 
 def test_there_must_be_something_left_to_compare():
@@ -438,7 +440,7 @@ def test_an_item_of_weight_0_may_hold_anything(column, label):
 def test_weights_that_are_no_counts_are_none_even_where_they_add_up_to_one(weights):
     panel = Panel.of(SCALE, ["low"] * 2, {"a": ["low"] * 2}, weights)
     assert not panel.whole
-    assert not panel.table("a").whole
+    assert not panel.confusion_matrix("a").whole
     assert Panel.of(SCALE, ["low"] * 2, {"a": ["low"] * 2}, [2, 3]).whole
 
 

@@ -32,7 +32,7 @@ EVENTS = ("top", "levels", "cumulative")
 
 def parts(*bins):
     found = frozenset((e, b) for e in EVENTS for b in bins or (10,))
-    return ReliabilityParts(found, scores=True, table=True, ranking=True)
+    return ReliabilityParts(found, scores=True, confusion_matrix=True, ranking=True)
 
 
 def summary(gold, rows, weights=None, wanted=None, **options):
@@ -122,7 +122,7 @@ def test_the_other_sums(items):
     for g, row, w in zip(gold, rows, each, strict=True):
         table[g] += w * np.array(row)
         confidence[naive.best(row)[0]] += w * naive.best(row)[1]
-    np.testing.assert_allclose(found.table, table, atol=1e-12)
+    np.testing.assert_allclose(found.confusion_matrix, table, atol=1e-12)
     np.testing.assert_allclose(found.confidence, confidence, atol=1e-12)
     items_of = [(naive.brier_of, naive.log_loss_of, naive.rps_sum_of)]
     scores = np.array(
@@ -168,7 +168,7 @@ def test_whole_weights_are_repeated_rows(items, data):
         [row for row, t in zip(rows, times, strict=True) for _ in range(t)],
     )
     np.testing.assert_allclose(weighted.weight, repeated.weight)
-    np.testing.assert_allclose(weighted.table, repeated.table, atol=1e-12)
+    np.testing.assert_allclose(weighted.confusion_matrix, repeated.confusion_matrix, atol=1e-12)
     np.testing.assert_allclose(weighted.ranking, repeated.ranking)
     np.testing.assert_allclose(weighted.scores.weighted, repeated.scores.weighted, atol=1e-11)
     np.testing.assert_allclose(weighted.argmax.weights, repeated.argmax.weights)
@@ -294,12 +294,12 @@ def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused
 def test_wishes_unite_and_only_they_are_kept():
     wanted = (
         ReliabilityParts(frozenset({("top", 5)}))
-        | ReliabilityParts(table=True)
+        | ReliabilityParts(confusion_matrix=True)
         | ReliabilityParts(frozenset({("levels", 3)}))
     )
     found = summary([0], [[1, 0]], wanted=wanted)
     assert set(found.bins) == {("top", 5), ("levels", 3)}
-    assert found.table is not None
+    assert found.confusion_matrix is not None
     assert found.scores is found.ranking is None
 
 

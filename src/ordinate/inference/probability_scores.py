@@ -192,4 +192,4 @@ def _replace_bins(
 ) -> Reliability:
     """Return a batch in which only these bins are read."""
     wide = table.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
-    return replace(wide, bins={key: bins}, scores=None, table=None, ranking=None)
+    return replace(wide, bins={key: bins}, scores=None, confusion_matrix=None, ranking=None)
