@@ -1,6 +1,6 @@
 """What decoding gains and costs on real data: argmax beside decoded answers, losses included.
 
-    python benchmarks/decoding.py --write docs/decoding-benchmark.md     some six minutes
+    python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md     some six minutes
     python benchmarks/decoding.py --quick                                a smoke test
 
 The design was fixed before the first run: data sets, models, seeds, folds and metrics.
@@ -291,7 +291,7 @@ def page(runs: list[Run]) -> str:
 
 
 METHOD = (
-    "`python benchmarks/decoding.py --write docs/decoding-benchmark.md` writes this page. The "
+    "`python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md` writes this page. The "
     "design was fixed before the first run, and every pair of data set and model is shown. Seeds "
     "{seeds}; in each, {folds} stratified folds: a model is fitted on the training part, and each "
     "decoder is fitted on out-of-fold probabilities of the training part ({folds} stratified folds "

@@ -1,6 +1,6 @@
 """Surrogates of simulated densities: `auto` against plain models, in the same splits.
 
-    python benchmarks/density.py FILE --write docs/density.md     half an hour
+    python benchmarks/density.py FILE --write docs/studies/density.md     half an hour
     python benchmarks/density.py FILE --quick                     a smoke test
 
 FILE is a CSV with four Lennard-Jones parameters and the density that a simulation gave for them.

@@ -159,7 +159,7 @@ def page(found: Measured) -> str:
 
 
 METHOD = (
-    "`python benchmarks/density.py FILE --write docs/density.md` writes this page. Its design was "
+    "`python benchmarks/density.py FILE --write docs/studies/density.md` writes this page. Its design was "
     "fixed before the first run on all rows: five splits of shuffled rows, seeds 0 to 4, 80 % for "
     "training, 10 % for validation, 10 % for the test. While the models were built they were tried "
     "on other splits of the same file (seeds from 100) and on 800 of its rows, so that what is "

@@ -1,7 +1,7 @@
 """What a batched ensemble costs: 16 members at once beside 16 single runs, ratios in one run.
 
-    python benchmarks/ensemble.py --write docs/ensemble-benchmark.md     about a minute
-    python benchmarks/ensemble.py --device cuda --write docs/ensemble-benchmark-cuda.md
+    python benchmarks/ensemble.py --write docs/studies/ensemble-benchmark.md     about a minute
+    python benchmarks/ensemble.py --device cuda --write docs/studies/ensemble-benchmark-cuda.md
     python benchmarks/ensemble.py --quick                                a smoke test
 
 One thread. Members and single runs have the same seeds, so that their errors are compared in pairs.
@@ -240,7 +240,7 @@ def page(rounds: list[Round], members: int, epochs: int, device: str, load: floa
     on = "" if device == "cpu" else f" --device {device}"
     name = "ensemble-benchmark" if device == "cpu" else f"ensemble-benchmark-{device}"
     method = (
-        f"`python benchmarks/ensemble.py{on} --write docs/{name}.md` writes this page. "
+        f"`python benchmarks/ensemble.py{on} --write docs/studies/{name}.md` writes this page. "
         f"{members} networks (inlet, {DEPTH} residual blocks of width {WIDTH}, outlet) learn "
         f"Friedman's function of four features with noise: {ROWS:,} rows, of which 80 % train, "
         f"10 % validate and 10 % test; {epochs} epochs in batches of {BATCH}, one thread of the "

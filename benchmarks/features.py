@@ -1,6 +1,6 @@
 """What features of texts are worth: MERLIN's German essays and CEFR-SP's English sentences.
 
-    python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md    half an hour
+    python benchmarks/features.py MERLIN CEFR_SP --write docs/studies/features-benchmark.md    half an hour
     python benchmarks/features.py MERLIN CEFR_SP --quick                               a smoke test
 
 MERLIN is a CSV with the columns id, cefr, text; CEFR_SP one with text, rater_a, rater_b, split. The
@@ -491,7 +491,7 @@ LIBRARIES = (
     *("sentence-transformers", "torch"),
 )
 METHOD = (
-    "`python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md` writes this "
+    "`python benchmarks/features.py MERLIN CEFR_SP --write docs/studies/features-benchmark.md` writes this "
     "page. Folds, seeds, feature sets, models and metrics were fixed before the first run, and all "
     "that was measured is shown. All models have Ordinate's defaults, and so a ridge penalty of "
     "1, and see the same features. `logistic` takes levels for names. `threshold` knows their "

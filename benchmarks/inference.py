@@ -1,6 +1,6 @@
 """What intervals and comparisons cost: cells resampled beside items resampled, ratios in one run.
 
-    python benchmarks/inference.py --write docs/benchmarks-inference.md     about eight minutes
+    python benchmarks/inference.py --write docs/studies/inference-benchmark.md     about eight minutes
     python benchmarks/inference.py --quick                                  a smoke test
 
 Resamples of items build a table for each replicate, as people do it with NumPy.

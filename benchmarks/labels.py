@@ -1,6 +1,6 @@
 """Ordinate beside its peers on the same columns of labels: ratios within one run, on one thread.
 
-    python benchmarks/labels.py --write docs/benchmarks.md      everything, about ten minutes
+    python benchmarks/labels.py --write docs/studies/labels-benchmark.md      everything, about ten minutes
     python benchmarks/labels.py --quick                         a smoke test, a minute or two
 
 The page has every case and every target, the missed ones with their reason.

@@ -1,6 +1,6 @@
 """Tuned models on German learner essays (MERLIN), against TF-IDF and against length alone.
 
-    python benchmarks/merlin.py FILE --write docs/merlin.md     most of an hour
+    python benchmarks/merlin.py FILE --write docs/studies/merlin.md     most of an hour
     python benchmarks/merlin.py FILE --quick                    a smoke test
 
 FILE is a CSV of MERLIN's German texts with the columns id, cefr, text. The design was fixed before
@@ -213,7 +213,7 @@ def page(essays: Essays, runs: list[Run]) -> str:
 
 
 METHOD = (
-    "`python benchmarks/merlin.py FILE --write docs/merlin.md` writes this page. The design was "
+    "`python benchmarks/merlin.py FILE --write docs/studies/merlin.md` writes this page. The design was "
     "fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified folds. On "
     "each training part alone, three feature sets are made by `ordinate features`: TF-IDF of words "
     "(1..2), TF-IDF of letters within words (2..5), and lexical features (lengths, word "

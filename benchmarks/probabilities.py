@@ -1,6 +1,6 @@
 """Scores of probabilities beside peers on the same rows: ratios within one run, on one thread.
 
-    python benchmarks/probabilities.py --write docs/benchmarks-probabilities.md     two minutes
+    python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md     two minutes
     python benchmarks/probabilities.py --quick                                      a smoke test
 
 Ordinate finds four scores in one pass over the rows; the peers find one each.

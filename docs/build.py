@@ -84,7 +84,7 @@ def main() -> None:
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 

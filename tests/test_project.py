@@ -22,7 +22,7 @@ from ordinate.results.leaderboard import Correction
 ROOT = Path(__file__).parent.parent
 FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")
 FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def _build():

@@ -19,7 +19,8 @@ def study():
     """Return the study as a module, as the command line would load it."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        spec = importlib.util.spec_from_file_location("coverage_study", BENCHMARKS / "coverage.py")
+        path = BENCHMARKS / "interval_coverage.py"
+        spec = importlib.util.spec_from_file_location("coverage_study", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield module

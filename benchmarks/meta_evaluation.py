@@ -1,7 +1,7 @@
 """How often the 95 % limits of `ordinate meta` hold what samples of that size give on average.
 
-    python benchmarks/judging.py            the table of docs/judging.md, two or three minutes
-    python benchmarks/judging.py --quick    a smoke test
+    python benchmarks/meta_evaluation.py            the table of docs/meta-evaluation.md, two or three minutes
+    python benchmarks/meta_evaluation.py --quick    a smoke test
 
 Systems have three aspects of quality, which go together; each reference metric sees one of them in
 each test case, with little noise or much. Two metrics are judged: one that sees all aspects, and

@@ -1,7 +1,7 @@
 """Metrics of quantities beside scikit-learn's: ratios within one run, on one thread.
 
-    python benchmarks/values.py --write docs/benchmarks-values.md      everything, about two minutes
-    python benchmarks/values.py --quick                                a smoke test
+    python benchmarks/regression.py --write docs/studies/regression-benchmark.md      everything, about two minutes
+    python benchmarks/regression.py --quick                                a smoke test
 
 The page has every case and every target, the missed ones with their reason.
 """
