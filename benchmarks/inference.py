@@ -1,9 +1,9 @@
-"""What intervals and comparisons cost: cells resampled beside items resampled, ratios in one run.
+"""Benchmark of confidence intervals and comparisons: resampled cells against resampled items.
 
-    python benchmarks/inference.py --write docs/studies/inference-benchmark.md     about eight minutes
-    python benchmarks/inference.py --quick                                  a smoke test
+    python benchmarks/inference.py --write FILE    the benchmark, about eight minutes
+    python benchmarks/inference.py --quick         a smoke test
 
-Resamples of items build a table for each replicate, as people do it with NumPy.
+Resamples of items build a confusion matrix for each replicate, as is usual with NumPy.
 """
 
 import os
@@ -87,7 +87,7 @@ class Costs(NamedTuple):
 
 
 def by_items(count: int) -> Array:
-    """Draw items, build a table for each draw, and measure it: what the peer does."""
+    """Resample items, build a confusion matrix for each resample: the usual bootstrap."""
     gold, predicted = codes(ITEMS)
     rng = np.random.default_rng(0)
     scale = Scale(LEVELS)
@@ -226,7 +226,7 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
     few, many = min(costs.by_size), max(costs.by_size)
     found = [
         Target(
-            f"resamples of cells beside resamples of items, {DRAWS:,} resamples, {ITEMS:,} items, "
+            f"resamples of cells against resamples of items, {DRAWS:,} resamples, {ITEMS:,} items, "
             "ten metrics",
             5_000.0,
             costs.by_items / costs.by_cells,
@@ -235,19 +235,19 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
             at_least=True,
         ),
         Target(
-            "resamples of cells with ten metrics beside the sampling alone, one thread",
+            "resamples of cells with ten metrics against the sampling alone, one thread",
             3.0,
             costs.alone / costs.sampling,
             "The ten metrics read each table several times.",
         ),
         Target(
-            f"resamples of a table of {many:,} items beside one of {few:,}",
+            f"resamples of a confusion matrix of {many:,} items against one of {few:,}",
             1.5,
             costs.by_size[many] / costs.by_size[few],
             "The multinomial of NumPy takes longer for large counts.",
         ),
         Target(
-            "cold `ordinate evaluate` with intervals beside `import numpy`",
+            "cold `ordinate evaluate` with intervals against `import numpy`",
             4.0,
             commands.evaluate / commands.import_numpy,
             "A new process has to load DuckDB and the random generators besides NumPy.",
@@ -270,27 +270,26 @@ def page(costs: Costs, commands: Commands, count: int) -> str:
     scaled = "" if count == DRAWS else f" ({count:,} were made, and scaled)"
     method = (
         f"`make bench` writes this page. Ten metrics ({', '.join(m.name for m in METRICS)}) on "
-        f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} resamples{scaled} of items beside as "
-        "many of cells. Resamples of items index both columns with random rows, count a table with "
-        f"`bincount` and measure it. Best of {ROUNDS} rounds taken in turn; resamples of items "
-        "once. "
-        f"Resamples of cells come in blocks of {BLOCK_SIZE * 8 // 2**20} MiB, on all cores where "
-        "there is "
-        "more than one block. Commands are new processes, their median of "
-        f"{COMMAND_RUNS} runs after one that fills the file cache; comparisons ran once. Only "
-        "ratios within a run mean something, but for the limits in seconds."
+        f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} resamples{scaled} of items against "
+        "as many of cells. Resamples of items index both columns with random rows, count a "
+        f"confusion matrix with `bincount` and compute the metrics. Best of {ROUNDS} rounds taken "
+        "in turn; resamples of items once. Resamples of cells come in blocks of "
+        f"{BLOCK_SIZE * 8 // 2**20} MiB, on all cores where there is more than one block. Commands "
+        f"are new processes, their median of {COMMAND_RUNS} runs after one that fills the file "
+        "cache; comparisons ran once. Only ratios within a run are comparable across machines; "
+        "targets in seconds are not."
     )
     used = ", ".join(f"{name} {version(name)}" for name in ("ordinate", "numpy", "duckdb"))
     rows = [target.row() for target in targets(costs, commands)]
     parts = [
-        "# Benchmarks of inference",
+        "# Benchmark: run time of confidence intervals and comparisons",
         wrapped(method),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
         wrapped(f"Processor: {processor()}."),
         "## Targets",
         markdown(["what", "target", "measured", "", "why"], rows),
         "## Times",
-        "Milliseconds, of the machine above and of this run.",
+        "Milliseconds, on the machine above in this run.",
         markdown(["what", "ms"], times(costs, commands)),
     ]
     return "\n\n".join(parts) + "\n"

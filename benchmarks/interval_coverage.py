@@ -1,7 +1,7 @@
 """How often nominal 95 % intervals cover the truth, by method, metric and kind of table.
 
-    python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md      everything, about half an hour
-    python benchmarks/interval_coverage.py --quick                       a smoke test, half a minute
+    python benchmarks/interval_coverage.py --write FILE    the study, about half an hour
+    python benchmarks/interval_coverage.py --quick         a smoke test, half a minute
 
 The raw results are kept in a CSV file: a run that was stopped goes on where it stopped, and a page
 is written again from a finished file without any new simulation.

@@ -213,26 +213,26 @@ def page(essays: Essays, runs: list[Run]) -> str:
 
 
 METHOD = (
-    "`python benchmarks/merlin.py FILE --write docs/studies/merlin.md` writes this page. The design was "
-    "fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified folds. On "
-    "each training part alone, three feature sets are made by `ordinate features`: TF-IDF of words "
-    "(1..2), TF-IDF of letters within words (2..5), and lexical features (lengths, word "
-    "frequencies, type-token ratios, readability). All three are screened, then searched with "
-    "logistic regression and the ordinal threshold model, {trials} trials each, for `cem_ord`, "
-    "with {folds} folds inside the training part; the soft vote of the best is a candidate, too. "
-    "The winner is refitted, and decoded for each metric separately on its out-of-fold answers. It "
-    "is compared with logistic "
-    "regression with its defaults on scikit-learn's default TF-IDF of words, on TF-IDF of letters "
-    "within words (2..5), and on the logarithm of the number of letters alone, each by argmax."
+    "`python benchmarks/merlin.py FILE --write docs/studies/merlin.md` writes this page. The "
+    "design was fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified "
+    "folds. On each training set alone, `ordinate features` extracts three feature sets: TF-IDF "
+    "of words (1..2), TF-IDF of characters within words (2..5), and lexical features (lengths, "
+    "word frequencies, type-token ratios, readability). All three are screened, then searched "
+    "with logistic regression and the ordinal threshold model, {trials} trials each, for "
+    "`cem_ord`, with {folds} folds inside the training set; the soft vote of the best is a "
+    "candidate, too. The winner is refitted, and decoded for each metric separately on its "
+    "out-of-fold predictions. It is compared with logistic regression with its defaults on "
+    "scikit-learn's default TF-IDF of words, on TF-IDF of characters within words (2..5), and on "
+    "the logarithm of the number of characters alone, each by argmax."
 )
 SOURCE = (
     "The texts are the German part of MERLIN (CC BY-SA 4.0), which is not part of this repository."
 )
 APART = (
     "Differences on the same essays with simultaneous 95 % intervals for the three comparisons of "
-    "a metric (max-T); items are drawn with their answers in both repetitions. The intervals do "
-    "not cover that models could have been trained on other essays. For MAE less is better. Bold: "
-    "tuned is significantly better."
+    "a metric (max-T); items are resampled with their predictions in both repetitions. The "
+    "intervals do not include the variance from other training essays. For MAE lower is better. "
+    "Bold: tuned is significantly better."
 )
 
 
@@ -282,8 +282,8 @@ def verdict(boards: dict[str, Leaderboard]) -> str:
     told = f"Met for {', '.join(sure)}." if sure else "Met for no metric."
     missed = f" **Missed** for {', '.join(short)}." if short else ""
     return (
-        "Expected beforehand: the tuned model is better than TF-IDF of words with logistic "
-        f"regression, and the interval of the difference leaves 0 out. {told}{missed}"
+        "Expected in advance: the tuned model is significantly better than TF-IDF of words with "
+        f"logistic regression. {told}{missed}"
     )
 
 

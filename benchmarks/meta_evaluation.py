@@ -1,6 +1,6 @@
 """How often the 95 % limits of `ordinate meta` hold what samples of that size give on average.
 
-    python benchmarks/meta_evaluation.py            the table of docs/meta-evaluation.md, two or three minutes
+    python benchmarks/meta_evaluation.py            the table of its page, some minutes
     python benchmarks/meta_evaluation.py --quick    a smoke test
 
 Systems have three aspects of quality, which go together; each reference metric sees one of them in
