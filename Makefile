@@ -74,8 +74,8 @@ bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of
 	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
 	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 
-coverage: $(VENV)/.test ## study how well intervals cover, and write docs/studies/interval-coverage.md
-	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --doubts src/ordinate/inference/coverage_warnings.csv
+coverage: $(VENV)/.test ## study the coverage of confidence intervals, and write its page
+	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json
