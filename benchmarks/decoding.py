@@ -49,7 +49,7 @@ EXPECTED = 0.8  # share of the pairs in which decoding for QWK should be better
 
 
 class Data(NamedTuple):
-    """Features, and levels as whole numbers from 0."""
+    """Features, and levels as integers from 0."""
 
     features: Array
     levels: Array
@@ -149,12 +149,12 @@ def probabilities(model: Any, data: Data, train: Array, test: Array) -> Array:
 
 
 class Run(NamedTuple):
-    """The answers of one model in one seed: an array of positions for each decision rule."""
+    """The predictions of one model in one seed: an array of positions for each decision rule."""
 
     data: str
     model: str
     seed: int
-    answers: dict[str, Array]
+    predictions: dict[str, Array]
     refused: dict[str, int]  # folds in which a decoder could not be fitted, and argmax stands
     failed: str | None = None
     seconds: float = 0.0
@@ -163,16 +163,16 @@ class Run(NamedTuple):
 def run(name: str, model: str, seed: int) -> Run:
     """Answer every item out of fold, by argmax and decoded."""
     start, data = time.perf_counter(), DATA[name]()
-    answers = {way: np.full(len(data.levels), -1) for way in (ARGMAX, *DECODED)}
+    predictions = {way: np.full(len(data.levels), -1) for way in (ARGMAX, *DECODED)}
     refused = dict.fromkeys(DECODED, 0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of solvers that stop early, as they do by default
             for train, test in folds(data.levels, seed):
-                _fold(data, model, seed, train, test, answers, refused)
+                _fold(data, model, seed, train, test, predictions, refused)
     except Exception as problem:  # noqa: BLE001 - whatever a model says is published
-        return Run(name, model, seed, answers, refused, f"{type(problem).__name__}: {problem}")
-    return Run(name, model, seed, answers, refused, seconds=time.perf_counter() - start)
+        return Run(name, model, seed, predictions, refused, f"{type(problem).__name__}: {problem}")
+    return Run(name, model, seed, predictions, refused, seconds=time.perf_counter() - start)
 
 
 def _fold(
@@ -181,21 +181,21 @@ def _fold(
     seed: int,
     train: Array,
     test: Array,
-    answers: dict[str, Array],
+    predictions: dict[str, Array],
     refused: dict[str, int],
 ) -> None:
     inner = np.zeros((len(train), data.size))
     for fitted, held in folds(data.levels[train], seed):
         inner[held] = probabilities(MODELS[model](seed), data, train[fitted], train[held])
     outer = probabilities(MODELS[model](seed), data, train, test)
-    answers[ARGMAX][test] = outer.argmax(axis=1)
+    predictions[ARGMAX][test] = outer.argmax(axis=1)
     scale = Scale(range(data.size))
     for metric in DECODED:
         try:
             decoder = Decoder(metric, scale).fit(inner, data.levels[train])
-            answers[metric][test] = decoder.predict_positions(outer)
+            predictions[metric][test] = decoder.predict_positions(outer)
         except BadOption:
-            answers[metric][test] = answers[ARGMAX][test]
+            predictions[metric][test] = predictions[ARGMAX][test]
             refused[metric] += 1
 
 
@@ -212,8 +212,8 @@ class Found(NamedTuple):
     gain: float  # the difference, above 0 where decoding is better
 
     @property
-    def told(self) -> bool:
-        """Whether the interval leaves 0 out."""
+    def significant(self) -> bool:
+        """Whether the confidence interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     @property
@@ -231,7 +231,7 @@ def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
     found = {}
     for decoder in DECODED:
         systems = {
-            way: np.concatenate([run.answers[name] for run in runs])
+            way: np.concatenate([run.predictions[name] for run in runs])
             for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
         }
         panel = Panel.of(Scale(range(data.size)), gold, systems, groups=groups)
@@ -245,7 +245,7 @@ def _found(board: Leaderboard) -> Found:
     values = {name: board.get_standing(name).estimate.value for name in (ARGMAX, "decoded")}
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
     difference = values["decoded"] - values[ARGMAX]
-    low = high = 0.0  # the same answers throughout
+    low = high = 0.0  # the same predictions throughout
     for pair in board.pairs:
         turned = -1.0 if pair.first == ARGMAX else 1.0
         limits = sorted((turned * pair.low, turned * pair.high))
@@ -329,10 +329,12 @@ def verdicts(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -
     for metric in DECODED:
         found = [one[metric, metric] for one in differences.values()]
         better, worse = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
-        surely = [sum(one.told and sign * one.gain > 0 for one in found) for sign in (1, -1)]
+        significant = [
+            sum(one.significant and sign * one.gain > 0 for one in found) for sign in (1, -1)
+        ]
         share = f"{better / max(1, len(found)):.0%}"
         same = len(found) - better - worse
-        counts = map(str, (worse, same, *surely))
+        counts = map(str, (worse, same, *significant))
         rows.append([NAMES[metric], f"{better} of {len(found)}", share, *counts])
     qwk = [one["quadratic_kappa", "quadratic_kappa"].gain > 0 for one in differences.values()]
     share = float(np.mean(qwk)) if qwk else 0.0
@@ -369,8 +371,8 @@ def failures(runs: list[Run], by_pair: dict[tuple[str, str], list[Run]]) -> list
                     "folds, because no predictions were expected to beat chance; argmax is used "
                     "there."
                 )
-    told = "Could not be fitted, or not decoded:" if lines else "All models and decoders fitted."
-    return ["\n".join([told, "", *lines]) if lines else told]
+    message = "Could not be fitted, or not decoded:" if lines else "All models and decoders fitted."
+    return ["\n".join([message, "", *lines]) if lines else message]
 
 
 def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
@@ -382,7 +384,7 @@ def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, st
 
 def _cells(one: Found) -> list[str]:
     word = "better" if one.gain > 1e-12 else "worse" if one.gain < -1e-12 else "same"
-    sure = f"**{word}**" if one.told else word
+    sure = f"**{word}**" if one.significant else word
     limits = f"{one.low:+.3f} to {one.high:+.3f}"
     return [f"{one.argmax:.3f}", f"{one.decoded:.3f}", f"{one.difference:+.3f}", limits, sure]
 

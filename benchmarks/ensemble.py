@@ -156,8 +156,8 @@ def by_hand(parts: Parts, seed: int, epochs: int, device: str) -> float:
             best, kept = error, {name: part.clone() for name, part in model.state_dict().items()}
     model.load_state_dict(kept)
     with torch.no_grad():
-        answers = model(test).squeeze(-1).double().cpu().numpy() * spread + middle
-    return float(np.sqrt(np.mean((answers - parts.test[1]) ** 2)))
+        predictions = model(test).squeeze(-1).double().cpu().numpy() * spread + middle
+    return float(np.sqrt(np.mean((predictions - parts.test[1]) ** 2)))
 
 
 # --- the page ------------------------------------------------------------------------------------

@@ -187,17 +187,17 @@ def joined(parts: list[Any], train: Array) -> Any:
 
 @dataclass
 class Measured:
-    """The test predictions of each system, in the order of `Corpus.tested`, and what fits told."""
+    """The test predictions of each system, in the order of `Corpus.tested`, and notes of fits."""
 
     corpus: Corpus
     predictions: dict[str, Array] = field(default_factory=dict)
     widths: dict[str, list[int]] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, system: str, answers: Array) -> None:
+    def add(self, system: str, predictions: Array) -> None:
         """Append the predictions of one more test set."""
         before = self.predictions.get(system, np.empty(0, int))
-        self.predictions[system] = np.concatenate([before, answers])
+        self.predictions[system] = np.concatenate([before, predictions])
 
 
 def measure(corpus: Corpus) -> Measured:
@@ -208,10 +208,10 @@ def measure(corpus: Corpus) -> Measured:
         for name, wanted in SETS.items():
             matrix = joined([parts[part] for part in wanted], train)
             found.widths.setdefault(name, []).append(matrix.shape[1])
-            answers, notes = answered(corpus, matrix, train, test)
+            predictions, notes = predict(corpus, matrix, train, test)
             found.notes.update(f"{name}: {note}" for note in notes)
             for model in MODELS:
-                found.add(system(name, model), answers[model])
+                found.add(system(name, model), predictions[model])
         for name, given in beside(corpus, train).items():
             found.add(name, given[test])
         took = time.perf_counter() - start
@@ -219,7 +219,7 @@ def measure(corpus: Corpus) -> Measured:
     return found
 
 
-def answered(
+def predict(
     corpus: Corpus, matrix: Any, train: Array, test: Array
 ) -> tuple[dict[str, Array], list[str]]:
     """Return the test predictions of each model, and what was noted in fitting."""
@@ -399,7 +399,9 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         return ""
     gap = corpus.other - corpus.levels
     test = gap[corpus.tested]
-    told = ", ".join(f"{METRICS[name]} {value(own, RATER):.3f}" for name, own in all_boards.items())
+    agreement = ", ".join(
+        f"{METRICS[name]} {value(own, RATER):.3f}" for name, own in all_boards.items()
+    )
     kappa = all_boards["quadratic_kappa"]
     names = [system(name, model) for name in SETS for model in MODELS]
     best = max(names, key=lambda name: value(kappa, name))
@@ -408,8 +410,8 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         f"{METRICS[name]} {_signed(own, best, RATER)}" for name, own in pairs.items()
     ).replace("**", "")
     return (
-        f"**The ceiling.** Rater B against rater A on the test texts: {told}; the same level for "
-        f"{np.mean(test == 0):.0%} of them. The best model in QWK ({best}, of {len(names)}) minus "
+        f"**The ceiling.** Rater B against rater A on the test texts: {agreement}; the same level "
+        f"for {np.mean(test == 0):.0%} of them. The best model in QWK ({best}, of {len(names)}) minus "
         f"rater B: {ahead}. Two raters' agreement is no upper bound for a model trained on one of "
         f"them: rater B rates {test.mean():.2f} levels above rater A on average "
         f"({np.mean(test > 0):.0%} higher, {np.mean(test < 0):.0%} lower), and has errors of their "

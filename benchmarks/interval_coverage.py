@@ -3,8 +3,8 @@
     python benchmarks/interval_coverage.py --write FILE    the study, about half an hour
     python benchmarks/interval_coverage.py --quick         a smoke test, half a minute
 
-The raw results are kept in a CSV file: a run that was stopped goes on where it stopped, and a page
-is written again from a finished file without any new simulation.
+The raw results are kept in a CSV file: a run that was stopped resumes, and a page is written again
+from a finished file without any new simulation.
 """
 
 import os
@@ -45,13 +45,13 @@ from writing import log, markdown, wrapped
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
 SIZES, QUICK_SIZES = (20, 50, 200, 1_000, 5_000), (50, 200)
 BALANCES = ("balanced", "1:100")
-REPLICATES, QUICK_REPLICATES, DRAWS = 2_000, 100, 1_000
+REPLICATES, QUICK_REPLICATES, RESAMPLES = 2_000, 100, 1_000
 ACCURACY = 0.6  # of predictions, where gold is balanced
 LEVEL = 0.95
 SEED = 20_240_601
 
 EQUAL = 1.02  # times the shortest width counts as equally short
-ENOUGH = 0.93  # coverage that the rule asks for
+ENOUGH = 0.93  # coverage that the rule requires
 POOR = 0.90  # coverage below which a case is listed
 LARGE = 50  # items from which on a design cell counts for the rule
 FLAT = 1e-12  # width of an interval that has none
@@ -300,8 +300,8 @@ def check(levels: Iterable[int], resamples: int) -> None:
             values, found = intervals(table, Resampling(resamples, seed))
             for method in ("percentile", "bca", "dirichlet", "jeffreys", None):
                 how = ConfidenceIntervals(LEVEL, method, resamples, seed)  # type: ignore[arg-type]
-                told = estimate_metrics([find_metric(name) for name in values], table, how)
-                for name, each in told.items():
+                estimates = estimate_metrics([find_metric(name) for name in values], table, how)
+                for name, each in estimates.items():
                     ours = found[name, method or default_of(find_metric(name))]
                     if not np.allclose(ours, (each.low, each.high), equal_nan=True):
                         raise SystemExit(
@@ -354,8 +354,8 @@ def study(design: Design, replicates: int, resamples: int) -> list[Row]:
     rows = []
     for name, method in pairs():
         ends = [bounds[name, method] for bounds in found if (name, method) in bounds]
-        told = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
-        rows.append(Row(*design, name, method, replicates, resamples, truth[name], *told))
+        measures = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
+        rows.append(Row(*design, name, method, replicates, resamples, truth[name], *measures))
     return rows
 
 
@@ -378,8 +378,8 @@ def performance(truth: float, ends: Array, replicates: int) -> list[float]:
         return [math.nan] * 5 + [undefined, nowhere, math.nan]
     left, right, width = truth < low - FLAT, truth > high + FLAT, high - low
     inside = ~(left | right)
-    told = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
-    return [float(each) for each in (*told, undefined, nowhere, (width <= FLAT).mean())]
+    means = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
+    return [float(each) for each in (*means, undefined, nowhere, (width <= FLAT).mean())]
 
 
 # --- all cells of the design ---------------------------------------------------------------------
@@ -399,9 +399,9 @@ def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
             for count, found in enumerate(pool.imap_unordered(work, left), 1):
                 write_rows(file, found, more=True)
                 rows += found
-                told = ", ".join(map(str, found[0].design))
+                cell = ", ".join(map(str, found[0].design))
                 seconds = time.perf_counter() - start
-                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {told}")
+                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {cell}")
     return [row for row in rows if row.design in wanted]
 
 
@@ -774,7 +774,7 @@ def mean_coverage(found: Sequence[Result]) -> str:
 def oddities(found: Sequence[Result]) -> str:
     """Return how often the default has no value, no interval or no width, where that is worst."""
     rows = [each.row for each in found if each.method == DEFAULT]
-    told = []
+    sentences = []
     for field, what in (
         ("undefined", "was undefined"),
         ("nowhere", "had a value but no interval"),
@@ -783,8 +783,8 @@ def oddities(found: Sequence[Result]) -> str:
         worst = max(rows, key=attrgetter(field))
         share = getattr(worst, field)
         where = f" (`{worst.metric}`, {place(worst.design)})" if share else ""
-        told.append(f"{what} in at most {percent(share)} % of the replicates{where}")
-    return f"With the default, a metric {', '.join(told[:-1])}, and {told[-1]}."
+        sentences.append(f"{what} in at most {percent(share)} % of the replicates{where}")
+    return f"With the default, a metric {', '.join(sentences[:-1])}, and {sentences[-1]}."
 
 
 def poor(found: Sequence[Result]) -> list[str]:
@@ -796,14 +796,14 @@ def poor(found: Sequence[Result]) -> list[str]:
             cases.setdefault((row.metric, row.balance), []).append(row)
     count = sum(map(len, cases.values()))
     asked = sum(each.method == DEFAULT for each in large(found))
-    told = f"{count} of {asked} cases (metric, K, N, balance) with N ≥ {LARGE}."
+    summary = f"{count} of {asked} cases (metric, K, N, balance) with N ≥ {LARGE}."
     order = {(m.name, balance): None for m in METRICS for balance in BALANCES}
     table = [
         [f"`{key[0]}`", key[1], percent(min(row.coverage for row in cases[key])), spots(cases[key])]
         for key in order
         if key in cases
     ]
-    return [told, markdown(["metric", "gold", "lowest", "where"], table)] if table else [told]
+    return [summary, markdown(["metric", "gold", "lowest", "where"], table)] if table else [summary]
 
 
 def coverage_warnings(rows: Sequence[Row]) -> str:
@@ -858,7 +858,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Study the coverage of intervals.")
     parser.add_argument("--quick", action="store_true", help="a small design: a smoke test")
     parser.add_argument("--replicates", type=int, help="of each design cell")
-    parser.add_argument("--resamples", type=int, default=DRAWS, help="from each replicate")
+    parser.add_argument("--resamples", type=int, default=RESAMPLES, help="from each replicate")
     parser.add_argument("--processes", type=int, default=2, help="at a time")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")

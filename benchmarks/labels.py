@@ -483,7 +483,7 @@ def sets() -> str:
 
 
 def written(call: Callable[..., Any]) -> str:
-    """Return the call as people write it."""
+    """Return the call as source code."""
     if not isinstance(call, partial):
         return call.__name__
     options = ", ".join(f"{name}={value!r}" for name, value in call.keywords.items())

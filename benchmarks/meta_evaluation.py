@@ -5,7 +5,7 @@
 
 Systems have three aspects of quality, which go together; each reference metric sees one of them in
 each test case, with little noise or much. Two metrics are evaluated: one that sees all aspects, and
-the first reference. Systems and test cases are drawn anew for each sample, from the same seeds
+the first reference. Systems and test cases are sampled for each replicate, from the same seeds
 every time. In brackets stands how far the mean of the resamples is from the value.
 """
 
@@ -34,7 +34,7 @@ from writing import log, markdown
 
 Array = NDArray[Any]
 SIZES = ((4, 10), (6, 10), (10, 20), (30, 20), (10, 50), (30, 50))  # systems, test cases
-SAMPLES, DRAWS, QUICK_SAMPLES = 100, 200, 10
+SAMPLES, RESAMPLES, QUICK_SAMPLES = 100, 200, 10
 LEVEL = 0.95
 SHARED = 0.7  # of an aspect's variance that all aspects have in common
 NOISES = (0.3, 1.5)  # times the standard deviation of an aspect
@@ -59,7 +59,7 @@ def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
 
     The agreement is that of the two metrics.
     """
-    improved, resamples = compute_improvements(references), Resampling(DRAWS, seed)
+    improved, resamples = compute_improvements(references), Resampling(RESAMPLES, seed)
     drawn = resample_statistics(merits, improved, resamples)
     values = {
         "coverage": (

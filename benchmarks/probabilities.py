@@ -257,10 +257,10 @@ def page(
 ) -> str:
     """Return the whole page in Markdown."""
     found = targets(timings, memory, fewer)
-    told = f"`python benchmarks/probabilities.py --write …` writes this page. {METHOD}"
+    intro = f"`python benchmarks/probabilities.py --write …` writes this page. {METHOD}"
     parts = [
         "# Benchmark: run time of metrics of probabilities",
-        wrapped(told),
+        wrapped(intro),
         WHAT,
         wrapped(f"Versions: Python {platform.python_version()}, {', '.join(versions())}."),
         wrapped(f"Processor: {processor()}. {LOAD.format(*load)}"),

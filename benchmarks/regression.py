@@ -264,7 +264,7 @@ def page(times: dict[str, list[float]], n: int, file: File, load: float) -> str:
 
 def main() -> None:
     """Measure, print the page, and write it where asked to."""
-    parser = argparse.ArgumentParser(description="Measure metrics of quantities.")
+    parser = argparse.ArgumentParser(description="Measure regression metrics.")
     parser.add_argument("--quick", action="store_true", help="small data only: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()
