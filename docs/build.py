@@ -60,8 +60,8 @@ level i and predicted level j, g_i and p_j are the totals of a gold and of a pre
 the total, x_i is the position of level i (0, 1, 2, … unless declared otherwise), and sums run over
 all K levels of the declared scale. L is the number of levels that occur in gold or predictions. C
 and D are the numbers of concordant and discordant pairs of items, T_gold and T_pred the pairs that
-are not tied in gold and in the predictions, m the smaller number of levels that occur on a side. G_k
-and P_k are the shares of gold and predictions up to level k. I is the mutual information, H an
+are not tied in gold and in the predictions, m the smaller number of levels that occur on a side.
+G_k and P_k are the shares of gold and predictions up to level k. I is the mutual information, H an
 entropy. d is the distance of row and column, M the number of gold levels that occur. After the
 metrics of labels come those of probabilities, regression, prediction intervals and ensembles."""
 
