@@ -412,8 +412,8 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     return (
         f"**The ceiling.** Rater B against rater A on the test texts: {agreement}; the same level "
         f"for {np.mean(test == 0):.0%} of them. The best model in QWK ({best}, of {len(names)}) "
-        f"minus rater B: {ahead}. Two raters' agreement is no upper bound for a model trained on one "
-        f"of them: rater B rates {test.mean():.2f} levels above rater A on average "
+        f"minus rater B: {ahead}. Two raters' agreement is no upper bound for a model trained on "
+        f"one of them: rater B rates {test.mean():.2f} levels above rater A on average "
         f"({np.mean(test > 0):.0%} higher, {np.mean(test < 0):.0%} lower), and has errors of their "
         "own, while a model learns how rater A uses the levels. *Rater B, moved* removes the "
         "difference in severity: for each level of rater B, the median level of rater A in the "
