@@ -241,9 +241,7 @@ class MomentsAccumulator:
             part = _MomentsBlock(y, p, weight, self.buffer, self.order)
             part.check(range(start, start + len(y)) if rows is None else rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
-            moments = replace(
-                part.summary(self.constants, histogram=self.histogram), counted=counted
-            )
+            moments = part.summary(self.constants, histogram=self.histogram, counted=counted)
             self.total = moments if self.total is None else self.total + moments
 
     def summary(self) -> Moments:
@@ -332,7 +330,7 @@ class _MomentsBlock:
             np.multiply(powers[2], powers[2], out=powers[5])
         return powers
 
-    def summary(self, constants: Mapping[str, float], *, histogram: bool) -> Moments:
+    def summary(self, constants: Mapping[str, float], *, histogram: bool, counted: bool) -> Moments:
         """Return the sums about the means."""
         plain = self._center_products(self.once)
         squared = plain if self.weight is None else self._center_products(self.twice)
@@ -351,6 +349,7 @@ class _MomentsBlock:
                 for name, value in constants.items()
             },
             None if size is None else bin_error_sizes(size, self.weight),
+            counted=counted,
             order=self.order,
         )
 
