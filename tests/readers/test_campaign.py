@@ -13,7 +13,7 @@ import pytest
 from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItems
 from ordinate.readers import text_lines as lines
 from ordinate.readers.campaign import Campaign, CampaignColumns, read_campaign
-from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.duckdb_connection import connect
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.readers.line_faults import build_line_check_sql
 from ordinate.scale import Scale

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ordinate.errors import BadInput
-from ordinate.readers import files
-from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import BUFFER_BYTES, open_sources, read_rows
+from ordinate.readers import file_formats
+from ordinate.readers.duckdb_connection import connect, read_rows
+from ordinate.readers.file_formats import BUFFER_BYTES, open_sources
 
 # --- folders named column=value ------------------------------------------------------------------
 
@@ -135,8 +135,8 @@ def test_quoted_line_breaks_above_32_mb_are_read(tmp_path):
 
 @pytest.fixture
 def small_buffers(monkeypatch):
-    monkeypatch.setattr(files, "LONGEST_LINE", 200_000)
-    monkeypatch.setattr(files, "BUFFER_BYTES", 400_000)
+    monkeypatch.setattr(file_formats, "LONGEST_LINE", 200_000)
+    monkeypatch.setattr(file_formats, "BUFFER_BYTES", 400_000)
     return 200_000
 
 

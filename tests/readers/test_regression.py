@@ -14,7 +14,7 @@ import pytest
 
 from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
 from ordinate.metrics import find_metric
-from ordinate.readers import duckdb_engine, regression_pooling
+from ordinate.readers import duckdb_connection, regression_pooling
 from ordinate.readers import regression_sums as sums
 from ordinate.readers.regression import RegressionColumns, RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
@@ -758,7 +758,7 @@ def test_the_number_of_threads_changes_no_printed_digit(monkeypatch):
     pq.write_table(table, "large.parquet", row_group_size=50_000)
 
     def found(threads: int) -> RegressionData:
-        monkeypatch.setitem(duckdb_engine.OFFLINE_SETTINGS, "threads", threads)
+        monkeypatch.setitem(duckdb_connection.OFFLINE_SETTINGS, "threads", threads)
         columns = RegressionColumns("y", "pred", weights="weight")
         return sum_files(["large.parquet"], columns, constants={"median": None})
 

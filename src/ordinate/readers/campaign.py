@@ -20,8 +20,7 @@ from ordinate.readers.campaign_layout import (
 )
 from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
 from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
 from ordinate.readers.irregular_lines import (
     Irregularity,
     IrregularityKind,

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import read_rows
+from ordinate.readers.duckdb_connection import Connection, read_rows
 from ordinate.readers.query import ItemQuery
 
 FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file

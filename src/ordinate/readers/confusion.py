@@ -13,8 +13,8 @@ from ordinate.errors import BadInput
 from ordinate.readers.clusters import build_cluster_number_sql, store_cluster_counts
 from ordinate.readers.confusion_cells import Array, EncodedCells
 from ordinate.readers.disagreements import write_disagreements
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import open_sources, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import open_sources
 from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
 from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, build_sums_sql
 from ordinate.readers.row_locations import RowLocator

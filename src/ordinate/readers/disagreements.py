@@ -3,8 +3,12 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import quote_identifier, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    quote_identifier,
+    quote_literal,
+    read_rows,
+)
 from ordinate.readers.query import ItemQuery, make_names_distinct
 
 COPY_FORMATS = {  # by suffix; anything else is CSV

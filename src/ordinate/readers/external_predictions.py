@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileReader, FileSource, open_sources, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.panel_runs import name_runs
 from ordinate.readers.query import (
     USUAL_COLUMN_NAMES,

@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import (
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    connect,
+    quote_identifier,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import (
     COMPRESSION_BY_MAGIC,
     DELIMITER_LINES,
     FileReader,
@@ -21,10 +28,6 @@ from ordinate.readers.files import (
     detect_delimiter,
     open_sources,
     open_unpacked,
-    quote_identifier,
-    quote_literal,
-    read_arrays,
-    read_rows,
 )
 from ordinate.readers.query import build_label_sql, resolve_column
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.query import build_label_sql, resolve_column
 from ordinate.readers.regression import RegressionColumns, RegressionData
 from ordinate.summaries.normalization import Normalization

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.readers.files import quote_literal
+from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.scale import Scale
 from ordinate.scale.columns import encode_categories, encode_label
 from ordinate.scale.detection import find_preset

@@ -1,7 +1,7 @@
 """SQL that finds of every line of a campaign of which kind it is; a good line is of none."""
 
 from ordinate.readers.campaign_layout import ColumnLayout
-from ordinate.readers.files import quote_literal
+from ordinate.readers.duckdb_connection import quote_literal
 from ordinate.readers.irregular_lines import IrregularityKind
 from ordinate.readers.text_lines import INVALID_BYTE_MARK
 from ordinate.scale.encoding import OFF_SCALE_CODE

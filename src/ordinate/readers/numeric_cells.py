@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ordinate.errors import BadOption, BadValues, NoItems, shorten
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import quote_literal
+from ordinate.readers.duckdb_connection import Connection, quote_literal
 from ordinate.readers.label_spelling import LabelSpelling
 from ordinate.readers.query import ItemQuery
 from ordinate.readers.row_locations import RowLocator

@@ -8,8 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    connect,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.query import build_label_sql, resolve_column
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory

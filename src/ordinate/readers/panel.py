@@ -5,8 +5,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import open_sources
+from ordinate.readers.duckdb_connection import connect
+from ordinate.readers.file_formats import open_sources
 from ordinate.readers.panel_columns import WidePanelSource
 from ordinate.readers.panel_runs import RunPanelSource
 from ordinate.readers.panel_source import PanelSource, SystemColumns

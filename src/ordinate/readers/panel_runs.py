@@ -7,8 +7,8 @@ import numpy as np
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import FORMATS_BY_SUFFIX, FileSource, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
+from ordinate.readers.file_formats import FORMATS_BY_SUFFIX, FileSource
 from ordinate.readers.panel_source import Array, PanelCells, PanelSource, SystemColumns
 from ordinate.readers.query import (
     ROW_NUMBER_SQL,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import MissingLabels
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import FileSource
+from ordinate.readers.duckdb_connection import Connection
+from ordinate.readers.file_formats import FileSource
 from ordinate.readers.label_spelling import LabelSpelling
 from ordinate.readers.query import WEIGHT_SQL, build_label_sql, find_column, resolve_column
 from ordinate.readers.row_locations import RowLocator

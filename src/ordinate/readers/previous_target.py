@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ordinate.readers.files import quote_literal, read_rows
+from ordinate.readers.duckdb_connection import quote_literal, read_rows
 from ordinate.readers.numeric_cells import NumericCells
 from ordinate.readers.regression_sums import RowQuery, TwoPassSums
 from ordinate.summaries.regression import Moments

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileReader, FileSource, open_sources, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, open_sources
 from ordinate.readers.label_spelling import LabelSpelling
 from ordinate.readers.query import USUAL_COLUMN_NAMES, build_label_sql, find_column, resolve_column
 from ordinate.readers.reliability import expand_columns, refuse_text_cells

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import FileSource, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_rows
+from ordinate.readers.file_formats import FileSource
 
 USUAL_COLUMN_NAMES = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),

@@ -9,8 +9,8 @@ from pathlib import Path
 from ordinate.errors import BadInput, BadOption
 from ordinate.readers.clusters import FILE_ROW_OFFSET
 from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, connect, quote_literal, read_rows
+from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
 from ordinate.readers.previous_target import summarize_persistence
 from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns

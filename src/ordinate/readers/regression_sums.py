@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadValues
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
 from ordinate.readers.regression_pooling import ErrorHistogram, MomentsPool, split_keys
 from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
 from ordinate.summaries.regression import (

@@ -13,8 +13,14 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
 from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    connect,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import FileSource, open_sources
 from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
 from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
 from ordinate.readers.row_locations import RowLocator

@@ -3,8 +3,7 @@
 from typing import Any
 
 from ordinate.errors import BadWeights, NoItems
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows
 from ordinate.readers.label_spelling import LabelSpelling
 from ordinate.readers.query import WEIGHT_SQL, ItemQuery
 from ordinate.scale import Scale

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ordinate.errors import BadInput, replace_control_characters
-from ordinate.readers.files import (
+from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.readers.file_formats import (
     COMPRESSION_BY_MAGIC,
     FORMATS_BY_SUFFIX,
     HEAD_BYTES,
@@ -17,7 +18,6 @@ from ordinate.readers.files import (
     check_gzip,
     detect_delimiter,
     open_unpacked,
-    quote_literal,
 )
 
 BLOCK_CHARACTERS = 1 << 25  # letters given to the engine at a time

@@ -1,26 +1,30 @@
-"""Files as tables of DuckDB: found, recognised and described, never loaded whole."""
+"""Parquet, CSV, TSV and JSON files as tables of DuckDB: recognised, and never loaded whole."""
 
 import codecs
 import csv
 import glob
 import gzip
 import io
-import re
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten, suggest_names
-from ordinate.readers.duckdb_engine import Connection, import_duckdb
+from ordinate.readers.duckdb_connection import (
+    LONGEST_LINE,
+    Connection,
+    quote_identifier,
+    quote_literal,
+    read_rows,
+)
 
 FORMATS_BY_SUFFIX = {
     ".csv": "csv",
@@ -36,12 +40,10 @@ COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
-LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 BUFFER_BYTES = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
 UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,6 @@ class FileSource:
     columns: dict[str, str]
     numbers: frozenset[str] = field(default_factory=frozenset)  # columns that may hold NaN
     parquet: Path | None = None  # where it lies, if it is a Parquet file
-
-
-def quote_identifier(name: str) -> str:
-    """Return a name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_literal(text: str) -> str:
-    """Return a text as SQL, which ends at a NUL."""
-    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
-    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 @contextmanager
@@ -380,47 +371,3 @@ def _suggest_files(text: str) -> str:
         return suggest_names(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
     except (OSError, ValueError):
         return ""
-
-
-def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
-    """Return the rows of a query on a file."""
-    return _run_query(lambda: connection.execute(query).fetchall(), name)
-
-
-def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
-    """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
-
-
-def _run_query(execute: Callable[[], T], name: str) -> T:
-    """Run a query on a file, and say in plain words what is wrong with the file."""
-    try:
-        return execute()
-    except import_duckdb().Error as problem:
-        message = str(problem).replace(str(Path(name).absolute()), name)
-        raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
-
-
-ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
-
-
-def _extract_reason(message: str) -> str:
-    """Return the telling part of a message of DuckDB, without its advice on its own options."""
-    if "state machine" in message:
-        return "a quote is not closed, or its line ends are mixed."
-    if "Maximum line size" in message:
-        at = re.search(r"Line: (\d+)", message)
-        where = f"the row in line {at[1]}" if at else "a row"
-        return (
-            f"{where} has more than {LONGEST_LINE:,} bytes. Close its quotes if one is open, or "
-            "leave long texts out."
-        )
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    kept = [lines[0].split(": ", 1)[-1]]
-    for line in lines[1:3]:
-        if line.lower().startswith(ADVICE_MARKERS):
-            break
-        kept.append(line[:80])
-    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(kept))[0][:300].rstrip(". ")
-    hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
-    return f"{text}.{hint}"
