@@ -14,8 +14,7 @@ from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItem
 from ordinate.readers import text_lines as lines
 from ordinate.readers.campaign import Campaign, CampaignColumns, read_campaign
 from ordinate.readers.duckdb_connection import connect
-from ordinate.readers.irregular_lines import IrregularityKind
-from ordinate.readers.line_faults import build_line_check_sql
+from ordinate.readers.irregular_lines import IrregularityKind, build_line_check_sql
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries import Panel
@@ -138,7 +137,7 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
 
 def check(campaign: Campaign, wanted: Expected) -> None:
     assert {file: kinds(campaign, file) for file in wanted.irregular} == wanted.irregular
-    assert campaign.read == wanted.read
+    assert campaign.joined == wanted.read
     assert campaign.panel == wanted.panel
 
 
@@ -189,7 +188,7 @@ def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
         IrregularityKind.QUOTES,
     }
     check(campaign, wanted)
-    assert campaign.panel.dropped == 100_000 - campaign.read["run"]["answered"] > 0
+    assert campaign.panel.dropped == 100_000 - campaign.joined["run"]["answered"] > 0
     with pytest.raises(BadInput, match=r"wrong number of columns \(\d+, first: run.tsv:\d+ 'T"):
         read_campaign("gold.tsv", ["run.tsv"], scale=SCALE)
 
@@ -197,10 +196,10 @@ def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
 @pytest.mark.parametrize("by_test_case", [True, False])
 def test_lines_are_looked_up_in_gold_and_never_compared_in_pairs(by_test_case):
     with connect() as connection:
-        connection.execute("CREATE TABLE known (place BIGINT, test_case VARCHAR, id VARCHAR)")
-        connection.execute("CREATE TABLE levels (value VARCHAR, level INTEGER)")
+        connection.execute("CREATE TABLE known_items (place BIGINT, test_case VARCHAR, id VARCHAR)")
+        connection.execute("CREATE TABLE value_codes (value VARCHAR, code INTEGER)")
         texts = "text VARCHAR, kind VARCHAR, test_case VARCHAR, id VARCHAR, value VARCHAR"
-        connection.execute(f"CREATE TABLE answers (line BIGINT, {texts})")
+        connection.execute(f"CREATE TABLE line_values (line BIGINT, {texts})")
         query = build_line_check_sql(len(CEFR), by_test_case=by_test_case)
         ((_, plan),) = connection.execute(f"EXPLAIN {query}").fetchall()
     assert re.findall(r"(\w+)[ _]join\b", plan.lower()) == ["hash", "hash"]
@@ -291,7 +290,7 @@ def test_every_format_gives_the_same_panel(name, data):
     assert campaign.panel == PANEL
     assert campaign.irregular == ()
     assert campaign.files == ("gold.tsv", name)
-    assert campaign.read == {"run": {"matched": 4, "answered": 4, "missing": 0, "unknown": 0}}
+    assert campaign.joined == {"run": {"matched": 4, "answered": 4, "missing": 0, "unknown": 0}}
 
 
 def test_same_ids_in_two_test_cases_are_two_items():

@@ -18,7 +18,7 @@ from ordinate.errors import (
     OffScale,
 )
 from ordinate.readers import reliability as reading
-from ordinate.readers.query import LabelColumns
+from ordinate.readers.item_query import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts

@@ -1,27 +1,29 @@
 """Files of gold and predicted levels, counted inside DuckDB."""
 
-import csv
-import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.errors import BadInput
-from ordinate.readers.clusters import build_cluster_number_sql, store_cluster_counts
-from ordinate.readers.confusion_cells import Array, EncodedCells
 from ordinate.readers.disagreements import write_disagreements
-from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
 from ordinate.readers.file_formats import open_sources
-from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, build_sums_sql
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    build_cluster_number_sql,
+    build_sums_sql,
+    store_cluster_counts,
+)
+from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
-from ordinate.scale.labels import is_missing
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.counting import CellSums
+from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     MissingPolicy,
@@ -30,7 +32,7 @@ from ordinate.summaries.tabulation import (
     make_missing_labels_error,
 )
 
-Watch = Callable[[Connection], AbstractContextManager[None]]
+Array = NDArray[Any]
 SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
 
 
@@ -89,34 +91,102 @@ def count_files(
         return _ConfusionReader(connection, planner).run(scale, missing, items)
 
 
-def read_label_map(path: str) -> dict[str, str | None]:
-    """Return the labels to rename: a JSON object, or CSV with the header from,to."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("{") else None
-        rows = list(found.items()) if found else _parse_label_map(path, text)
-    except BadInput:
-        raise
-    except (OSError, ValueError, csv.Error) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise BadInput(f"The map {path} cannot be read: {reason}.") from None
-    for label, level in rows:
-        if not (level is None or isinstance(level, (str, int, float))):
-            raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
-    renamed = {str(label): None if is_missing(level) else str(level) for label, level in rows}
-    if len(renamed) < len(set(rows)):
-        raise BadInput(f"The map {path} renames one label in two ways.")
-    return renamed
+# --- from coded cells to confusion matrices ------------------------------------------------------
 
 
-def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
-    if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
-        raise BadInput(
-            f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '
-            "and the header line from,to."
+@dataclass(frozen=True)
+class EncodedCells:
+    """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
+
+    A level of K is a missing label. `alone` are items without a group.
+    """
+
+    scale: Scale
+    by: Array
+    group: Array
+    alone: Array
+    gold: Array
+    predicted: Array
+    second: Array
+    sums: CellSums
+
+    def items(self, where: Array) -> int:
+        """Return how many items some cells have."""
+        return int(self.sums.items[where].sum())
+
+    @property
+    def lacks_second_rating(self) -> Array:
+        """Which cells lack the labels of the second rater."""
+        return self.second == len(self.scale)
+
+    def without(self, where: Array) -> "EncodedCells":
+        """Return cells of which some have no gold label, and so do not count."""
+        return replace(self, gold=np.where(where, len(self.scale), self.gold))
+
+    def tables(self, rows: MissingRows, missing: MissingPolicy) -> "ConfusionBatch":
+        """Return a table for each pair of subgroup and group that occurs."""
+        groups = int(self.group.max(initial=0)) + 1
+        pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
+        check_group_count(len(pairs), len(self.scale))
+        sums = _sum_cells(self, slot, self.predicted, len(pairs))
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return ConfusionBatch(batch, pairs // groups, pairs % groups)
+
+    def human(self, rows: MissingRows, missing: MissingPolicy, *, grouped: bool) -> ConfusionMatrix:
+        """Return the matrix of the second rater, on the items that the other matrices have.
+
+        With groups it is a batch, too.
+        """
+        unanswered = self.predicted == len(self.scale)
+        left = self.without(unanswered) if missing == "drop" else self
+        sums = _sum_cells(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return _drop_empty_matrices(batch) if grouped else batch.pooled
+
+
+@dataclass(frozen=True)
+class ConfusionBatch:
+    """A batch of tables, and the subgroup and group of each."""
+
+    batch: ConfusionMatrix
+    by: Array
+    group: Array
+
+    def summarize_groups(self) -> ConfusionMatrix:
+        """Return a table for each group, whatever the subgroup."""
+        return _drop_empty_matrices(
+            self.batch.compute_sums(self.group, int(self.group.max(initial=0)) + 1)
         )
-    return [(old, new) for old, new in rows[1:]]
+
+    def summarize_subgroup(self, index: int, *, grouped: bool) -> ConfusionMatrix:
+        """Return the table of a subgroup, or the batch of its groups."""
+        here = self.by == index
+        part = self.batch[here]
+        if not grouped:
+            return part[0]
+        return part.compute_sums(self.group[here], int(self.group.max(initial=0)) + 1)
+
+
+def _sum_cells(coded: EncodedCells, slot: Array, answers: Array, slots: int) -> CellSums:
+    size = len(coded.scale) + 1
+    cells = (slot.reshape(-1) * size + coded.gold) * size + answers
+    shape = (slots, size, size)
+    found = coded.sums.map(
+        lambda part: np.bincount(cells, part, minlength=slots * size * size).reshape(shape)
+    )
+    return found._replace(items=found.items.astype(np.int64))
+
+
+def _drop_empty_matrices(batch: ConfusionMatrix) -> ConfusionMatrix:
+    """Return the tables that have items; the first also counts what others dropped."""
+    there = batch.items.any(axis=(-2, -1))
+    kept = batch[there]
+    dropped = np.array(kept.dropped)
+    dropped[:1] += np.sum(batch.dropped) - dropped.sum()
+    return replace(kept, dropped=dropped)
+
+
+# --- one run -------------------------------------------------------------------------------------
 
 
 class _ConfusionReader:

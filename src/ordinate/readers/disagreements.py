@@ -9,7 +9,7 @@ from ordinate.readers.duckdb_connection import (
     quote_literal,
     read_rows,
 )
-from ordinate.readers.query import ItemQuery, make_names_distinct
+from ordinate.readers.item_query import ItemQuery, make_names_distinct
 
 COPY_FORMATS = {  # by suffix; anything else is CSV
     ".parquet": "parquet",

@@ -10,9 +10,8 @@ from typing import Any
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.duckdb_connection import Connection, connect, read_rows
-from ordinate.readers.file_formats import FileReader, FileSource, open_sources
-from ordinate.readers.panel_runs import name_runs
-from ordinate.readers.query import (
+from ordinate.readers.file_formats import FileReader, FileSource, name_runs, open_sources
+from ordinate.readers.item_query import (
     USUAL_COLUMN_NAMES,
     build_label_sql,
     format_columns,

@@ -29,7 +29,7 @@ from ordinate.readers.file_formats import (
     open_sources,
     open_unpacked,
 )
-from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.item_query import build_label_sql, resolve_column
 
 Array = NDArray[Any]
 COLUMNS_PER_BLOCK = 1024  # columns that are read at once: the engine holds them beside the matrix

@@ -371,3 +371,22 @@ def _suggest_files(text: str) -> str:
         return suggest_names(Path(text).name, sorted(p.name for p in Path(text).parent.iterdir()))
     except (OSError, ValueError):
         return ""
+
+
+def name_runs(files: list[str]) -> tuple[str, ...]:
+    """Return a name for each file: its stem, after as many folders as tell it from others."""
+    paths = [Path(file) for file in files]
+    stems = [_strip_suffix(path) for path in paths]
+    names = list(stems)
+    for depth in range(1, max(len(path.parts) for path in paths)):
+        for k in [k for k, name in enumerate(names) if names.count(name) > 1]:
+            names[k] = "/".join([*paths[k].parts[:-1][-depth:], stems[k]])
+    return tuple(
+        file if names.count(name) > 1 else name for file, name in zip(files, names, strict=True)
+    )
+
+
+def _strip_suffix(path: Path) -> str:
+    name = path.name[:-3] if path.suffix.lower() == ".gz" else path.name
+    known = Path(name).suffix.lower() in FORMATS_BY_SUFFIX
+    return Path(name).stem if known else name

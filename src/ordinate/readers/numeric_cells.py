@@ -5,9 +5,8 @@ from typing import Literal, get_args
 
 from ordinate.errors import BadOption, BadValues, NoItems, shorten
 from ordinate.readers.duckdb_connection import Connection, quote_literal
-from ordinate.readers.label_spelling import LabelSpelling
-from ordinate.readers.query import ItemQuery
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.item_query import ItemQuery
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import (
     DROP_HINT,

@@ -16,7 +16,7 @@ from ordinate.readers.duckdb_connection import (
     read_rows,
 )
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.item_query import build_label_sql, resolve_column
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at

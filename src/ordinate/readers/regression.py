@@ -7,13 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.readers.clusters import FILE_ROW_OFFSET
-from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_connection import Connection, connect, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
 from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_query import (
+    FILE_ROW_OFFSET,
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    format_columns,
+)
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
-from ordinate.readers.previous_target import summarize_persistence
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
 from ordinate.readers.regression_pooling import MomentsPool
 from ordinate.readers.regression_sums import FirstPassTotals, RowQuery, TwoPassSums
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -306,3 +310,47 @@ class _RegressionReader:
             [(name, pool.summarize_intervals(k, grouped=grouped)) for k, name in names if bounded],
             pool.summarize_intervals(grouped=True) if bounded and grouped else None,
         )
+
+
+# --- the previous target, as a model that knows nothing else would predict it ---------------------
+
+
+def summarize_persistence(
+    rows: list[RowQuery],
+    cells: NumericCells,
+    times: tuple[str, ...],
+    disk: Path,
+    *,
+    histogram: bool,
+) -> Moments | None:
+    """Return targets against the previous one, None where there is one item only.
+
+    `times` is SQL for what sorts items, `disk` a file to keep them in that order.
+    """
+    connection, weighted, name = cells.connection, cells.numbers.weighted, rows[0].name
+    read_rows(connection, f"ATTACH {quote_literal(str(disk))} AS kept", name)
+    weight = ", w" if weighted else ""
+    keys = [f"t{k}" for k in range(len(times))]
+    read_as = ", ".join(f"{sql.format('t')} AS {key}" for sql, key in zip(times, keys, strict=True))
+    tied = " AND ".join(f"{key} IS NOT DISTINCT FROM lag({key}) OVER inorder" for key in keys)
+    everything = " UNION ALL ".join(
+        f"SELECT y, t, {read_as}{weight} FROM ({part.sql}) WHERE ok" for part in rows
+    )
+    read_rows(
+        connection,
+        f"CREATE TABLE kept.previous AS SELECT y, lag(y) OVER inorder AS p{weight}, "
+        f"CASE WHEN {tied} THEN t END AS tie FROM ({everything}) "
+        f"WINDOW inorder AS (ORDER BY {', '.join(keys)})",
+        name,
+    )
+    ((tie,),) = read_rows(connection, "SELECT min(tie) FROM kept.previous", name)
+    if tie is not None:
+        cells.refuse_tied_times(times, tie)
+    items = (
+        "SELECT *, NULL AS grp, NULL AS cluster, 0 AS nth, true AS ok, true AS in_gold "
+        "FROM kept.previous WHERE p IS NOT NULL"
+    )
+    summing = TwoPassSums(
+        connection, [RowQuery(items, name)], weighted=weighted, histogram=histogram
+    )
+    return summing.sums({}).table() if summing.look().items else None

@@ -12,18 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
-from ordinate.readers.confusion import Watch
 from ordinate.readers.duckdb_connection import (
     Connection,
+    Watch,
     connect,
     quote_literal,
     read_arrays,
     read_rows,
 )
 from ordinate.readers.file_formats import FileSource, open_sources
-from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    format_columns,
+)
+from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
 from ordinate.summaries.probabilities import (

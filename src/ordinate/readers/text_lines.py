@@ -33,7 +33,7 @@ NamedFile = tuple[str, Path]  # what people call a file, and where it is
 class LineReader(FileReader):
     """Finds gold and runs, and keeps the lines of one file at a time in the engine."""
 
-    def gold(self, text: str) -> NamedFile:
+    def find_gold(self, text: str) -> NamedFile:
         """Return the one file of gold."""
         found = self.found(text)
         if len(found) > 1:
@@ -69,7 +69,7 @@ class LineReader(FileReader):
 
     # --- lines -------------------------------------------------------------------------------
 
-    def keep(self, name: str, given: Path) -> list[str]:
+    def store_lines(self, name: str, given: Path) -> list[str]:
         """Keep the lines of a file in the engine, as `lines`, and return the first of them."""
         self.connection.execute("CREATE OR REPLACE TEMP TABLE lines (line BIGINT, text VARCHAR)")
         first: list[str] = []

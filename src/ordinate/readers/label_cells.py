@@ -1,17 +1,68 @@
-"""Where something stands in the files, as errors name it."""
+"""Labels in the cells of files: renamed, put on the scale, and where unusable ones stand."""
 
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-from ordinate.errors import BadWeights, NoItems
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput, BadWeights, NoItems
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_rows
-from ordinate.readers.label_spelling import LabelSpelling
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery
+from ordinate.readers.item_query import WEIGHT_SQL, ItemQuery
 from ordinate.scale import Scale
+from ordinate.scale.columns import encode_categories, encode_label
+from ordinate.scale.detection import find_preset
 from ordinate.scale.encoding import make_off_scale_error
+from ordinate.scale.labels import is_missing
 from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import ROWS_SHOWN
 
 MOST_LABELS = 500  # looked for in one query
+
+
+class LabelSpelling:
+    """From labels to levels, by the names that labels get first."""
+
+    def __init__(self, renamed: dict[str, str | None]) -> None:
+        self.renamed = renamed
+        self.missing_labels = [label for label, level in renamed.items() if is_missing(level)]
+
+    def level(self, label: str | None) -> str | None:
+        """Return the label under its new name, where it has one."""
+        return self.renamed.get(label, label) if label is not None else None
+
+    def scale(
+        self, declared: Scale | None, labels: Iterable[str | None], notes: list[str]
+    ) -> Scale:
+        """Return the declared scale, or the one preset that fits, with a note."""
+        if declared is not None:
+            return declared
+        seen: set[Any] = {self.level(label) for label in labels}
+        scale = find_preset(lambda: {level for level in seen if not is_missing(level)})
+        notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
+        return scale
+
+    def find_off_scale_labels(self, scale: Scale, labels: Iterable[str | None]) -> list[str]:
+        """Return the labels that are not on the scale."""
+        known = {label for label in labels if label is not None}
+        return sorted(x for x in known if encode_label(scale, self.level(x)) > len(scale))
+
+    def levels(self, scale: Scale, labels: Sequence[str]) -> NDArray[np.int64]:
+        """Return the positions of labels, and that of a missing one last."""
+        return encode_categories(scale, [self.level(label) for label in labels])
+
+
+def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
+    """Return SQL for the place of a text among labels; after the last comes a missing one."""
+    place = (
+        f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
+        if labels
+        else "NULL"
+    )
+    return f"CAST(coalesce({place}, {len(labels)}) AS INTEGER)"
 
 
 class RowLocator:
@@ -92,3 +143,33 @@ class RowLocator:
             (f"{what} {place}{of_file}", found)
             for place, found in read_rows(self.connection, query, part.name)
         ]
+
+
+def read_label_map(path: str) -> dict[str, str | None]:
+    """Return the labels to rename: a JSON object, or CSV with the header from,to."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+        found = json.loads(text) if text.lstrip().startswith("{") else None
+        rows = list(found.items()) if found else _parse_label_map(path, text)
+    except BadInput:
+        raise
+    except (OSError, ValueError, csv.Error) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise BadInput(f"The map {path} cannot be read: {reason}.") from None
+    for label, level in rows:
+        if not (level is None or isinstance(level, (str, int, float))):
+            raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
+    renamed = {str(label): None if is_missing(level) else str(level) for label, level in rows}
+    if len(renamed) < len(set(rows)):
+        raise BadInput(f"The map {path} renames one label in two ways.")
+    return renamed
+
+
+def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:
+    rows = [row for row in csv.reader(text.splitlines()) if row]
+    if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
+        raise BadInput(
+            f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '
+            "and the header line from,to."
+        )
+    return [(old, new) for old, new in rows[1:]]

@@ -1,29 +1,91 @@
-"""Systems as runs: a file for each, joined by an id to a file of gold levels."""
+"""Files of many systems on the same items: columns of one file, or one file for each run."""
 
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
-from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
-from ordinate.readers.file_formats import FORMATS_BY_SUFFIX, FileSource
-from ordinate.readers.panel_source import Array, PanelCells, PanelSource, SystemColumns
-from ordinate.readers.query import (
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileSource, name_runs, open_sources
+from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
     ItemQuery,
+    build_cluster_number_sql,
     build_label_sql,
     check_ids,
     find_column,
     format_columns,
+    read_clusters,
 )
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.label_cells import RowLocator
+from ordinate.readers.system_columns import (
+    Array,
+    PanelCells,
+    PanelSource,
+    SystemColumns,
+    WidePanelSource,
+)
 from ordinate.scale import Scale
 from ordinate.scale.encoding import OFF_SCALE_CODE, make_off_scale_error
+from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
-from ordinate.summaries.tabulation import ROWS_SHOWN
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
+
+__all__ = ["PanelData", "SystemColumns", "count_systems"]
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """The panel of files, and what a report says of where it came from.
+
+    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...]
+    joined: dict[str, dict[str, int]] | None
+    notes: tuple[str, ...]
+
+
+def count_systems(
+    paths: list[str],
+    columns: SystemColumns,
+    scale: Scale | None = None,
+    missing: MissingPolicy = "error",
+    *,
+    watch: Watch = lambda _: nullcontext(),
+    admit: Callable[[int], None] = lambda _: None,
+) -> PanelData:
+    """Count what systems answered to the same items.
+
+    The systems are columns of one file (or of several files with the same columns); or the first
+    file has the gold levels, and each further one is the run of a system, joined by an id. `admit`
+    may refuse a number of systems before anything is read.
+    """
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        files = reader.files(paths)
+        runs = len(files) - 1
+        if columns.systems or runs:
+            admit(len(columns.systems) or runs)
+        sources = [reader.source(name, path) for name, path in files]
+        way: PanelSource = (WidePanelSource if columns.systems else RunPanelSource)(
+            connection, sources, columns
+        )
+        panel = way.panel(scale, missing)
+    names = tuple(source.name for source in sources)
+    return PanelData(panel, way.gold, names, way.joined, tuple(way.notes))
+
+
+# --- one file for each run ------------------------------------------------------------------------
 
 
 class RunPanelSource(PanelSource):
@@ -168,22 +230,3 @@ def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> B
         f"{shorten(shown)}; or name the files of runs after the one of gold. "
         f"{format_columns(source)}"
     )
-
-
-def name_runs(files: list[str]) -> tuple[str, ...]:
-    """Return a name for each file: its stem, after as many folders as tell it from others."""
-    paths = [Path(file) for file in files]
-    stems = [_strip_suffix(path) for path in paths]
-    names = list(stems)
-    for depth in range(1, max(len(path.parts) for path in paths)):
-        for k in [k for k, name in enumerate(names) if names.count(name) > 1]:
-            names[k] = "/".join([*paths[k].parts[:-1][-depth:], stems[k]])
-    return tuple(
-        file if names.count(name) > 1 else name for file, name in zip(files, names, strict=True)
-    )
-
-
-def _strip_suffix(path: Path) -> str:
-    name = path.name[:-3] if path.suffix.lower() == ".gz" else path.name
-    known = Path(name).suffix.lower() in FORMATS_BY_SUFFIX
-    return Path(name).stem if known else name
