@@ -18,7 +18,7 @@ from ordinate.inference.delta_method import compute_influence, variance_from_inf
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.readers import LabelColumns, count_files
-from ordinate.readers.panel import SystemColumns, count_systems
+from ordinate.readers.systems import SystemColumns, count_systems
 from ordinate.scale.encoding import CHUNK, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 

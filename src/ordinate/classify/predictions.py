@@ -13,7 +13,7 @@ from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.prediction_sets import PredictionSets
 from ordinate.readers.disagreements import COPY_FORMATS
 from ordinate.readers.duckdb_connection import connect, quote_identifier, quote_literal
-from ordinate.readers.query import make_names_distinct
+from ordinate.readers.item_query import make_names_distinct
 from ordinate.render import csv_records
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
