@@ -587,9 +587,11 @@ def test_a_run_that_answers_nothing():
     tsv("gold.tsv", *GOLD)
     tsv("run.tsv", "t7 a A1")
     tsv("off.tsv", "t1 a X")
-    with pytest.raises(MissingLabels, match="run answers none of the 4 items: none of its ids"):
+    with pytest.raises(MissingLabels, match="run predicts none of the 4 items: none of its ids"):
         lenient("gold.tsv", "run.tsv")
-    with pytest.raises(MissingLabels, match=r"off answers none of the 4 items. Leave this run out"):
+    with pytest.raises(
+        MissingLabels, match=r"off predicts none of the 4 items. Leave this run out"
+    ):
         lenient("gold.tsv", "off.tsv")
     assert lenient("gold.tsv", "run.tsv", missing="worst").panel.n == 4
 

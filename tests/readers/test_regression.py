@@ -186,8 +186,8 @@ def binned(one: Moments, two: Moments) -> None:
 def test_every_format_gives_what_long_doubles_give(form):
     rows = items()
     found = sum_files([write(form, FORMS[form](rows))], RegressionColumns("y", "pred"))
-    close(found.table, oracle(rows))
-    same(found.table, moments(rows, constants=found.table.constants))
+    close(found.moments, oracle(rows))
+    same(found.moments, moments(rows, constants=found.moments.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
     assert (found.joined, found.by, found.groups, found.previous) == (None, [], None, None)
 
@@ -198,7 +198,7 @@ def test_far_from_zero_and_near_it_the_errors_are_those_of_long_doubles(weighted
     path = write("far.csv", delimited(items(shift=shift, scale=scale)))
     rows = read_back(path)
     columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
-    found = sum_files([path], columns).table
+    found = sum_files([path], columns).moments
     expected = oracle(rows, weighted=weighted)
     close(found, {name: expected[name] for name in ("rmse", "mae", "r2")}, 1e-10)
     close(found, {name: expected[name] for name in ("baseline_rmse", "baseline_mae")}, 1e-8)
@@ -222,7 +222,7 @@ def test_weights_count_and_weight_zero_is_no_item():
     rows = items()
     rows.append(rows[0] | {"y": math.nan, "pred": None, "weight": 0.0, "hour": -1})
     path = write("weights.csv", delimited(rows))
-    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).table
+    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments
     alive = [row for row in rows if row["weight"] > 0]
     close(found, oracle(alive, weighted=True))
     same(found, moments(alive, weighted=True, constants=found.constants))
@@ -232,7 +232,7 @@ def test_weights_count_and_weight_zero_is_no_item():
 def test_whole_weights_are_counts():
     rows = [row | {"weight": float(k % 3)} for k, row in enumerate(items())]
     path = write("weights.csv", delimited(rows))
-    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).table.counted
+    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments.counted
 
 
 def test_several_files_are_one_table():
@@ -247,7 +247,7 @@ def test_several_files_are_one_table():
     )
     found = sum_files(paths, columns)
     whole = sum_files([write("all.csv", delimited(rows))], columns)
-    same(found.table, whole.table)
+    same(found.moments, whole.moments)
     same(found.groups, whole.groups)
     same(found.previous, whole.previous)
     for (name, one), (other, two) in zip(found.by, whole.by, strict=True):
@@ -262,7 +262,7 @@ def test_parquet_numbers_of_any_kind_are_numbers(kind):
     wide = [str(x) for x in y] if kind == pa.string() else y
     pq.write_table(pa.table({"y": pa.array(wide, kind), "pred": p}), "kinds.parquet")
     same(
-        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).table,
+        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).moments,
         Moments.of(y, p, constants={"mean": 3.75}, histogram=True),
     )
 
@@ -297,7 +297,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
     settings = {"weighted": weighted, "constants": {"train_mean": 2.5}}
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
     sites = factorize_column([row["site"] for row in alive])
-    same(found.table, moments(rows, **settings))
+    same(found.moments, moments(rows, **settings))
     same(found.groups, moments(alive, groups=sites, **settings))
     assert [name for name, _ in found.by] == ["dry", "wet", None]
     for name, batch in found.by:
@@ -307,14 +307,14 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
     alone = sum_files([path], RegressionColumns("y", "pred", by="season", weights=columns.weights))
     for name, part in alone.by:
         here = [row for row in alive if row["season"] == name]
-        same(part, moments(here, weighted=weighted, constants=alone.table.constants))
+        same(part, moments(here, weighted=weighted, constants=alone.moments.constants))
 
 
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
     path = write("groups.csv", delimited(items()))
     found = sum_files([path], RegressionColumns("y", "pred", by="season"))
     (_, first), (_, second), (_, third) = found.by
-    same(first + second + third, found.table)
+    same(first + second + third, found.moments)
 
 
 def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
@@ -329,7 +329,7 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
         assert found.groups.histogram is None
         assert found.by[0][1].histogram is None
         assert found.notes == ("There are too many groups for a histogram of errors of each.",)
-        same(found.table, whole.table)
+        same(found.moments, whole.moments)
         alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
         binned(alone.by[0][1], whole.by[0][1].pooled)
 
@@ -340,11 +340,11 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
 def test_the_histogram_has_the_bins_of_the_summary():
     rows = [*items(), *({"y": 1.0, "pred": 1.0},) * 3]
     path = write("sizes.csv", delimited([{"y": r["y"], "pred": r["pred"]} for r in rows]))
-    found = sum_files([path], RegressionColumns("y", "pred")).table.histogram
+    found = sum_files([path], RegressionColumns("y", "pred")).moments.histogram
     expected = bin_error_sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
     assert found == expected
     assert (
-        sum_files([path], RegressionColumns("y", "pred"), histogram=False).table.histogram is None
+        sum_files([path], RegressionColumns("y", "pred"), histogram=False).moments.histogram is None
     )
 
 
@@ -352,10 +352,12 @@ def test_constants_are_those_asked_for_and_the_mean_unless_there_is_that_of_trai
     rows = items()
     path = write("constants.csv", delimited(rows))
     y = column(rows, "y")
-    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).table
+    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).moments
     assert found.constants == pytest.approx({"mean": float(y.mean()), "zero": 0.0}, rel=1e-14)
     assert float(found.spread["zero"]) == pytest.approx(float(abs(y).sum()), rel=1e-12)
-    trained = sum_files([path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}).table
+    trained = sum_files(
+        [path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}
+    ).moments
     assert trained.constants == {"train_mean": 2.5}
     assert value("baseline_mae", trained) == pytest.approx(float(abs(y - 2.5).mean()), rel=1e-12)
 
@@ -373,10 +375,10 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
     order = np.argsort(y)
     half = np.searchsorted(np.cumsum(w[order]), w.sum() / 2)
     exact, mean = float(y[order][half]), float((w * y).sum() / w.sum())
-    median = found.table.constants["median"]
+    median = found.moments.constants["median"]
     assert abs(median - exact) <= 0.00501 * abs(exact - mean)
     spread = float((w * abs(y - median)).sum())
-    assert float(found.table.spread["median"]) == pytest.approx(spread, rel=1e-10)
+    assert float(found.moments.spread["median"]) == pytest.approx(spread, rel=1e-10)
     assert "The median of the targets is approximate" in found.notes[-1]
 
 
@@ -410,7 +412,7 @@ def test_targets_may_come_from_a_file_of_their_own(kind, end, way):
     one = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
     whole = sum_files([write("all.csv", delimited(rows))], one)
     for mine, theirs in (
-        (found.table, whole.table),
+        (found.moments, whole.moments),
         (found.groups, whole.groups),
         (found.previous, whole.previous),
         *zip(dict(found.by).values(), dict(whole.by).values(), strict=True),
@@ -434,16 +436,16 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
     ):
         sum_files(["guesses.csv"], columns)
     found = sum_files(["guesses.csv"], columns, missing="drop")
-    close(found.table, oracle(rows[3:]))
+    close(found.moments, oracle(rows[3:]))
     assert found.joined == {"matched": 17, "missing": 3, "unknown": 1}
-    assert found.table.dropped == 3
+    assert found.moments.dropped == 3
 
 
 def test_a_target_and_a_prediction_may_have_the_same_name():
     write("gold.csv", "id,price\na,1\nb,2\n")
     write("guesses.csv", "id,price\nb,5\na,1\n")
     columns = RegressionColumns("price", "price", gold_file="gold.csv", id="id")
-    assert value("mae", sum_files(["guesses.csv"], columns).table) == 1.5
+    assert value("mae", sum_files(["guesses.csv"], columns).moments) == 1.5
 
 
 def test_nan_is_no_missing_number_in_joined_files_either():
@@ -526,10 +528,10 @@ def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
         MissingLabels, match=r"1 of 5 targets in column 'y' are missing \(row 2\). Leave them out"
     ):
         sum_files([name], columns)
-    found = sum_files([name], columns, missing="drop").table
+    found = sum_files([name], columns, missing="drop").moments
     assert (found.n, found.dropped, value("mae", found)) == (3, 2, pytest.approx(2.5 / 3))
     grouped = sum_files([name], RegressionColumns("y", "pred", groups="site"), missing="drop")
-    assert (grouped.table.n, grouped.table.dropped) == (2, 3)
+    assert (grouped.moments.n, grouped.moments.dropped) == (2, 3)
     assert grouped.groups.items.tolist() == [1, 1]
 
 
@@ -582,7 +584,7 @@ def test_values_that_cannot_be_squared_twice_are_refused(pair, what):
 def test_targets_that_are_all_equal_have_no_variance_at_all(weights, by):
     rows = [row | {"y": 0.1, "pred": 0.4, "weight": k / 7} for k, row in enumerate(items(399))]
     columns = RegressionColumns("y", "pred", weights, by)
-    found = sum_files([write("equal.csv", delimited(rows))], columns).table
+    found = sum_files([write("equal.csv", delimited(rows))], columns).moments
     assert found.constants == {"mean": 0.1}
     assert (float(found.plain.y), float(found.plain.mean(2, 0))) == (0.1, 0.0)
     assert (float(found.plain.mean(0, 2)), float(found.spread["mean"])) == (0.0, 0.0)
@@ -657,7 +659,7 @@ def test_bounds_come_in_pairs_and_in_order():
     with pytest.raises(MissingLabels, match=r"1 of 2 lower bounds in column 'low'.*row 1"):
         sum_files(["c.csv"], columns)
     found = sum_files(["c.csv"], columns, missing="drop")
-    assert (found.table.n, found.bounds.n, found.bounds.dropped) == (1, 1, 1)
+    assert (found.moments.n, found.bounds.n, found.bounds.dropped) == (1, 1, 1)
 
 
 # --- the previous value --------------------------------------------------------------------------
@@ -762,7 +764,7 @@ def test_the_number_of_threads_changes_no_printed_digit(monkeypatch):
         columns = RegressionColumns("y", "pred", weights="weight")
         return sum_files(["large.parquet"], columns, constants={"median": None})
 
-    one, two = found(1).table, found(2).table
+    one, two = found(1).moments, found(2).moments
     for name in (*METRICS, "median_absolute_error"):
         assert f"{value(name, one):.12g}" == f"{value(name, two):.12g}", name
     for name in ("baseline_mae", "baseline_rmse"):  # the mean is that of the next double

@@ -148,7 +148,7 @@ class _CampaignReader:
         self.by_test_case = layout.test_case is not None
         self.lines.store_known_items()
         labels = self.lines.list_values()
-        self.scale = self.spelling.scale(scale, labels, [])
+        self.scale = self.spelling.find_scale(scale, labels, [])
         if scale is None:
             preset = self.scale.preset
             self.notes.append(
@@ -196,7 +196,7 @@ class _CampaignReader:
 
     def _check_labels(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
         """Return the level of each id of gold, and which have a line."""
-        levels = self.spelling.levels(self.scale, labels)[: len(labels)].tolist()
+        levels = self.spelling.encode_labels(self.scale, labels)[: len(labels)].tolist()
         codes = dict(zip(labels, levels, strict=True))
         return self.lines.check_lines(codes, len(self.scale), by_test_case=by_test_case)
 
@@ -237,7 +237,7 @@ class _CampaignReader:
         """Return the error for a run that predicts nothing."""
         why = "" if self.joined[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
-            f"{name} answers none of the {n:,} items{why}. Leave this run out, or count its items "
+            f"{name} predicts none of the {n:,} items{why}. Leave this run out, or count its items "
             f"as wrong with {WORST_HINT}."
         )
 

@@ -50,7 +50,7 @@ def quote_identifier(name: str) -> str:
 
 
 def quote_literal(text: str) -> str:
-    """Return a text as SQL, which ends at a NUL."""
+    """Return a string as SQL, which ends at a NUL."""
     parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
     return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
@@ -86,11 +86,11 @@ def _extract_reason(message: str) -> str:
             "leave long texts out."
         )
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    kept = [lines[0].split(": ", 1)[-1]]
+    reason = [lines[0].split(": ", 1)[-1]]
     for line in lines[1:3]:
         if line.lower().startswith(ADVICE_MARKERS):
             break
-        kept.append(line[:80])
-    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(kept))[0][:300].rstrip(". ")
+        reason.append(line[:80])
+    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(reason))[0][:300].rstrip(". ")
     hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
     return f"{text}.{hint}"

@@ -30,17 +30,17 @@ class LabelSpelling:
         self.renamed = renamed
         self.missing_labels = [label for label, level in renamed.items() if is_missing(level)]
 
-    def level(self, label: str | None) -> str | None:
+    def rename_label(self, label: str | None) -> str | None:
         """Return the label under its new name, where it has one."""
         return self.renamed.get(label, label) if label is not None else None
 
-    def scale(
+    def find_scale(
         self, declared: Scale | None, labels: Iterable[str | None], notes: list[str]
     ) -> Scale:
         """Return the declared scale, or the one preset that fits, with a note."""
         if declared is not None:
             return declared
-        seen: set[Any] = {self.level(label) for label in labels}
+        seen: set[Any] = {self.rename_label(label) for label in labels}
         scale = find_preset(lambda: {level for level in seen if not is_missing(level)})
         notes.append(f"No scale was declared: every label seen is on the preset {scale.preset!r}.")
         return scale
@@ -48,15 +48,15 @@ class LabelSpelling:
     def find_off_scale_labels(self, scale: Scale, labels: Iterable[str | None]) -> list[str]:
         """Return the labels that are not on the scale."""
         known = {label for label in labels if label is not None}
-        return sorted(x for x in known if encode_label(scale, self.level(x)) > len(scale))
+        return sorted(x for x in known if encode_label(scale, self.rename_label(x)) > len(scale))
 
-    def levels(self, scale: Scale, labels: Sequence[str]) -> NDArray[np.int64]:
+    def encode_labels(self, scale: Scale, labels: Sequence[str]) -> NDArray[np.int64]:
         """Return the positions of labels, and that of a missing one last."""
-        return encode_categories(scale, [self.level(label) for label in labels])
+        return encode_categories(scale, [self.rename_label(label) for label in labels])
 
 
 def build_label_code_sql(column: str, labels: Sequence[str]) -> str:
-    """Return SQL for the place of a text among labels; after the last comes a missing one."""
+    """Return SQL for the place of a string among labels; after the last comes a missing one."""
     place = (
         f"list_position([{', '.join(map(quote_literal, labels))}], {column}) - 1"
         if labels
@@ -78,12 +78,12 @@ class RowLocator:
         self.connection, self.items, self.spelling = connection, items, spelling
         self.weights = weights
 
-    def missing(self, column: str) -> list[str]:
+    def find_missing_labels(self, column: str) -> list[str]:
         """Return the first places without a label."""
         unnamed = ", ".join(map(quote_literal, self.spelling.missing_labels))
-        return self.empty(column, f" OR {column} IN ({unnamed})" if unnamed else "")
+        return self.find_empty_cells(column, f" OR {column} IN ({unnamed})" if unnamed else "")
 
-    def empty(self, column: str, also: str = "") -> list[str]:
+    def find_empty_cells(self, column: str, also: str = "") -> list[str]:
         """Return the first places where nothing stands."""
         found = self._find_cells(f"({column} IS NULL{also}) AND in_gold", column, ROWS_SHOWN)
         return [place for place, _ in found]
@@ -93,10 +93,10 @@ class RowLocator:
     ) -> None:
         """Say where the first of the labels stands, if there are any, none of them on the scale."""
         if labels:
-            wanted = ", ".join(map(quote_literal, labels[:MOST_LABELS]))
-            place, found = self._find_cells(f"{column} IN ({wanted}) AND in_gold", column, 1)[0]
+            listed = ", ".join(map(quote_literal, labels[:MOST_LABELS]))
+            place, found = self._find_cells(f"{column} IN ({listed}) AND in_gold", column, 1)[0]
             raise make_off_scale_error(
-                scale, self.spelling.level(found), f"{place} of column {title!r}"
+                scale, self.spelling.rename_label(found), f"{place} of column {title!r}"
             )
 
     def refuse_no_items(self, verb: str) -> None:
@@ -108,15 +108,15 @@ class RowLocator:
 
     def check_weights(self, part: ItemQuery) -> None:
         """Refuse weights that are no finite numbers of at least 0."""
-        # Asked by name, because comparisons with NaN may be answered from a file's statistics.
+        # `isfinite` by name: a comparison with NaN may take its answer from a file's statistics.
         finite = (
             f"isfinite({WEIGHT_SQL}) AND {WEIGHT_SQL} >= 0 AND {WEIGHT_SQL} < {HEAVIEST_WEIGHT}"
         )
         wrong = f"{WEIGHT_SQL} IS NULL OR NOT ({finite})"
         for place, found in self._find_cells_in_file(part, f"in_gold AND ({wrong})", "weight", 1):
-            what = "is missing" if found is None else f"is {found}"
+            state = "is missing" if found is None else f"is {found}"
             raise BadWeights(
-                f"The weight ({place} of column {self.weights!r}) {what}. Weights are "
+                f"The weight ({place} of column {self.weights!r}) {state}. Weights are "
                 "finite numbers of at least 0."
             )
 
@@ -138,9 +138,9 @@ class RowLocator:
             f"WHERE {condition} ORDER BY place LIMIT {limit}"
         )
         of_file = f" of {part.name}" if len(self.items) > 1 else ""
-        what = "id" if part.keyed else "row"
+        unit = "id" if part.keyed else "row"
         return [
-            (f"{what} {place}{of_file}", found)
+            (f"{unit} {place}{of_file}", found)
             for place, found in read_rows(self.connection, query, part.name)
         ]
 

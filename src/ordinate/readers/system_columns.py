@@ -60,7 +60,7 @@ class PanelCells(NamedTuple):
 
 
 class PanelSource(ABC):
-    """A way of reading systems, from files to a panel."""
+    """Files of systems, on their way to a panel: columns of one file, or runs."""
 
     systems: tuple[str, ...]
     labels: list[list[str]]  # as the files spell them: of gold, and of each system
@@ -78,31 +78,33 @@ class PanelSource(ABC):
         """Say where a label stands that is not on the scale."""
 
     @abstractmethod
-    def cells(self) -> PanelCells:
+    def read_cells(self) -> PanelCells:
         """Return the items."""
 
     @abstractmethod
-    def where(self, column: int, lacking: Array) -> list[str]:
+    def find_missing_labels(self, column: int, lacking: Array) -> list[str]:
         """Return the first places where a column lacks labels; 0 is gold."""
 
     @abstractmethod
-    def groups(self) -> list[str]:
+    def list_groups(self) -> list[str]:
         """Return the groups by their numbers."""
 
-    def panel(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
+    def build_panel(self, scale: Scale | None, missing: MissingPolicy) -> Panel:
         """Find the scale, and count."""
         seen = {label for labels in self.labels for label in labels}
-        scale = self.spelling.scale(scale, seen, self.notes)
+        scale = self.spelling.find_scale(scale, seen, self.notes)
         self.refuse_off_scale_labels(scale)
-        cells = self.cells()
-        levels = (self.spelling.levels(scale, labels).astype(np.int16) for labels in self.labels)
+        cells = self.read_cells()
+        levels = (
+            self.spelling.encode_labels(scale, labels).astype(np.int16) for labels in self.labels
+        )
         rows = np.stack([of[codes] for of, codes in zip(levels, cells.codes, strict=True)], axis=1)
         self._refuse_missing_predictions(rows == len(scale), cells.sums.items, missing)
         self._refuse_missing_groups(cells, missing)
         rows[cells.alone, 0] = len(scale)  # which leaves the item out
         groups = None
         if self.columns.groups is not None:
-            groups = Groups(self.groups(), np.where(cells.alone, 0, cells.number))
+            groups = Groups(self.list_groups(), np.where(cells.alone, 0, cells.number))
         return Panel.from_rows(
             scale,
             self.systems,
@@ -110,7 +112,7 @@ class PanelSource(ABC):
             cells.sums,
             groups,
             missing,
-            lambda column: self.where(column, rows[:, column] == len(scale)),
+            lambda column: self.find_missing_labels(column, rows[:, column] == len(scale)),
         )
 
     def _refuse_missing_predictions(
@@ -135,21 +137,21 @@ class PanelSource(ABC):
             items = cells.sums.items
             count, n = int(items[cells.alone].sum()), int(items.sum())
             raise make_missing_groups_error(
-                count, n, f"column {self.columns.groups!r}", self.places.empty("cluster")
+                count, n, f"column {self.columns.groups!r}", self.places.find_empty_cells("cluster")
             )
 
     def build_weight_condition(self) -> str:
         """Return SQL that tells whether an item counts: one of weight 0 does not exist."""
         return "true" if self.columns.weights is None else f"{WEIGHT_SQL} > 0"
 
-    def chosen(self, source: FileSource) -> list[str]:
-        """Return SQL for the columns that both ways read: gold, weights and groups."""
-        chosen = [f"{build_label_sql(source, self.gold)} AS gold", "true AS in_gold"]
+    def select_shared_columns(self, source: FileSource) -> list[str]:
+        """Return SQL for the columns that all files of systems have: gold, weights and groups."""
+        selected = [f"{build_label_sql(source, self.gold)} AS gold", "true AS in_gold"]
         if self.columns.weights is not None:
-            chosen.append(f"{resolve_column(source, self.columns.weights)} AS weight")
+            selected.append(f"{resolve_column(source, self.columns.weights)} AS weight")
         if self.columns.groups is not None:
-            chosen.append(f"{build_label_sql(source, self.columns.groups)} AS cluster")
-        return chosen
+            selected.append(f"{build_label_sql(source, self.columns.groups)} AS cluster")
+        return selected
 
 
 class WidePanelSource(PanelSource):
@@ -169,20 +171,22 @@ class WidePanelSource(PanelSource):
         if twice:
             raise BadInput(f"The column {shorten(twice[0])} is named twice. Name each system once.")
         self.titles = [self.gold, *self.systems]
-        self.items = [self._items(source) for source in sources]
+        self.items = [self._build_query(source) for source in sources]
         self.places = RowLocator(connection, self.items, self.spelling, columns.weights)
-        self.labels = self._labels()
+        self.labels = self._list_labels()
 
-    def _items(self, source: FileSource) -> ItemQuery:
-        answers = [f"{build_label_sql(source, name)} AS s{k}" for k, name in enumerate(self.titles)]
-        chosen = [
-            *self.chosen(source),
-            *answers,
+    def _build_query(self, source: FileSource) -> ItemQuery:
+        predictions = [
+            f"{build_label_sql(source, name)} AS s{k}" for k, name in enumerate(self.titles)
+        ]
+        selected = [
+            *self.select_shared_columns(source),
+            *predictions,
             *((ROW_NUMBER_SQL,) if self.columns.groups else ()),
         ]
-        return ItemQuery(f"SELECT {', '.join(chosen)} FROM {source.sql}", source.name, ())
+        return ItemQuery(f"SELECT {', '.join(selected)} FROM {source.sql}", source.name, ())
 
-    def _labels(self) -> list[list[str]]:
+    def _list_labels(self) -> list[list[str]]:
         """Return the labels that each column has, in a pass for each block of columns."""
         found: list[set[str]] = [set() for _ in self.titles]
         rows = 0
@@ -190,7 +194,7 @@ class WidePanelSource(PanelSource):
             if self.columns.weights is not None:
                 self.places.check_weights(part)
             for first in range(0, len(found), COLUMNS_PER_QUERY):
-                count, *labels = self._distinct(
+                count, *labels = self._read_distinct_labels(
                     part, range(len(found))[first : first + COLUMNS_PER_QUERY]
                 )
                 rows += count
@@ -200,8 +204,8 @@ class WidePanelSource(PanelSource):
             self.places.refuse_no_items("compare")
         return [sorted(known) for known in found]
 
-    def _distinct(self, part: ItemQuery, columns: Iterable[int]) -> list[Any]:
-        """Return the number of items, and the labels of some columns."""
+    def _read_distinct_labels(self, part: ItemQuery, columns: Iterable[int]) -> list[Any]:
+        """Return the number of items, and the labels of a block of columns."""
         lists = [f"list(DISTINCT s{k}) FILTER (WHERE s{k} IS NOT NULL)" for k in columns]
         condition = self.build_weight_condition()
         query = f"SELECT count(*), {', '.join(lists)} FROM ({part.sql}) WHERE {condition}"
@@ -214,42 +218,42 @@ class WidePanelSource(PanelSource):
             self.places.refuse_off_scale_labels(scale, f"s{k}", strange, title)
 
     def _build_count_sql(self, part: ItemQuery, further: str = "") -> str:
-        chosen = [
+        selected = [
             f"{build_label_code_sql(f's{k}', labels)} AS c{k}"
             for k, labels in enumerate(self.labels)
         ]
         return (
-            f"SELECT {', '.join(chosen)}, {build_sums_sql(self.columns.weights)}{further} "
+            f"SELECT {', '.join(selected)}, {build_sums_sql(self.columns.weights)}{further} "
             f"FROM ({part.sql}) WHERE {self.build_weight_condition()} GROUP BY ALL"
         )
 
-    def cells(self) -> PanelCells:
+    def read_cells(self) -> PanelCells:
         """Count equal items inside the engine, where labels are codes already."""
         if self.columns.groups is None:
             queries = [(self._build_count_sql(part), part.name) for part in self.items]
         else:
             store_cluster_counts(self.connection, self.items, self._build_count_sql)
             queries = [(build_cluster_number_sql("SELECT * FROM counted"), self.items[0].name)]
-        parts = [self._arrays(*query) for query in queries]
+        parts = [self._read_arrays(*query) for query in queries]
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         codes = [arrays[f"c{k}"] for k in range(len(self.labels))]
         sums = CellSums(*(arrays[name] for name in ("items", "weight", "square", "fractions")))
         return PanelCells(codes, sums, arrays["number"], arrays["alone"])
 
-    def _arrays(self, query: str, name: str) -> dict[str, Array]:
+    def _read_arrays(self, query: str, name: str) -> dict[str, Array]:
         codes = [f"c{k}" for k in range(len(self.labels))]
         group = "number, alone" if self.columns.groups else "0 AS number, false AS alone"
         sums = (
             "items, CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions"
         )
-        chosen = ", ".join([*codes, sums, group])
-        return read_arrays(self.connection, f"SELECT {chosen} FROM ({query})", name)
+        selected = ", ".join([*codes, sums, group])
+        return read_arrays(self.connection, f"SELECT {selected} FROM ({query})", name)
 
-    def where(self, column: int, lacking: Array) -> list[str]:
+    def find_missing_labels(self, column: int, lacking: Array) -> list[str]:
         """Return the first rows without a label."""
         del lacking  # equal items are counted together: the file knows their rows
-        return self.places.missing(f"s{column}")
+        return self.places.find_missing_labels(f"s{column}")
 
-    def groups(self) -> list[str]:
+    def list_groups(self) -> list[str]:
         """Return the groups in the order in which they appear."""
         return read_clusters(self.connection, "SELECT * FROM counted", self.items[0].name)
