@@ -40,11 +40,6 @@ def frame():
     return pd.DataFrame({"essay": ids, "level": golden, "weight": WEIGHTS, **named})
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def write(data, name="items.csv"):
     if name.endswith(".parquet"):
         data.to_parquet(name)
