@@ -173,6 +173,8 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
     path = write("groups.csv", delimited(items()))
     columns = RegressionColumns("y", "pred", by="season", groups="site")
     whole = sum_files([path], columns)
+    alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
+    binned(alone.by[0][1], whole.by[0][1].pooled)
     for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST_GROUPS")):
         with monkeypatch.context() as patched:
             patched.setattr(module, name, 1)
@@ -182,8 +184,6 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
         assert found.by[0][1].histogram is None
         assert found.notes == ("There are too many groups for a histogram of errors of each.",)
         same(found.moments, whole.moments)
-        alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
-        binned(alone.by[0][1], whole.by[0][1].pooled)
 
 
 # --- histograms, constants -----------------------------------------------------------------------
