@@ -10,7 +10,13 @@ from typing import Any
 
 from ordinate.errors import BadInput, shorten
 from ordinate.readers.duckdb_connection import Connection, connect, read_rows
-from ordinate.readers.file_formats import FileReader, FileSource, name_runs, open_sources
+from ordinate.readers.file_formats import (
+    FileReader,
+    FileSource,
+    name_runs,
+    open_sources,
+    refuse_duplicate_files,
+)
 from ordinate.readers.item_query import (
     USUAL_COLUMN_NAMES,
     build_label_sql,
@@ -56,18 +62,10 @@ def read_external_predictions(
     """
     with connect() as connection, open_sources(connection, None, None) as reader:
         found = [pair for path in paths for pair in reader.find_files(path)]
-        _refuse_duplicate_files(found)
+        refuse_duplicate_files(found, "it would be two systems")
         reading = _PredictionReader(connection, reader, columns)
         names = name_runs([file for file, _ in found]) if found else ()
         return [reading.read_file(*both) for both in zip(names, found, strict=True)]
-
-
-def _refuse_duplicate_files(found: list[tuple[str, Path]]) -> None:
-    seen: set[Path] = set()
-    for file, path in found:
-        if path.resolve() in seen:
-            raise BadInput(f"{file} is named twice: it would be two systems.")
-        seen.add(path.resolve())
 
 
 class _PredictionReader:
@@ -124,7 +122,12 @@ class _PredictionReader:
         return [(item_id, dict(zip(levels, cells, strict=True))) for item_id, *cells in rows]
 
     def _find_column(
-        self, source: FileSource, named: str | None, usual: tuple[str, ...], what: str, option: str
+        self,
+        source: FileSource,
+        named: str | None,
+        usual: tuple[str, ...],
+        content: str,
+        option: str,
     ) -> str:
         if named is not None:
             resolve_column(source, named)  # says what is there
@@ -133,7 +136,8 @@ class _PredictionReader:
         if len(found) != 1:
             which = "Several columns may be" if found else "No column is known to be"
             raise BadInput(
-                f"{which} {what} in {source.name}: name it with {option}. {format_columns(source)}"
+                f"{which} {content} in {source.name}: name it with {option}. "
+                + format_columns(source.columns)
             )
         return found[0]
 

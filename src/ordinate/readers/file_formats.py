@@ -83,11 +83,7 @@ class FileReader:
     def find_distinct_files(self, paths: list[str]) -> list[tuple[str, Path]]:
         """Return the files of names, patterns, and '-' for standard input, each named once."""
         found = [pair for text in paths for pair in self.find_files(text)]
-        seen: set[Path] = set()
-        for name, path in found:
-            if path.resolve() in seen:
-                raise BadInput(f"{name} is named twice: its items would count twice.")
-            seen.add(path.resolve())
+        refuse_duplicate_files(found, "its items would count twice")
         return found
 
     # --- finding -----------------------------------------------------------------------------
@@ -372,6 +368,15 @@ def _detect_encoding(path: Path, compression: str) -> str:
 def open_unpacked(path: Path, compression: str) -> IO[bytes]:
     """Open a file, unpacked if it is packed."""
     return gzip.open(path) if compression == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
+
+
+def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:
+    """Refuse a file that is named twice, and say why."""
+    seen: set[Path] = set()
+    for name, path in files:
+        if path.resolve() in seen:
+            raise BadInput(f"{name} is named twice: {reason}.")
+        seen.add(path.resolve())
 
 
 def _suggest_files(text: str) -> str:

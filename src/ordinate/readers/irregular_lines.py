@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten, suggest_names
 from ordinate.readers.duckdb_connection import Connection, quote_literal, read_arrays, read_rows
-from ordinate.readers.item_query import MOST_COLUMNS_LISTED, USUAL_COLUMN_NAMES
+from ordinate.readers.item_query import USUAL_COLUMN_NAMES, format_columns
 from ordinate.readers.text_lines import (
     INVALID_BYTE_MARK,
     LineReader,
@@ -155,7 +155,7 @@ def find_layout_by_header(file: str, names: list[str], named: NamedColumns) -> C
         if len(matches) > 1 or (not matches and role != "test_case"):
             raise BadInput(
                 f"Which column of {file} has the {ROLE_TITLES[role]}? Name it with "
-                f"{ROLE_OPTIONS[role]}. " + _format_names(names)
+                f"{ROLE_OPTIONS[role]}. " + format_columns(names)
             )
     case, key, value = ([names.index(x) + 1 for x in matches] for matches in columns.values())
     listed = ", ".join(name for matches in columns.values() for name in matches)
@@ -196,13 +196,8 @@ def _find_columns(file: str, names: list[str], role: str, named: str | None) -> 
 
 def make_unknown_column_error(file: str, named: str, names: Sequence[str]) -> BadInput:
     """Return the error for a column that is not there."""
-    hint = suggest_names(named, list(names)) or " " + _format_names(names)
+    hint = suggest_names(named, list(names)) or " " + format_columns(names)
     return BadInput(f"{file} has no column {shorten(named)}.{hint}")
-
-
-def _format_names(names: Sequence[str]) -> str:
-    shown_names = ", ".join(map(shorten, names[:MOST_COLUMNS_LISTED]))
-    return f"Its columns are: {shown_names}{', …' if len(names) > MOST_COLUMNS_LISTED else ''}."
 
 
 # --- checking lines ------------------------------------------------------------------------------

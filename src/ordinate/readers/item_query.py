@@ -205,7 +205,7 @@ def find_column(role: str, named: str | None, source: FileSource, notes: list[st
     if len(found) != 1:
         raise BadInput(
             f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-            + format_columns(source)
+            + format_columns(source.columns)
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
@@ -220,7 +220,7 @@ def resolve_column(source: FileSource, column: str, others: Collection[str] = ()
     """
     if column not in source.columns:
         free = [name for name in source.columns if name not in others]
-        hint = suggest_names(column, free) or " " + format_columns(source)
+        hint = suggest_names(column, free) or " " + format_columns(source.columns)
         if any(column.lower() == other.lower() for other in source.columns):
             hint += " Upper and lower case count."
         raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
@@ -258,9 +258,9 @@ def build_sums_sql(weights: str | None) -> str:
     )
 
 
-def format_columns(source: FileSource) -> str:
+def format_columns(columns: Iterable[str]) -> str:
     """Return a sentence with the columns of a file."""
-    names = [shorten(column) for column in source.columns]
+    names = [shorten(column) for column in columns]
     more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
     return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
 

@@ -190,7 +190,7 @@ def _find_column(role: str, named: str | None, source: FileSource, notes: list[s
         title = "targets" if role == "target" else "predictions"
         raise BadInput(
             f"Which column of {source.name} holds the {title}? Name it with --{role}. "
-            + format_columns(source)
+            + format_columns(source.columns)
         )
     notes.append(f"The {role} column was not named; {found[0]!r} was taken.")
     return found[0]

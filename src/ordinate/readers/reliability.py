@@ -109,7 +109,8 @@ def expand_columns(
     if len(found) < 2:
         raise BadInput(
             f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
-            f"name one for each level, or what they all start with. {format_columns(source)}"
+            "name one for each level, or what they all start with. "
+            + format_columns(source.columns)
         )
     return found
 

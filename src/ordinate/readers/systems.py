@@ -234,5 +234,5 @@ def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> B
     return BadInput(
         f"Which columns of {source.name} are systems? Name them, such as --systems "
         f"{shorten(shown)}; or name the files of runs after the one of gold. "
-        f"{format_columns(source)}"
+        f"{format_columns(source.columns)}"
     )

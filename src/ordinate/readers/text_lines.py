@@ -17,6 +17,7 @@ from ordinate.readers.file_formats import (
     detect_compression,
     detect_delimiter,
     open_unpacked,
+    refuse_duplicate_files,
 )
 
 BLOCK_CHARACTERS = 1 << 25  # characters given to the engine at a time
@@ -44,11 +45,7 @@ class LineReader(FileReader):
         named = [file for text in texts for file in self._find_runs_of_pattern(text, gold)]
         same = [name for name, path in named if path.resolve() == gold.resolve()]
         found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
-        seen: set[Path] = set()
-        for name, path in found:
-            if path.resolve() in seen:
-                raise BadInput(f"{name} is named twice: name each run once.")
-            seen.add(path.resolve())
+        refuse_duplicate_files(found, "name each run once")
         if not found:
             besides = f" besides the gold file {same[0]}" if same else ""
             raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
