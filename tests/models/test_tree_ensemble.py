@@ -54,7 +54,7 @@ def histogram(form, target, rounds=12):
 
 
 # library, target, settings, how far the last digit may be off
-SINGLE = 6e-8  # half a last digit of single precision: its exp is not always rounded alike
+SINGLE = 6e-8  # half a last digit of single precision: exp of another C library may round otherwise
 LIBRARIES = {
     "lightgbm, a number": (lightgbm, Y, {"objective": "regression"}, 0.0),
     "lightgbm, two levels": (lightgbm, LEVELS > 1, {"objective": "binary"}, 0.0),

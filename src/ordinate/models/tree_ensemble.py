@@ -230,22 +230,24 @@ class TreeEnsemble:
 # --- links ---------------------------------------------------------------------------------------
 
 
-# np.exp may differ in the last digit from the exp of the C library, which the libraries use
-_exp = np.frompyfunc(math.exp, 1, 1)
+def _exp(x: NDArray[Any]) -> NDArray[Any]:
+    """Return exp by the C library, as the libraries have it; np.exp may differ in the last digit.
+
+    NumPy has vectorised code of its own for real numbers, and calls the C library for complex ones.
+    """
+    return np.exp(x.astype(np.result_type(x, np.complex64))).real
 
 
 def _apply_logistic(sums: NDArray[Any], _trees: int) -> Floats:
     """Return the probabilities of two classes."""
-    logits = np.minimum(-sums[:, 0], MOST_LOGIT).astype(np.float64)
-    odds = 1 + _exp(logits).astype(sums.dtype)
+    odds = 1 + _exp(np.minimum(-sums[:, 0], MOST_LOGIT))
     high = (1 / odds).astype(np.float64)
     return np.column_stack([1.0 - high, high])
 
 
 def _apply_softmax(sums: NDArray[Any], _trees: int) -> Floats:
     """Return the probabilities of several classes."""
-    gaps = sums - sums.max(axis=1, keepdims=True)
-    odds = _exp(gaps.astype(float)).astype(sums.dtype)
+    odds = _exp(sums - sums.max(axis=1, keepdims=True))
     total = np.cumsum(odds, axis=1, dtype=np.float64)[:, -1:]  # in this order, unlike sum
     return (odds / total.astype(sums.dtype)).astype(np.float64)
 
