@@ -530,7 +530,7 @@ def test_good_levels_are_taken(level):
 @pytest.mark.parametrize("resamples", [5, 0, -1, 99])
 def test_too_few_draws_are_refused(resamples):
     with pytest.raises(
-        BadOption, match=f"{resamples} resamples are too few for limits: take 100 or more"
+        BadOption, match=f"{resamples} resamples are too few for an interval: take 100 or more"
     ):
         ConfidenceIntervals(resamples=resamples)
     with pytest.raises(BadOption, match="too few"):
@@ -540,13 +540,13 @@ def test_too_few_draws_are_refused(resamples):
 @pytest.mark.parametrize("resamples", ["x", "2000", 2000.0, 1e3, None, math.nan])
 def test_draws_that_are_no_whole_number_are_refused_for_that_reason(resamples):
     """To say that 2000.0 resamples are too few would send the reader the wrong way."""
-    with pytest.raises(BadOption, match="whole number"):
+    with pytest.raises(BadOption, match="integer"):
         ConfidenceIntervals(resamples=resamples)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "x", None, math.nan])
 def test_a_seed_is_a_whole_number_of_at_least_0(seed):
-    with pytest.raises(BadOption, match="The seed must be a whole number of at least 0, not"):
+    with pytest.raises(BadOption, match="The seed must be an integer of at least 0, not"):
         ConfidenceIntervals(seed=seed)
 
 
@@ -691,7 +691,7 @@ def test_nobody_says_that_draws_do_not_move_where_they_do(name):
     assert drawn.width > 0.01
     found = estimate_metrics([find_metric(name)], table)[name]
     assert found.width > 0.01
-    assert found.note != "every redrawn table gives the same value"
+    assert found.note != "every resample gives the same value"
 
 
 @pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "cem_ord", "kendall_tau_b"])

@@ -536,7 +536,7 @@ def test_baselines_and_what_bends_have_no_interval():
 @pytest.mark.parametrize("method", ["bca", "percentile", "wilson", "dirichlet"])
 def test_a_method_that_does_not_fit_is_refused(method):
     table = table_of([1.0, 2.0, 4.0], [2.0, 2.0, 5.0])
-    with pytest.raises(BadOption, match="does not fit quantities"):
+    with pytest.raises(BadOption, match="does not fit regression"):
         estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method=method))
     with pytest.raises(BadOption, match="stratified"):
         estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(stratified=True))

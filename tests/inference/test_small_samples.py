@@ -689,7 +689,7 @@ def test_a_group_says_as_much_as_one_item(factor):
 
 # --- tables that no draw can move ----------------------------------------------------------------
 
-SAME = {"every redrawn table gives the same value", "it has no standard error here"}
+SAME = {"every resample gives the same value", "it has no standard error here"}
 
 
 @pytest.mark.parametrize("gold", [[20, 30, 25], [1, 1, 1], [3, 0, 400], [1000, 1000, 1000]])

@@ -24,7 +24,7 @@ from ordinate.summaries import ConfusionMatrix, Panel
 
 N, SIZE, COUNT = 800, 4, 4000
 
-STUCK = "every redrawn table gives the same value"
+STUCK = "every resample gives the same value"
 
 
 def weighted_sample(seed, sigma=1.2, n=N, noise=1.0):
@@ -223,7 +223,7 @@ def test_the_unit_of_weights_does_not_matter(method, factor):
     """Above 2^53 every float is whole, and still no weight is a count."""
     gold, predicted, weights, table = weighted_sample(10, n=150)
     other = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
-    metrics = [m for m in METRICS if not m.needs_whole_counts and (m.smooth or method is None)]
+    metrics = [m for m in METRICS if not m.needs_integer_counts and (m.smooth or method is None)]
     how = ConfidenceIntervals(method=method, resamples=200)
     first, second = estimate_metrics(metrics, table, how), estimate_metrics(metrics, other, how)
     for name, result in first.items():
@@ -281,9 +281,9 @@ def test_an_item_of_hardly_any_weight_hardly_matters():
 def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
     table = weighted_sample(13, n=40)[3]
     found = estimate_metrics([metric], table, ConfidenceIntervals(resamples=300))[metric.name]
-    if metric.needs_whole_counts:
+    if metric.needs_integer_counts:
         assert found.method is None
-        assert "no whole counts" in found.note
+        assert "no integer counts" in found.note
         assert math.isnan(found.value)
         return
     usual = weighted_method(metric)
@@ -476,7 +476,7 @@ def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
     for found in (first + second, batch.pooled):
         assert not found.whole
         alpha = estimate_metrics([find_metric("krippendorff_alpha")], found)["krippendorff_alpha"]
-        assert alpha.note == "the weights are no whole counts, on which it depends"
+        assert alpha.note == "the weights are no integer counts, on which it depends"
 
 
 def test_counts_of_whole_items_are_counted():
@@ -616,5 +616,5 @@ def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
     ):
         found = estimate_metrics([find_metric("krippendorff_alpha"), find_metric("mae")], table)
         assert found["krippendorff_alpha"].method is None
-        assert "no whole counts" in found["krippendorff_alpha"].note
+        assert "no integer counts" in found["krippendorff_alpha"].note
         assert found["mae"].note in {"real weights", "it has no standard error here"}

@@ -1,4 +1,4 @@
-"""Judging metrics: values, resamples and limits equal what plain loops over pairs and cases say."""
+"""Meta-evaluation: values, resamples and intervals are those of plain loops over pairs."""
 
 import json
 import math
@@ -19,9 +19,10 @@ from ordinate.meta.meta_evaluation import (
     EVALUATED_METRICS,
     REFERENCE_METRICS,
     compute_merits,
+    draw_case_sizes,
     evaluate_metrics,
+    split_into_cases,
 )
-from ordinate.meta.random_cases import draw_case_sizes, split_into_cases
 from ordinate.meta.robustness import average_merits, compute_robustness
 from ordinate.meta.system_resampling import (
     HALF_SPLITS,
@@ -309,7 +310,7 @@ def test_weights_that_are_whole_count_as_items_and_others_are_refused():
     assert split_into_cases(
         panel_of(gold, systems, 3, weights=[2.0] * 30), 5, 0
     ) == split_into_cases(twice, 5, 0)
-    with pytest.raises(NotApplicable, match="no whole counts cannot be split"):
+    with pytest.raises(NotApplicable, match="no integer counts cannot be split"):
         evaluate_metrics(panel_of(gold, systems, 3, weights=[1.5] * 30))
 
 
@@ -348,26 +349,26 @@ def test_values_are_those_of_each_test_case_turned_so_that_larger_is_better(pane
 
 def test_a_judgement_has_the_values_of_its_parts(panel, result):
     tables = [panel.count_by_group(system) for system in panel.systems]
-    merits = np.stack([compute_merits(one.metric, tables) for one in result.evaluation])
+    merits = np.stack([compute_merits(one.metric, tables) for one in result.metrics])
     ideal = np.stack([compute_merits(find_metric(name), tables) for name in REFERENCE_METRICS])
-    names = [one.metric.expression for one in result.evaluation]
+    names = [one.metric.expression for one in result.metrics]
     assert names == list(EVALUATED_METRICS)
     assert set(COMPARED_METRICS) | set(REFERENCE_METRICS) <= set(names)
     improved = compute_improvements(ideal)
     covered = compute_coverage(average_merits(merits), compute_unanimous_improvement(improved))
-    assert [one.coverage.value for one in result.evaluation] == pytest.approx(covered.tolist())
-    assert [one.robustness.value for one in result.evaluation] == pytest.approx(
+    assert [one.coverage.value for one in result.metrics] == pytest.approx(covered.tolist())
+    assert [one.robustness.value for one in result.metrics] == pytest.approx(
         compute_robustness(merits).tolist()
     )
     drawn = resample_statistics(merits, improved, Resampling(200, 0))
     low, high = np.nanquantile(drawn.robustness[:, 0], [0.025, 0.975])
-    shift = result.evaluation[0].robustness.value - np.nanmean(drawn.robustness[:, 0])
+    shift = result.metrics[0].robustness.value - np.nanmean(drawn.robustness[:, 0])
     low, high = (np.clip(end + shift, -1, 1) for end in (low, high))
     assert (
-        result.evaluation[0].robustness.low,
-        result.evaluation[0].robustness.high,
+        result.metrics[0].robustness.low,
+        result.metrics[0].robustness.high,
     ) == pytest.approx((low, high))
-    assert result.unanimous == pytest.approx(compute_unanimous_improvement(improved))
+    assert result.unanimous_improvement == pytest.approx(compute_unanimous_improvement(improved))
     assert [one.coverage.value for one in result.ranked] == sorted(covered, reverse=True)
 
 
@@ -395,8 +396,8 @@ def test_a_metric_of_my_own_is_judged_like_any_other(panel):
         return (table.counts * (table.scale.gaps >= 2)).sum(axis=(-2, -1)) / table.total
 
     mine = evaluate_metrics(panel, [surprising_misses, "mse"], resamples=100)
-    assert mine.evaluation[0].metric is surprising_misses
-    assert 0 < mine.evaluation[0].coverage.value <= 1
+    assert mine.metrics[0].metric is surprising_misses
+    assert 0 < mine.metrics[0].coverage.value <= 1
 
 
 def test_strict_unanimity_takes_a_gain_for_every_reference(panel):
@@ -407,8 +408,8 @@ def test_strict_unanimity_takes_a_gain_for_every_reference(panel):
     ideal = [compute_merits(find_metric(name), tables) for name in REFERENCE_METRICS]
     for one, other in permutations(range(5), 2):
         ratio = naive_ratio(ideal, one, other, range(12), strict=True)
-        assert strict.unanimous[one, other] == pytest.approx(ratio)
-    assert (weak.unanimous != strict.unanimous).any()
+        assert strict.unanimous_improvement[one, other] == pytest.approx(ratio)
+    assert (weak.unanimous_improvement != strict.unanimous_improvement).any()
 
 
 def test_a_perfect_order_of_systems_is_captured_by_all():
@@ -419,12 +420,12 @@ def test_a_perfect_order_of_systems_is_captured_by_all():
     }
     panel = panel_of(gold, systems, 4, groups=[i // 24 for i in range(240)])
     found = evaluate_metrics(panel, "accuracy,mae,cem_ord", resamples=100)
-    assert [one.robustness.value for one in found.evaluation] == pytest.approx([1.0] * 3)
-    assert [one.stability.value for one in found.evaluation] == pytest.approx([1.0] * 3)
-    for one in found.evaluation:
+    assert [one.robustness.value for one in found.metrics] == pytest.approx([1.0] * 3)
+    assert [one.stability.value for one in found.metrics] == pytest.approx([1.0] * 3)
+    for one in found.metrics:
         assert one.stability.low == one.stability.high == 1.0
         assert one.robustness.low <= one.robustness.value <= one.robustness.high == 1.0
-    assert found.unanimous[np.triu_indices(4, 1)].tolist() == [1.0] * 6
+    assert found.unanimous_improvement[np.triu_indices(4, 1)].tolist() == [1.0] * 6
 
 
 # --- what is undefined ---------------------------------------------------------------------------
@@ -444,10 +445,10 @@ def test_a_metric_that_refuses_has_a_row_with_the_reason():
     assert plain["ranked"] is False
     assert plain["reason"] in render(found)
     assert found.to_dict()["agreement"]["pearson"]["mae"]["value"] is None
-    with pytest.raises(NotApplicable, match="reference kendall_tau_a cannot be taken: it has no"):
+    with pytest.raises(NotApplicable, match="reference kendall_tau_a cannot be computed: it has"):
         evaluate_metrics(panel, resamples=100)
     with pytest.raises(
-        NotApplicable, match=r"None of the metrics can be taken\. pearson: it has no"
+        NotApplicable, match=r"None of the metrics can be computed\. pearson: it has no"
     ):
         evaluate_metrics(panel, "pearson", "accuracy", resamples=100)
 
@@ -475,8 +476,8 @@ def test_values_that_are_undefined_in_a_test_case_are_counted():
     }
     panel = panel_of(gold, systems, 3, groups=[i // 6 for i in range(120)])
     found = evaluate_metrics(panel, "kendall_tau_b,accuracy", resamples=100)
-    assert found.evaluation[0].undefined == pytest.approx(2 / 60)
-    assert found.evaluation[1].undefined == 0.0
+    assert found.metrics[0].undefined_share == pytest.approx(2 / 60)
+    assert found.metrics[1].undefined_share == 0.0
     silent = evaluate_metrics(panel, "accuracy", "kendall_tau_b", resamples=100)
     assert any("A reference is undefined in 3.3 %" in note for note in silent.to_dict()["notes"])
 
@@ -490,12 +491,12 @@ def partial_panel():
 
 def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody():
     found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy", resamples=200)
-    partial, whole, _ = found.evaluation
+    partial, whole, _ = found.metrics
     assert partial.coverage.value == 1.0 >= whole.coverage.value  # over two systems it is 1 or -1
     assert found.best is not partial
     assert found.ranked[-1] is partial
-    assert partial.unranked == "it is defined for 2 of 4 systems"
-    assert partial.behind is None
+    assert partial.unranked_reason == "it is defined for 2 of 4 systems"
+    assert partial.behind_best is None
     plain = found.to_dict()["metrics"]["kendall_tau_b"]
     assert plain["ranked"] is False
     assert "it is defined for 2 of 4 systems" in plain["reason"]
@@ -515,18 +516,18 @@ def test_a_metric_that_is_undefined_for_systems_is_listed_apart_and_leads_nobody
 
 def test_the_best_metric_is_the_one_that_others_are_behind():
     found = evaluate_metrics(partial_panel(), "kendall_tau_b,mae,accuracy,pearson", resamples=200)
-    behind = [one for one in found.evaluation if one.behind is not None]
+    behind = [one for one in found.metrics if one.behind_best is not None]
     assert len(behind) == 1
     for one in behind:
         gap = one.coverage.value - found.best.coverage.value
-        assert one.behind.value == pytest.approx(gap)
+        assert one.behind_best.value == pytest.approx(gap)
 
 
 def test_where_no_metric_knows_the_systems_of_all_others_none_is_best():
     gold, systems = sampled(4, 240, 3, (0.5, 0.9, 1.3))
     panel = panel_of(gold, systems | {"s3": [1] * 240}, 4, groups=[i // 20 for i in range(240)])
     found = evaluate_metrics(panel, "kendall_tau_b", resamples=100)
-    assert found.best is found.evaluation[0]  # nobody knows the fourth system
+    assert found.best is found.metrics[0]  # nobody knows the fourth system
     assert evaluate_metrics(panel, "kendall_tau_b,mae", resamples=100).best.metric.name == "mae"
 
 
@@ -534,14 +535,14 @@ def test_without_limits_nothing_is_best_and_the_reason_is_said():
     """The reference is defined for two systems, and most resamples lack one of them."""
     found = evaluate_metrics(partial_panel(), "mae,accuracy", "kendall_tau_b", resamples=200)
     assert found.best is None
-    assert [one.behind for one in found.evaluation] == [None, None]
+    assert [one.behind_best for one in found.metrics] == [None, None]
     most = "it is undefined in most of the resamples"
-    for one in found.evaluation:
+    for one in found.metrics:
         assert (math.isnan(one.coverage.value), one.coverage.note) == (False, most)
-        assert one.reason == f"its coverage has no limits: {most}"
+        assert one.reason == f"its coverage has no interval: {most}"
     plain = found.to_dict()
     assert most in plain["metrics"]["mae"]["reason"]
-    assert f"mae and accuracy: its coverage has no limits: {most}." in plain["notes"]
+    assert f"mae and accuracy: its coverage has no interval: {most}." in plain["notes"]
     text = " ".join(str(found).split())
     assert f"Of no metric can be said that it captures most of kendall_tau_b: {most}." in text
 
@@ -578,9 +579,9 @@ def test_nobody_gains_by_being_infinitely_bad(panel):
     assert np.isneginf(means[worst]).all()
     assert np.isfinite(means[~worst]).all()
     found = evaluate_metrics(panel, [endless, "mae"], resamples=100)
-    own = found.evaluation[0]
-    assert own.undefined == 0.0
-    assert own.infinite == pytest.approx(np.isinf(merits).mean())
+    own = found.metrics[0]
+    assert own.undefined_share == 0.0
+    assert own.infinite_share == pytest.approx(np.isinf(merits).mean())
     assert own.discriminative_power == 0.0
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert plain["metrics"]["endless"]["coverage"]["value"] == pytest.approx(own.coverage.value)
@@ -622,15 +623,15 @@ def test_a_single_test_case_is_split_at_random_like_none():
     none = evaluate_metrics(panel_of(gold, systems, 3), "mae", resamples=100, cases=6)
     assert one.panel == none.panel
     assert one.to_dict()["metrics"] == none.to_dict()["metrics"]
-    assert one.was_split
+    assert one.cases_at_random
     note = "only is the only test case: the items were split at random into 6 parts"
     assert any(text.startswith(note) for text in one.to_dict()["notes"])
 
 
 def test_few_systems_or_test_cases_are_said_to_be_rough(result):
-    assert "5 systems are few: all limits are rough." in result.to_dict()["notes"]
+    assert "5 systems are few: all confidence intervals are rough." in result.to_dict()["notes"]
     few = evaluate_metrics(panel_with_cases(cases=3), "mae", resamples=100).to_dict()["notes"]
-    assert "5 systems and 3 test cases are few: all limits are rough." in few
+    assert "5 systems and 3 test cases are few: all confidence intervals are rough." in few
 
 
 @pytest.mark.parametrize(
@@ -638,7 +639,7 @@ def test_few_systems_or_test_cases_are_said_to_be_rough(result):
     [
         ({"level": 1.0}, BadOption, "level of intervals is 0.5 to below 1"),
         ({"resamples": 10}, BadOption, "10 resamples are too few"),
-        ({"seed": -1}, BadOption, "seed must be a whole number"),
+        ({"seed": -1}, BadOption, "seed must be an integer"),
         ({"alpha": 0.0}, BadOption, "alpha is the level of tests"),
         ({"alpha": 0.001, "resamples": 100}, BadOption, "from 1 / \\(resamples \\+ 1\\)"),
         ({"unanimity": "loose"}, BadOption, "not one of weak, strict"),
@@ -730,6 +731,6 @@ def test_a_metric_without_coverage_is_no_leader():
     text = " ".join(str(found).split())
     assert "Of no metric can be said that it captures most of accuracy, kendall_tau_a and" in text
     assert "mutual_information: the metric, or the unanimous improvement, is the same for" in text
-    assert found.unanimous.tolist() == [[0.0] * 3] * 3
+    assert found.unanimous_improvement.tolist() == [[0.0] * 3] * 3
     assert found.best is None
-    assert found.evaluation[0].discriminative_power == 0.0
+    assert found.metrics[0].discriminative_power == 0.0

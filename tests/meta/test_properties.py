@@ -11,11 +11,15 @@ from naive import NAIVE
 
 import ordinate
 from ordinate.errors import BadOption
-from ordinate.meta.properties import PROPERTIES
+from ordinate.meta.properties import (
+    PROPERTIES,
+    CompositionIndex,
+    enumerate_matrices,
+    list_compositions,
+)
 from ordinate.meta.properties_search import check_properties, find_property
 from ordinate.meta.property_verdicts import PropertyExplanation, PropertyVerdicts, collect_facts
 from ordinate.meta.published_properties import MARKS, agrees_with_paper
-from ordinate.meta.small_cases import CompositionIndex, enumerate_tables, list_compositions
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,
@@ -379,7 +383,7 @@ def test_agreement_with_a_mark():
 
 @pytest.mark.parametrize(("levels", "items"), [(3, 4), (4, 4), (5, 3)])
 def test_cem_ord_ties_if_and_only_if_all_levels_of_the_move_are_empty_in_gold(levels, items):
-    _, tables, _ = enumerate_tables(levels, items)
+    _, tables, _ = enumerate_matrices(levels, items)
     values = find_metric("cem_ord")(tables)
     cells = tables.counts
     for cases in PROPERTIES["monotonicity"].cases(levels, items):
@@ -395,7 +399,7 @@ def test_cem_ord_ties_if_and_only_if_all_levels_of_the_move_are_empty_in_gold(le
 
 def test_cem_ord_is_strict_if_and_only_if_no_two_neighbours_are_empty_in_gold():
     levels, items = 4, 4
-    _, tables, _ = enumerate_tables(levels, items)
+    _, tables, _ = enumerate_matrices(levels, items)
     values = find_metric("cem_ord")(tables)
     tied = set()
     for cases in PROPERTIES["monotonicity"].cases(levels, items):
@@ -430,7 +434,7 @@ def test_a_metric_of_three_lines_gets_its_row_and_its_value():
         return 1.0 - find_metric("accuracy_within")(table)
 
     (checked,) = check_properties([far_share], most_items=5)
-    verdicts = {law: finding.full.verdict for law, finding in checked.findings.items()}
+    verdicts = {law: finding.full_gold.verdict for law, finding in checked.findings.items()}
     assert verdicts["monotonicity"] == "tie_only"
     assert verdicts["unused_level"] == "violated"
     result = ordinate.evaluate([1, 2, 4], [1, 4, 4], scale="1..4", metrics=["far_share"])
@@ -459,9 +463,9 @@ def test_a_metric_that_cannot_take_many_tables_is_refused():
         return table.counts.sum(axis=-1)
 
     assert first_axis(ConfusionMatrix.of("1..2", [1, 2], [1, 1])) == 0.5
-    with pytest.raises(BadOption, match="first_axis fails for many tables at once: ValueError"):
+    with pytest.raises(BadOption, match="first_axis fails for many matrices at once: ValueError"):
         check_properties([first_axis])
-    with pytest.raises(BadOption, match="one number for each table"):
+    with pytest.raises(BadOption, match="one number for each matrix"):
         check_properties([rows])
     with pytest.raises(BadOption, match="than for each alone"):
         check_properties([mixing])
@@ -506,8 +510,8 @@ def test_small_values_are_not_taken_for_rounding():
         return 1e-12 * find_metric("quadratic_kappa")(table)
 
     (found,) = check_properties(tiny, ["monotonicity", "unused_level"], most_items=4)
-    assert found.findings["monotonicity"].full.verdict == "violated"
-    assert found.findings["unused_level"].full.verdict == "violated"
+    assert found.findings["monotonicity"].full_gold.verdict == "violated"
+    assert found.findings["unused_level"].full_gold.verdict == "violated"
 
 
 def test_a_metric_of_a_fixed_number_of_levels_is_checked_on_them():

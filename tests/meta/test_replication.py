@@ -11,18 +11,18 @@ import pytest
 from scipy import stats
 
 from ordinate.errors import BadOption
-from ordinate.meta.replication import synthetic_systems
+from ordinate.meta.replication import synthetic_experiment
+from ordinate.meta.replication.option_search import (
+    ReadingFit,
+    ReadingSearch,
+    descend_readings,
+    search_readings,
+)
 from ordinate.meta.replication.published_figures import (
     EXCHANGED_ROWS,
     REFERENCE,
     TABLE_3,
     TABLE_3_COLUMNS,
-)
-from ordinate.meta.replication.reading_search import (
-    ReadingFit,
-    ReadingSearch,
-    descend_readings,
-    search_readings,
 )
 from ordinate.meta.replication.study import (
     POST_HOC_NOTE,
@@ -32,18 +32,19 @@ from ordinate.meta.replication.study import (
     get_published_coverages,
     run_replication,
 )
-from ordinate.meta.replication.synthetic_run import METRICS, SyntheticRun
-from ordinate.meta.replication.synthetic_systems import (
+from ordinate.meta.replication.synthetic_experiment import (
     CHOICES,
     FITTED,
     LEVELS,
     LITERAL,
+    METRICS,
     MISTAKE_TYPES,
     RATIOS,
     SEARCH_SEEDS,
     MistakeType,
     Reading,
-    count_tables,
+    SyntheticRun,
+    count_matrices,
     draw_gold_levels,
     simulate_predictions,
 )
@@ -264,14 +265,14 @@ def test_a_ratio_of_one_makes_every_mistake_and_other_documents_keep_gold(gold, 
 
 def test_total_tag_displacement_keeps_the_order_and_loses_every_match(gold):
     low = np.minimum(gold, 10)
-    table = count_tables(low, simulate_predictions(0, "tdisp", low, LITERAL))[-1]
+    table = count_matrices(low, simulate_predictions(0, "tdisp", low, LITERAL))[-1]
     assert find_metric("accuracy")(table).tolist() == [0.0] * 3
     assert find_metric("kendall_tau_b")(table) == pytest.approx([1.0] * 3)
 
 
 def test_tables_count_each_system_and_test_case(gold):
     made = simulate_predictions(0, "prox", gold, LITERAL)
-    counted = count_tables(gold, made)
+    counted = count_matrices(gold, made)
     assert counted.shape == (len(RATIOS), 3)
     for system, case in itertools.product(range(len(RATIOS)), range(3)):
         alone = ConfusionMatrix.of(counted.scale, gold[case].tolist(), made[system, case].tolist())
@@ -290,7 +291,7 @@ def naive_coverages(seed, reading):
 
     def value(metric, rows, answers):
         table = ConfusionMatrix.of(
-            synthetic_systems.SCALE, rows.ravel().tolist(), answers.ravel().tolist()
+            synthetic_experiment.SCALE, rows.ravel().tolist(), answers.ravel().tolist()
         )
         found = float(metric.merit(metric(table)))
         return 0.0 if math.isnan(found) and reading.undefined == "zero" else found
@@ -332,18 +333,18 @@ def naive_column(values, ratios, kept):
 
 @pytest.mark.parametrize("reading", [LITERAL, FITTED, replace(LITERAL, kendall="tau_b")])
 def test_coverages_are_those_of_plain_loops(monkeypatch, reading):
-    monkeypatch.setattr(synthetic_systems, "CASES", 2)
-    monkeypatch.setattr(synthetic_systems, "DOCUMENTS", 30)
+    monkeypatch.setattr(synthetic_experiment, "CASES", 2)
+    monkeypatch.setattr(synthetic_experiment, "DOCUMENTS", 30)
     expected = naive_coverages(3, reading)
     assert SyntheticRun(3).compute_coverages(reading) == pytest.approx(np.array(expected), abs=1e-9)
 
 
 def test_the_f_measure_is_averaged_over_the_levels_that_a_reading_names(gold):
-    table = count_tables(gold, simulate_predictions(0, "tdisp", np.minimum(gold, 5), LITERAL))
+    table = count_matrices(gold, simulate_predictions(0, "tdisp", np.minimum(gold, 5), LITERAL))
     f1 = np.nan_to_num(2 * np.diagonal(table.counts, axis1=-2, axis2=-1))
     total = table.gold + table.predicted
     by_level = np.divide(f1, total, out=np.zeros_like(f1), where=total > 0)
-    from ordinate.meta.replication.synthetic_run import F_LEVELS, MEASURES
+    from ordinate.meta.replication.synthetic_experiment import F_LEVELS, MEASURES
 
     over = {name: MEASURES[F_LEVELS[name]](table) for name in CHOICES["f_levels"]}
     assert over["all"] == pytest.approx(by_level.sum(axis=-1) / LEVELS)
@@ -482,7 +483,7 @@ def test_one_seed_has_no_spread():
 
 def test_progress_is_told():
     told = []
-    run_replication(seeds=[0, 1], readings={}, tick=told.append)
+    run_replication(seeds=[0, 1], readings={}, progress=told.append)
     assert told == [0.5, 1.0]
 
 

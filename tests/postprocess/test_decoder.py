@@ -28,7 +28,7 @@ from ordinate.postprocess.decoding_costs import (
     SEARCHED_METRICS,
     choose_levels,
     compute_credits,
-    compute_expected_table,
+    compute_expected_matrix,
     find_fixed_credits,
     minimise_cost_ratio,
     plan_decoding,
@@ -289,7 +289,7 @@ def test_a_search_is_never_expected_to_do_worse_than_argmax(name):
     metric = find_metric(name)
     decoder = Decoder(name, SIX).fit(p, make_label_array(SIX)[gold])
     assert not decoder.exact_
-    assert "found by a search" in decoder.notes_[-1]
+    assert "A search found" in decoder.notes_[-1]
     seen = np.bincount(gold, minlength=6) > 0
     merits = []
     for answered in (p.argmax(axis=1), decoder.predict_positions(p)):
@@ -415,17 +415,17 @@ def test_a_shift_of_the_levels_is_warned_of_where_their_shares_decide():
     p, gold = simulated(3000, 15)
     other, _ = simulated(3000, 16, SHARES[::-1] * [1, 1, 1, 1, 1, 3] / 1.06)
     decoder = Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold])
-    assert decoder.shift(p) is None
+    assert decoder.describe_shift(p) is None
     with pytest.warns(UserWarning, match="away from the shares of the levels"):
         decoder.predict(other)
-    assert "fit it on items like these" in decoder.shift(other)
-    assert Decoder("mae", SIX).fit(p, make_label_array(SIX)[gold]).shift(other) is None
+    assert "fit it on items like these" in decoder.describe_shift(other)
+    assert Decoder("mae", SIX).fit(p, make_label_array(SIX)[gold]).describe_shift(other) is None
 
 
 def test_a_few_rows_do_not_look_like_a_shift():
     p, gold = simulated(3000, 17)
     decoder = Decoder("quadratic_kappa", SIX).fit(p, make_label_array(SIX)[gold])
-    assert all(decoder.shift(row[None]) is None for row in p[:50])
+    assert all(decoder.describe_shift(row[None]) is None for row in p[:50])
 
 
 @given(p=rows_of(3), weights=st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
@@ -697,7 +697,7 @@ def levelled(p, credit, steps=500):
     best, factors = (-np.inf, credit), 1.0 / totals
     for step in range(steps):
         fares = (
-            compute_expected_table(p, choose_levels(p, factors[:, None] * credit)) * credit
+            compute_expected_matrix(p, choose_levels(p, factors[:, None] * credit)) * credit
         ).sum(axis=1)
         fares /= totals
         best = max(best, (fares.min(), factors[:, None] * credit), key=lambda found: found[0])
@@ -714,7 +714,7 @@ def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
     bases = [compute_credits(find_metric(name), five, np.ones(5)) for name in ("accuracy", "mae")]
     gains = [Decoder(name, five).fit(p, gold).gain_ for name in names]
     gains += [levelled(p, credit) for credit in bases]
-    cells = [compute_expected_table(p, choose_levels(p, gain)) for gain in gains]
+    cells = [compute_expected_matrix(p, choose_levels(p, gain)) for gain in gains]
     for place, name in enumerate(names):
         metric = find_metric(name)
         merits = [float(metric.merit(metric(ConfusionMatrix.from_counts(five, x)))) for x in cells]
