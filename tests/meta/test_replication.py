@@ -520,7 +520,7 @@ def test_the_search_takes_two_steps_at_once_where_one_does_not_help():
     target = replace(FITTED, pairs="unordered")
     best, tried = descend_readings(LITERAL, fit_to(target))
     assert best == target
-    assert tried[best].printed == min(fit.printed for fit in tried.values())
+    assert tried[best].deviation == min(fit.deviation for fit in tried.values())
 
 
 def test_the_search_tries_every_reading_within_two_options_once():
@@ -560,8 +560,8 @@ def test_a_fit_counts_the_columns_that_the_claim_holds_in(result):
     outcome = result.outcomes["literal"]
     leads = outcome.compute_leads().values()
     fit = ReadingFit.of(outcome)
-    assert fit.first == sum(lead.margin > 0 for lead in leads)
-    assert fit.ahead == sum(lead.margin_over_flat > 0 for lead in leads)
+    assert fit.columns_first == sum(lead.margin > 0 for lead in leads)
+    assert fit.columns_ahead == sum(lead.margin_over_flat > 0 for lead in leads)
     assert fit[:2] == pytest.approx(
         (outcome.compute_deviations().mean(), outcome.compute_deviations(EXCHANGED_ROWS).mean())
     )

@@ -157,14 +157,16 @@ def _build_coverage_blocks(result: "MetaEvaluation") -> list[Grid]:
     return [grid for grid in grids if grid.rows]
 
 
-def _explain_unranked(one: "MetricEvaluation") -> str | None:
+def _explain_unranked(evaluation: "MetricEvaluation") -> str | None:
     """Say why a metric that has a coverage is not ranked; other reasons are among the notes."""
-    return None if math.isnan(one.coverage.value) else one.unranked_reason
+    return None if math.isnan(evaluation.coverage.value) else evaluation.unranked_reason
 
 
-def _build_coverage_row(result: "MetaEvaluation", one: "MetricEvaluation") -> tuple[Cell, ...]:
-    coverage, behind = one.coverage, one.behind_best
-    row = (_format_metric(result, one), coverage.value, _format_interval(coverage))
+def _build_coverage_row(
+    result: "MetaEvaluation", evaluation: "MetricEvaluation"
+) -> tuple[Cell, ...]:
+    coverage, behind = evaluation.coverage, evaluation.behind_best
+    row = (_format_metric(result, evaluation), coverage.value, _format_interval(coverage))
     if behind is None:
         return (*row, None, None)
     return (*row, behind.value, _format_interval(behind))
@@ -277,8 +279,8 @@ def _build_irregularity_grid(result: "MetaEvaluation") -> list[str | Grid]:
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _format_metric(result: "MetaEvaluation", one: "MetricEvaluation") -> str:
-    return one.metric.expression + (" *" if result.is_reference(one.metric) else "")
+def _format_metric(result: "MetaEvaluation", evaluation: "MetricEvaluation") -> str:
+    return evaluation.metric.expression + (" *" if result.is_reference(evaluation.metric) else "")
 
 
 def _format_interval_header(result: "MetaEvaluation") -> str:
@@ -289,9 +291,11 @@ def _format_interval(estimate: Estimate) -> str | None:
     return format_interval(estimate.low, estimate.high)
 
 
-def _format_coverage(one: "MetricEvaluation") -> str:
-    interval = _format_interval(one.coverage)
-    return f"coverage {format_cell(one.coverage.value)}" + (f" ({interval})" if interval else "")
+def _format_coverage(evaluation: "MetricEvaluation") -> str:
+    interval = _format_interval(evaluation.coverage)
+    return f"coverage {format_cell(evaluation.coverage.value)}" + (
+        f" ({interval})" if interval else ""
+    )
 
 
 def _format_percent(share: float) -> str:

@@ -48,7 +48,7 @@ class PropertyVerdicts:
     """The findings by metric and property, and the number of matrices that each was computed on."""
 
     cells: dict[str, dict[str, PropertyRecord]]
-    tables: dict[str, int]
+    matrices: dict[str, int]
 
     @classmethod
     def of(
@@ -60,22 +60,22 @@ class PropertyVerdicts:
         progress: ProgressCallback = lambda _: None,
     ) -> "PropertyVerdicts":
         """Return what is on file; search for metrics that are not, or for all with `search`."""
-        wanted = [drop_default_options(metric) for metric in metrics]
-        known = {m.expression: None if search else find_verification(m) for m in wanted}
-        new = [metric for metric in wanted if known[metric.expression] is None]
-        found: dict[str, dict[str, Any]] = {
-            one.metric.expression: {"tables": one.matrices, "properties": collect_facts(one)}
-            for one in check_properties(new, most_items=most_items, progress=progress)
+        selected = [drop_default_options(metric) for metric in metrics]
+        known = {m.expression: None if search else find_verification(m) for m in selected}
+        new = [metric for metric in selected if known[metric.expression] is None]
+        searched: dict[str, dict[str, Any]] = {
+            check.metric.expression: {"tables": check.matrices, "properties": collect_facts(check)}
+            for check in check_properties(new, most_items=most_items, progress=progress)
         }
-        both = {name: cells or found[name] for name, cells in known.items()}
+        entries = {name: cells or searched[name] for name, cells in known.items()}
         return cls(
-            {name: of["properties"] for name, of in both.items()},
-            {name: of["tables"] for name, of in both.items()},
+            {name: entry["properties"] for name, entry in entries.items()},
+            {name: entry["tables"] for name, entry in entries.items()},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by metric and property."""
-        return {"schema": 1, "tables": self.tables, "properties": self.cells}
+        return {"schema": 1, "tables": self.matrices, "properties": self.cells}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric and property."""
@@ -119,7 +119,7 @@ class PropertyVerdicts:
             sum(c["cases_with_empty_levels"] for c in of.values()) for of in self.cells.values()
         ]
         return (
-            f"Up to {max(self.tables.values()):,} tables and {max(cases):,} cases were tried for "
+            f"Up to {max(self.matrices.values()):,} tables and {max(cases):,} cases were tried for "
             "each metric; --explain and the JSON say how many for each property, and of how many "
             "levels and items."
         )
@@ -199,7 +199,7 @@ class PropertyExplanation:
         name = self.metric.expression
         return {
             "schema": 1,
-            "tables": {name: self.verdicts.tables[name]},
+            "tables": {name: self.verdicts.matrices[name]},
             "properties": {name: {self.property_name: self._cell}},
         }
 

@@ -119,7 +119,9 @@ def _compute_metric_robustness(
 ) -> Array:
     """Return the robustness [B] of one metric, by the way that takes the fewest rankings."""
     patterns, which = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
-    alike = [np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))]
+    cases_by_pattern = [
+        np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))
+    ]
     many = len(patterns) > 1 and len(patterns) * values.shape[1] > MOST_RANKINGS
     if many and alone:
         return average_defined(
@@ -127,11 +129,11 @@ def _compute_metric_robustness(
         )
     if many and pairs is not None:
         return average_defined(_correlate_pairs(values, systems, pairs))
-    return _compute_by_pattern(values, systems, cases, patterns, alike)
+    return _compute_by_pattern(values, systems, cases, patterns, cases_by_pattern)
 
 
 def _compute_by_pattern(
-    values: Array, systems: Array, cases: Array, patterns: Array, alike: list[Array]
+    values: Array, systems: Array, cases: Array, patterns: Array, cases_by_pattern: list[Array]
 ) -> Array:
     """Return the robustness [B] of one metric, for test cases gathered by who is defined there.
 
@@ -143,13 +145,17 @@ def _compute_by_pattern(
         there = np.flatnonzero(patterns[one] & patterns[other])
         times = systems[:, there]
         first, count, squares = _sum_rankings(
-            values[there][:, alike[one]], times, cases[:, alike[one]]
+            values[there][:, cases_by_pattern[one]], times, cases[:, cases_by_pattern[one]]
         )
         if one == other:
             total += (times * first**2).sum(axis=-1) - squares
             pairs += count**2 - squares
         else:
-            part = values[there][:, alike[other]], times, cases[:, alike[other]]
+            part = (
+                values[there][:, cases_by_pattern[other]],
+                times,
+                cases[:, cases_by_pattern[other]],
+            )
             second, more, _ = _sum_rankings(*part)
             total += 2 * (times * first * second).sum(axis=-1)
             pairs += 2 * count * more

@@ -58,13 +58,13 @@ def resample_statistics(
     `improvements` [S, S, T] says who improves on whom for all references in which test case.
     """
     first, second = np.triu_indices(merits.shape[1], 1)
-    gained = improvements[first, second]  # [P, T]
+    pair_gains = improvements[first, second]  # [P, T]
 
     def work(rng: "Generator", size: int) -> tuple[Array, ...]:
         systems, cases = draw_multiplicities(rng, merits, size)
         means = average_merits(merits, cases)
         rows = zip(means, systems, cases, strict=True)
-        coverage = [compute_resampled_coverage(row, gained, *times) for row, *times in rows]
+        coverage = [compute_resampled_coverage(row, pair_gains, *times) for row, *times in rows]
         pairs = draw_pairs(rng, cases, DRAWN_PAIRS)
         return (
             np.stack(coverage),
@@ -83,17 +83,19 @@ def draw_multiplicities(rng: "Generator", merits: Array, size: int) -> tuple[Arr
     return systems, resample_clusters(rng, merits.shape[2], size)
 
 
-def compute_resampled_coverage(means: Array, gained: Array, systems: Array, cases: Array) -> Array:
+def compute_resampled_coverage(
+    means: Array, pair_gains: Array, systems: Array, cases: Array
+) -> Array:
     """Return the coverage [M] of mean merits [M, S] where systems and test cases have copies.
 
-    `gained` [P, T] says for each pair of systems (s before s') who improves on whom. Pairs count
-    in both orders.
+    `pair_gains` [P, T] says for each pair of systems (s before s') who improves on whom. Pairs
+    count in both orders.
     """
     first, second = np.triu_indices(len(systems), 1)
     drawn_pairs = np.flatnonzero(systems[first] * systems[second])
     first, second = first[drawn_pairs], second[drawn_pairs]
     times = systems[first] * systems[second]
-    ratios = gained[drawn_pairs] @ cases / cases.sum()
+    ratios = pair_gains[drawn_pairs] @ cases / cases.sum()
     coverage = np.full(len(means), np.nan)
     finiteness = np.where(np.isfinite(means), 0.0, means)  # 0, nan, inf or -inf
     patterns, which = np.unique(finiteness, axis=0, return_inverse=True)

@@ -35,21 +35,21 @@ POSSIBLE_READINGS = prod(map(len, CHOICES.values()))
 class ReadingFit(NamedTuple):
     """The mean absolute deviation of a reading from the paper, and whether its claim holds.
 
-    `exchanged` is the deviation with two rows of the paper exchanged; the claimed metric is first,
-    and ahead of its flat version, in so many columns.
+    `deviation_exchanged` is that with two rows of the paper exchanged; the claimed metric is first
+    in `columns_first` columns, and ahead of its flat version in `columns_ahead`.
     """
 
-    printed: float
-    exchanged: float
-    first: int
-    ahead: int
+    deviation: float
+    deviation_exchanged: float
+    columns_first: int
+    columns_ahead: int
 
     @classmethod
     def of(cls, outcome: ReadingOutcome) -> "ReadingFit":
         """Return the fit of the outcome of a reading."""
-        printed = float(outcome.compute_deviations().mean())
+        deviation = float(outcome.compute_deviations().mean())
         exchanged = float(outcome.compute_deviations(EXCHANGED_ROWS).mean())
-        return cls(printed, exchanged, *outcome.count_columns_won())
+        return cls(deviation, exchanged, *outcome.count_columns_won())
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ReadingSearch:
 
     seeds: tuple[int, ...]
     best: Reading
-    tried: Mapping[Reading, ReadingFit]
+    fits: Mapping[Reading, ReadingFit]
 
     def __str__(self) -> str:
         return render(self)
@@ -69,17 +69,17 @@ class ReadingSearch:
     @property
     def ranked(self) -> list[Reading]:
         """The readings, those with the smallest deviation from the printed table first."""
-        return sorted(self.tried, key=self.tried.__getitem__)
+        return sorted(self.fits, key=self.fits.__getitem__)
 
     @property
     def first_everywhere(self) -> int:
         """The number of readings under which the claimed metric is first in every column."""
-        return sum(fit.first == len(TABLE_3_COLUMNS) for fit in self.tried.values())
+        return sum(fit.columns_first == len(TABLE_3_COLUMNS) for fit in self.fits.values())
 
     @property
     def ahead_everywhere(self) -> int:
         """The number under which it is ahead of its flat version in every column."""
-        return sum(fit.ahead == len(TABLE_3_COLUMNS) for fit in self.tried.values())
+        return sum(fit.columns_ahead == len(TABLE_3_COLUMNS) for fit in self.fits.values())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -88,7 +88,7 @@ class ReadingSearch:
             "study": "synthetic_search",
             "seeds": list(self.seeds),
             "possible": POSSIBLE_READINGS,
-            "tried": len(self.tried),
+            "tried": len(self.fits),
             "first_in_every_column": self.first_everywhere,
             "ahead_of_flat_in_every_column": self.ahead_everywhere,
             "literal": self._convert_reading_to_dict(LITERAL),
@@ -96,13 +96,13 @@ class ReadingSearch:
         }
 
     def _convert_reading_to_dict(self, reading: Reading) -> dict[str, Any]:
-        fit = self.tried[reading]
+        fit = self.fits[reading]
         return {
             "options": reading.options,
-            "deviation": fit.printed,
-            "deviation_rows_exchanged": fit.exchanged,
-            "first_in_columns": fit.first,
-            "ahead_of_flat_in_columns": fit.ahead,
+            "deviation": fit.deviation,
+            "deviation_rows_exchanged": fit.deviation_exchanged,
+            "first_in_columns": fit.columns_first,
+            "ahead_of_flat_in_columns": fit.columns_ahead,
         }
 
     def rows(self) -> list[dict[str, Any]]:
@@ -130,8 +130,8 @@ def search_readings(
         values = np.array([run.compute_coverages(reading) for run in runs])
         return ReadingFit.of(ReadingOutcome(reading, values))
 
-    best, tried = descend_readings(LITERAL, fit, progress)
-    return ReadingSearch(checked_seeds, best, tried)
+    best, fits = descend_readings(LITERAL, fit, progress)
+    return ReadingSearch(checked_seeds, best, fits)
 
 
 def descend_readings(
@@ -141,7 +141,7 @@ def descend_readings(
 
     Of equally good readings one with few changes is taken.
     """
-    best, tried = start, {start: fit(start)}
+    best, fits = start, {start: fit(start)}
     while True:
         near = best.list_neighbours()
         reach = list(
@@ -150,13 +150,13 @@ def descend_readings(
             )
         )
         for done, reading in enumerate(reach, 1):
-            if reading not in tried:
-                tried[reading] = fit(reading)
+            if reading not in fits:
+                fits[reading] = fit(reading)
             if progress is not None:
                 progress(done / len(reach))
-        nearest = min(reach, key=lambda reading: tried[reading].printed)
-        if tried[nearest].printed >= tried[best].printed - NEGLIGIBLE_DEVIATION:
-            return best, tried
+        nearest = min(reach, key=lambda reading: fits[reading].deviation)
+        if fits[nearest].deviation >= fits[best].deviation - NEGLIGIBLE_DEVIATION:
+            return best, fits
         best = nearest
 
 
@@ -164,14 +164,15 @@ def descend_readings(
 
 
 def _describe_search(search: ReadingSearch) -> Document:
-    start, end = search.tried[LITERAL], search.tried[search.best]
+    start, end = search.fits[LITERAL], search.fits[search.best]
     changes = format_options(search.best.changes(LITERAL)) or "nothing"
     answer = (
-        f"{len(search.tried):,} of {POSSIBLE_READINGS:,} readings were tried: in rounds, all that "
+        f"{len(search.fits):,} of {POSSIBLE_READINGS:,} readings were tried: in rounds, all that "
         "differ from the best one so far in one or two options, beginning with the literal one. "
-        f"The mean absolute deviation from the paper fell from {start.printed:.4f} to "
-        f"{end.printed:.4f}; with two rows of the paper exchanged, from {start.exchanged:.4f} to "
-        f"{end.exchanged:.4f}. The best reading differs from the literal one in {changes}."
+        f"The mean absolute deviation from the paper fell from {start.deviation:.4f} to "
+        f"{end.deviation:.4f}; with two rows of the paper exchanged, from "
+        f"{start.deviation_exchanged:.4f} to {end.deviation_exchanged:.4f}. The best reading "
+        f"differs from the literal one in {changes}."
     )
     claim = (
         f"{CLAIMED_METRIC} is first in every column under {search.first_everywhere:,} of these "
@@ -198,5 +199,5 @@ def _format_deviations(
     search: ReadingSearch, reading: Reading, name: str, value: str
 ) -> tuple[str, str]:
     mark = "*" if reading.options[name] == value else " "
-    fit = search.tried[reading.with_option(name, value)]
-    return f"{fit.printed:.4f}{mark}", f"{fit.exchanged:.4f}{mark}"
+    fit = search.fits[reading.with_option(name, value)]
+    return f"{fit.deviation:.4f}{mark}", f"{fit.deviation_exchanged:.4f}{mark}"
