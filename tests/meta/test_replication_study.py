@@ -36,7 +36,7 @@ from ordinate.meta.replication.synthetic_experiment import (
 )
 from ordinate.render import RENDERERS, render
 
-PAGE = Path(__file__).parents[2] / "docs" / "synthetic.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cem-replication.md"
 
 
 @pytest.fixture(scope="module")
