@@ -198,6 +198,11 @@ def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch,
         assert (np.abs(one.mean(axis=0) - two.mean(axis=0)) < room).all(), name
 
 
+@pytest.fixture
+def as_normal(monkeypatch):
+    monkeypatch.setattr(system_differences, "MOST_ROWS", 0)
+
+
 @pytest.mark.usefixtures("as_normal")
 def test_normal_draws_are_normal_around_the_values():
     values = resample_jointly(PANEL, METRICS, Resampling(2000, 3))

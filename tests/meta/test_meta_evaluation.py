@@ -352,7 +352,6 @@ def test_the_same_seed_gives_the_same_judgement(panel):
     assert evaluate_metrics(panel, "cem_ord,mae", resamples=100, seed=4).to_dict() != once
 
 
-@pytest.mark.usefixtures("catalogue")
 def test_a_metric_of_my_own_is_judged_like_any_other(panel):
     @ordinate.metric(direction="minimize")
     def surprising_misses(table):

@@ -154,7 +154,6 @@ def test_the_note_on_draws_without_coverage_names_the_metrics():
 # --- infinite values -----------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("catalogue")
 def test_nobody_gains_by_being_infinitely_bad(panel):
     """Without its worst test case the worst system would be the best one."""
 
