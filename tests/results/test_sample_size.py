@@ -349,7 +349,7 @@ def test_no_name_of_a_system_can_drive_the_terminal():
         ({"items": ["200"]}, "Numbers of items are whole numbers, 1 or more"),
         ({"items": 0}, "Numbers of items are whole numbers, 1 or more"),
         ({"resamples": 10}, "10 resamples are too few"),
-        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be an integer"),
         ({"metric": "mea"}, "There is no metric 'mea'"),
         ({"systems": {"s0": SYSTEMS["s0"]}, "difference": 0.1}, "between two systems: name both"),
         ({"systems": {f"s{k}": SYSTEMS["s0"] for k in range(3)}}, "one system or two, not 3"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate
 from ordinate.regress.tuning_result import (
     STATES,

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.results.evaluation import BETTER_VALUES, Evaluation, Score

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-from ordinate.metrics import METRIC_KINDS, Metric, find_metric, get_summary_type, list_metrics
+from ordinate.metrics import SUMMARY_TYPES, Metric, find_metric, get_summary_type, list_metrics
 from ordinate.metrics.catalogue import OWN_FAMILY, is_known_metric, list_choices
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,
@@ -52,7 +52,7 @@ class MetricCatalogue:
     @classmethod
     def of(cls, name: str, kind: str | None = None) -> "MetricCatalogue":
         """Return one metric: of a kind, or of the first that has it."""
-        kinds = [*METRIC_KINDS] if kind is None else [kind]
+        kinds = [*SUMMARY_TYPES] if kind is None else [kind]
         found = next((kind for kind in kinds if is_known_metric(name, kind)), kinds[0])
         return cls((find_metric(name, get_summary_type(found)),), found)
 
@@ -128,7 +128,7 @@ def _collect_facts(metric: Metric) -> dict[str, Any]:
         "ordered": metric.ordered,
         "equal_steps": metric.assumes_equal_steps,
         "linear": metric.linear,
-        "whole_counts": metric.needs_whole_counts,
+        "integer_counts": metric.needs_integer_counts,
         "takes_unanswered": metric.takes_unanswered,
         "undefined_when": metric.undefined_when,
         "options": metric.defaults | dict.fromkeys(metric.required),
@@ -156,7 +156,7 @@ def _make_page(metric: Metric) -> Document:
         *_describe_levels(metric),
         *_describe_undefined(metric),
     ]
-    if metric.needs_whole_counts:
+    if metric.needs_integer_counts:
         lines.append("Depends on the number of items, so weights must be whole numbers.")
     if metric.linear:
         lines.append("Linear in the table at fixed gold totals, so its attainable range is known.")

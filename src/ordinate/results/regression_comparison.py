@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, MissingLabels, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.clustered_errors import FEW_CLUSTERS, VERY_FEW_CLUSTERS
-from ordinate.inference.distributions import student_two_sided_p
+from ordinate.inference.distributions import (
+    FEW_CLUSTERS,
+    VERY_FEW_CLUSTERS,
+    student_two_sided_p,
+)
 from ordinate.inference.estimates import make_point_estimate, to_json_number
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell

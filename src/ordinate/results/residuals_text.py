@@ -2,7 +2,7 @@
 
 import math
 
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.render import Grid
 from ordinate.render.document import Cell
 from ordinate.results.regression_text import format_estimate_interval, format_number
