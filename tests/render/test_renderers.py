@@ -322,7 +322,7 @@ def test_plain_values_are_strict_json_for_every_table(table, data):
     result = ordinate.evaluate(gold, predicted, table.scale, "all", by=groups)
     found = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert (found["schema"], found["task"]) == (1, "labels")
-    assert found["table"] == table.counts.tolist()
+    assert found["confusion_matrix"] == table.counts.tolist()
     assert found["by"].keys() == set(groups)
 
 
@@ -567,7 +567,7 @@ def test_a_group_is_what_it_is_alone(data, scale):
         )
         assert _close(_facts(part), _facts(alone))
     together = ordinate.evaluate(gold, predicted, scale, weights=weights)
-    assert _facts(whole)["table"] == _facts(together)["table"]
+    assert _facts(whole)["confusion_matrix"] == _facts(together)["confusion_matrix"]
 
 
 @pytest.mark.parametrize("missing", ["drop", "worst"])

@@ -29,7 +29,8 @@ from ordinate.inference.paired_tests import permutation_test
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
 from ordinate.results.comparison import Comparison, compare
-from ordinate.results.evaluation import DEFAULT_METRICS, evaluate
+from ordinate.results.arguments import DEFAULT_METRICS
+from ordinate.results.evaluation import evaluate
 from ordinate.results.leaderboard import ComparisonSettings, _decide_margin
 
 SIZE = 4
@@ -387,7 +388,7 @@ def test_50_systems_are_compared_with_each_other():
     gold, systems = crowd(50)
     result = compared(gold, systems, resamples=100)
     board = result.leaderboards["mae"]
-    assert result.how.against == "all"
+    assert result.settings.against == "all"
     assert len(board.pairs) == 50 * 49 // 2
     assert all(one.letters for one in board.standings)
 
@@ -397,7 +398,7 @@ def test_51_systems_are_compared_with_the_leader_and_still_have_ranks():
     result = compared(gold, systems, resamples=200)
     board = result.leaderboards["mae"]
     leader = board.standings[0].system
-    assert result.how.against == "leader"
+    assert result.settings.against == "leader"
     assert {pair.first for pair in board.pairs} == {leader}
     assert {pair.second for pair in board.pairs} == set(systems) - {leader}
     for one in board.standings:
@@ -893,9 +894,9 @@ def test_with_groups_tests_that_take_items_for_independent_have_no_p_or_a_note()
 
 def test_the_report_says_how_many_groups_there_are_and_that_few_are_few():
     many = compared(GOLD, SYSTEMS, groups=[k % 40 for k in range(150)])
-    assert "Items come in 40 groups, which are drawn whole." in words(many)
+    assert "Items come in 40 groups, which are resampled whole." in words(many)
     few = compared(GOLD, SYSTEMS, groups=[k % 7 for k in range(150)])
-    assert "7 groups, which are drawn whole; so few that limits are unsure" in words(few)
+    assert "7 groups, which are resampled whole; so few that intervals are unsure" in words(few)
     assert few.to_dict()["groups"] == 7
     assert compared(GOLD, SYSTEMS).to_dict()["groups"] is None
 
@@ -1164,7 +1165,7 @@ def test_the_text_report_shows_what_the_board_knows():
 def test_values_of_all_metrics_have_their_limits_and_letters_in_one_cell():
     result = compared(GOLD, SYSTEMS, "mae,accuracy,bias,cem_ord")
     shown = words(result)
-    assert shown.count("Values and letters") == 2
+    assert shown.count("Values with their compact letter display") == 2
     for system in SYSTEMS:
         cells = []
         for board in list(result.leaderboards.values())[:3]:
@@ -1221,7 +1222,7 @@ def test_csv_has_no_formula_of_a_system(name):
 def test_progress_goes_from_nothing_to_the_end():
     said = []
     panel = panel_of(GOLD, SYSTEMS, SIZE)
-    Comparison.from_panel(panel, "mae", ComparisonSettings(resamples=DRAWS), tick=said.append)
+    Comparison.from_panel(panel, "mae", ComparisonSettings(resamples=DRAWS), progress=said.append)
     assert said == sorted(said)
     assert 0 < said[0] < said[-1] <= 1
 

@@ -18,7 +18,8 @@ from ordinate.errors import BadOption, MissingLabels, UnequalLengths
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
-from ordinate.results.evaluation import DEFAULT_METRICS, Evaluation, evaluate
+from ordinate.results.arguments import DEFAULT_METRICS
+from ordinate.results.evaluation import Evaluation, evaluate
 from ordinate.summaries import ConfusionMatrix
 
 SIZE, N = 4, 300
@@ -95,7 +96,7 @@ def test_without_an_interval_there_is_none_anywhere():
             ends = [key for key in row if key.endswith(("_low", "_high"))]
             assert all(math.isnan(row[key]) for key in ends)
     expected = evaluate(labels(GOLD), labels(SECOND), SCALE, SOME).metrics
-    for name, one in result.human.items():
+    for name, one in result.second_rater.items():
         assert one.value == expected[name].value
         assert math.isnan(one.low)
         assert one.method is None
@@ -188,7 +189,7 @@ def test_counts_that_nobody_can_number_have_values_and_no_intervals():
 def test_one_table_is_evaluated_at_a_time():
     table = ConfusionMatrix.of(SCALE, labels(GOLD), labels(ANSWERS))
     batch = table.with_cells(np.stack([table.weights, table.weights]))
-    with pytest.raises(BadOption, match="Evaluate one table"):
+    with pytest.raises(BadOption, match="Evaluate one confusion matrix"):
         Evaluation.from_summary(batch)
 
 
@@ -198,7 +199,7 @@ def test_one_table_is_evaluated_at_a_time():
 def test_the_report_shows_each_interval():
     result = evaluated()
     shown = words(result)
-    assert "95 % interval" in shown
+    assert "95 % CI" in shown
     for name, score in result.metrics.items():
         one = score.estimate
         assert f"{name} " in shown
@@ -206,7 +207,7 @@ def test_the_report_shows_each_interval():
     for row in result.per_level:
         ends = f"({row['recall_low']:.2f} to {row['recall_high']:.2f})"
         assert f"{row['recall']:.3f} {ends}" in shown
-    assert "90 % interval" in words(evaluated(interval=0.9))
+    assert "90 % CI" in words(evaluated(interval=0.9))
 
 
 def test_the_report_names_the_methods():
@@ -463,10 +464,10 @@ def test_groups_are_units():
         inside = [other == unit for other in UNITS]
         columns = (labels(chosen(column, inside)) for column in (GOLD, ANSWERS))
         tables.append(ConfusionMatrix.of(SCALE, *columns).weights)
-    batch = result.table.with_cells(np.stack(tables))
+    batch = result.confusion_matrix.with_cells(np.stack(tables))
     metrics = [find_metric(name) for name in result.metrics]
     check(estimates(result), estimate_metrics(metrics, batch, QUICK))
-    assert f"Items come in {count} groups, taken as units; levels have no limits" in words(result)
+    assert f"Items come in {count} groups, taken as clusters; levels have no intervals" in words(result)
     assert all(math.isnan(row["recall_low"]) for row in result.per_level)
 
 
@@ -486,7 +487,7 @@ def test_groups_of_copies_are_as_unsure_as_one_of_each():
 
 def test_few_groups_are_said_to_be_few():
     few = evaluated(groups=[k % 5 for k in range(N)])
-    assert "So few groups leave the limits unsure" in words(few)
+    assert "So few groups leave the intervals unsure" in words(few)
     assert "So few groups" not in words(evaluated(groups=UNITS))
 
 
@@ -497,7 +498,7 @@ def test_subgroups_of_groups_are_what_they_are_alone():
         alone = of_part(inside, groups=chosen(UNITS, inside), metrics=SMOOTH)
         check(estimates(part), estimates(alone))
         assert part.groups == len(set(chosen(UNITS, inside)))
-        assert np.array_equal(part.table.weights, alone.table.weights)
+        assert np.array_equal(part.confusion_matrix.weights, alone.confusion_matrix.weights)
     check(estimates(result), estimates(evaluated(groups=UNITS, metrics=SMOOTH)))
 
 
@@ -541,8 +542,8 @@ def test_items_without_a_group_are_refused_with_their_rows_or_dropped():
     inside = [unit is not None for unit in units]
     alone = of_part(inside, groups=chosen(units, inside), metrics=SMOOTH)
     check(estimates(result), estimates(alone))
-    assert result.table.dropped == 2
-    assert result.table.n == N - 2
+    assert result.confusion_matrix.dropped == 2
+    assert result.confusion_matrix.n == N - 2
 
 
 def test_groups_whose_items_are_all_dropped_are_no_groups():
@@ -552,7 +553,7 @@ def test_groups_whose_items_are_all_dropped_are_no_groups():
     alone = evaluated(GOLD[200:], answers[200:], groups=units[200:], metrics="mae")
     check(estimates(result), estimates(alone))
     assert result.groups == alone.groups == 6
-    assert result.table.dropped == 200
+    assert result.confusion_matrix.dropped == 200
 
 
 def test_groups_and_subgroups_of_another_length_are_refused():
@@ -579,20 +580,20 @@ def test_a_second_human_is_what_an_evaluation_of_the_human_is(more):
     alone = evaluated(answers=SECOND, **more)
     plain = evaluated(**more)
     if "interval" in more:
-        assert {name: one.value for name, one in result.human.items()} == {
+        assert {name: one.value for name, one in result.second_rater.items()} == {
             name: score.value for name, score in alone.metrics.items()
         }
     else:
-        check(result.human, estimates(alone))
+        check(result.second_rater, estimates(alone))
         check(estimates(result), estimates(plain))
         for name, part in result.by.items():
             check(estimates(part), estimates(plain.by[name]))
-    assert np.allclose(result.table.weights, plain.table.weights)
+    assert np.allclose(result.confusion_matrix.weights, plain.confusion_matrix.weights)
 
 
 def test_a_second_human_has_the_same_groups_as_the_system():
     result = human(groups=UNITS, metrics=SMOOTH)
-    check(result.human, estimates(evaluated(answers=SECOND, groups=UNITS, metrics=SMOOTH)))
+    check(result.second_rater, estimates(evaluated(answers=SECOND, groups=UNITS, metrics=SMOOTH)))
     check(estimates(result), estimates(evaluated(groups=UNITS, metrics=SMOOTH)))
 
 
@@ -603,24 +604,24 @@ def test_a_second_human_is_evaluated_on_the_items_of_the_system():
     expected = evaluated(
         chosen(GOLD, inner), chosen(SECOND, inner), "mae", groups=chosen(units, inner)
     )
-    assert result.human["mae"].value == pytest.approx(expected.metrics["mae"].value)
+    assert result.second_rater["mae"].value == pytest.approx(expected.metrics["mae"].value)
 
 
 def test_without_a_second_human_there_is_no_column_for_one():
-    assert evaluated().human is None
-    assert evaluated().to_dict()["human"] is None
+    assert evaluated().second_rater is None
+    assert evaluated().to_dict()["second_rater"] is None
     assert "second rater" not in words(evaluated())
 
 
 def test_the_report_and_the_json_show_the_second_human_beside_the_system():
     result = human(metrics="mae")
-    one, other = result.metrics["mae"].estimate, result.human["mae"]
+    one, other = result.metrics["mae"].estimate, result.second_rater["mae"]
     row = (
         f"mae {one.value:.3f} {one.low:.3f} to {one.high:.3f} "
         f"{other.value:.3f} {other.low:.3f} to {other.high:.3f}"
     )
     assert row in words(result)
-    assert result.to_dict()["human"]["mae"] == other.to_dict()
+    assert result.to_dict()["second_rater"]["mae"] == other.to_dict()
 
 
 def without(column, places):
@@ -647,16 +648,16 @@ def test_items_that_either_lacks_are_dropped_for_both():
     inner = [k not in lost for k in range(N)]
     gold, answers, second = (chosen(x, inner) for x in (GOLD, ANSWERS, SECOND))
     check(estimates(result), estimates(evaluated(gold, answers)))
-    check(result.human, estimates(evaluated(gold, second)))
-    assert result.table.dropped == 4
-    assert result.table.n == N - 4
+    check(result.second_rater, estimates(evaluated(gold, second)))
+    assert result.confusion_matrix.dropped == 4
+    assert result.confusion_matrix.n == N - 4
 
 
 def test_the_worst_answer_is_for_systems_and_not_for_humans():
     result = human(without(ANSWERS, {2, 5}), missing="worst", metrics="mae")
     alone = evaluated(answers=without(ANSWERS, {2, 5}), missing="worst", metrics="mae")
     check(estimates(result), estimates(alone))
-    check(result.human, estimates(evaluated(answers=SECOND, metrics="mae")))
+    check(result.second_rater, estimates(evaluated(answers=SECOND, metrics="mae")))
     with pytest.raises(
         MissingLabels, match=r"2 of 300 labels of the second rater are missing .row 3, row 6"
     ):
@@ -670,8 +671,8 @@ def test_each_subgroup_says_how_many_of_its_own_items_were_dropped():
     beside = human(without(ANSWERS, lost), by=PARTS, missing="drop", metrics="mae")
     expected = {name: 4 * (name == "south") for name in set(PARTS)}
     for result in (plain, beside):
-        assert {name: int(part.table.dropped) for name, part in result.by.items()} == expected
-        assert result.table.dropped == 4
+        assert {name: int(part.confusion_matrix.dropped) for name, part in result.by.items()} == expected
+        assert result.confusion_matrix.dropped == 4
 
 
 def test_a_second_human_of_another_length_is_refused():

@@ -299,7 +299,7 @@ def test_subgroups_are_evaluated_as_if_alone():
         alone = evaluate_regression(
             y[rows], p[rows], "all", groups=writers[rows], normalization=TRAINING
         )
-        assert part.table.n == rows.sum()
+        assert part.summary.n == rows.sum()
         assert part.groups == len(set(writers[rows]))
         for metric, found in part.metrics.items():
             for side in ("value", "low", "high"):
@@ -317,10 +317,10 @@ def test_groups_widen_the_limits():
     assert grouped.metrics["bias"].width > 3 * items.metrics["bias"].width
     assert grouped.metrics["bias"].value == pytest.approx(items.metrics["bias"].value)
     assert grouped.metrics["bias"].method == "t"
-    assert "Items come in 20 groups, taken as units." in words(str(grouped))
+    assert "Items come in 20 groups, taken as clusters." in words(str(grouped))
     assert "So few groups" not in words(str(grouped))
     few = evaluate_regression(y, p, "bias", groups=np.arange(400) % 5)
-    assert "So few groups leave the limits unsure." in words(str(few))
+    assert "So few groups leave the intervals unsure." in words(str(few))
 
 
 def test_groups_have_the_same_values_as_items():
@@ -587,7 +587,7 @@ def test_other_levels_give_other_limits():
     y, p = heavy()
     narrow, wide = (evaluate_regression(y, p, "rmse", interval=level) for level in (0.8, 0.99))
     assert narrow.metrics["rmse"].width < wide.metrics["rmse"].width
-    assert "99 % interval" in str(wide)
+    assert "99 % CI" in str(wide)
 
 
 def test_the_text_report_is_one_call():
@@ -612,7 +612,7 @@ def test_bounds_of_predictive_intervals_join_the_report():
     result = evaluate_regression(y, p, lower=p - 30, upper=p + 30, alpha=0.2, unit="kg")
     inside = float((np.abs(y - p) <= 30).mean())
     assert result.prediction_intervals["interval_coverage"].value == pytest.approx(inside)
-    assert "winkler(alpha=0.2)" in result.to_dict()["predictive"]
+    assert "winkler(alpha=0.2)" in result.to_dict()["prediction_intervals"]
     groups = np.arange(len(y)) // 10
     clustered = evaluate_regression(y, p, lower=p - 30, upper=p + 30, groups=groups)
     assert clustered.prediction_intervals["interval_coverage"].value == pytest.approx(inside)

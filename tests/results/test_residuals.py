@@ -103,7 +103,7 @@ def test_mean_square_is_bias_and_spread():
 
 def test_the_report_counts_clear_biases_beside_chance():
     assert (
-        "of 10 buckets the limits of the bias leave out 0; chance alone would do that in about"
+        "of 10 buckets the confidence interval of the bias leaves out 0; chance alone would do that in about"
         in (" ".join(render(analyse_residuals(Y + 40, P)).split()))
     )
     assert "In 10 of 10 buckets" in " ".join(render(analyse_residuals(Y + 40, P)).split())
@@ -363,7 +363,7 @@ def test_one_item_is_enough():
 @pytest.mark.parametrize("interval", [None, 0.9])
 def test_intervals_are_as_asked(interval):
     result = analyse_residuals(Y, P, {"x": P}, interval=interval)
-    assert ("90 % interval" in str(result)) == (interval is not None)
+    assert ("90 % CI" in str(result)) == (interval is not None)
     assert math.isnan(result.buckets[0].bias.low) == (interval is None)
     assert math.isnan(result.trend.low) == (interval is None)
 
@@ -380,8 +380,8 @@ def test_intervals_are_as_asked(interval):
         (([1.0], [2.0], {"x": [[1, 2]]}), {}, BadInput, "one column"),
         (([1.0], [2.0], [1.0]), {}, BadOption, "features by name"),
         (([1.0], [2.0]), {"names": []}, UnequalLengths, "0 names"),
-        (([1.0], [2.0]), {"bins": 0}, BadOption, "bins must be a whole number of at least 1"),
-        (([1.0], [2.0]), {"largest": 1.5}, BadOption, "largest must be a whole number"),
+        (([1.0], [2.0]), {"bins": 0}, BadOption, "bins must be an integer of at least 1"),
+        (([1.0], [2.0]), {"largest": 1.5}, BadOption, "largest must be an integer"),
         (([1.0], [2.0]), {"interval": 2}, BadOption, "level of an interval"),
     ],
 )

@@ -16,10 +16,8 @@ from ordinate.inference.resampling import Resampling
 from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results import Origin
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import SCHEMA
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -120,8 +118,8 @@ def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None
     return sorted(range(len(value)), key=lambda place: (unranked[place] is not None, value[place]))
 
 
-@dataclass(frozen=True)
-class MetaEvaluation:
+@dataclass(frozen=True, repr=False)
+class MetaEvaluation(Result):
     """Metrics judged on many systems in many test cases."""
 
     panel: Panel  # its groups are the test cases
@@ -135,12 +133,6 @@ class MetaEvaluation:
     unanswered: float = 0.0  # the share of systems and test cases in which a reference is undefined
     origin: Origin = field(default_factory=Origin)
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @property
     def cases(self) -> int:

@@ -31,6 +31,7 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
 DIFFERS_MARK = " ≠ paper"
@@ -42,8 +43,8 @@ NO_PROOF = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyVerdicts:
+@dataclass(frozen=True, repr=False)
+class PropertyVerdicts(Result):
     """What was found about some metrics, by metric and property, and on how many tables."""
 
     cells: dict[str, dict[str, PropertyRecord]]
@@ -181,8 +182,8 @@ FLAT_KEYS = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyExplanation:
+@dataclass(frozen=True, repr=False)
+class PropertyExplanation(Result):
     """One property of one metric, with its counterexample laid out."""
 
     metric: Metric

@@ -1,4 +1,4 @@
-"""From columns to the tables that an evaluation needs: all items, subgroups, groups, humans."""
+"""From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,15 +26,15 @@ SECOND_RATER = "second_rater"
 
 
 class EvaluationTables(NamedTuple):
-    """The table of all items, those of subgroups, the batch of groups, and gold against humans.
+    """The matrix of all items, those of subgroups, the batch of groups, and a second rater's.
 
-    With groups, the tables of subgroups are batches, too.
+    With groups, the matrices of subgroups are batches, too.
     """
 
-    table: ConfusionMatrix
+    matrix: ConfusionMatrix
     by: list[tuple[Any, ConfusionMatrix]]
     groups: ConfusionMatrix | None
-    human: ConfusionMatrix | None
+    second_rater: ConfusionMatrix | None
 
 
 def count_tables(
@@ -51,22 +51,22 @@ def count_tables(
     parts = None if by is None else factorize_column(by, "by")
     units = None if groups is None else factorize_column(groups, "groups")
     crossed = _cross_groups(parts, units, missing)
-    batch, human = _count_batch(scale, gold, predicted, weights, crossed, second, missing)
+    batch, rater = _count_batch(scale, gold, predicted, weights, crossed, second, missing)
     if crossed is None:
-        return EvaluationTables(batch, [], None, human)
+        return EvaluationTables(batch, [], None, rater)
     place = np.array(crossed.values, np.int64)
     alone = place[:, 1] == (-1 if units is None else _find_missing_group(units))
     lost = int(batch[alone].items.sum() + np.sum(batch[alone].dropped))
     batch, place = batch[~alone], place[~alone]
-    table = batch.pooled
-    if not table.items.any():
+    matrix = batch.pooled
+    if not matrix.items.any():
         raise NoItems("There are no items to evaluate: none has a group.")
     units_of, count = _densify_index(place[:, 1])
     by_unit = None if units is None else batch.compute_sums(units_of, count)
-    if human is not None:
-        human = human[~alone].compute_sums(units_of, count) if units is not None else human.pooled
+    if rater is not None:
+        rater = rater[~alone].compute_sums(units_of, count) if units is not None else rater.pooled
     found = [] if parts is None else _split_subgroups(batch, place[:, 0], parts, units_of, by_unit)
-    return EvaluationTables(replace(table, dropped=table.dropped + lost), found, by_unit, human)
+    return EvaluationTables(replace(matrix, dropped=matrix.dropped + lost), found, by_unit, rater)
 
 
 def _count_batch(

@@ -20,8 +20,8 @@ from ordinate.meta.replication.study import (
 )
 from ordinate.meta.replication.synthetic_run import SyntheticRun
 from ordinate.meta.replication.synthetic_systems import CHOICES, LITERAL, SEARCH_SEEDS, Reading
-from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import SCHEMA
+from ordinate.render import Document, Grid
+from ordinate.results.base import SCHEMA, Result
 
 NEGLIGIBLE_DEVIATION = 1e-12  # of two deviations that differ in rounding alone
 POSSIBLE_READINGS = prod(map(len, CHOICES.values()))
@@ -47,19 +47,13 @@ class ReadingFit(NamedTuple):
         return cls(printed, exchanged, *outcome.count_columns_won())
 
 
-@dataclass(frozen=True)
-class ReadingSearch:
+@dataclass(frozen=True, repr=False)
+class ReadingSearch(Result):
     """Every reading that was tried, from the literal one on, with its fit."""
 
     seeds: tuple[int, ...]
     best: Reading
     tried: Mapping[Reading, ReadingFit]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @property
     def ranked(self) -> list[Reading]:
