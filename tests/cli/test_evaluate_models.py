@@ -142,7 +142,10 @@ def test_changed_test_labels_change_no_prediction():
     after = evaluated("--metrics", "mae", "--test", "test")
     for name, one in before["tests"]["test"]["models"].items():
         other = after["tests"]["test"]["models"][name]
-        columns = [[sum(column) for column in zip(*x["confusion_matrix"], strict=True)] for x in (one, other)]
+        columns = [
+            [sum(column) for column in zip(*x["confusion_matrix"], strict=True)]
+            for x in (one, other)
+        ]
         assert columns[0] == columns[1]
         assert one["confusion_matrix"] != other["confusion_matrix"]
 

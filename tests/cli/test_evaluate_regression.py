@@ -444,7 +444,14 @@ def test_csv_has_the_records_of_every_part():
     assert ran.code == 0, ran.err
     rows = list(csv.DictReader(ran.out.splitlines()))
     kinds = {row["part"].partition(":")[0] for row in rows}
-    expected = {"metrics", "baselines", "prediction_intervals", "residuals", "comparison", "shifted"}
+    expected = {
+        "metrics",
+        "baselines",
+        "prediction_intervals",
+        "residuals",
+        "comparison",
+        "shifted",
+    }
     assert kinds == expected | {"levels"}
     assert {row["part"] for row in rows} >= {"residuals: prediction", "residuals: largest"}
     (cover,) = [row for row in rows if row["metric"] == "interval_coverage"]

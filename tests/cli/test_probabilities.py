@@ -148,7 +148,9 @@ def test_without_predictions_the_most_probable_level_is_taken():
 def test_with_predictions_both_are_judged():
     path = write(frame(answer="mid"))
     found = report(path, "--predicted", "answer", "--probabilities", "p_")
-    assert [row[1] for row in found["confusion_matrix"]] == [int((k == GOLD).sum()) for k in range(3)]
+    assert [row[1] for row in found["confusion_matrix"]] == [
+        int((k == GOLD).sum()) for k in range(3)
+    ]
     assert close(found["probabilities"], in_memory())
     assert found["source"]["predicted"] == "answer"
 

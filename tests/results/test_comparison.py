@@ -28,8 +28,8 @@ from ordinate.inference.multiple_testing import benjamini_hochberg, benjamini_ye
 from ordinate.inference.paired_tests import permutation_test
 from ordinate.metrics import find_metric
 from ordinate.render import RENDERERS, render
-from ordinate.results.comparison import Comparison, compare
 from ordinate.results.arguments import DEFAULT_METRICS
+from ordinate.results.comparison import Comparison, compare
 from ordinate.results.evaluation import evaluate
 from ordinate.results.leaderboard import ComparisonSettings, _decide_margin
 

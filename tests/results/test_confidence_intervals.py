@@ -467,7 +467,9 @@ def test_groups_are_units():
     batch = result.confusion_matrix.with_cells(np.stack(tables))
     metrics = [find_metric(name) for name in result.metrics]
     check(estimates(result), estimate_metrics(metrics, batch, QUICK))
-    assert f"Items come in {count} groups, taken as clusters; levels have no intervals" in words(result)
+    assert f"Items come in {count} groups, taken as clusters; levels have no intervals" in words(
+        result
+    )
     assert all(math.isnan(row["recall_low"]) for row in result.per_level)
 
 
@@ -671,7 +673,9 @@ def test_each_subgroup_says_how_many_of_its_own_items_were_dropped():
     beside = human(without(ANSWERS, lost), by=PARTS, missing="drop", metrics="mae")
     expected = {name: 4 * (name == "south") for name in set(PARTS)}
     for result in (plain, beside):
-        assert {name: int(part.confusion_matrix.dropped) for name, part in result.by.items()} == expected
+        assert {
+            name: int(part.confusion_matrix.dropped) for name, part in result.by.items()
+        } == expected
         assert result.confusion_matrix.dropped == 4
 
 

@@ -249,7 +249,7 @@ def test_times_must_tell_items_apart():
         ([1.0, np.nan, 2.0], "Row 2 has no time"),
         (np.array(["2024-01-01", "NaT", "2024-01-02"], "datetime64[D]"), "Row 2 has no time"),
         ([1, None, 2], "cannot be compared"),
-        (["9", "10", "11"], "texts"),
+        (["9", "10", "11"], "strings"),
         (np.ones((3, 1)), "3 times"),
     ):
         with pytest.raises(BadOption, match=match):
