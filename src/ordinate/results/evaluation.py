@@ -53,7 +53,7 @@ ProgressStep = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class Score:
-    """One metric of one system: its value with its interval, or why there is none, and baselines."""
+    """One metric of one system: value and interval, or why there is none, and baselines."""
 
     metric: Metric
     value: float
