@@ -42,11 +42,11 @@ class MetricCatalogue(Result):
     """What is known about some metrics."""
 
     metrics: tuple[Metric, ...]
-    kind: str = "labels"
+    kind: str = "labels"  # of what the metrics are: see `METRIC_KINDS`
 
     @classmethod
-    def whole(cls, kind: str = "labels") -> "MetricCatalogue":
-        """Return every metric of a kind, such as labels or values."""
+    def list_all(cls, kind: str = "labels") -> "MetricCatalogue":
+        """Return every metric of a kind, such as labels or regression."""
         return cls(tuple(list_metrics(get_summary_type(kind))), kind)
 
     @classmethod
