@@ -871,7 +871,7 @@ def test_whole_weights_are_repetitions():
     write("repeated.csv", "gold,predicted\n" + "A1,A2\n" * 3 + "B1,B1\n" + "C2,C1\n" * 2)
     weighted = report("weighted.csv", "--weights", "w", "--metrics", "all")
     repeated = report("repeated.csv", "--metrics", "all")
-    for part in ("table", "metrics", "per_level", "weight"):
+    for part in ("confusion_matrix", "metrics", "per_level", "weight"):
         assert close(weighted[part], repeated[part]), part
     assert (weighted["n"], repeated["n"]) == (3, 6)  # an item of weight 0 does not exist
 

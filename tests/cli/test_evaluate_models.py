@@ -57,7 +57,7 @@ def test_every_model_on_every_test_set_is_what_python_says():
             levels = [CEFR[k] for k in predictions.levels]
             expected = evaluate(list(study.dataset(stem).labels), levels, scale="cefr").to_dict()
             one = found["tests"][stem]["models"][model.name]
-            for key in ("metrics", "table", "per_level", "n"):
+            for key in ("metrics", "confusion_matrix", "per_level", "n"):
                 assert one[key] == json.loads(json.dumps(expected[key])), key
             assert one["ways"]["decoded"]["mae"] == expected["metrics"]["mae"]["value"]
             assert 1 <= one["sets"]["mean_size"] <= 6

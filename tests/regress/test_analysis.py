@@ -331,7 +331,9 @@ def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
 def test_every_error_of_a_report_has_its_limits(found, report):
     root, result = found
     document = (result if report == "search" else analyze_search(root)).document()
-    grids = [x for x in document.blocks if isinstance(x, Grid) and "95 % intervals" in x.title]
+    grids = [
+        x for x in document.blocks if isinstance(x, Grid) and re.search("95 % (CI|int)", x.title)
+    ]
     assert len(grids) == {"search": 1 + len(result.tests), "analysis": 1}[report]
     for grid in grids:
         errors = [k for k, name in enumerate(grid.header) if re.search(r"rmse|mae|r2|RMSE", name)]

@@ -103,7 +103,7 @@ def test_mean_square_is_bias_and_spread():
 
 def test_the_report_counts_clear_biases_beside_chance():
     assert (
-        "of 10 buckets the confidence interval of the bias leaves out 0; chance alone would do "
+        "of 10 buckets the confidence interval of the bias excludes 0; chance alone would do "
         "that in about" in (" ".join(render(analyse_residuals(Y + 40, P)).split()))
     )
     assert "In 10 of 10 buckets" in " ".join(render(analyse_residuals(Y + 40, P)).split())

@@ -78,7 +78,7 @@ def _describe_biased_buckets(result: "ResidualAnalysis") -> list[str]:
     chance = len(known) * (1.0 - result.interval.level)
     count = f"{len(known)} bucket{'' if len(known) == 1 else 's'}"
     clearly = (
-        f"In {clear} of {count} the confidence interval of the bias leaves out 0; chance alone "
+        f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
         f"would do that in about {chance:.2g}."
     )
     lines = [clearly] if known else []
