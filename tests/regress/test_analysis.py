@@ -109,7 +109,7 @@ def test_measures_have_keys_that_do_not_depend_on_the_winner(found):
 def test_widths_of_intervals_and_baselines_have_their_unit(found):
     told = json.loads((found[0] / "results.json").read_text())["tests"]["test"]
     assert {one["unit"] for one in told["baselines"]} == {"kg/m³"}
-    units = {name: one["unit"] for name, one in told["predictive"].items()}
+    units = {name: one["unit"] for name, one in told["prediction_intervals"].items()}
     assert units.pop("interval_coverage") is None
     assert set(units) == {"mean_interval_width", "winkler(alpha=0.1)"}
     assert set(units.values()) == {"kg/m³"}

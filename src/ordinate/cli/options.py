@@ -13,7 +13,7 @@ from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, render
 
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
-    from ordinate.readers.panel import PanelData
+    from ordinate.readers.systems import PanelData
 
 
 class InputPath(str):
@@ -205,7 +205,7 @@ def read_systems(
     """Read the systems that the options of `add_systems` name, if their number is admitted."""
     from ordinate.cli.progress import watch_queries
     from ordinate.readers import read_label_map
-    from ordinate.readers.panel import SystemColumns, count_systems
+    from ordinate.readers.systems import SystemColumns, count_systems
     from ordinate.scale import Scale
 
     columns = SystemColumns(
