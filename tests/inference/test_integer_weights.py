@@ -71,7 +71,7 @@ def tables_of_arrays(weights):
         "panel": alone,
         "panel of groups": grouped,
         "panel as JSON": Panel.from_dict(json.loads(json.dumps(grouped.to_dict()))),
-        "table of a panel": alone.table("x"),
+        "table of a panel": alone.confusion_matrix("x"),
         "groups of a panel": grouped.count_by_group("x"),
         "pairs": pairs,
         "pairs of groups": batch_of_pairs,

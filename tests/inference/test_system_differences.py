@@ -43,7 +43,7 @@ def naive_draws(gold, systems, *, count, seed, weights=None, groups=None):
         who = chosen if groups is None else np.concatenate([members[unit] for unit in chosen])
         for system, column in enumerate(answers):
             np.add.at(cells[draw, system], (gold[who], column[who]), weights[who])
-    table = panel_of(gold.tolist(), systems, SIZE).table(next(iter(systems)))
+    table = panel_of(gold.tolist(), systems, SIZE).confusion_matrix(next(iter(systems)))
     batch = table.with_cells(cells)
     return {metric.expression: np.asarray(metric(batch)) for metric in METRICS}
 
@@ -80,7 +80,7 @@ def items():
 @every_name
 def test_each_system_varies_as_if_it_were_drawn_alone(drawn, name):
     for place, system in enumerate(PANEL.systems):
-        table = PANEL.table(system)
+        table = PANEL.confusion_matrix(system)
         alone = resample_metrics(
             [find_metric(name)], table, make_resampler(table), Resampling(COUNT, 7 + place)
         )[name]
@@ -121,7 +121,7 @@ def test_unanswered_items_are_drawn_like_others():
     systems["s1"] = [None if k % 5 == 0 else p for k, p in enumerate(systems["s1"])]
     taking = [m for m in METRICS if m.takes_unanswered]
     found = resample_jointly(panel_of(gold, systems, SIZE), taking, Resampling(COUNT, 4))
-    table = panel_of(gold, systems, SIZE).table("s1")
+    table = panel_of(gold, systems, SIZE).confusion_matrix("s1")
     for metric in taking:
         alone = resample_metrics([metric], table, make_resampler(table), Resampling(COUNT, 5))[
             metric.name
@@ -208,7 +208,7 @@ def test_normal_draws_are_normal_around_the_values():
     values = resample_jointly(PANEL, METRICS, Resampling(2000, 3))
     for name in NAMES:
         for place, system in enumerate(PANEL.systems):
-            centre = float(find_metric(name)(PANEL.table(system)))
+            centre = float(find_metric(name)(PANEL.confusion_matrix(system)))
             found = values[name][:, place]
             assert abs(found.mean() - centre) < SIGMAS * found.std() / math.sqrt(2000)
             scaled = (found - found.mean()) / found.std()

@@ -36,7 +36,7 @@ from ordinate.meta.system_resampling import (
 from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
-from ordinate.results.evaluation import DEFAULT_METRICS, MetricSelection
+from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import DROP_HINT
 

@@ -17,10 +17,8 @@ from ordinate.meta.meta_text import collect_notes, describe_meta_evaluation
 from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results import Origin
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import SCHEMA
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -122,8 +120,8 @@ def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None
     return sorted(range(len(keys)), key=lambda place: (unranked[place] is not None, keys[place]))
 
 
-@dataclass(frozen=True)
-class MetaEvaluation:
+@dataclass(frozen=True, repr=False)
+class MetaEvaluation(Result):
     """Meta-evaluation of metrics on many systems in many test cases."""
 
     panel: Panel  # its groups are the test cases
@@ -137,12 +135,6 @@ class MetaEvaluation:
     undefined_references: float = 0.0  # share of systems and test cases without a reference
     origin: Origin = field(default_factory=Origin)
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @property
     def cases(self) -> int:

@@ -32,6 +32,7 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
 DIFFERS_MARK = " ≠ paper"
@@ -43,8 +44,8 @@ NO_PROOF = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyVerdicts:
+@dataclass(frozen=True, repr=False)
+class PropertyVerdicts(Result):
     """The findings by metric and property, and the number of matrices that each was computed on."""
 
     cells: dict[str, dict[str, PropertyRecord]]
@@ -182,8 +183,8 @@ FLAT_KEYS = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyExplanation:
+@dataclass(frozen=True, repr=False)
+class PropertyExplanation(Result):
     """One property of one metric, with its counterexample laid out."""
 
     metric: Metric

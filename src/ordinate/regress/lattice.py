@@ -13,7 +13,7 @@ from ordinate.regress.bench import Bench, Candidate
 from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
 from ordinate.regress.model_inputs import Lattice
 from ordinate.regress.splits import Split, assign_unit_ids
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 
 # Smooth, so that it cannot tell a lattice by itself, as trees can; it learns what telling is worth.
 LATTICE_MODEL = "gp"

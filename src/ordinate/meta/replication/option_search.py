@@ -25,8 +25,8 @@ from ordinate.meta.replication.synthetic_experiment import (
     Reading,
     SyntheticRun,
 )
-from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import SCHEMA
+from ordinate.render import Document, Grid
+from ordinate.results.base import SCHEMA, Result
 
 NEGLIGIBLE_DEVIATION = 1e-12  # of two deviations that differ in rounding alone
 POSSIBLE_READINGS = prod(map(len, CHOICES.values()))
@@ -52,19 +52,13 @@ class ReadingFit(NamedTuple):
         return cls(deviation, exchanged, *outcome.count_columns_won())
 
 
-@dataclass(frozen=True)
-class ReadingSearch:
+@dataclass(frozen=True, repr=False)
+class ReadingSearch(Result):
     """Every reading that was tried, from the literal one on, with its fit."""
 
     seeds: tuple[int, ...]
     best: Reading
     fits: Mapping[Reading, ReadingFit]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @property
     def ranked(self) -> list[Reading]:

@@ -21,9 +21,9 @@ from ordinate.meta.replication.synthetic_experiment import (
     Reading,
     SyntheticRun,
 )
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA
+from ordinate.results.base import SCHEMA, Result
 
 Array = NDArray[Any]
 CLAIMED_METRIC, FLAT_METRIC = "cem_ord", "cem_ord_flat"
@@ -155,18 +155,12 @@ class ReadingOutcome:
         }
 
 
-@dataclass(frozen=True)
-class ReplicationStudy:
+@dataclass(frozen=True, repr=False)
+class ReplicationStudy(Result):
     """The experiment for some seeds, under each reading."""
 
     seeds: tuple[int, ...]
     outcomes: Mapping[str, ReadingOutcome]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
