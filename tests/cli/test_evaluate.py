@@ -50,7 +50,7 @@ def text(*arguments) -> str:
 def filled(result: dict) -> dict[tuple[str, str], float]:
     """Return the cells of a table that are not 0, by gold and predicted label."""
     scale = [str(label) for label in result["scale"]]
-    cells = np.array(result["table"])
+    cells = np.array(result["confusion_matrix"])
     return {(scale[i], scale[j]): cells[i, j].item() for i, j in np.argwhere(cells).tolist()}
 
 
@@ -503,8 +503,8 @@ def test_files_counted_together_are_the_sum_of_the_files_alone(here):
     for number, rows in enumerate(parts):
         (here / f"part{number}.csv").write_bytes(_delimited(rows))
     named = ("--gold", "level", "--predicted", "answer")
-    tables = [np.array(report(f"part{k}.csv", *named)["table"]) for k in range(3)]
-    assert report("part*.csv", *named)["table"] == sum(tables).tolist()
+    tables = [np.array(report(f"part{k}.csv", *named)["confusion_matrix"]) for k in range(3)]
+    assert report("part*.csv", *named)["confusion_matrix"] == sum(tables).tolist()
 
 
 # --- guessing ------------------------------------------------------------------------------------
@@ -558,7 +558,9 @@ def test_the_order_of_rows_does_not_matter_to_a_join():
     tables = []
     for shift in range(4):
         write("run.csv", "\n".join(["id,predicted", *lines[shift:], *lines[:shift], ""]))
-        tables.append(report("run.csv", "--gold-file", "gold.csv", "--id", "id")["table"])
+        tables.append(
+            report("run.csv", "--gold-file", "gold.csv", "--id", "id")["confusion_matrix"]
+        )
     assert tables == [tables[0]] * 4
 
 
@@ -869,7 +871,7 @@ def test_whole_weights_are_repetitions():
     write("repeated.csv", "gold,predicted\n" + "A1,A2\n" * 3 + "B1,B1\n" + "C2,C1\n" * 2)
     weighted = report("weighted.csv", "--weights", "w", "--metrics", "all")
     repeated = report("repeated.csv", "--metrics", "all")
-    for part in ("table", "metrics", "per_level", "weight"):
+    for part in ("confusion_matrix", "metrics", "per_level", "weight"):
         assert close(weighted[part], repeated[part]), part
     assert (weighted["n"], repeated["n"]) == (3, 6)  # an item of weight 0 does not exist
 
@@ -998,7 +1000,7 @@ def test_the_json_has_the_keys_that_it_promises():
     found = report(write("some.csv", PAIRS), "--metrics", "cem_ord,kendall_tau_b")
     assert (found["schema"], found["task"], found["n"]) == (1, "labels", 3)
     assert found["scale"] == list(CEFR)
-    assert np.array(found["table"]).shape == (6, 6)
+    assert np.array(found["confusion_matrix"]).shape == (6, 6)
     assert [row["level"] for row in found["per_level"]] == list(CEFR)
     score = found["metrics"]["cem_ord"]
     assert {"value", "undefined", "levels_used", "baselines"} <= score.keys()
@@ -1151,7 +1153,7 @@ def test_standard_input_is_recognised_by_its_content(form):
     assert (ran.returncode, ran.stderr) == (0, b"")
     found = json.loads(ran.stdout)
     assert found["source"]["files"] == ["standard input"]
-    assert found["table"] == _in_python(WHOLE).to_dict()["table"]
+    assert found["confusion_matrix"] == _in_python(WHOLE).to_dict()["confusion_matrix"]
 
 
 def test_gold_may_come_from_standard_input():
@@ -1298,5 +1300,5 @@ def test_any_table_written_as_csv_is_counted_as_in_python(data):
         found = report(path, f"--scale={declared.getvalue()}", "--missing", "drop")
     expected = ConfusionMatrix.of(scale, gold, predicted, missing="drop")
     assert found["scale"] == labels
-    assert found["table"] == expected.counts.tolist()
+    assert found["confusion_matrix"] == expected.counts.tolist()
     assert found["dropped"] == expected.dropped

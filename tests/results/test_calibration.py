@@ -223,14 +223,14 @@ def test_label_metrics_are_no_metrics_of_probabilities():
 def test_without_predictions_the_most_probable_level_is_taken():
     found = evaluate(LABELS, scale="cefr", probabilities=ROWS)
     answers = np.array(CEFR)[[naive.best(row)[0] for row in ROWS.tolist()]]
-    assert found.table == evaluate(LABELS, answers, scale="cefr").table
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix == evaluate(LABELS, answers, scale="cefr").confusion_matrix
+    assert found.confusion_matrix == found.probabilities.summary.argmax
     assert found.to_dict()["probabilities"]["n"] == 400
 
 
 def test_with_predictions_both_are_judged():
     found = evaluate(LABELS, ["B1"] * 400, scale="cefr", probabilities=ROWS)
-    assert found.table.predicted[2] == 400
+    assert found.confusion_matrix.predicted[2] == 400
     assert found.probabilities.metrics["brier"].value == judged().metrics["brier"].value
 
 
@@ -257,7 +257,7 @@ def test_missing_gold_is_dropped_from_both():
     with pytest.raises(MissingLabels, match="row 1"):
         evaluate(gold, scale="cefr", probabilities=ROWS)
     found = evaluate(gold, scale="cefr", probabilities=ROWS, missing="drop")
-    assert (found.table.n, found.table.dropped) == (399, 1)
+    assert (found.confusion_matrix.n, found.confusion_matrix.dropped) == (399, 1)
     assert (found.probabilities.summary.n, found.probabilities.summary.dropped) == (399, 1)
 
 
@@ -267,8 +267,8 @@ def test_items_without_probabilities_are_dropped_from_both():
     with pytest.raises(BadProbabilities, match="row 6"):
         evaluate(LABELS, scale="cefr", probabilities=rows)
     found = evaluate(LABELS, scale="cefr", probabilities=rows, missing="drop")
-    assert found.table.n == found.probabilities.summary.n == 399
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix.n == found.probabilities.summary.n == 399
+    assert found.confusion_matrix == found.probabilities.summary.argmax
 
 
 @pytest.mark.parametrize("gone", ["gold", "row"])
@@ -286,8 +286,8 @@ def test_items_are_dropped_also_where_columns_are_named_and_rows_renormalized(go
         renormalize=True,
         missing="drop",
     )
-    assert found.table.n == found.probabilities.summary.n == 399
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix.n == found.probabilities.summary.n == 399
+    assert found.confusion_matrix == found.probabilities.summary.argmax
     kept = np.arange(400) != 5
     alone = judged(LABELS[kept], ROWS[kept]).metrics["brier"].value
     assert found.probabilities.metrics["brier"].value == pytest.approx(alone)

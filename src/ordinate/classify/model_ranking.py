@@ -10,11 +10,10 @@ from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.results.comparison import Comparison
-from ordinate.results.evaluation import SCHEMA, Origin
 from ordinate.results.leaderboard import (
     AGAINST_ALL,
     ComparisonSettings,
@@ -50,7 +49,7 @@ class ContestRanking:
         panel = contest.panel(missing)
         origin = Origin(gold="its levels", files=(contest.file,), notes=contest.report_sentences)
         if len(panel.systems) > 1:
-            compared = Comparison.from_panel(panel, [metric], how, origin=origin, tick=tick)
+            compared = Comparison.from_panel(panel, [metric], how, origin=origin, progress=tick)
         else:
             alone = replace(how, against=AGAINST_ALL)
             boards = LeaderboardBuilder(panel, [metric], alone, tick).all()
@@ -145,8 +144,8 @@ class ContestRanking:
         )
 
 
-@dataclass(frozen=True)
-class ModelRanking:
+@dataclass(frozen=True, repr=False)
+class ModelRanking(Result):
     """The leaderboard of every test set."""
 
     metric: Metric
@@ -173,12 +172,6 @@ class ModelRanking:
             for index, one in enumerate(contests)
         )
         return cls(metric, tests, missing, tuple(notes))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system."""

@@ -9,8 +9,8 @@ from ordinate.classify.settings import Settings
 from ordinate.classify.training_data import TrainingDataSummary
 from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Result, align_columns
 
 if TYPE_CHECKING:
     from ordinate.search.trials import Trial
@@ -151,8 +151,8 @@ class NestedEstimate:
         }
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Result):
     """A run of tuning: what was screened, what was searched, what won, and what it is worth."""
 
     run: str
@@ -171,12 +171,6 @@ class TuningResult:
         """The best of each study, and the vote."""
         found = [one.best for one in self.searched if one.best is not None]
         return [*found, self.vote] if self.vote else found
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     # --- plain values ------------------------------------------------------------------------
 

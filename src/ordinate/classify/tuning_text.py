@@ -14,7 +14,8 @@ from ordinate.classify.tuning_result import (
 )
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.results.evaluation import BETTER_VALUES, Score
+from ordinate.results.base import BETTER_VALUES
+from ordinate.results.evaluation import Score
 from ordinate.results.evaluation_text import describe_interval_methods
 
 RULE_TITLES = {"decoded": "decoded", "argmax": "argmax", "average": "rounded average"}

@@ -102,7 +102,7 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     with show_share("comparing") as tick:
         return Comparison.from_panel(
-            found.panel, metrics, replace(how, pairs=pairs), origin=origin, tick=tick
+            found.panel, metrics, replace(how, pairs=pairs), origin=origin, progress=tick
         )
 
 

@@ -176,7 +176,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
             unanimity=options.unanimity,
             origin=origin,
             irregular=irregular,
-            tick=tick,
+            progress=tick,
         )
 
 

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     catalogue = (
         MetricCatalogue.of(options.name, kind)
         if options.name
-        else MetricCatalogue.whole(kind or "labels")
+        else MetricCatalogue.list_all(kind or "labels")
     )
     sys.stdout.write(render(catalogue, options.format))
     return 0

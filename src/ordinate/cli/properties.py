@@ -75,7 +75,7 @@ def _find_verdicts(options: argparse.Namespace) -> "PropertyVerdicts | PropertyE
     metrics = [find_metric(name) for name in named] or list_metrics()
     with show_share("searching") as tick:
         verdicts = PropertyVerdicts.of(
-            metrics, search=options.search, most_items=options.most_items, tick=tick
+            metrics, search=options.search, most_items=options.most_items, progress=tick
         )
     return (
         verdicts

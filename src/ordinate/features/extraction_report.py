@@ -8,6 +8,7 @@ from typing import Any
 from ordinate.errors import BadStore
 from ordinate.experiment.manifest import Manifest
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 SCHEMA = 1
 LEAST_COUNTS = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
@@ -87,8 +88,8 @@ def _is_count(value: Any, least: int = 0) -> bool:
     return type(value) is int and value >= least
 
 
-@dataclass(frozen=True)
-class ExtractionResult:
+@dataclass(frozen=True, repr=False)
+class ExtractionResult(Result):
     """A feature set of an experiment; `new` data sets were made just now."""
 
     name: str

@@ -18,7 +18,7 @@ from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import LARGE_GROUP_FACTOR, Split, assign_unit_ids, split_k_fold
 from ordinate.regress.table import Table
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 from ordinate.summaries.regression import Moments
 
 ProgressCallback = Callable[

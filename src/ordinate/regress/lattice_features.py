@@ -22,7 +22,7 @@ from ordinate.regress.bench import Bench, Candidate
 from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
 from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.splits import Split, assign_unit_ids
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 
 REPEAT_COUNT = 5  # a value that occurs more often in training repeats
 LIKE_TOLERANCE = 1e-6  # of a value: kept in single precision, or typed, it is the same
