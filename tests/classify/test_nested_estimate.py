@@ -22,10 +22,10 @@ def nested(tmp_path_factory):
 
 def test_each_fold_chooses_and_all_items_are_judged_once(nested):
     _, result = nested
-    assert len(result.nested.chosen) == 3
-    assert all(one.startswith("strong/") for one in result.nested.chosen)
-    assert result.nested.evaluation.limits[0] < result.nested.evaluation.value
-    assert "Nested: the whole choice repeated" in str(result)
+    assert len(result.nested.selected) == 3
+    assert all(one.startswith("strong/") for one in result.nested.selected)
+    assert result.nested.evaluation.bounds[0] < result.nested.evaluation.value
+    assert "Nested cross-validation: the whole selection repeated" in str(result)
     assert result.rows()[-1]["stage"] == "nested"
 
 
@@ -33,9 +33,9 @@ def test_an_outer_fold_is_never_seen_by_its_choice(nested, tmp_path, monkeypatch
     seen = []
     choose = nesting.select_model
 
-    def watched(bench):
-        seen.append(bench.rows)
-        return choose(bench)
+    def watched(context):
+        seen.append(context.rows)
+        return choose(context)
 
     monkeypatch.setattr(nesting, "select_model", watched)
     root = lay_out(tmp_path, n=48, sets=("strong", "noise"))

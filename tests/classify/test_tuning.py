@@ -78,11 +78,11 @@ def test_the_value_of_a_model_is_that_of_one_table_over_all_folds(finished):
     from ordinate.classify.decision_rules import CalibrationPlan
 
     plan = CalibrationPlan.of(
-        result.winner.kind, model.scale, find_metric("cem_ord"), weighted=False
+        result.winner.model_type, model.scale, find_metric("cem_ord"), weighted=False
     )
     decided = calibrate_out_of_fold(plan, answers, gold, split_folds(gold, None, 3, 0))
     found, _ = compute_value(
-        find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["decoded"])
+        find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["metric_optimal"])
     )
     assert result.winner.evaluation.value == found
     assert model.config["cv"]["value"] == found
@@ -127,7 +127,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
         "best constant",
         "chance",
         "no better than chance",
-        "rounded average",
+        "rounded mean",
         "The winner is strong-",
         "matched by row order: noise",
         "The best of many is optimistically biased",
@@ -143,7 +143,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
 def test_a_second_run_finds_everything_and_writes_the_same(copied):
     before = results_of(copied) | models_of(copied)
     stages = []
-    tuned(copied, tell=lambda *told: stages.append(told))
+    tuned(copied, progress=lambda *told: stages.append(told))
     assert results_of(copied) | models_of(copied) == before
     assert not list(copied.rglob(".ordinate-*"))
     assert not (copied / ".lock").exists()
@@ -157,11 +157,11 @@ def test_more_trials_go_on_from_those_that_are_there(copied, monkeypatch):
     monkeypatch.setattr(
         hyperparameter_search,
         "_finish_trial",
-        lambda *a: (made.append(a[2].asked.number), whole(*a)),
+        lambda *a: (made.append(a[2].pending.number), whole(*a)),
     )
     more = tuned(copied, replace(QUICK, stage2_trials=5))
     assert sorted(set(made)) == [3, 4]
-    assert [len(one.trials) for one in more.searched] == [5, 5]
+    assert [len(one.trials) for one in more.studies] == [5, 5]
 
 
 def test_fewer_trials_than_there_are_give_the_result_of_fewer(copied):
@@ -389,10 +389,10 @@ def test_a_timeout_ends_the_search_after_one_round_and_says_so(tmp_path):
     root = lay_out(tmp_path, sets=("strong",))
     settings = replace(QUICK, stage2_trials=9)
     cut = tuned(root, replace(settings, timeout=0.0))
-    assert [len(one.trials) for one in cut.searched] == [4, 4]
+    assert [len(one.trials) for one in cut.studies] == [4, 4]
     assert "timeout ended the search" in str(cut)
     whole = tuned(root, settings)
-    assert [len(one.trials) for one in whole.searched] == [9, 9]
+    assert [len(one.trials) for one in whole.studies] == [9, 9]
     assert "timeout" not in str(whole)
 
 
@@ -506,7 +506,7 @@ def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
     for path in _records(copied):
         record = json.loads(path.read_text())
         del record["digest"]
-        record["levels"]["decoded"][0] = entry
+        record["levels"]["metric_optimal"][0] = entry
         code = compute_digest({"name": path.name, "record": record}, length=64)
         path.write_text(json.dumps(record | {"digest": code}))
     tuned(copied)
@@ -517,8 +517,8 @@ def test_a_record_that_is_not_as_it_was_kept_is_made_again(copied):
     before = results_of(copied)
     for path in _records(copied):
         record = json.loads(path.read_text())
-        levels = record["levels"]["decoded"]
-        record["levels"]["decoded"] = [(level + 1) % 6 for level in levels]
+        levels = record["levels"]["metric_optimal"]
+        record["levels"]["metric_optimal"] = [(level + 1) % 6 for level in levels]
         path.write_text(json.dumps(record))
     tuned(copied)
     assert results_of(copied) == before

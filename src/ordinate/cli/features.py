@@ -3,12 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
 from ordinate.cli.options import (
     EXIT_CODES,
     HelpFormatter,
     InputPath,
+    add_experiment_options,
     add_output_options,
+    open_experiment,
     write_report,
 )
 from ordinate.errors import BadOption

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ordinate.errors import BadOption, OrdinateError
 
 if TYPE_CHECKING:
+    from ordinate.experiment.folder import Experiment
     from ordinate.metrics import Metric
     from ordinate.readers.panel import PanelData
+    from ordinate.results.leaderboard import ComparisonSettings
 
 
 class InputPath(str):
@@ -152,6 +154,42 @@ def add_metric_file_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_experiment_options(
+    parser: argparse.ArgumentParser, *, required: bool = True, labels: bool = True
+) -> None:
+    """Add the options that say where an experiment lies and what its columns are.
+
+    A command that has --scale, --delimiter and --encoding already passes `labels=False`.
+    """
+    add = parser.add_argument
+    add(
+        "-e",
+        "--experiment",
+        metavar="DIR",
+        type=StorePath,
+        required=required,
+        help="folder of the experiment, as `ordinate init` lays it out",
+    )
+    add(
+        "--features-base-dir",
+        metavar="DIR",
+        type=InputPath,
+        help="folder of the feature sets (default: features in the experiment)",
+    )
+    add("--label-column", metavar="COL", help="column of the levels (default: by its name)")
+    add("--text-column", metavar="COL", help="column of the texts (default: by its name)")
+    add("--id-column", metavar="COL", help="column of the ids (default: by its name)")
+    add("--group-column", metavar="COL", help="column of items that belong together (writers, …)")
+    if labels:
+        add(
+            "--scale",
+            help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), integers "
+            "(1..6), or labels from lowest to highest (low,mid,high); default: the preset that "
+            "fits the training data",
+        )
+        add_text_file_options(parser)
+
+
 def load_metric_files(paths: Iterable[str]) -> None:
     """Run the Python files that declare metrics, which the user asked for by name."""
     import runpy
@@ -224,6 +262,35 @@ def read_systems(
     return count_systems(
         options.files, columns, scale, options.missing, watch=watch_queries, admit=admit
     )
+
+
+def open_experiment(options: argparse.Namespace) -> "Experiment":
+    """Return the experiment that the options name."""
+    from ordinate.experiment.dataset import DataColumns
+    from ordinate.experiment.folder import Experiment
+
+    columns = DataColumns(
+        options.label_column,
+        options.text_column,
+        options.id_column,
+        options.group_column,
+        parse_delimiter(options.delimiter),
+        options.encoding,
+    )
+    return Experiment.open(
+        options.experiment, features_dir=options.features_base_dir, columns=columns
+    )
+
+
+def parse_comparison_settings(options: argparse.Namespace, **further: Any) -> "ComparisonSettings":
+    """Return the settings of a comparison, checked before anything is read."""
+    from ordinate.results.leaderboard import ComparisonSettings
+
+    settings = ComparisonSettings(
+        level=options.interval, resamples=options.resamples, seed=options.seed, **further
+    )
+    _ = settings.intervals  # refuses a level, resamples and a seed that make no sense
+    return settings
 
 
 def parse_delimiter(text: str | None) -> str | None:
