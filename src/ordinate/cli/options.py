@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their texts are read."""
+"""Options that several commands share, and their parsing."""
 
 import argparse
 import csv
@@ -42,12 +42,12 @@ EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 
 
 def add_subcommand(
-    commands: Any, name: str, what: str, description: str
+    commands: Any, name: str, summary: str, description: str
 ) -> argparse.ArgumentParser:
-    """Add a command of a command, and return its parser."""
+    """Add a subcommand of a command, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=what,
+        help=summary,
         description=description,
         epilog=EXIT_CODES,
         formatter_class=HelpFormatter,
@@ -57,7 +57,7 @@ def add_subcommand(
 
 
 def add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what the labels of a file mean."""
+    """Add the options of labels: scale, weights, clusters, missing labels."""
     add = parser.add_argument
     add(
         "--scale",
@@ -75,27 +75,27 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--groups",
         metavar="COL",
-        help="column of items that belong together (writers, topics, documents): intervals take "
-        "the groups for units",
+        help="column of clusters of items (writers, topics, documents): confidence intervals "
+        "resample clusters",
     )
     add(
         "--missing",
         choices=("error", "drop", "worst"),
         default="error",
-        help="what becomes of missing labels (default: error)",
+        help="policy for missing labels (default: error)",
     )
     add_text_file_options(parser)
 
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how text files are written."""
+    """Add the options of text files: delimiter and encoding."""
     add = parser.add_argument
     add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
     add("--encoding", help="of text files (default: utf-8)")
 
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which systems to read."""
+    """Add the options of files and columns of several systems."""
     add = parser.add_argument
     add(
         "files",
@@ -113,26 +113,28 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_resampling_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of intervals and their resamples."""
+    """Add the options of confidence intervals and bootstrap resamples."""
     add = parser.add_argument
     add(
         "--interval",
         metavar="LEVEL",
         type=float,
         default=0.95,
-        help="level of the intervals (default: 0.95)",
+        help="level of the confidence intervals (default: 0.95)",
     )
-    add("--resamples", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
+    add(
+        "--resamples", metavar="N", type=int, default=2_000, help="of the bootstrap (default: 2000)"
+    )
     add("--seed", type=int, default=0, help="of the resamples (default: 0)")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how and where the report is written."""
+    """Add the options of the report: format and file."""
     add = parser.add_argument
     add(
         "--format",
         choices=REPORT_FORMATS,
-        help="how to write the report (default: as OUT ends, "
+        help="of the report (default: by the suffix of OUT, "
         f"{', '.join(FORMAT_BY_SUFFIX)}, or text)",
     )
     add(
@@ -179,7 +181,7 @@ def add_experiment_options(
     add("--label-column", metavar="COL", help="column of the levels (default: by its name)")
     add("--text-column", metavar="COL", help="column of the texts (default: by its name)")
     add("--id-column", metavar="COL", help="column of the ids (default: by its name)")
-    add("--group-column", metavar="COL", help="column of items that belong together (writers, …)")
+    add("--group-column", metavar="COL", help="column of clusters of items (writers, …)")
     if labels:
         add(
             "--scale",
@@ -297,10 +299,10 @@ def parse_delimiter(text: str | None) -> str | None:
     """Return the character that separates columns."""
     if text is None:
         return None
-    letter = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(letter) != 1 or letter in '\r\n"':
+    character = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(character) != 1 or character in '\r\n"':
         raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
-    return letter
+    return character
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:
