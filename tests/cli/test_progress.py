@@ -89,9 +89,8 @@ def test_quick_work_shows_nothing(monkeypatch):
         report(1.0)
     assert terminal.getvalue() == ""
 
-    rows = "A1,A1,A2\nB1,B1,B1\nC1,B2,C1\n" * 40
-    Path("some.csv").write_text(f"gold,a,b\n{rows}", "utf-8")
 
+# --- as a process --------------------------------------------------------------------------------
 
 IMPATIENT = (
     "import sys; from ordinate.cli import progress; progress.START_SECONDS = 0.0; "

@@ -1,10 +1,10 @@
 """How often nominal 95 % intervals cover the truth, by method, metric and kind of table.
 
-    python benchmarks/coverage.py --write docs/coverage.md      everything, about half an hour
-    python benchmarks/coverage.py --quick                       a smoke test, half a minute
+    python benchmarks/interval_coverage.py --write FILE    the study, about half an hour
+    python benchmarks/interval_coverage.py --quick         a smoke test, half a minute
 
-The raw results are kept in a CSV file: a run that was stopped goes on where it stopped, and a page
-is written again from a finished file without any new simulation.
+The raw results are kept in a CSV file: a run that was stopped resumes, and a page is written again
+from a finished file without any new simulation.
 """
 
 import os
@@ -45,13 +45,13 @@ from writing import log, markdown, wrapped
 LEVELS, QUICK_LEVELS = (3, 4, 5, 6, 7), (3, 5)
 SIZES, QUICK_SIZES = (20, 50, 200, 1_000, 5_000), (50, 200)
 BALANCES = ("balanced", "1:100")
-REPLICATES, QUICK_REPLICATES, DRAWS = 2_000, 100, 1_000
+REPLICATES, QUICK_REPLICATES, RESAMPLES = 2_000, 100, 1_000
 ACCURACY = 0.6  # of predictions, where gold is balanced
 LEVEL = 0.95
 SEED = 20_240_601
 
 EQUAL = 1.02  # times the shortest width counts as equally short
-ENOUGH = 0.93  # coverage that the rule asks for
+ENOUGH = 0.93  # coverage that the rule requires
 POOR = 0.90  # coverage below which a case is listed
 LARGE = 50  # items from which on a design cell counts for the rule
 FLAT = 1e-12  # width of an interval that has none
@@ -179,7 +179,7 @@ def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
 
 
 def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, float], Limits]:
-    """Return the metrics that are defined, and their limits by every method.
+    """Return the metrics that are defined, and their intervals by every method.
 
     One draw of tables serves percentile and BCa of all metrics, one posterior all metrics. They are
     those that `estimate` makes from the same seed, so that its default is one of these.
@@ -197,7 +197,7 @@ def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, 
 
 
 def by_formula(metrics: Sequence[Metric], table: ConfusionMatrix, method: Any) -> Limits:
-    """Return the limits by a method that resamples nothing."""
+    """Return the bounds by a method that resamples nothing."""
     found = estimate_metrics(metrics, table, ConfidenceIntervals(LEVEL, method))
     return {(name, method): (each.low, each.high) for name, each in found.items()}
 
@@ -208,7 +208,7 @@ def by_bootstrap(
     values: Mapping[str, float],
     resamples: Resampling,
 ) -> Limits:
-    """Return the limits by percentile and by BCa, which is percentile where it is undefined."""
+    """Return the bounds by percentile and by BCa, which is percentile where it is undefined."""
     drawn = resample_metrics(metrics, table, make_resampler(table), resamples)
     found: Limits = {}
     for metric, ends in zip(metrics, middles(drawn), strict=True):
@@ -230,7 +230,7 @@ def by_posterior(
     resamples: Resampling,
     how: tuple[str, float | None],
 ) -> Limits:
-    """Return the limits by a posterior of a name with a prior; they enclose the value."""
+    """Return the bounds by a posterior of a name with a prior; they enclose the value."""
     method, prior = how
     drawn = resample_metrics(metrics, table, make_posterior_sampler(table, prior), resamples)
     found: Limits = {}
@@ -242,7 +242,7 @@ def by_posterior(
 
 
 def middles(drawn: Mapping[str, Array]) -> list[Ends]:
-    """Return the limits of the middle values of each metric; none where most are undefined."""
+    """Return the bounds of the middle values of each metric; none where most are undefined."""
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(np.array([*drawn.values()]), [tail, 1.0 - tail], axis=-1)
     found = list(zip(low.tolist(), high.tolist(), strict=True))
@@ -275,7 +275,7 @@ def after(method: str) -> str:
 
 
 def chosen(metric: Metric, usual: str, found: Limits) -> Ends:
-    """Return the limits that `estimate` chooses; `check` holds this to be so."""
+    """Return the bounds that `estimate` chooses; `check` holds this to be so."""
     name = metric.name
     if metric.share:
         return found[name, "wilson"]
@@ -293,15 +293,15 @@ def default_of(metric: Metric) -> str:
 
 
 def check(levels: Iterable[int], resamples: int) -> None:
-    """Stop if `estimate` has other limits than the study."""
+    """Stop if `estimate` has other intervals than the study."""
     for design in designs(levels, (20, 200)):
         for cells, seed in zip(*samples(design, 3), strict=True):
             table = empty(design.levels).with_cells(cells)
             values, found = intervals(table, Resampling(resamples, seed))
             for method in ("percentile", "bca", "dirichlet", "jeffreys", None):
                 how = ConfidenceIntervals(LEVEL, method, resamples, seed)  # type: ignore[arg-type]
-                told = estimate_metrics([find_metric(name) for name in values], table, how)
-                for name, each in told.items():
+                estimates = estimate_metrics([find_metric(name) for name in values], table, how)
+                for name, each in estimates.items():
                     ours = found[name, method or default_of(find_metric(name))]
                     if not np.allclose(ours, (each.low, each.high), equal_nan=True):
                         raise SystemExit(
@@ -316,8 +316,8 @@ class Row(NamedTuple):
     """What one method did for one metric in one cell of the design.
 
     The truth was missed to the `left` where it was below the lower limit. `undefined` is the share
-    of replicates without a value, `nowhere` that of values without limits, `flat` that of limits
-    without width. Coverage, misses and widths are of the replicates with limits.
+    of replicates without a value, `nowhere` that of values without intervals, `flat` that of
+    intervals without width. Coverage, misses and widths are of the replicates with intervals.
     """
 
     levels: int
@@ -353,9 +353,9 @@ def study(design: Design, replicates: int, resamples: int) -> list[Row]:
     truth = truths(design)
     rows = []
     for name, method in pairs():
-        ends = [limits[name, method] for limits in found if (name, method) in limits]
-        told = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
-        rows.append(Row(*design, name, method, replicates, resamples, truth[name], *told))
+        ends = [bounds[name, method] for bounds in found if (name, method) in bounds]
+        measures = performance(truth[name], np.array(ends).reshape(-1, 2), replicates)
+        rows.append(Row(*design, name, method, replicates, resamples, truth[name], *measures))
     return rows
 
 
@@ -370,7 +370,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 def performance(truth: float, ends: Array, replicates: int) -> list[float]:
-    """Return the last fields of a row, from the limits of the replicates that have a value."""
+    """Return the last fields of a row, from the intervals of the replicates that have a value."""
     low, high = ends[~np.isnan(ends).any(axis=1)].T
     undefined = 1.0 - len(ends) / replicates
     nowhere = (len(ends) - len(low)) / replicates
@@ -378,8 +378,8 @@ def performance(truth: float, ends: Array, replicates: int) -> list[float]:
         return [math.nan] * 5 + [undefined, nowhere, math.nan]
     left, right, width = truth < low - FLAT, truth > high + FLAT, high - low
     inside = ~(left | right)
-    told = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
-    return [float(each) for each in (*told, undefined, nowhere, (width <= FLAT).mean())]
+    means = [inside.mean(), left.mean(), right.mean(), width.mean(), np.median(width)]
+    return [float(each) for each in (*means, undefined, nowhere, (width <= FLAT).mean())]
 
 
 # --- all cells of the design ---------------------------------------------------------------------
@@ -399,9 +399,9 @@ def results(wanted: Sequence[Design], options: argparse.Namespace) -> list[Row]:
             for count, found in enumerate(pool.imap_unordered(work, left), 1):
                 write_rows(file, found, more=True)
                 rows += found
-                told = ", ".join(map(str, found[0].design))
+                cell = ", ".join(map(str, found[0].design))
                 seconds = time.perf_counter() - start
-                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {told}")
+                log(f"{count} of {len(left)} design cells after {seconds:.0f} s: {cell}")
     return [row for row in rows if row.design in wanted]
 
 
@@ -568,41 +568,39 @@ def whole(share: float) -> str:
 RULE = (
     "Fixed before the study was run: the default of a family is the shortest method whose mean "
     f"coverage over the design cells with N ≥ {LARGE} is at least {whole(ENOUGH)}. If none reaches "
-    "that, it is the method with the highest coverage. Shortest is by the mean of the width beside "
-    "that of percentile in the same design cell. Only methods that every metric of the family has "
-    "take part. One thing was added when the results were known: methods within "
-    f"{100 * (EQUAL - 1):.0f} % of the shortest count as equally short, because limits from 2,000 "
-    "resamples vary by more than that from seed to seed, and among them one that needs no "
-    "resamples comes "
-    "first. Without it, percentile would be picked for shares, agreement and distance; it is 1 to "
-    "2 % shorter there, and covers less. What the rule picks, from all design cells and from some "
-    "of them:"
+    "that, it is the method with the highest coverage. Shortest is by the mean ratio of the width "
+    "to that of percentile in the same design cell. Only methods that are valid for every metric "
+    "of the family take part. One thing was added after the results were known: methods within "
+    f"{100 * (EQUAL - 1):.0f} % of the shortest count as equally short, because bootstrap "
+    "intervals from 2,000 resamples vary by more than that between seeds, and among them one that "
+    "needs no resamples comes first. Without it, the rule would choose percentile for "
+    "proportions, agreement and distance; it is 1 to 2 % shorter there, and covers less. What the "
+    "rule chooses, from all design cells and from some of them:"
 )
 BY_METHOD = (
     f"Means over the metrics of the family and the design cells with N ≥ {LARGE}, in percent. "
     f"*Enough* is the share of these cells with a coverage of at least {whole(ENOUGH)}. *Left* is "
-    "how often the truth was below the lower limit, *right* how often it was above the upper one. "
-    "*Width* is beside percentile, which is 1."
+    "how often the true value was below the lower bound, *right* how often it was above the upper "
+    "bound. *Width* is relative to percentile."
 )
 BY_METRIC = (
-    f"Mean coverage over the design cells with N ≥ {LARGE}, in percent. A dash: the metric does "
-    "not have the method."
+    f"Mean coverage over the design cells with N ≥ {LARGE}, in percent. A dash: the method is not "
+    "valid for the metric."
 )
 DEFAULTS = (
-    "What `estimate` does when it is not told a method: the method of the family, and the "
-    "Dirichlet posterior where that gives no width. Coverage in percent, mean over K."
+    "The default of `estimate`: the method of the family, and the Dirichlet posterior where that "
+    "gives no width. Coverage in percent, mean over K."
 )
 METHODS = {
-    "delta": "the delta method, on a scale without bounds; only for metrics with a derivative",
+    "delta": "the delta method, on an unbounded scale; only for metrics with a derivative",
     "percentile": "the percentile bootstrap",
-    "bca": "the bootstrap corrected for bias and acceleration; percentile where it is undefined",
-    "wilson": "Wilson's limits of a share; only for plain shares of the items",
-    "mover": "limits of each level alone, put together like standard errors; only for means over "
-    "levels",
-    "simultaneous": "limits that hold for all levels at once, of which the worst; only for the "
-    "worst level",
-    "dirichlet": "a posterior of each gold level's row with a prior of 1/K in each cell, so that a "
-    "row's weighs one item",
+    "bca": "the bias-corrected and accelerated bootstrap; percentile where it is undefined",
+    "wilson": "Wilson's score interval; only for proportions of the items",
+    "mover": "intervals of the levels, combined by MOVER; only for means over levels",
+    "simultaneous": "simultaneous bounds of all levels, of which the worst; only for the worst "
+    "level",
+    "dirichlet": "the posterior of each gold level's row with a prior of 1/K in each cell, so that "
+    "the prior of a row weighs one item",
     "jeffreys": "the same with a prior of 1/2 in each cell",
 }
 
@@ -611,7 +609,7 @@ def page(rows: Sequence[Row]) -> str:
     """Return the whole page in Markdown."""
     found = related(rows)
     parts = [
-        "# Coverage of the intervals",
+        "# Coverage of the confidence intervals",
         *about(rows),
         "## The rule",
         wrapped(RULE),
@@ -637,8 +635,8 @@ def page(rows: Sequence[Row]) -> str:
 def about(rows: Sequence[Row]) -> list[str]:
     """Return what was simulated, in paragraphs."""
     intro = (
-        "`make coverage` writes this page. It says how often "
-        f"nominal {whole(LEVEL)} intervals cover the truth."
+        f"`make coverage` writes this page. It reports how often nominal {whole(LEVEL)} confidence "
+        "intervals cover the true value."
     )
     methods = "\n".join(wrapped(f"- **{name}**: {text}.", "  ") for name, text in METHODS.items())
     texts = (intro, populations(rows), replication(rows[0]), families())
@@ -651,11 +649,11 @@ def populations(rows: Sequence[Row]) -> str:
     steep = ", ".join(f"{steepness(size):.2f} for K = {size}" for size in levels)
     return (
         f"Each design cell is a number of levels K ({listed(levels)}), a number of items N "
-        f"({listed(sizes)}), and gold shares that are either balanced or fall geometrically from "
-        "the first level to the last, which is a hundred times as rare (1:100). Predictions "
-        "scatter around gold: P(j | i) is proportional to exp(−a |i − j|), with the a that gives "
-        f"balanced gold an accuracy of {ACCURACY:g}: {steep}. With 1:100 the shares change and the "
-        "scatter stays."
+        f"({listed(sizes)}), and a gold distribution that is either balanced or falls "
+        "geometrically from the first level to the last, which is a hundred times as rare "
+        "(1:100). Predictions scatter around gold: P(j | i) is proportional to exp(−a |i − j|), "
+        f"with the a that gives balanced gold an accuracy of {ACCURACY:g}: {steep}. With 1:100 the "
+        "gold distribution changes and P(j | i) stays."
     )
 
 
@@ -663,12 +661,11 @@ def replication(row: Row) -> str:
     """Return what is done in a design cell."""
     error = math.sqrt(LEVEL * (1.0 - LEVEL) / row.replicates)
     return (
-        f"Each design cell has {row.replicates:,} replicates: a multinomial table of N items, and "
-        f"{row.resamples:,} resamples from it, the same for all metrics. The truth is the metric "
-        "of the "
-        "population table. A sample may lack levels that the population has; that is part of what "
-        f"is measured. A coverage of {whole(LEVEL)} has a standard error of {100 * error:.1f} "
-        "points in one design cell. Replicates in which the metric is undefined are left out."
+        f"Each design cell has {row.replicates:,} replicates: a multinomial confusion matrix of N "
+        f"items, and {row.resamples:,} resamples from it, the same for all metrics. The true value "
+        "is the metric of the population matrix. Levels may be absent from a sample; that is part "
+        f"of the study. A coverage of {whole(LEVEL)} has a standard error of {100 * error:.1f} "
+        "points in one design cell. Replicates in which the metric is undefined are excluded."
     )
 
 
@@ -679,9 +676,9 @@ def families() -> str:
         for kind in FAMILIES
     )
     return (
-        "Families are those of the catalogue, but shares, metrics over levels and other metrics "
-        f"without a derivative (rough) have families of their own. {members}. `uoc` is left out "
-        "because it is slow."
+        "Families are those of the catalogue, but proportions (share), metrics over levels and "
+        f"other metrics without a derivative (rough) are separate families. {members}. `uoc` is "
+        "left out because it is slow."
     )
 
 
@@ -692,7 +689,9 @@ def picks(found: Sequence[Result]) -> str:
     for kind in FAMILIES:
         known = [verdicts(part, kind) for part in parts.values()]
         rows.append([kind, *(named(pick(each), each) for each in known)])
-    note = wrapped("In brackets the coverage in percent; bold where none reaches what is asked.")
+    note = wrapped(
+        "In brackets the coverage in percent; bold where no method reaches the required coverage."
+    )
     return f"{markdown(['family', *parts], rows)}\n\n{note}"
 
 
@@ -773,9 +772,9 @@ def mean_coverage(found: Sequence[Result]) -> str:
 
 
 def oddities(found: Sequence[Result]) -> str:
-    """Return how often the default has no value, no limits or no width, where that is worst."""
+    """Return how often the default has no value, no interval or no width, where that is worst."""
     rows = [each.row for each in found if each.method == DEFAULT]
-    told = []
+    sentences = []
     for field, what in (
         ("undefined", "was undefined"),
         ("nowhere", "had a value but no interval"),
@@ -784,8 +783,8 @@ def oddities(found: Sequence[Result]) -> str:
         worst = max(rows, key=attrgetter(field))
         share = getattr(worst, field)
         where = f" (`{worst.metric}`, {place(worst.design)})" if share else ""
-        told.append(f"{what} in at most {percent(share)} % of the replicates{where}")
-    return f"With the default, a metric {', '.join(told[:-1])}, and {told[-1]}."
+        sentences.append(f"{what} in at most {percent(share)} % of the replicates{where}")
+    return f"With the default, a metric {', '.join(sentences[:-1])}, and {sentences[-1]}."
 
 
 def poor(found: Sequence[Result]) -> list[str]:
@@ -797,17 +796,17 @@ def poor(found: Sequence[Result]) -> list[str]:
             cases.setdefault((row.metric, row.balance), []).append(row)
     count = sum(map(len, cases.values()))
     asked = sum(each.method == DEFAULT for each in large(found))
-    told = f"{count} of {asked} cases (metric, K, N, balance) with N ≥ {LARGE}."
+    summary = f"{count} of {asked} cases (metric, K, N, balance) with N ≥ {LARGE}."
     order = {(m.name, balance): None for m in METRICS for balance in BALANCES}
     table = [
         [f"`{key[0]}`", key[1], percent(min(row.coverage for row in cases[key])), spots(cases[key])]
         for key in order
         if key in cases
     ]
-    return [told, markdown(["metric", "gold", "lowest", "where"], table)] if table else [told]
+    return [summary, markdown(["metric", "gold", "lowest", "where"], table)] if table else [summary]
 
 
-def doubts(rows: Sequence[Row]) -> str:
+def coverage_warnings(rows: Sequence[Row]) -> str:
     """Return every case that the default covers badly, for the package: small ones, too."""
     found = [e.row for e in related(rows) if e.method == DEFAULT and e.row.coverage < POOR]
     lines = [f"{r.metric},{r.levels},{r.items},{r.balance},{r.coverage:.3f}" for r in found]
@@ -850,8 +849,8 @@ def main() -> None:
     print(text)
     if options.write:
         options.write.write_text(text, encoding="utf-8")
-    if options.doubts:
-        options.doubts.write_text(doubts(rows), encoding="utf-8")
+    if options.warnings:
+        options.warnings.write_text(coverage_warnings(rows), encoding="utf-8")
 
 
 def arguments() -> argparse.Namespace:
@@ -859,11 +858,11 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Study the coverage of intervals.")
     parser.add_argument("--quick", action="store_true", help="a small design: a smoke test")
     parser.add_argument("--replicates", type=int, help="of each design cell")
-    parser.add_argument("--resamples", type=int, default=DRAWS, help="from each replicate")
+    parser.add_argument("--resamples", type=int, default=RESAMPLES, help="from each replicate")
     parser.add_argument("--processes", type=int, default=2, help="at a time")
     parser.add_argument("--csv", metavar="FILE", type=Path, help="where the raw results are kept")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
-    parser.add_argument("--doubts", metavar="FILE", type=Path, help="where to write poor cases")
+    parser.add_argument("--warnings", metavar="FILE", type=Path, help="where to write poor cases")
     options = parser.parse_args()
     if options.replicates is None:
         options.replicates = QUICK_REPLICATES if options.quick else REPLICATES

@@ -1,7 +1,7 @@
-"""Metrics of quantities beside scikit-learn's: ratios within one run, on one thread.
+"""Benchmark of regression metrics against scikit-learn: ratios within one run, on one thread.
 
-    python benchmarks/values.py --write docs/benchmarks-values.md      everything, about two minutes
-    python benchmarks/values.py --quick                                a smoke test
+    python benchmarks/regression.py --write FILE    the benchmark, about two minutes
+    python benchmarks/regression.py --quick         a smoke test
 
 The page has every case and every target, the missed ones with their reason.
 """
@@ -49,7 +49,7 @@ SCIKIT_LEARN: dict[str, Callable[..., Any]] = {
     "r2": sk.r2_score,
     "max_error": sk.max_error,
 }
-OURS, WITH_LIMITS, REPORT = "Ordinate", "Ordinate, all intervals", "Ordinate, whole report"
+OURS, WITH_INTERVALS, REPORT = "Ordinate", "Ordinate, all intervals", "Ordinate, whole report"
 PEER, TORCH, PASSES, READING = "scikit-learn", "torchmetrics", "bare passes", "reading"
 SHARE, PEAK = 0.25, 300.0  # of scikit-learn's time; MB
 
@@ -70,7 +70,7 @@ def by_ordinate(y: Floats, p: Floats) -> dict[str, float]:
     return {name: float(metric(table)) for name, metric in METRICS.items()}
 
 
-def with_limits(y: Floats, p: Floats) -> dict[str, float]:
+def with_intervals(y: Floats, p: Floats) -> dict[str, float]:
     """Return the four values, each with its interval where there is one."""
     found = estimate_regression_metrics(
         list(METRICS.values()), Moments.of(y, p), ConfidenceIntervals()
@@ -109,7 +109,7 @@ def contenders(n: int) -> dict[str, Call]:
     tensors = torch.from_numpy(y), torch.from_numpy(p)
     return {
         OURS: lambda: by_ordinate(y, p),
-        WITH_LIMITS: lambda: with_limits(y, p),
+        WITH_INTERVALS: lambda: with_intervals(y, p),
         REPORT: lambda: evaluate_regression(y, p).metrics,
         PEER: lambda: by_scikit_learn(y, p),
         TORCH: lambda: by_torchmetrics(*tensors),
@@ -121,7 +121,7 @@ def contenders(n: int) -> dict[str, Call]:
 def check(calls: dict[str, Call]) -> None:
     """Stop if they disagree: ratios of other work would say nothing."""
     wanted = calls[PEER]()
-    for who in (OURS, WITH_LIMITS, TORCH):
+    for who in (OURS, WITH_INTERVALS, TORCH):
         for name, value in calls[who]().items():
             if not np.isclose(value, wanted[name], rtol=1e-9):
                 raise SystemExit(f"{who} finds {name} {value}, {PEER} {wanted[name]}.")
@@ -207,17 +207,17 @@ METHOD = (
     f"hits all of them; in each a call is repeated for {BURST:g} s after one that does not count, "
     "with the garbage collector off. scikit-learn's median differs by up to a factor of two from "
     "run to run, so the target holds for the larger of two ratios: that of the medians and of the "
-    "best times. Before anything is timed, all of them have to find the same values. Only ratios "
-    "within a run mean something: other machines have other times."
+    "best times. Before timing, all must compute the same values. Only ratios within a run are "
+    "comparable across machines."
 )
 WHAT = (
-    "**Ordinate** is `Moments.of(y, p, order=2)` and the four metrics; **all intervals** sums up "
-    "moments of order 4 and gives each metric its limits, where it has any; **whole report** is "
-    "`evaluate_regression`, with nine metrics, their limits, the exact median error and three "
-    "baselines. **scikit-learn** is `root_mean_squared_error`, `mean_absolute_error`, `r2_score` "
-    "and `max_error`; **torchmetrics** has no max error, so it is three calls. **bare "
-    "passes** are the NumPy calls that the four values need at least, chunk by chunk, without "
-    "checks and without adding up. **reading** is NumPy's `sum()` of both columns."
+    "**Ordinate** is `Moments.of(y, p, order=2)` and the four metrics; **all intervals** collects "
+    "moments of order 4 and computes the confidence interval of each metric that has one; **whole "
+    "report** is `evaluate_regression`, with nine metrics, their confidence intervals, the exact "
+    "median error and three baselines. **scikit-learn** is `root_mean_squared_error`, "
+    "`mean_absolute_error`, `r2_score` and `max_error`; **torchmetrics** has no max error, so it "
+    "is three calls. **bare passes** are the minimal NumPy calls for the four values, chunk by "
+    "chunk, without validation and summation. **reading** is NumPy's `sum()` of both columns."
 )
 
 
@@ -240,7 +240,7 @@ def page(times: dict[str, list[float]], n: int, file: File, load: float) -> str:
     libraries = ("ordinate", "numpy", "scikit-learn", "torch", "torchmetrics", "pyarrow", "duckdb")
     used = ", ".join(f"{name} {version(name)}" for name in libraries)
     parts = [
-        "# Benchmarks: quantities",
+        "# Benchmark: run time of regression metrics",
         wrapped(METHOD),
         wrapped(WHAT),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
@@ -249,10 +249,10 @@ def page(times: dict[str, list[float]], n: int, file: File, load: float) -> str:
         markdown(head, [target.row() for target in targets(middle, best, n, file)]),
         f"## Times of {n:,} pairs",
         "Milliseconds, and how many times scikit-learn's they are.",
-        markdown(["", "median", "best", "repetitions", "median beside", "best beside"], rows),
+        markdown(["", "median", "best", "repetitions", "median ratio", "best ratio"], rows),
         "## A file",
         wrapped(
-            f"A Parquet file of {file.rows:,} rows is summed up inside DuckDB in a new process, "
+            f"A Parquet file of {file.rows:,} rows is summarised inside DuckDB in a new process, "
             f"with a histogram of the errors: {file.seconds:.2f} s (the median of {FILE_RUNS} "
             f"runs, the start of Python included), {file.peak / 1e6:.0f} MB at the peak (the "
             f"largest of them). Reading both columns with pyarrow takes {file.whole / 1e6:.0f} MB. "
@@ -264,7 +264,7 @@ def page(times: dict[str, list[float]], n: int, file: File, load: float) -> str:
 
 def main() -> None:
     """Measure, print the page, and write it where asked to."""
-    parser = argparse.ArgumentParser(description="Measure metrics of quantities.")
+    parser = argparse.ArgumentParser(description="Measure regression metrics.")
     parser.add_argument("--quick", action="store_true", help="small data only: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()

@@ -1,11 +1,11 @@
-"""How often the 95 % limits of `ordinate meta` hold what samples of that size give on average.
+"""Coverage of the 95 % confidence intervals of `ordinate meta`, by simulation.
 
-    python benchmarks/judging.py            the table of docs/judging.md, two or three minutes
-    python benchmarks/judging.py --quick    a smoke test
+    python benchmarks/meta_evaluation.py            the table of its page, some minutes
+    python benchmarks/meta_evaluation.py --quick    a smoke test
 
 Systems have three aspects of quality, which go together; each reference metric sees one of them in
-each test case, with little noise or much. Two metrics are judged: one that sees all aspects, and
-the first reference. Systems and test cases are drawn anew for each sample, from the same seeds
+each test case, with little noise or much. Two metrics are evaluated: one that sees all aspects, and
+the first reference. Systems and test cases are sampled for each replicate, from the same seeds
 every time. In brackets stands how far the mean of the resamples is from the value.
 """
 
@@ -34,7 +34,7 @@ from writing import log, markdown
 
 Array = NDArray[Any]
 SIZES = ((4, 10), (6, 10), (10, 20), (30, 20), (10, 50), (30, 50))  # systems, test cases
-SAMPLES, DRAWS, QUICK_SAMPLES = 100, 200, 10
+SAMPLES, RESAMPLES, QUICK_SAMPLES = 100, 200, 10
 LEVEL = 0.95
 SHARED = 0.7  # of an aspect's variance that all aspects have in common
 NOISES = (0.3, 1.5)  # times the standard deviation of an aspect
@@ -45,7 +45,7 @@ SEED = 20_240_602
 def sampled(
     rng: np.random.Generator, noise: float, systems: int, cases: int
 ) -> tuple[Array, Array]:
-    """Return the merits [2, S, T] of the metrics that are judged, and of the references."""
+    """Return the merits [2, S, T] of the metrics under evaluation, and of the references."""
     common = rng.normal(size=(1, systems, 1))
     own = rng.normal(size=(3, systems, 1))
     able = np.sqrt(SHARED) * common + np.sqrt(1 - SHARED) * own
@@ -55,11 +55,11 @@ def sampled(
 
 
 def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
-    """Return by measure the value of each metric, its limits, and the mean of the resamples [M, 4].
+    """Return by measure the value of each metric, its bounds, and the mean of the resamples [M, 4].
 
     The agreement is that of the two metrics.
     """
-    improved, resamples = compute_improvements(references), Resampling(DRAWS, seed)
+    improved, resamples = compute_improvements(references), Resampling(RESAMPLES, seed)
     drawn = resample_statistics(merits, improved, resamples)
     values = {
         "coverage": (
@@ -74,14 +74,14 @@ def measured(merits: Array, references: Array, seed: int) -> dict[str, Array]:
 
 
 def summed(values: Array, drawn: Array) -> Array:
-    """Return values, limits and means of the resamples, side by side."""
+    """Return values, bounds and means of the resamples, side by side."""
     found = estimate_intervals(values, drawn, LEVEL, "undefined")
     ends = [(one.value, one.low, one.high) for one in found]
     return np.column_stack([ends, np.nanmean(drawn, axis=0)])
 
 
 def row(noise: float, systems: int, cases: int, samples: int) -> list[str]:
-    """Return how often limits hold the mean, and how far the resamples are from the value."""
+    """Return how often intervals cover the mean, and the bias of the resamples."""
     rng = np.random.default_rng([SEED, systems, cases])
     found = [measured(*sampled(rng, noise, systems, cases), seed) for seed in range(samples)]
     cells = [str(noise), str(systems), str(cases)]
@@ -96,7 +96,9 @@ def row(noise: float, systems: int, cases: int, samples: int) -> list[str]:
 
 def main() -> None:
     """Simulate, and print the table."""
-    parser = argparse.ArgumentParser(description="Study the limits of judgements of metrics.")
+    parser = argparse.ArgumentParser(
+        description="Study the coverage of the intervals of meta-evaluation."
+    )
     parser.add_argument("--quick", action="store_true", help="few samples of the smallest size")
     quick = parser.parse_args().quick
     sizes, samples = (SIZES[:1], QUICK_SAMPLES) if quick else (SIZES, SAMPLES)
