@@ -28,6 +28,16 @@ def context(tmp_path):
         yield SearchContext(TrainingData.of(Experiment.open(root)), SETTINGS, workers)
 
 
+@pytest.fixture
+def unfitted(monkeypatch):
+    """Trials that fit nothing, for tests of which are made and when."""
+    monkeypatch.setattr(searching, "fit_fold", lambda *_: np.full((1, 6), 1 / 6))
+    monkeypatch.setattr(searching, "_compute_interim_objective", lambda *_: math.nan)
+    monkeypatch.setattr(
+        searching, "_finish_trial", lambda _, batch, trial: batch.finish(trial.pending.number, 0.5)
+    )
+
+
 def test_the_first_trial_has_the_defaults_and_the_best_is_the_best_of_all(context):
     (found,), finished = search_hyperparameters(context, ["strong"])
     assert finished
@@ -36,7 +46,8 @@ def test_the_first_trial_has_the_defaults_and_the_best_is_the_best_of_all(contex
     assert [trial.number for trial in found.trials] == [0, 1, 2, 3]
 
 
-def test_each_set_and_each_kind_has_a_study_of_its_own(context):
+@pytest.mark.usefixtures("unfitted")
+def test_each_set_and_each_model_type_has_a_study_of_its_own(context):
     both = replace(context, settings=replace(SETTINGS, models="logistic,regression"))
     found, _ = search_hyperparameters(both, ["strong", "weak"])
     assert [(one.set, one.model_type) for one in found] == [
@@ -47,6 +58,7 @@ def test_each_set_and_each_kind_has_a_study_of_its_own(context):
     ]
 
 
+@pytest.mark.usefixtures("unfitted")
 def test_studies_take_turns_so_that_a_timeout_leaves_none_behind(context, monkeypatch):
     turns = []
     turn = searching._run_next_batch
@@ -92,6 +104,7 @@ def timed(context, clock, *, lasts, trials=12):
     return replace(context, settings=settings, started=clock.now), slow
 
 
+@pytest.mark.usefixtures("unfitted")
 @pytest.mark.parametrize(
     ("lasts", "made"),
     [(20.0, (4, 4)), (4.0, (8, 4)), (3.0, (8, 8)), (0.5, (12, 12))],
@@ -107,12 +120,12 @@ def test_a_timeout_is_looked_at_before_each_batch_but_the_first_of_a_study(
     assert finished == (made == (12, 12))
 
 
-def test_a_part_of_the_items_has_no_clock_of_its_own(context, clock):
+def test_a_subset_of_the_items_has_no_clock_of_its_own(context, clock):
     late, _ = timed(context, clock, lasts=0.0)
     clock.now = 9.0
-    assert not late.within(np.arange(20), "outer-1").is_late
+    assert not late.restrict_to_rows(np.arange(20), "outer-1").is_timed_out
     clock.now = 10.0
-    assert late.within(np.arange(20), "outer-1").is_late
+    assert late.restrict_to_rows(np.arange(20), "outer-1").is_timed_out
 
 
 def test_where_zero_is_best_a_trial_keeps_the_side_on_which_it_errs(context, monkeypatch):
