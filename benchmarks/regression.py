@@ -155,8 +155,8 @@ class File(NamedTuple):
 
 SUMMING = """
 import sys
-from ordinate.readers.regression import ValueColumns, sum_files
-print(sum_files([sys.argv[1]], ValueColumns("target", "predicted")).table.n)
+from ordinate.readers.regression import RegressionColumns, sum_files
+print(sum_files([sys.argv[1]], RegressionColumns("target", "predicted")).moments.n)
 """
 READ = """
 import sys

@@ -57,7 +57,7 @@ def naive_draws(gold, systems, *, count, seed, weights=None, groups=None):
         who = chosen if groups is None else np.concatenate([members[unit] for unit in chosen])
         for system, column in enumerate(answers):
             np.add.at(cells[draw, system], (gold[who], column[who]), weights[who])
-    table = panel_of(gold.tolist(), systems, SIZE).table(next(iter(systems)))
+    table = panel_of(gold.tolist(), systems, SIZE).confusion_matrix(next(iter(systems)))
     batch = table.with_cells(cells)
     return {metric.expression: np.asarray(metric(batch)) for metric in METRICS}
 
@@ -104,7 +104,7 @@ def items():
 @every_name
 def test_each_system_varies_as_if_it_were_drawn_alone(drawn, name):
     for place, system in enumerate(PANEL.systems):
-        table = PANEL.table(system)
+        table = PANEL.confusion_matrix(system)
         alone = resample_metrics(
             [find_metric(name)], table, make_resampler(table), Resampling(COUNT, 7 + place)
         )[name]
@@ -145,7 +145,7 @@ def test_unanswered_items_are_drawn_like_others():
     systems["s1"] = [None if k % 5 == 0 else p for k, p in enumerate(systems["s1"])]
     taking = [m for m in METRICS if m.takes_unanswered]
     found = resample_jointly(panel_of(gold, systems, SIZE), taking, Resampling(COUNT, 4))
-    table = panel_of(gold, systems, SIZE).table("s1")
+    table = panel_of(gold, systems, SIZE).confusion_matrix("s1")
     for metric in taking:
         alone = resample_metrics([metric], table, make_resampler(table), Resampling(COUNT, 5))[
             metric.name
@@ -236,7 +236,7 @@ def test_normal_draws_are_normal_around_the_values():
     values = resample_jointly(PANEL, METRICS, Resampling(2000, 3))
     for name in NAMES:
         for place, system in enumerate(PANEL.systems):
-            centre = float(find_metric(name)(PANEL.table(system)))
+            centre = float(find_metric(name)(PANEL.confusion_matrix(system)))
             found = values[name][:, place]
             assert abs(found.mean() - centre) < SIGMAS * found.std() / math.sqrt(2000)
             scaled = (found - found.mean()) / found.std()
@@ -621,7 +621,9 @@ def alarms(name, replicates=REPLICATES, size=3, systems=4, n=200):
         gold, answers = sampled(size, n, 10_000 + replicate_, [0.8] * systems)
         panel = panel_of(gold, answers, size)
         metric = find_metric(name)
-        values = np.array([float(metric(panel.table(system))) for system in panel.systems])
+        values = np.array(
+            [float(metric(panel.confusion_matrix(system))) for system in panel.systems]
+        )
         drawn = resample_jointly(panel, [metric], Resampling(DRAWS, replicate_))[name]
         found = compare_pairs(values, drawn, *pairs, LEVEL)
         outside = (found.low > 0) | (found.high < 0)
@@ -773,7 +775,9 @@ def test_equal_systems_on_few_groups_are_told_apart_in_one_of_twenty_samples(cou
             shift = rng.normal(0, 0.6, count)[groups] + rng.normal(0, 0.5, 10 * count)
             answers[name] = np.clip(np.rint(gold + shift), 0, 3).astype(int).tolist()
         panel = panel_of(gold.tolist(), answers, SIZE, groups=groups.tolist())
-        values = np.array([float(find_metric("mae")(panel.table(name))) for name in answers])
+        values = np.array(
+            [float(find_metric("mae")(panel.confusion_matrix(name))) for name in answers]
+        )
         drawn = resample_jointly(panel, [find_metric("mae")], Resampling(400, replicate_))["mae"]
         found = compare_pairs(
             values, drawn, *list_pairs(2), LEVEL, least=smallest_attainable_p(panel)

@@ -287,7 +287,7 @@ def test_every_item_goes_to_one_test_case_and_all_are_of_equal_size():
     assert found.n == 203
     for system in panel.systems:
         assert np.array_equal(
-            found.count_by_group(system).pooled.weights, panel.table(system).weights
+            found.count_by_group(system).pooled.weights, panel.confusion_matrix(system).weights
         )
     assert split_into_cases(panel, 10, 0) == found
     assert split_into_cases(panel, 10, 1) != found

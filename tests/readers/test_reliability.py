@@ -18,7 +18,7 @@ from ordinate.errors import (
     OffScale,
 )
 from ordinate.readers import reliability as reading
-from ordinate.readers.query import LabelColumns
+from ordinate.readers.item_query import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
@@ -26,7 +26,7 @@ from ordinate.summaries.reliability import Reliability, ReliabilityParts
 LABELS = ("low", "mid", "high")
 SCALE = Scale(LABELS)
 PARTS = ReliabilityParts(
-    frozenset({("top", 10), ("levels", 5)}), scores=True, table=True, ranking=True
+    frozenset({("top", 10), ("levels", 5)}), scores=True, confusion_matrix=True, ranking=True
 )
 GOLD, ROWS = sample(120, 3, seed=1)
 WEIGHTS = np.arange(120) % 4 / 2
@@ -38,11 +38,6 @@ def frame():
     ids = [f"e{k:03}" for k in range(120)]
     golden = np.array(LABELS)[GOLD]
     return pd.DataFrame({"essay": ids, "level": golden, "weight": WEIGHTS, **named})
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def write(data, name="items.csv"):
@@ -62,8 +57,9 @@ def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **co
 
 
 def leaves(found):
-    arrays = [found.items, found.weight, found.squares, found.confidence, found.table]
-    arrays += [found.ranking, *found.argmax._arrays, *found.scores]
+    arrays = [found.items, found.weight, found.squares, found.confidence, found.confusion_matrix]
+    counts = found.argmax
+    arrays += [found.ranking, counts.items, counts.weights, counts.squares, *found.scores]
     return arrays + [part for sums in found.bins.values() for part in sums]
 
 

@@ -51,7 +51,7 @@ def simulated(metric, n, count, seed, gold=GOLD, systems=SYSTEMS):
         who = rng.integers(len(gold), size=n)
         for place, answers in enumerate(systems.values()):
             np.add.at(cells[draw, place], (gold[who], np.array(answers)[who]), 1.0)
-    table = panel_of(GOLD, SYSTEMS, SIZE).table("s0")
+    table = panel_of(GOLD, SYSTEMS, SIZE).confusion_matrix("s0")
     return np.asarray(find_metric(metric)(table.with_cells(cells)))
 
 

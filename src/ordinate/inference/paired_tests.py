@@ -112,10 +112,10 @@ class _ItemSwaps(_Swaps):
         self.pairs = pairs
         size = len(pairs.scale)
         self.shape, self.size = (size, size + 1), size * (size + 1)
-        same = pairs.first_answers == pairs.second_answers
-        agreed = self._cells(pairs.gold, pairs.first_answers)[same]
+        same = pairs.first_predictions == pairs.second_predictions
+        agreed = self._cells(pairs.gold, pairs.first_predictions)[same]
         self.agreed = np.bincount(agreed, pairs.weights[same], minlength=self.size)
-        answers = np.stack([pairs.first_answers, pairs.second_answers])
+        answers = np.stack([pairs.first_predictions, pairs.second_predictions])
         low, high = answers.min(axis=0), answers.max(axis=0)
         apart = (self._cells(pairs.gold, low) * (size + 1) + high)[~same]
         keys, place = np.unique(apart, return_inverse=True)  # gold, answer, another answer
@@ -240,7 +240,7 @@ def _sample_swaps(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test
 
 def mcnemar_test(pairs: PairedPredictions) -> TestResult:
     """Test whether two systems are right equally often, by the items that only one has right."""
-    one, other = pairs.first_answers == pairs.gold, pairs.second_answers == pairs.gold
+    one, other = pairs.first_predictions == pairs.gold, pairs.second_predictions == pairs.gold
     first, second = pairs.weights[one & ~other].sum(), pairs.weights[other & ~one].sum()
     return _exact_sign_test(pairs, float(first), float(second))
 
@@ -250,7 +250,7 @@ def sign_test(pairs: PairedPredictions) -> TestResult:
     silent = 2.0 * pairs.scale.gaps.max()
     far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), silent)])
     # How much nearer the first one is.
-    gain = far[pairs.gold, pairs.second_answers] - far[pairs.gold, pairs.first_answers]
+    gain = far[pairs.gold, pairs.second_predictions] - far[pairs.gold, pairs.first_predictions]
     clear = np.abs(gain) > 1e-9 * silent  # positions may be no exact numbers
     nearer = pairs.weights[clear & (gain > 0)].sum()
     farther = pairs.weights[clear & (gain < 0)].sum()

@@ -5,7 +5,7 @@ beside them instead.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -192,12 +192,4 @@ def _replace_bins(
 ) -> Reliability:
     """Return a batch in which only these bins are read."""
     wide = table.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
-    return Reliability(
-        wide.scale,
-        wide.items,
-        wide.weight,
-        wide.squares,
-        wide.argmax,
-        wide.confidence,
-        {key: bins},
-    )
+    return replace(wide, bins={key: bins}, scores=None, confusion_matrix=None, ranking=None)

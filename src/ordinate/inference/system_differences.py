@@ -77,7 +77,9 @@ def _order_rows(panel: Panel) -> Array:
 
 def _order_systems(panel: Panel) -> list[int]:
     """Return the systems by what they answered, whatever their names and their order."""
-    filled = [_list_filled_cells(panel.table(system).weights) for system in panel.systems]
+    filled = [
+        _list_filled_cells(panel.confusion_matrix(system).weights) for system in panel.systems
+    ]
     return sorted(range(len(filled)), key=filled.__getitem__)
 
 
@@ -137,7 +139,7 @@ def _multiply_weights(weights: Array, chosen: Array, *, exact: bool) -> Array:
 
 def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
     """Return the values of a metric, a part of the tables at a time: what the cache holds."""
-    table = panel.table(panel.systems[0])
+    table = panel.confusion_matrix(panel.systems[0])
     flat = cells.reshape(-1, *cells.shape[-2:])
     step = max(1, BLOCK_SIZE // flat[0].size)
     parts = [
@@ -156,7 +158,7 @@ def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tai
     values = np.full(len(order), np.nan)
     pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
     for place, index in enumerate(order):
-        table = panel.table(panel.systems[index])
+        table = panel.confusion_matrix(panel.systems[index])
         with suppress(NotApplicable):
             values[place] = metric(table)
         if not np.isnan(values[place]):

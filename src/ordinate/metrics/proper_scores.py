@@ -25,7 +25,7 @@ def _request_scores(_: Mapping[str, Any]) -> ReliabilityParts:
 
 
 def _request_table(_: Mapping[str, Any]) -> ReliabilityParts:
-    return ReliabilityParts(table=True)
+    return ReliabilityParts(confusion_matrix=True)
 
 
 def get_scores(table: Reliability) -> ProperScores:
@@ -104,9 +104,11 @@ def rps_sum(table: Reliability) -> Value:
 
 def _expected_label_metric(table: Reliability, name: str) -> Value:
     """Return a label metric of the predicted distribution instead of one prediction."""
-    if table.table is None:
+    if table.confusion_matrix is None:
         raise KeyError("table")
-    cells = np.concatenate([table.table, np.zeros((*table.table.shape[:-1], 1))], axis=-1)
+    cells = np.concatenate(
+        [table.confusion_matrix, np.zeros((*table.confusion_matrix.shape[:-1], 1))], axis=-1
+    )
     return find_metric(name)(ConfusionMatrix(table.scale, cells, cells, cells, counted=False))
 
 

@@ -22,8 +22,7 @@ from ordinate.errors import (
 from ordinate.experiment.manifest import read_verified_manifest
 from ordinate.experiment.safe_files import resolve_inside
 from ordinate.models.regressors import Regressor, load_regressor
-from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import quote_literal
+from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.prediction_intervals import IntervalCalibration, compute_spread

@@ -215,8 +215,8 @@ def _run_classical_tests(pairs: PairedPredictions) -> dict[str, TestResult]:
     ways: dict[str, Callable[[], TestResult]] = {
         "mcnemar": lambda: mcnemar_test(pairs),
         "sign": lambda: sign_test(pairs),
-        "bowker": lambda: bowker_test(pairs.answers),
-        "stuart_maxwell": lambda: stuart_maxwell_test(pairs.answers),
+        "bowker": lambda: bowker_test(pairs.predictions),
+        "stuart_maxwell": lambda: stuart_maxwell_test(pairs.predictions),
     }
     if pairs.groups is not None:
         note = "it takes items as independent, and they come in groups"

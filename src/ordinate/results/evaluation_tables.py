@@ -89,7 +89,9 @@ def _count_batch(
     answers = {"predicted": predicted, SECOND_RATER: second}
     panel = Panel.of(scale, gold, answers, weights, crossed, missing)
     if crossed is None:
-        return replace(panel.table("predicted"), dropped=panel.dropped), panel.table(SECOND_RATER)
+        return replace(
+            panel.confusion_matrix("predicted"), dropped=panel.dropped
+        ), panel.confusion_matrix(SECOND_RATER)
     return _count_crossed(panel, "predicted", crossed, weights), _count_crossed(
         panel, SECOND_RATER, crossed, weights
     )

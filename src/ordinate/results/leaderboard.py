@@ -202,7 +202,7 @@ class LeaderboardBuilder:
         self.drawn = resample_jointly(
             panel, metrics, resamples, _make_partial_progress(tick, 0.3, 0.9)
         )
-        first = panel.table(panel.systems[0])
+        first = panel.confusion_matrix(panel.systems[0])
         self.least = smallest_attainable_p(panel)
         self.tick = _make_partial_progress(tick, 0.9, 1.0)
         self.baseline_predictors = BaselinePredictors(first.with_cells(np.diag(first.gold)))
@@ -211,7 +211,7 @@ class LeaderboardBuilder:
         found = []
         for index, system in enumerate(self.panel.systems):
             grouped = self.panel.groups is not None
-            count = self.panel.count_by_group if grouped else self.panel.table
+            count = self.panel.count_by_group if grouped else self.panel.confusion_matrix
             source = count(system)
             found.append(estimate_metrics(self.metrics, source, self.how.intervals))
             if tick is not None:

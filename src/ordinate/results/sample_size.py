@@ -215,7 +215,7 @@ def check_system_count(systems: int) -> None:
 
 def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     try:
-        value = float(metric(panel.table(system)))
+        value = float(metric(panel.confusion_matrix(system)))
     except NotApplicable as reason:
         raise NotApplicable(f"{metric.expression} has no value for {system}: {reason}.") from None
     if math.isnan(value):

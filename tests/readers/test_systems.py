@@ -10,19 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ordinate.errors import BadInput, BadScale, BadWeights, MissingLabels, NoItems, OffScale
-from ordinate.readers.panel import SystemColumns, count_systems
+from ordinate.readers.systems import SystemColumns, count_systems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
 SYSTEMS = ("a", "b", "c")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def items(n: int = 150, seed: int = 2) -> list[dict]:
@@ -345,7 +339,7 @@ def test_a_strange_label_of_an_unknown_id_does_not_matter():
 
 
 def test_a_column_of_texts_is_refused_at_its_first_row():
-    rows = [row | {"b": f"text {k}"} for k, row in enumerate(items(20_000))]
+    rows = [ROWS[k % len(ROWS)] | {"id": f"e{k}", "b": f"text {k}"} for k in range(20_000)]
     with pytest.raises(OffScale, match="'text "):
         wide(rows, scale="cefr")
     with pytest.raises(OffScale, match=r"'text 0' \(id e0 of b.csv"):
@@ -406,9 +400,9 @@ def test_hundreds_of_runs_are_read_one_by_one():
     rng = np.random.default_rng(4)
     gold = rng.integers(0, 6, 12)
     write("gold.csv", [{"id": k, "gold": CEFR[level]} for k, level in enumerate(gold)])
-    answers = rng.integers(0, 6, (500, 12))
+    answers = rng.integers(0, 6, (300, 12))  # more files than some systems open at once
     for number, run in enumerate(answers):
         write(f"r{number}.csv", [{"id": k, "predicted": CEFR[x]} for k, x in enumerate(run)])
-    found = runs(["gold.csv", *(f"r{number}.csv" for number in range(500))])
+    found = runs(["gold.csv", *(f"r{number}.csv" for number in range(300))])
     systems = {f"r{number}": [CEFR[x] for x in run] for number, run in enumerate(answers)}
     assert found.panel == Panel.of("cefr", [CEFR[level] for level in gold], systems)

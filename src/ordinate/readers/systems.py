@@ -1,29 +1,91 @@
-"""Systems as runs: a file for each, joined by an id to a file of gold levels."""
+"""Files of many systems on the same items: columns of one file, or one file for each run."""
 
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import FORMATS_BY_SUFFIX, FileSource, read_arrays, read_rows
-from ordinate.readers.panel_source import Array, PanelCells, PanelSource, SystemColumns
-from ordinate.readers.query import (
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileSource, name_runs, open_sources
+from ordinate.readers.item_query import (
     ROW_NUMBER_SQL,
     WEIGHT_SQL,
     ItemQuery,
+    build_cluster_number_sql,
     build_label_sql,
     check_ids,
     find_column,
     format_columns,
+    read_clusters,
 )
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.label_cells import RowLocator
+from ordinate.readers.system_columns import (
+    Array,
+    PanelCells,
+    PanelSource,
+    SystemColumns,
+    WidePanelSource,
+)
 from ordinate.scale import Scale
 from ordinate.scale.encoding import OFF_SCALE_CODE, make_off_scale_error
+from ordinate.summaries import Panel
 from ordinate.summaries.panel import sum_single_items
-from ordinate.summaries.tabulation import ROWS_SHOWN
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
+
+__all__ = ["PanelData", "SystemColumns", "count_systems"]
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """The panel of files, and what a report says of where it came from.
+
+    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...]
+    joined: dict[str, dict[str, int]] | None
+    notes: tuple[str, ...]
+
+
+def count_systems(
+    paths: list[str],
+    columns: SystemColumns,
+    scale: Scale | None = None,
+    missing: MissingPolicy = "error",
+    *,
+    watch: Watch = lambda _: nullcontext(),
+    admit: Callable[[int], None] = lambda _: None,
+) -> PanelData:
+    """Count what systems predict for the same items.
+
+    The systems are columns of one file (or of several files with the same columns); or the first
+    file has the gold levels, and each further one is the run of a system, joined by an id. `admit`
+    may refuse a number of systems before anything is read.
+    """
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        files = reader.find_distinct_files(paths)
+        runs = len(files) - 1
+        if columns.systems or runs:
+            admit(len(columns.systems) or runs)
+        sources = [reader.describe_file(name, path) for name, path in files]
+        source: PanelSource = (WidePanelSource if columns.systems else RunPanelSource)(
+            connection, sources, columns
+        )
+        panel = source.build_panel(scale, missing)
+    names = tuple(x.name for x in sources)
+    return PanelData(panel, source.gold, names, source.joined, tuple(source.notes))
+
+
+# --- one file for each run ------------------------------------------------------------------------
 
 
 class RunPanelSource(PanelSource):
@@ -49,52 +111,58 @@ class RunPanelSource(PanelSource):
         self.titles, self.files = [self.gold], [gold.name]
         self.labels = []
         self.codes: list[Array] = []
-        self._code("SELECT nth, gold AS label FROM known_items")
+        self._store_codes("SELECT nth, gold AS label FROM known_items")
         for name, run in zip(self.systems, runs, strict=True):
-            self._read(name, run)
+            self._read_run(name, run)
 
     def _store_gold(self, gold: FileSource) -> None:
         """Keep the items in the engine: all of them, and those that have a weight."""
-        chosen = ", ".join(
-            [*self.chosen(gold), f"{build_label_sql(gold, self.id)} AS id", ROW_NUMBER_SQL]
+        selected = ", ".join(
+            [
+                *self.select_shared_columns(gold),
+                f"{build_label_sql(gold, self.id)} AS id",
+                ROW_NUMBER_SQL,
+            ]
         )
-        self._run(f"CREATE TEMP TABLE given_items AS SELECT {chosen} FROM {gold.sql}")
+        self._query(f"CREATE TEMP TABLE given_items AS SELECT {selected} FROM {gold.sql}")
         check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
         items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
         self.places = RowLocator(self.connection, [items], self.spelling, self.columns.weights)
         if self.columns.weights is not None:
             self.places.check_weights(items)
-        self._run(
+        self._query(
             "CREATE TEMP TABLE known_items AS SELECT * REPLACE (row_number() OVER (ORDER BY nth) "
             f"- 1 AS nth) FROM given_items WHERE {self.build_weight_condition()}"
         )
-        self.n = self._number("SELECT count(*) FROM known_items")
+        self.n = self._read_number("SELECT count(*) FROM known_items")
         if not self.n:
             self.places.refuse_no_items("compare")
 
-    def _read(self, name: str, run: FileSource) -> None:
-        """Read one run: its answers to the items of gold."""
+    def _read_run(self, name: str, run: FileSource) -> None:
+        """Read one run: its predictions for the items of gold."""
         self.file = run.name
         title = find_column("predicted", self.columns.predicted, run, self.notes)
-        chosen = f"{build_label_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
-        self._run(f"CREATE OR REPLACE TEMP TABLE run_items AS SELECT {chosen} FROM {run.sql}")
+        selected = f"{build_label_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
+        self._query(f"CREATE OR REPLACE TEMP TABLE run_items AS SELECT {selected} FROM {run.sql}")
         check_ids(self.connection, "SELECT id FROM run_items", run.name, self.id)
-        matched = self._code("SELECT nth, label FROM run_items JOIN known_items USING (id)")
-        unknown = self._number("SELECT count(*) FROM run_items ANTI JOIN given_items USING (id)")
+        matched = self._store_codes("SELECT nth, label FROM run_items JOIN known_items USING (id)")
+        unknown = self._read_number(
+            "SELECT count(*) FROM run_items ANTI JOIN given_items USING (id)"
+        )
         self.titles.append(title)
         self.files.append(run.name)
-        self._note(name, matched, unknown)
+        self._add_notes(name, matched, unknown)
 
-    def _code(self, answers: str) -> int:
-        """Keep the answers as codes into their labels, and return how many items have one."""
-        self._run(f"CREATE OR REPLACE TEMP TABLE answers AS {answers}")
-        labels = "SELECT DISTINCT label FROM answers WHERE label IS NOT NULL"
-        self.labels.append([row[0] for row in self._run(f"{labels} ORDER BY 1")])
+    def _store_codes(self, predictions: str) -> int:
+        """Keep the predictions as codes into their labels, and return how many items have one."""
+        self._query(f"CREATE OR REPLACE TEMP TABLE predictions AS {predictions}")
+        labels = "SELECT DISTINCT label FROM predictions WHERE label IS NOT NULL"
+        self.labels.append([row[0] for row in self._query(f"{labels} ORDER BY 1")])
         codes = f"SELECT label, row_number() OVER (ORDER BY label) - 1 AS code FROM ({labels})"
         none = len(self.labels[-1])
         found = read_arrays(
             self.connection,
-            f"SELECT nth, coalesce(code, {none}) AS code FROM answers "
+            f"SELECT nth, coalesce(code, {none}) AS code FROM predictions "
             f"LEFT JOIN ({codes}) USING (label)",
             self.file,
         )
@@ -106,7 +174,7 @@ class RunPanelSource(PanelSource):
         """Say whether the ids are to blame."""
         return "" if self.joined[name]["matched"] else f": none of its ids is in {self.files[0]}"
 
-    def _note(self, name: str, matched: int, unknown: int) -> None:
+    def _add_notes(self, name: str, matched: int, unknown: int) -> None:
         missing = self.n - matched
         self.joined[name] = {"matched": matched, "missing": missing, "unknown": unknown}
         if missing:
@@ -117,16 +185,16 @@ class RunPanelSource(PanelSource):
     def refuse_off_scale_labels(self, scale: Scale) -> None:
         """Say which id of which file has a label that is not on the scale."""
         for k, labels in enumerate(self.labels):
-            off = self.spelling.levels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
+            off = self.spelling.encode_labels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
             if off.any():
                 place = int(np.argmax(off))
-                label = self.spelling.level(labels[self.codes[k][place]])
+                label = self.spelling.rename_label(labels[self.codes[k][place]])
                 where = (
                     f"{self._read_ids([place])[0]} of {self.files[k]} of column {self.titles[k]!r}"
                 )
                 raise make_off_scale_error(scale, label, where)
 
-    def cells(self) -> PanelCells:
+    def read_cells(self) -> PanelCells:
         """Return the items one by one; equal ones are gathered by the panel."""
         weight = WEIGHT_SQL if self.columns.weights else "CAST(1 AS DOUBLE)"
         items, group = "SELECT * FROM known_items", "0 AS number, false AS alone"
@@ -138,25 +206,25 @@ class RunPanelSource(PanelSource):
             self.codes, sum_single_items(self.n, found["weight"]), found["number"], found["alone"]
         )
 
-    def where(self, column: int, lacking: Array) -> list[str]:
+    def find_missing_labels(self, column: int, lacking: Array) -> list[str]:
         """Return the first ids without a label."""
         del column
         return self._read_ids(np.flatnonzero(lacking)[:ROWS_SHOWN].tolist())
 
-    def groups(self) -> list[str]:
+    def list_groups(self) -> list[str]:
         """Return the groups in the order in which they appear."""
         return read_clusters(self.connection, "SELECT * FROM known_items", self.file)
 
     def _read_ids(self, places: list[int]) -> list[str]:
-        wanted = ", ".join(map(str, places))
-        found = self._run(f"SELECT id FROM known_items WHERE nth IN ({wanted}) ORDER BY nth")
+        listed = ", ".join(map(str, places))
+        found = self._query(f"SELECT id FROM known_items WHERE nth IN ({listed}) ORDER BY nth")
         return [f"id {row[0]}" for row in found]
 
-    def _run(self, query: str) -> list[Any]:
+    def _query(self, query: str) -> list[Any]:
         return read_rows(self.connection, query, self.file)
 
-    def _number(self, query: str) -> int:
-        return int(self._run(query)[0][0])
+    def _read_number(self, query: str) -> int:
+        return int(self._query(query)[0][0])
 
 
 def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> BadInput:
@@ -166,24 +234,5 @@ def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> B
     return BadInput(
         f"Which columns of {source.name} are systems? Name them, such as --systems "
         f"{shorten(shown)}; or name the files of runs after the one of gold. "
-        f"{format_columns(source)}"
+        f"{format_columns(source.columns)}"
     )
-
-
-def name_runs(files: list[str]) -> tuple[str, ...]:
-    """Return a name for each file: its stem, after as many folders as tell it from others."""
-    paths = [Path(file) for file in files]
-    stems = [_strip_suffix(path) for path in paths]
-    names = list(stems)
-    for depth in range(1, max(len(path.parts) for path in paths)):
-        for k in [k for k, name in enumerate(names) if names.count(name) > 1]:
-            names[k] = "/".join([*paths[k].parts[:-1][-depth:], stems[k]])
-    return tuple(
-        file if names.count(name) > 1 else name for file, name in zip(files, names, strict=True)
-    )
-
-
-def _strip_suffix(path: Path) -> str:
-    name = path.name[:-3] if path.suffix.lower() == ".gz" else path.name
-    known = Path(name).suffix.lower() in FORMATS_BY_SUFFIX
-    return Path(name).stem if known else name

@@ -1,26 +1,30 @@
-"""Files as tables of DuckDB: found, recognised and described, never loaded whole."""
+"""Parquet, CSV, TSV and JSON files as tables of DuckDB: recognised, and never loaded whole."""
 
 import codecs
 import csv
 import glob
 import gzip
 import io
-import re
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, shorten, suggest_names
-from ordinate.readers.duckdb_engine import Connection, import_duckdb
+from ordinate.readers.duckdb_connection import (
+    LONGEST_LINE,
+    Connection,
+    quote_identifier,
+    quote_literal,
+    read_rows,
+)
 
 FORMATS_BY_SUFFIX = {
     ".csv": "csv",
@@ -36,12 +40,10 @@ COMPRESSION_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 BLANK = b" \r\n\t"
 HEAD_BYTES = 1 << 16  # bytes looked at before a file is read
 DELIMITER_LINES = 5  # of a text file, by which its delimiter is recognised
-LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
 BUFFER_BYTES = 2 * LONGEST_LINE  # bytes of a text file that DuckDB holds at a time
 # A folder named column=value is no data: DuckDB would put its value in that column's place.
 PLAIN_FOLDERS = "hive_partitioning=false"
 UTF8_ENCODINGS = {"utf-8", "utf-8-sig", "ascii"}
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,6 @@ class FileSource:
     columns: dict[str, str]
     numbers: frozenset[str] = field(default_factory=frozenset)  # columns that may hold NaN
     parquet: Path | None = None  # where it lies, if it is a Parquet file
-
-
-def quote_identifier(name: str) -> str:
-    """Return a name as SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_literal(text: str) -> str:
-    """Return a text as SQL, which ends at a NUL."""
-    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
-    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
 
 
 @contextmanager
@@ -83,25 +74,21 @@ class FileReader:
     ) -> None:
         self.connection, self.folder = connection, folder
         self.delimiter, self.encoding = delimiter, encoding
-        self.made = 0
+        self.copies = 0
 
-    def sources(self, paths: list[str]) -> list[FileSource]:
+    def describe_files(self, paths: list[str]) -> list[FileSource]:
         """Return the files of names, patterns, and '-' for standard input, each described."""
-        return [self.source(name, path) for name, path in self.files(paths)]
+        return [self.describe_file(name, path) for name, path in self.find_distinct_files(paths)]
 
-    def files(self, paths: list[str]) -> list[tuple[str, Path]]:
+    def find_distinct_files(self, paths: list[str]) -> list[tuple[str, Path]]:
         """Return the files of names, patterns, and '-' for standard input, each named once."""
-        found = [pair for text in paths for pair in self.found(text)]
-        seen: set[Path] = set()
-        for name, path in found:
-            if path.resolve() in seen:
-                raise BadInput(f"{name} is named twice: its items would count twice.")
-            seen.add(path.resolve())
+        found = [pair for text in paths for pair in self.find_files(text)]
+        refuse_duplicate_files(found, "its items would count twice")
         return found
 
     # --- finding -----------------------------------------------------------------------------
 
-    def found(self, text: str) -> list[tuple[str, Path]]:
+    def find_files(self, text: str) -> list[tuple[str, Path]]:
         """Return the files of a name or a pattern, by what people call them."""
         if text == "-":
             return [("standard input", self._copy_stream(sys.stdin.buffer))]
@@ -116,8 +103,8 @@ class FileReader:
         return [(match, Path(match)) for match in matches]
 
     def _new_temporary_path(self) -> Path:
-        self.made += 1
-        return self.folder / f"input-{self.made}"
+        self.copies += 1
+        return self.folder / f"input-{self.copies}"
 
     def _copy_stream(self, stream: IO[bytes]) -> Path:
         copy = self._new_temporary_path()
@@ -127,32 +114,25 @@ class FileReader:
 
     # --- recognising -------------------------------------------------------------------------
 
-    def source(self, name: str, given: Path) -> FileSource:
+    def describe_file(self, name: str, given: Path) -> FileSource:
         """Recognise and describe a file."""
         try:
             path = self.resolve_plain_file(given)
             with path.open("rb") as file:
-                start = file.read(HEAD_BYTES)
+                is_empty = not file.read(1)
         except OSError as problem:
             raise BadInput(f"{name} cannot be read: {problem.strerror}.") from None
-        if not start:
+        if is_empty:
             raise BadInput(f"{name} is empty.")
-        packing = next(
-            (kind for magic, kind in COMPRESSION_BY_MAGIC.items() if start.startswith(magic)),
-            "uncompressed",
-        )
-        if packing == "zstd":
-            raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
-        if packing == "gzip":
-            check_gzip(name, path)
-        kind = _detect_format(given, path, packing)
-        if kind == "parquet":
+        compression = detect_compression(name, path)
+        file_format = _detect_format(given, path, compression)
+        if file_format == "parquet":
             return self._describe_parquet(name, path)
-        path, packing = self.convert_to_utf8(name, path, packing)
+        path, compression = self.convert_to_utf8(name, path, compression)
         return (
-            self._describe_json(name, path, packing)
-            if kind == "json"
-            else self._describe_delimited(name, path, packing, kind)
+            self._describe_json(name, path, compression)
+            if file_format == "json"
+            else self._describe_delimited(name, path, compression, file_format)
         )
 
     def resolve_plain_file(self, path: Path) -> Path:
@@ -168,9 +148,9 @@ class FileReader:
         link.symlink_to(path.absolute())
         return link
 
-    def convert_to_utf8(self, name: str, path: Path, packing: str) -> tuple[Path, str]:
+    def convert_to_utf8(self, name: str, path: Path, compression: str) -> tuple[Path, str]:
         """Return the file, or a copy in UTF-8 if it is written in another encoding."""
-        encoding = self.encoding or _detect_encoding(path, packing)
+        encoding = self.encoding or _detect_encoding(path, compression)
         try:
             known = codecs.lookup(encoding)
         except LookupError:
@@ -178,11 +158,11 @@ class FileReader:
         if known is None or not known._is_text_encoding:  # noqa: SLF001 - as open() itself asks
             raise BadInput(f"There is no encoding {shorten(encoding)}. Try latin-1 or cp1252.")
         if known.name in UTF8_ENCODINGS:
-            return path, packing
+            return path, compression
         copy = self._new_temporary_path()
         try:
             with (
-                open_unpacked(path, packing) as raw,
+                open_unpacked(path, compression) as raw,
                 io.TextIOWrapper(raw, encoding=known.name, newline="") as text,
                 copy.open("w", encoding="utf-8", newline="") as out,
             ):
@@ -201,11 +181,11 @@ class FileReader:
             name, sql, {row[0]: quote_identifier(row[0]) for row in rows}, numbers, path
         )
 
-    def _describe_json(self, name: str, path: Path, packing: str) -> FileSource:
-        """Take every value as text: a key may come late, and hold numbers and texts."""
-        _refuse_open_array(name, path, packing)
+    def _describe_json(self, name: str, path: Path, compression: str) -> FileSource:
+        """Take every value as a string: a key may come late, and hold numbers and strings."""
+        _refuse_open_array(name, path, compression)
         sql = (
-            f"read_json_objects({quote_literal(str(path))}, compression='{packing}', "
+            f"read_json_objects({quote_literal(str(path))}, compression='{compression}', "
             f"format='auto', {PLAIN_FOLDERS})"
         )
         keys = (
@@ -223,9 +203,11 @@ class FileReader:
             {key: f"(json->>{quote_literal(_format_json_pointer(key))})" for key, _, _ in found},
         )
 
-    def _describe_delimited(self, name: str, path: Path, packing: str, kind: str) -> FileSource:
-        usual = "\t" if kind == "tsv" else None
-        columns = _read_header(name, path, packing, self.delimiter or usual)
+    def _describe_delimited(
+        self, name: str, path: Path, compression: str, file_format: str
+    ) -> FileSource:
+        usual = "\t" if file_format == "tsv" else None
+        columns = _read_header(name, path, compression, self.delimiter or usual)
         names = [column or f"(column {k})" for k, column in enumerate(columns.names, start=1)]
         twice = [column for column in names if names.count(column) > 1]
         if twice:
@@ -234,21 +216,21 @@ class FileReader:
         sql = (
             f"read_csv({quote_literal(str(path))}, auto_detect=false, header=true, nullstr='', "
             f"delim={quote_literal(columns.delimiter)}, quote='\"', escape='\"', "
-            f"compression='{packing}', max_line_size={LONGEST_LINE}, "
+            f"compression='{compression}', max_line_size={LONGEST_LINE}, "
             f"buffer_size={BUFFER_BYTES}, {PLAIN_FOLDERS}, columns={{{types}}}"
         )
-        sql = f"{sql}{self._choose_reader(name, path, packing, sql)})"
+        sql = f"{sql}{self._choose_reader(name, path, compression, sql)})"
         return FileSource(name, sql, {column: f"c{k}" for k, column in enumerate(names)})
 
-    def _choose_reader(self, name: str, path: Path, packing: str, sql: str) -> str:
+    def _choose_reader(self, name: str, path: Path, compression: str, sql: str) -> str:
         """Return how DuckDB reads a text file: with readers in parallel, or with one alone.
 
         In parallel it refuses some texts with line breaks in quotes, and loses a last row that is
         longer than a buffer. One reader alone does neither, but loses a last row whose quote is
         not closed, which a lax reader counts.
         """
-        small = packing == "uncompressed" and path.stat().st_size <= BUFFER_BYTES
-        if small or _rows_are_lines(path, packing):
+        small = compression == "uncompressed" and path.stat().st_size <= BUFFER_BYTES
+        if small or _rows_are_lines(path, compression):
             return ""
         alone = ", parallel=false"
         strict, lax = (
@@ -266,16 +248,16 @@ class _Header:
     delimiter: str
 
 
-def _read_header(name: str, path: Path, packing: str, delimiter: str | None) -> _Header:
+def _read_header(name: str, path: Path, compression: str, delimiter: str | None) -> _Header:
     """Return the names in the first line of a text file."""
     try:
-        with open_unpacked(path, packing) as raw:
+        with open_unpacked(path, compression) as raw:
             if b"\0" in raw.read(HEAD_BYTES):
                 raise BadInput(f"{name} is a binary file, not CSV, TSV, JSONL or Parquet.")
         if delimiter is None:
-            with open_unpacked(path, packing) as raw, _decode_stream(raw) as text:
+            with open_unpacked(path, compression) as raw, _decode_stream(raw) as text:
                 delimiter = detect_delimiter([text.readline() for _ in range(DELIMITER_LINES)])
-        with open_unpacked(path, packing) as raw, _decode_stream(raw) as text:
+        with open_unpacked(path, compression) as raw, _decode_stream(raw) as text:
             names = next(csv.reader(text, delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise BadInput(
@@ -288,13 +270,13 @@ def _read_header(name: str, path: Path, packing: str, delimiter: str | None) -> 
     return _Header(names, delimiter)
 
 
-def _rows_are_lines(path: Path, packing: str) -> bool:
+def _rows_are_lines(path: Path, compression: str) -> bool:
     """Tell whether each row is one line that is not too long: no line break stands in quotes.
 
     A break is outside of quotes if the quotes before it are even in number.
     """
     quotes = 0
-    with open_unpacked(path, packing) as file:
+    with open_unpacked(path, compression) as file:
         while chunk := file.read(LONGEST_LINE // 2):
             data = np.frombuffer(chunk, np.uint8)
             breaks = np.flatnonzero((data == ord("\n")) | (data == ord("\r")))
@@ -314,20 +296,20 @@ def _decode_stream(raw: IO[bytes]) -> io.TextIOWrapper:
 def detect_delimiter(lines: list[str]) -> str:
     """Return what cuts all first lines into the same number of columns, or the header into most."""
 
-    def columns(letter: str) -> tuple[int, int]:
+    def count_columns(delimiter: str) -> tuple[int, int]:
         sizes: list[int] = []
         with suppress(csv.Error):  # of a field that is longer than the module takes: a long text
-            sizes += (len(row) for row in csv.reader(lines, delimiter=letter) if row)
+            sizes += (len(row) for row in csv.reader(lines, delimiter=delimiter) if row)
         same = len(set(sizes)) == 1 and sizes[0] > 1
         return sizes[0] if same else 0, sizes[0] if sizes else 0
 
-    return max(",;\t|", key=columns)  # the first of equals: a comma
+    return max(",;\t|", key=count_columns)  # the first of equals: a comma
 
 
-def _refuse_open_array(name: str, path: Path, packing: str) -> None:
+def _refuse_open_array(name: str, path: Path, compression: str) -> None:
     """Refuse an array that was cut off after a comma, which DuckDB takes for whole."""
     last = b""
-    with open_unpacked(path, packing) as file:
+    with open_unpacked(path, compression) as file:
         if file.read(HEAD_BYTES).lstrip(codecs.BOM_UTF8 + BLANK)[:1] != b"[":
             return
         file.seek(0)
@@ -338,11 +320,24 @@ def _refuse_open_array(name: str, path: Path, packing: str) -> None:
 
 
 def _format_json_pointer(key: str) -> str:
-    """Return a key as a JSON pointer, which takes any letter."""
+    """Return a key as a JSON pointer, which takes any character."""
     return "/" + key.replace("~", "~0").replace("/", "~1")
 
 
-def check_gzip(name: str, path: Path) -> None:
+def detect_compression(name: str, path: Path) -> str:
+    """Return how DuckDB calls the compression of a file; damaged or other ones are refused."""
+    with path.open("rb") as file:
+        start = file.read(max(map(len, COMPRESSION_BY_MAGIC)))
+    matches = (x for magic, x in COMPRESSION_BY_MAGIC.items() if start.startswith(magic))
+    compression = next(matches, "uncompressed")
+    if compression == "zstd":
+        raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
+    if compression == "gzip":
+        _check_gzip(name, path)
+    return compression
+
+
+def _check_gzip(name: str, path: Path) -> None:
     """Unpack the file once for its checksums, which DuckDB does not look at."""
     try:
         with gzip.open(path) as file:
@@ -352,27 +347,36 @@ def check_gzip(name: str, path: Path) -> None:
         raise BadInput(f"{name} cannot be unpacked: its gzip data are damaged.") from None
 
 
-def _detect_format(given: Path, path: Path, packing: str) -> str:
+def _detect_format(given: Path, path: Path, compression: str) -> str:
     suffixes = [suffix.lower() for suffix in given.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in FORMATS_BY_SUFFIX:
         return FORMATS_BY_SUFFIX[suffixes[-1]]
-    with open_unpacked(path, packing) as file:
+    with open_unpacked(path, compression) as file:
         start = file.read(HEAD_BYTES)
     if start.startswith(b"PAR1"):
         return "parquet"
     return "json" if start.lstrip(codecs.BOM_UTF8 + b" \r\n\t")[:1] in {b"{", b"["} else "csv"
 
 
-def _detect_encoding(path: Path, packing: str) -> str:
+def _detect_encoding(path: Path, compression: str) -> str:
     """Return the encoding that a byte-order mark declares, or UTF-8."""
-    with open_unpacked(path, packing) as file:
+    with open_unpacked(path, compression) as file:
         start = file.read(2)
     return "utf-16" if start in {codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE} else "utf-8"
 
 
-def open_unpacked(path: Path, packing: str) -> IO[bytes]:
+def open_unpacked(path: Path, compression: str) -> IO[bytes]:
     """Open a file, unpacked if it is packed."""
-    return gzip.open(path) if packing == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
+    return gzip.open(path) if compression == "gzip" else path.open("rb")  # type: ignore[return-value] # a reader
+
+
+def refuse_duplicate_files(files: list[tuple[str, Path]], reason: str) -> None:
+    """Refuse a file that is named twice, and say why."""
+    seen: set[Path] = set()
+    for name, path in files:
+        if path.resolve() in seen:
+            raise BadInput(f"{name} is named twice: {reason}.")
+        seen.add(path.resolve())
 
 
 def _suggest_files(text: str) -> str:
@@ -382,45 +386,20 @@ def _suggest_files(text: str) -> str:
         return ""
 
 
-def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
-    """Return the rows of a query on a file."""
-    return _run_query(lambda: connection.execute(query).fetchall(), name)
+def name_runs(files: list[str]) -> tuple[str, ...]:
+    """Return a name for each file: its stem, after as many folders as tell it from others."""
+    paths = [Path(file) for file in files]
+    stems = [_strip_suffix(path) for path in paths]
+    names = list(stems)
+    for depth in range(1, max(len(path.parts) for path in paths)):
+        for k in [k for k, name in enumerate(names) if names.count(name) > 1]:
+            names[k] = "/".join([*paths[k].parts[:-1][-depth:], stems[k]])
+    return tuple(
+        file if names.count(name) > 1 else name for file, name in zip(files, names, strict=True)
+    )
 
 
-def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
-    """Return the columns of a query on a file: numbers, of which none is missing."""
-    return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
-
-
-def _run_query(execute: Callable[[], T], name: str) -> T:
-    """Run a query on a file, and say in plain words what is wrong with the file."""
-    try:
-        return execute()
-    except import_duckdb().Error as problem:
-        message = str(problem).replace(str(Path(name).absolute()), name)
-        raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
-
-
-ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
-
-
-def _extract_reason(message: str) -> str:
-    """Return the telling part of a message of DuckDB, without its advice on its own options."""
-    if "state machine" in message:
-        return "a quote is not closed, or its line ends are mixed."
-    if "Maximum line size" in message:
-        at = re.search(r"Line: (\d+)", message)
-        where = f"the row in line {at[1]}" if at else "a row"
-        return (
-            f"{where} has more than {LONGEST_LINE:,} bytes. Close its quotes if one is open, or "
-            "leave long texts out."
-        )
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    kept = [lines[0].split(": ", 1)[-1]]
-    for line in lines[1:3]:
-        if line.lower().startswith(ADVICE_MARKERS):
-            break
-        kept.append(line[:80])
-    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(kept))[0][:300].rstrip(". ")
-    hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
-    return f"{text}.{hint}"
+def _strip_suffix(path: Path) -> str:
+    name = path.name[:-3] if path.suffix.lower() == ".gz" else path.name
+    known = Path(name).suffix.lower() in FORMATS_BY_SUFFIX
+    return Path(name).stem if known else name

@@ -1,18 +1,18 @@
-"""From files and columns to SQL: the items with their labels, side by side or joined."""
+"""SQL for items and their labels: one file or two that are joined, and clusters numbered."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import FileSource, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_rows
+from ordinate.readers.file_formats import FileSource
 
 USUAL_COLUMN_NAMES = {
     "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
     "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
 }
 MOST_COLUMNS_LISTED = 12  # columns named in an error
-LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty text is a missing value
+LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
 ROW_NUMBER_SQL = "row_number() OVER () AS nth"
 WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
 
@@ -87,11 +87,11 @@ class QueryPlanner:
         self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
         self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
 
-    def items(self) -> list[ItemQuery]:
+    def build_queries(self) -> list[ItemQuery]:
         """Return a query for each file, or one for files that are joined."""
         if not self.gold_files:
             return [self._query_single_file(source) for source in self.files]
-        return [self._join_by_row_order() if self.columns.row_order else self._joined()]
+        return [self._join_by_row_order() if self.columns.row_order else self._join_by_id()]
 
     # --- queries -----------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class QueryPlanner:
         extras = [
             f"{self._build_extra_sql(source, n, c)} AS {n}" for n, c in self.columns.extras.items()
         ]
-        chosen = [
+        selected = [
             *own,
             f"{build_label_sql(source, self.gold)} AS gold",
             f"{build_label_sql(source, self.predicted)} AS predicted",
@@ -116,24 +116,24 @@ class QueryPlanner:
             "true AS in_gold",
             "true AS in_predicted",
         ]
-        sql = f"SELECT {', '.join(chosen)} FROM {source.sql}"
+        sql = f"SELECT {', '.join(selected)} FROM {source.sql}"
         return ItemQuery(sql, source.name, tuple(source.columns))
 
     def _build_side_sql(self, sources: list[FileSource], column: str, name: str) -> str:
         """Return SQL for one side of a join: label, id, and the further columns that it has."""
-        parts = []
+        queries = []
         for source in sources:
-            chosen = [f"{build_label_sql(source, column)} AS {name}"]
+            selected = [f"{build_label_sql(source, column)} AS {name}"]
             if not self.columns.row_order:
-                chosen.append(f"{build_label_sql(source, self._id_column)} AS id")
-            for extra, wanted in self.columns.extras.items():
-                there = wanted in source.columns
-                sql = self._build_extra_sql(source, extra, wanted) if there else "NULL"
-                chosen.append(f"CAST({sql} AS VARCHAR) AS {extra}")
-            parts.append(f"SELECT {', '.join(chosen)} FROM {source.sql}")
-        return " UNION ALL ".join(parts)
+                selected.append(f"{build_label_sql(source, self._id_column)} AS id")
+            for extra, name_in_file in self.columns.extras.items():
+                there = name_in_file in source.columns
+                sql = self._build_extra_sql(source, extra, name_in_file) if there else "NULL"
+                selected.append(f"CAST({sql} AS VARCHAR) AS {extra}")
+            queries.append(f"SELECT {', '.join(selected)} FROM {source.sql}")
+        return " UNION ALL ".join(queries)
 
-    def _sides(self) -> tuple[str, str, str]:
+    def _build_sides_sql(self) -> tuple[str, str, str]:
         for column in self.columns.extras.values():
             if not any(column in source.columns for source in (*self.gold_files, *self.files)):
                 resolve_column(self.gold_files[0], column)  # says what is there
@@ -143,10 +143,10 @@ class QueryPlanner:
             left, merged = f"SELECT *, {ROW_NUMBER_SQL} FROM ({left})", [*merged, ", nth"]
         return left, self._build_side_sql(self.files, self.predicted, "predicted"), "".join(merged)
 
-    def _joined(self) -> ItemQuery:
+    def _join_by_id(self) -> ItemQuery:
         self._check_ids(self.gold_files)
         self._check_ids(self.files)
-        left, right, extras = self._sides()
+        left, right, extras = self._build_sides_sql()
         return ItemQuery(
             "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
             f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
@@ -157,7 +157,7 @@ class QueryPlanner:
         )
 
     def _join_by_row_order(self) -> ItemQuery:
-        rows = [self._rows(side) for side in (self.gold_files, self.files)]
+        rows = [self._count_rows(side) for side in (self.gold_files, self.files)]
         name = self.gold_files[0].name
         if rows[0] != rows[1]:
             raise UnequalLengths(
@@ -165,7 +165,7 @@ class QueryPlanner:
                 "not in the same order. Join them by an id column with --id."
             )
         self.notes.append("Gold and predictions were matched by row order, as asked.")
-        left, right, extras = self._sides()
+        left, right, extras = self._build_sides_sql()
         return ItemQuery(
             f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "
             f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
@@ -189,7 +189,7 @@ class QueryPlanner:
         names = ", ".join(source.name for source in sources)
         check_ids(self.connection, " UNION ALL ".join(ids), names, self._id_column)
 
-    def _rows(self, sources: list[FileSource]) -> int:
+    def _count_rows(self, sources: list[FileSource]) -> int:
         counts = (
             read_rows(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]
             for s in sources
@@ -205,7 +205,7 @@ def find_column(role: str, named: str | None, source: FileSource, notes: list[st
     if len(found) != 1:
         raise BadInput(
             f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
-            + format_columns(source)
+            + format_columns(source.columns)
         )
     note = f"The {role} column was not named; {found[0]!r} was taken."
     if note not in notes:
@@ -213,14 +213,14 @@ def find_column(role: str, named: str | None, source: FileSource, notes: list[st
     return found[0]
 
 
-def resolve_column(source: FileSource, column: str, asked: Collection[str] = ()) -> str:
+def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
     """Return SQL for a column of a file, or say what the file has instead.
 
-    What is asked for beside it is no other spelling of it.
+    The `others` that were named with it are no other spelling of it.
     """
     if column not in source.columns:
-        free = [name for name in source.columns if name not in asked]
-        hint = suggest_names(column, free) or " " + format_columns(source)
+        free = [name for name in source.columns if name not in others]
+        hint = suggest_names(column, free) or " " + format_columns(source.columns)
         if any(column.lower() == other.lower() for other in source.columns):
             hint += " Upper and lower case count."
         raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
@@ -228,11 +228,11 @@ def resolve_column(source: FileSource, column: str, asked: Collection[str] = ())
 
 
 def build_label_sql(source: FileSource, column: str) -> str:
-    """Return SQL for a label as text, NULL where it is missing; NaN is a missing number."""
+    """Return SQL for a label as a string, NULL where it is missing; NaN is a missing number."""
     text = f"nullif(CAST({resolve_column(source, column)} AS VARCHAR), '')"
     if column not in source.numbers:
         return text
-    # Other questions about NaN are answered from a file's statistics, which leave it out.
+    # Other questions about NaN take the answer from a file's statistics, which leave it out.
     return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
 
 
@@ -249,7 +249,7 @@ def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
 
 
 def build_sums_sql(weights: str | None) -> str:
-    """Return SQL for what `Sums` has: items, weights, squared weights, weights not whole."""
+    """Return SQL for `CellSums`: items, weights, squared weights, weights that are no integers."""
     if weights is None:
         return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
     return (
@@ -258,9 +258,9 @@ def build_sums_sql(weights: str | None) -> str:
     )
 
 
-def format_columns(source: FileSource) -> str:
+def format_columns(columns: Iterable[str]) -> str:
     """Return a sentence with the columns of a file."""
-    names = [shorten(column) for column in source.columns]
+    names = [shorten(column) for column in columns]
     more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
     return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
 
@@ -276,3 +276,37 @@ def make_names_distinct(*names: str) -> tuple[str, ...]:
 def _extend_name(name: str, taken: Iterable[str]) -> str:
     known = {other.lower() for other in taken}
     return name if name.lower() not in known else _extend_name(name + "_", taken)
+
+
+FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
+
+
+def store_cluster_counts(
+    connection: Connection, items: list[ItemQuery], grouping: Callable[[ItemQuery, str], str]
+) -> None:
+    """Keep the counts of each cluster in the engine, as `counted`: there may be millions.
+
+    `grouping` is SQL that counts the items of a file, with further columns.
+    """
+    for index, part in enumerate(items):
+        further = f", cluster, min(nth) + {index * FILE_ROW_OFFSET} AS nth"
+        begin = "INSERT INTO counted" if index else "CREATE TEMP TABLE counted AS"
+        read_rows(connection, f"{begin} {grouping(part, further)}", part.name)
+
+
+def build_cluster_number_sql(items: str) -> str:
+    """Return SQL that adds the number of a cluster; items without one come after the last."""
+    first = "CASE WHEN cluster IS NOT NULL THEN min(nth) OVER (PARTITION BY cluster) END AS first"
+    return (
+        "SELECT *, dense_rank() OVER (ORDER BY first) - 1 AS number, cluster IS NULL AS alone "
+        f"FROM (SELECT *, {first} FROM ({items}))"
+    )
+
+
+def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
+    """Return the clusters by their numbers."""
+    query = (
+        f"SELECT cluster FROM ({items}) WHERE cluster IS NOT NULL GROUP BY cluster "
+        "ORDER BY min(nth)"
+    )
+    return [row[0] for row in read_rows(connection, query, name)]

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ordinate.errors import BadInput
-from ordinate.readers import files
-from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import BUFFER_BYTES, open_sources, read_rows
+from ordinate.readers import file_formats
+from ordinate.readers.duckdb_connection import connect, read_rows
+from ordinate.readers.file_formats import BUFFER_BYTES, open_sources
 
 # --- folders named column=value ------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def test_the_names_of_folders_do_not_change_the_answer(command, plain, tmp_path_
 def rows_of(path):
     """How many rows and letters are read of a file."""
     with connect() as connection, open_sources(connection, None, None) as reader:
-        source = reader.sources([str(path)])[0]
+        source = reader.describe_files([str(path)])[0]
         letters = "SELECT count(*), coalesce(sum(length(c2)), 0) FROM "
         return read_rows(connection, letters + source.sql, source.name)[0]
 
@@ -135,8 +135,8 @@ def test_quoted_line_breaks_above_32_mb_are_read(tmp_path):
 
 @pytest.fixture
 def small_buffers(monkeypatch):
-    monkeypatch.setattr(files, "LONGEST_LINE", 200_000)
-    monkeypatch.setattr(files, "BUFFER_BYTES", 400_000)
+    monkeypatch.setattr(file_formats, "LONGEST_LINE", 200_000)
+    monkeypatch.setattr(file_formats, "BUFFER_BYTES", 400_000)
     return 200_000
 
 
