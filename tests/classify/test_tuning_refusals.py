@@ -49,7 +49,7 @@ def test_a_timeout_ends_the_search_after_one_round_and_says_so(tmp_path):
         ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
         ({"early_discard_percentile": 101.0}, "of 0 to 100"),
         ({"early_discard_threshold": math.inf}, "takes a finite number, not inf"),
-        ({"decode": "best"}, "--decode takes metric, argmax or average"),
+        ({"decode": "best"}, "--decode takes metric, argmax or rounded_mean"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
 )
@@ -189,13 +189,13 @@ def _shuffle(path):
     path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
 
 
-def test_saved_answers_that_do_not_fit_the_items_are_refused(copied, finished):
+def test_saved_outputs_that_do_not_fit_the_items_are_refused(copied, finished):
     folder = copied / "models" / finished[1].winner.name
     np.save(folder / "out_of_fold.npy", np.zeros((3, 6)))
     old = Manifest.read(folder)
     known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
     Manifest.of(folder, "model", folder.name, **known).write(folder)
-    with pytest.raises(BadStore, match=r"does not hold the answers for 60 items\. Remove"):
+    with pytest.raises(BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"):
         tuned(copied)
 
 
