@@ -7,7 +7,7 @@ import shutil
 import pytest
 from saved_models import save_model, save_vote
 
-from ordinate.classify.prediction import (
+from ordinate.classify.batch_prediction import (
     load_data_items,
     load_experiment_items,
     load_feature_items,
@@ -171,7 +171,7 @@ def test_a_tuned_model_knows_the_maker_of_its_features(study):
     first = tune(study, quick).winner.name
     maker = find_extractor_identity(read_extractor_manifest(study, "own"))
     assert maker is not None
-    assert Manifest.read(study.root / "models" / first).config["maker"] == maker
+    assert Manifest.read(study.root / "models" / first).config["extractor"] == maker
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
     second = tune(again, quick).winner.name
