@@ -324,7 +324,7 @@ def test_predictions_of_test_sets_are_kept_with_a_manifest_and_not_overwritten(s
     again = predict_datasets(study, model, ["other", "test"], force=True)
     manifest = Manifest.read(folder)
     manifest.verify(folder)
-    assert (manifest.kind, sorted(manifest.data)) == ("predictions", ["other", "test"])
+    assert (manifest.artifact, sorted(manifest.data)) == ("predictions", ["other", "test"])
     assert again.rows()[:3] == predict_datasets(study, model, ["other"], force=True).rows()[:3]
     assert result.to_dict()["data"][0]["n"] == 24
     assert not list(study.root.rglob(".ordinate-*"))

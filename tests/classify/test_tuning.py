@@ -114,7 +114,7 @@ def test_every_model_has_a_manifest_that_holds(finished):
         folder = root / "models" / one.name
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-        assert manifest.kind == "model"
+        assert manifest.artifact == "model"
         assert manifest.config["scale"] == list(CEFR)
         assert manifest.config["run"] == result.run
         assert manifest.data.keys() == {"train", f"{one.sets[0]}/train"}

@@ -211,8 +211,8 @@ def _load_by_name(experiment: Experiment, name: str, *, member: bool = False) ->
     if not folder.is_dir():
         raise BadStore(f"There is no model {shorten(name)} in {experiment.folder(MODELS_FOLDER)}.")
     manifest = read_verified_manifest(folder)
-    if manifest.kind != "model":
-        raise BadStore(f"{folder} holds {shorten(manifest.kind)} by its manifest, not a model.")
+    if manifest.artifact != "model":
+        raise BadStore(f"{folder} holds {shorten(manifest.artifact)} by its manifest, not a model.")
     decision = _load_calibration(folder / CALIBRATION_FILE)
     members = _read_members(folder, manifest)
     if members and member:

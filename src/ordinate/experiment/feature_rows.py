@@ -86,10 +86,10 @@ def _read_manifest(folder: Path, data: Dataset) -> Manifest | None:
     if not (folder / MANIFEST).exists():
         return None
     manifest = Manifest.read(folder)
-    if manifest.kind != "features" or data.name not in manifest.data:
+    if manifest.artifact != "features" or data.name not in manifest.data:
         of = ", ".join(manifest.data) or "nothing"
         raise BadStore(
-            f"{folder / MANIFEST} is of {manifest.kind} for {of}, not of features for {data.name}."
+            f"{folder / MANIFEST} is of {manifest.artifact} for {of}, not of features for {data.name}."
         )
     manifest.verify(folder)
     if (made_of := manifest.data[data.name]) != data.fingerprint:

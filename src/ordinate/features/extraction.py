@@ -144,7 +144,7 @@ def compute_identity(maker: Manifest) -> str:
 
 def find_extractor_identity(manifest: Manifest | None) -> str | None:
     """Return the identity of the maker of features, by its manifest or theirs; None: not known."""
-    if manifest is not None and manifest.kind == "maker":
+    if manifest is not None and manifest.artifact == "maker":
         return compute_identity(manifest)
     return None if manifest is None else manifest.config.get("identity")
 

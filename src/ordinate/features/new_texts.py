@@ -98,8 +98,8 @@ def load_extractor(experiment: Experiment, set_name: str) -> StoredExtractor:
         )
     manifest = Manifest.read(folder)
     manifest.verify(folder)
-    if manifest.kind != "maker":
-        raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
+    if manifest.artifact != "maker":
+        raise BadStore(f"{folder / MANIFEST} is of {manifest.artifact}, not of a maker of features.")
     asked, columns = read_request(manifest), _read_column_options(manifest)
     maker = create_extractor(asked.kind, asked.parameters, experiment)
     return StoredExtractor(set_name, maker, maker.load(folder), manifest, columns)

@@ -283,8 +283,8 @@ def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalib
     """Return what a folder says of itself, once it is what its manifest lists."""
     folder = resolve_inside(root, MODELS, name)
     manifest = read_verified_manifest(folder)
-    if manifest.kind != MANIFEST_KIND:
-        raise BadStore(f"{folder} holds a {shorten(manifest.kind)}, and no surrogate.")
+    if manifest.artifact != MANIFEST_KIND:
+        raise BadStore(f"{folder} holds a {shorten(manifest.artifact)}, and no surrogate.")
     if manifest.name != name:
         raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
     if SURROGATE_FILE not in manifest.files:
