@@ -183,7 +183,7 @@ def test_a_field_that_lacks_is_named(folder):
     found = json.loads((folder / MANIFEST_FILE).read_bytes())
     del found["versions"]
     (folder / MANIFEST_FILE).write_text(json.dumps(found))
-    with pytest.raises(BadStore, match="manifest.json: 'versions' is missing"):
+    with pytest.raises(BadStore, match=r"manifest\.json: 'versions' is missing"):
         Manifest.read(folder)
     (folder / MANIFEST_FILE).write_text("[]")
     with pytest.raises(BadStore, match="it must be an object"):

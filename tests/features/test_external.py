@@ -259,6 +259,6 @@ def test_the_set_outlives_its_file_but_makes_nothing_of_new_texts(experiment, id
 def test_the_state_is_checked(experiment, ids, tmp_path):
     maker = external(experiment, write_csv(tmp_path / "mine.csv", table(ids)))
     (tmp_path / "state.json").write_text(json.dumps([]))
-    with pytest.raises(BadStore, match="does not say the names"):
+    with pytest.raises(BadStore, match=r"state\.json: it must be an object"):
         maker.load(tmp_path)
     assert Path(maker.path).is_absolute()

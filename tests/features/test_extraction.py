@@ -60,8 +60,12 @@ def test_empty_texts_are_counted(experiment):
 
 def test_manifests_say_how_a_set_was_made(experiment):
     made = extract_features(experiment, Tfidf(min_df=1, group_by="topic"), "words")
-    maker = Manifest.read(made.path / "_maker")
-    assert (maker.kind, maker.name, maker.config["maker"]) == ("maker", "words", "tfidf")
+    maker = Manifest.read(made.path / "_extractor")
+    assert (maker.artifact, maker.name, maker.config["extractor"]) == (
+        "extractor",
+        "words",
+        "tfidf",
+    )
     assert maker.config["parameters"]["group_by"] == "topic"
     assert maker.data == {stem: experiment.dataset(stem).fingerprint for stem in ("one", "two")}
     assert {"scikit-learn", "scipy", "numpy", "python"} <= set(maker.versions)
@@ -69,7 +73,7 @@ def test_manifests_say_how_a_set_was_made(experiment):
         f"ordinate features tfidf -e {experiment.root} --min-df 1 --group-by topic --name words"
     )
     test = Manifest.read(made.path / "test")
-    assert test.kind == "features"
+    assert test.artifact == "features"
     assert test.data == {"test": experiment.dataset("test").fingerprint}
     assert test.config["counts"]["unknown_group"] == 1
     assert test.config["request"] == maker.config["request"]
@@ -79,7 +83,7 @@ def test_test_data_do_not_enter_the_maker(root):
     first = extract_features(Experiment.open(root), MAKER, "first")
     write(root / "ml-test-data" / "test.csv", [("q", "A1", "home", "wholly other words")] * 1)
     second = extract_features(Experiment.open(root), MAKER, "second")
-    assert contents(first.path / "_maker") == contents(second.path / "_maker")
+    assert contents(first.path / "_extractor") == contents(second.path / "_extractor")
 
 
 def test_the_batch_size_changes_nothing(experiment):
@@ -99,22 +103,22 @@ from ordinate.features import extract_features
 from ordinate.features.feature_store import BatchStore
 from ordinate.features.tfidf import Tfidf
 
-keep, done = BatchStore.keep, []
+keep, done = BatchStore.save, []
 
 def kept(*arguments):
     if len(done) == {after}:
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-BatchStore.keep = kept
+BatchStore.save = kept
 extract_features(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch=3)
 """
     ran = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert ran.returncode == -signal.SIGKILL
     assert experiment.feature_sets == ["whole"]
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
-    made, keep = [], BatchStore.keep
-    monkeypatch.setattr(BatchStore, "keep", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
+    made, keep = [], BatchStore.save
+    monkeypatch.setattr(BatchStore, "save", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
     killed = extract_features(experiment, MAKER, "killed", batch=size)
     finished = sum(([3] * 6 + [2] + [3] * 3 + [2] + [3] * 3 + [1])[:after])
     assert sum(made) == 41 - finished
@@ -158,7 +162,9 @@ def test_an_identical_request_does_nothing(experiment, monkeypatch):
     first = extract_features(experiment, MAKER)
     assert not first.was_there
     times = {path: path.stat().st_mtime_ns for path in first.path.rglob("*")}
-    monkeypatch.setattr(extraction._Extraction, "_fitted", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr(
+        extraction._Extraction, "_fit_or_load", lambda *_, **__: pytest.fail("worked")
+    )
     again = extract_features(experiment, MAKER)
     assert again.was_there
     assert "nothing to do" in again.document().blocks[0]
@@ -280,7 +286,7 @@ def test_a_foreign_set_is_never_overwritten(experiment):
         extract_features(experiment, MAKER, "mine")
 
 
-@pytest.mark.parametrize("file", ["_maker/state.json", "test/features.npz"])
+@pytest.mark.parametrize("file", ["_extractor/state.json", "test/features.npz"])
 def test_a_damaged_set_is_not_taken_for_finished(experiment, file):
     made = extract_features(experiment, MAKER)
     path = made.path / file
@@ -289,7 +295,9 @@ def test_a_damaged_set_is_not_taken_for_finished(experiment, file):
         extract_features(experiment, MAKER)
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "_maker", "a/b", "../x", "a\0", "-x", "x" * 200])
+@pytest.mark.parametrize(
+    "name", ["", ".hidden", "_extractor", "a/b", "../x", "a\0", "-x", "x" * 200]
+)
 def test_names_that_are_no_names_are_refused(experiment, name):
     with pytest.raises(BadOption, match="cannot name a feature set"):
         extract_features(experiment, MAKER, name)
@@ -329,7 +337,7 @@ def test_a_second_run_is_told_who_works(experiment):
 
 def test_progress_rises_to_the_end(experiment):
     told = []
-    extract_features(experiment, MAKER, batch=4, tick=told.append)
+    extract_features(experiment, MAKER, batch=4, progress=told.append)
     assert told == sorted(told)
     assert told[0] >= 0.0
     assert told[-1] == 1.0
@@ -344,7 +352,7 @@ class Lengths(FeatureExtractor):
 
     unit: float = 1.0
 
-    kind: ClassVar[str] = "lengths"
+    name: ClassVar[str] = "lengths"
     title = "lengths"
     default_extractor = property(lambda _: Lengths())
     arguments = property(lambda _: [])
@@ -353,7 +361,7 @@ class Lengths(FeatureExtractor):
     def of(cls, parameters, _experiment):
         return cls(**parameters)
 
-    def fit(self, _items, _tick):
+    def fit(self, _items, _progress):
         return FittedLengths()
 
     def load(self, _folder):

@@ -82,7 +82,7 @@ def test_new_texts_are_read_from_the_column_that_the_maker_learned_from(study, t
 
 def test_a_column_that_is_recognised_is_kept_as_well(study):
     made = extract_features(Experiment.open(study.root), Tfidf(min_df=1), "recognised")
-    columns = Manifest.read(made.path / "_maker").config["columns"]
+    columns = Manifest.read(made.path / "_extractor").config["columns"]
     assert columns == {"text": "text", "delimiter": None, "encoding": None}
 
 
@@ -113,8 +113,8 @@ def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
 
 @pytest.mark.parametrize("columns", [["essay"], {"text": 3}, "essay"], ids=str)
 def test_columns_that_are_none_are_refused(study, columns):
-    spoil(study.features_dir / "own" / "_maker", lambda x: x["config"].update(columns=columns))
-    with pytest.raises(BadStore, match="'own' has 'columns' that name no columns"):
+    spoil(study.features_dir / "own" / "_extractor", lambda x: x["config"].update(columns=columns))
+    with pytest.raises(BadStore, match=r"'columns' in .*manifest\.json: .* must be"):
         load_extractor(study, "own")
 
 
@@ -188,7 +188,7 @@ def older(folder):
 
 
 def test_a_data_set_that_joins_with_other_libraries_is_noted(study):
-    older(study.features_dir / "own" / "_maker")
+    older(study.features_dir / "own" / "_extractor")
     assert extract_features(study, Tfidf(min_df=1), "own").notes == ()  # nothing was made
     write_essays(study.root / "ml-test-data" / "later.csv", 3)
     made = extract_features(Experiment.open(study.root, columns=ESSAY), Tfidf(min_df=1), "own")
@@ -198,12 +198,12 @@ def test_a_data_set_that_joins_with_other_libraries_is_noted(study):
     assert note in made.document().blocks
     now = extraction.collect_versions(["scikit-learn"])["scikit-learn"]
     assert Manifest.read(made.path / "later").versions["scikit-learn"] == now
-    assert Manifest.read(made.path / "_maker").versions["scikit-learn"] == "0.1"
+    assert Manifest.read(made.path / "_extractor").versions["scikit-learn"] == "0.1"
 
 
 def test_new_texts_with_other_libraries_are_noted(study, tmp_path):
     extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
-    older(study.features_dir / "own" / "_maker")
+    older(study.features_dir / "own" / "_extractor")
     extract_features(study, Concat(("own", "letters"), study), "both")
     (note,) = levels(study, write_essays(tmp_path / "new.csv", 6))[1]
     assert "scikit-learn was 0.1 and is" in note

@@ -56,7 +56,7 @@ def test_the_maker_stays_though_the_training_data_change(root):
 
 def test_a_set_without_maker_cannot_serve_new_texts(experiment):
     (experiment.features_dir / "mine" / "one").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"'mine' has no maker .* --features"):
+    with pytest.raises(BadInput, match=r"'mine' has no extractor .* --features"):
         load_extractor(experiment, "mine")
 
 
@@ -67,7 +67,7 @@ def test_a_set_outside_the_folder_is_refused(experiment):
 
 def test_a_maker_that_was_changed_is_refused_unread(experiment, monkeypatch):
     made = extract_features(experiment, Tfidf())
-    state = made.path / "_maker" / "state.json"
+    state = made.path / "_extractor" / "state.json"
     state.write_text(state.read_text().replace("cat", "dog"))
     monkeypatch.setattr(Tfidf, "load", lambda *_: pytest.fail("read"))
     with pytest.raises(BadStore, match="changed or damaged"):
@@ -77,15 +77,15 @@ def test_a_maker_that_was_changed_is_refused_unread(experiment, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"maker": "tfidf"', '"maker": "os"', "no maker 'os'"),
-        ('"min_df": 2', '"nonsense": 2', "no parameters of tfidf"),
-        ('"kind": "maker"', '"kind": "model"', "is of model, not of a maker"),
+        ('"extractor": "tfidf"', '"extractor": "os"', "no feature extractor 'os'"),
+        ('"min_df": 2', '"nonsense": 2', "parameters of tfidf: 'nonsense' is not known"),
+        ('"artifact": "extractor"', '"artifact": "model"', "is of model, not of a feature extra"),
     ],
-    ids=["maker", "parameters", "kind"],
+    ids=["extractor", "parameters", "artifact"],
 )
 def test_a_manifest_that_names_no_maker_is_refused(experiment, old, new, message):
     made = extract_features(experiment, Tfidf())
-    manifest = made.path / "_maker" / "manifest.json"
+    manifest = made.path / "_extractor" / "manifest.json"
     assert old in manifest.read_text()
     manifest.write_text(manifest.read_text().replace(old, new))
     with pytest.raises(BadStore, match=message):

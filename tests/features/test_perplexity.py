@@ -9,7 +9,7 @@ from makers import check_promises
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import optional_libraries
+from ordinate.features import extractor
 from ordinate.features.extractor import Items, create_extractor, default_name
 from ordinate.features.perplexity import NAMES, FittedPerplexity, Perplexity
 
@@ -125,7 +125,7 @@ def test_without_a_token_to_begin_with_the_first_one_is_not_judged(broken):
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(folder, window):
     maker, items = fitted(folder, window=window), Items(len(TEXTS), TEXTS)
     rows = maker.rows(items)
-    apart = [maker.rows(items.some(k, k + 1)) for k in range(len(TEXTS))]
+    apart = [maker.rows(items.slice_rows(k, k + 1)) for k in range(len(TEXTS))]
     assert np.array_equal(np.concatenate(apart), rows)
     assert np.array_equal(maker.rows(Items(len(TEXTS), TEXTS[::-1]))[::-1], rows)
 
@@ -265,5 +265,5 @@ def test_a_missing_library_names_the_extra(folder, monkeypatch):
             raise ImportError(name)
         return importlib.import_module(name)
 
-    monkeypatch.setattr(optional_libraries, "import_module", without)
+    monkeypatch.setattr(extractor, "import_module", without)
     refused(folder, r"pip install 'ordinate\[features\]'", MissingExtra)

@@ -30,14 +30,14 @@ from ordinate.features import extract_features, create_extractor
 from ordinate.features.feature_store import BatchStore
 
 root, kind, parameters, after = sys.argv[1:]
-keep, done = BatchStore.keep, []
+keep, done = BatchStore.save, []
 
 def kept(*arguments):
     if len(done) == int(after):
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-BatchStore.keep = kept
+BatchStore.save = kept
 experiment = Experiment.open(root)
 extractor = create_extractor(kind, json.loads(parameters), experiment)
 extract_features(experiment, extractor, "killed", batch=4)
@@ -115,7 +115,7 @@ def root(laid_out, tmp_path, monkeypatch):
 
 
 def made_with(experiment, kind, parameters):
-    usual = {"ngrams": NGRAMS[parameters.get("analyzer", "word")]} if kind == "tfidf" else {}
+    usual = {"ngrams": list(NGRAMS[parameters.get("analyzer", "word")])} if kind == "tfidf" else {}
     maker = getattr(import_module(f"ordinate.features.{kind}"), CLASSES[kind])
     return create_extractor(kind, {"version": maker.version} | usual | parameters, experiment)
 
@@ -141,7 +141,7 @@ def contents(folder):
 
 def killed(root, maker, after):
     """Make a set in another process, which is killed when it has kept so many batches."""
-    given = [str(root), maker.kind, json.dumps(maker.parameters), str(after)]
+    given = [str(root), maker.name, json.dumps(maker.parameters), str(after)]
     ran = subprocess.run(
         [sys.executable, "-c", KILLED, *given],
         check=False,
@@ -209,7 +209,7 @@ def test_a_changed_training_file_is_noticed(root, name):
     extract_features(Experiment.open(root), maker_named(name, root), "own")
     file = root / "ml-training-data" / "train.csv"
     file.write_bytes(file.read_bytes().replace(b"The cat", b"The dog"))
-    kind, options = maker_named(name, root).kind, maker_named(name, root).arguments
+    kind, options = maker_named(name, root).name, maker_named(name, root).arguments
     ran = run("features", kind, "-e", root, *options, "--name", "own")
     assert (ran.code, ran.out) == (2, "")
     assert "the training file train has changed" in ran.err or "data changed since" in ran.err
@@ -223,7 +223,7 @@ def test_a_changed_training_file_is_noticed(root, name):
 def test_ids_that_repeat_are_an_error(root, name):
     maker = maker_named(name, root)
     write(root / "ml-test-data" / "twice.csv", [("c1", "A1", "x", "One.")] * 2)
-    ran = run("features", maker.kind, "-e", root, *maker.arguments, "--name", "own")
+    ran = run("features", maker.name, "-e", root, *maker.arguments, "--name", "own")
     assert (ran.code, ran.out) == (2, "")
     assert "the id 'c1' of column 'id' stands in row 1 and in row 2" in ran.err
 

@@ -130,7 +130,7 @@ def test_a_damaged_state_is_refused(tmp_path):
     with pytest.raises(BadStore, match="other numbers of n-grams"):
         maker.load(tmp_path)
     np.savez(tmp_path / "idf.npz", idf_0=np.array([{}], object))
-    with pytest.raises(BadStore, match="no TF-IDF that can be read"):
+    with pytest.raises(BadStore, match=r"idf\.npz cannot be read"):
         maker.load(tmp_path)
 
 
@@ -213,8 +213,8 @@ def test_the_arguments_say_what_differs_from_the_defaults():
     [
         ({"analyzer": "letters"}, "no analyzer 'letters'"),
         ({"ngrams": (2, 1)}, r"not 2\.\.1"),
-        ({"min_df": 0}, "min_df is a whole number"),
-        ({"max_df": 1.5}, "max_df is a whole number"),
+        ({"min_df": 0}, "min_df is a number of texts"),
+        ({"max_df": 1.5}, "max_df is a number of texts"),
         ({"max_features": 0}, "max_features is 1 or more"),
         ({"min_df": 5, "max_df": 2}, r"in 5 texts at least \(min_df\) and in 2 at most"),
         ({"min_df": 0.5, "max_df": 0.2}, r"in 0\.5 texts at least"),

@@ -87,7 +87,7 @@ def _extract_features(root: Path) -> "list[ExtractionResult]":
     experiment = Experiment.open(root)
     with show_share("making features") as tick:
         return [
-            extract_features(experiment, one, tick=tick)
+            extract_features(experiment, one, progress=tick)
             for one in (Tfidf(), Tfidf(analyzer="char"))
         ]
 

@@ -119,7 +119,7 @@ def encode(value: Any) -> Any:
 # --- decoding ------------------------------------------------------------------------------------
 
 
-class _Mismatch(Exception):  # noqa: N818 - it never leaves this module
+class _Mismatch(Exception):
     """What is wrong, and under which keys, the innermost first."""
 
     def __init__(self, problem: str, *keys: str) -> None:
