@@ -1,17 +1,23 @@
 """Answers that are kept between runs, so that no fit is made twice."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.errors import BadStore
 from ordinate.experiment.safe_files import compute_digest, write_json
+from ordinate.experiment.stored_json import read_json
 
 CachedRecord = dict[str, Any]  # plain values; "levels" are those of each decision rule
 DIGEST_KEY = "digest"  # of the other entries of a record, and of the name under which it is kept
+
+
+class _StoredRecord(TypedDict):
+    digest: str
+    levels: dict[str, list[int]]
 
 
 def read_levels(record: CachedRecord) -> dict[str, Positions]:
@@ -42,21 +48,20 @@ def load_or_compute(
 
 def _load_record(path: Path, n: int, size: int) -> CachedRecord | None:
     try:
-        found: CachedRecord = json.loads(path.read_bytes())
-        if found.pop(DIGEST_KEY) != _hash_record(path, found):
-            return None
-        failed, levels = found.get("failed"), found["levels"]
-        whole = isinstance(failed, str) or all(
-            _is_on_scale(levels[way], n, size) for way in DECISION_RULES
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        found: CachedRecord = dict(read_json(path, _StoredRecord))
+    except BadStore:
         return None
-    return found if whole else None
+    if found.pop(DIGEST_KEY) != _hash_record(path, found):
+        return None
+    levels = found["levels"]
+    complete = isinstance(found.get("failed"), str) or all(
+        way in levels and _are_on_scale(levels[way], n, size) for way in DECISION_RULES
+    )
+    return found if complete else None
 
 
-def _is_on_scale(levels: Any, n: int, size: int) -> bool:
-    whole = isinstance(levels, list) and len(levels) == n
-    return whole and all(type(level) is int and 0 <= level < size for level in levels)
+def _are_on_scale(levels: list[int], n: int, size: int) -> bool:
+    return len(levels) == n and all(0 <= level < size for level in levels)
 
 
 def _hash_record(path: Path, record: CachedRecord) -> str:

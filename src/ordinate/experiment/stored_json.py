@@ -58,6 +58,11 @@ def at_least(least: float) -> Check:
     return Check(f"of at least {least:g}", lambda value: value >= least)
 
 
+def at_most(most: float) -> Check:
+    """Check that a number is not above a bound."""
+    return Check(f"of at most {most:g}", lambda value: value <= most)
+
+
 DISTINCT = Check(
     "that has one value or more, each once", lambda value: 0 < len(value) == len(set(value))
 )
@@ -274,7 +279,8 @@ def _describe(form: Any, *, several: bool = False) -> str:
     origin, arguments = get_origin(form) or form, get_args(form)
     if origin is Annotated:
         inner, *checks = arguments
-        return " ".join([_describe(inner, several=several), *(x.description for x in checks)])
+        limits = " and ".join(check.description for check in checks)
+        return f"{_describe(inner, several=several)} {limits}"
     if origin is Literal:
         return " or ".join(map(shorten, arguments))
     if origin in {Union, UnionType}:
