@@ -83,7 +83,7 @@ def test_rows_without_ids_are_those_of_the_same_data_set(tmp_path):
     assert np.array_equal(found.matrix.toarray()[:, : words.shape[1]], words)
 
 
-def test_the_manifest_knows_the_makers_of_the_parts(parts):
+def test_the_manifest_knows_the_extractors_of_the_parts(parts):
     made = extract_features(parts, concat(parts, "words", "mine"))
     stored = Manifest.read(made.path / "_extractor").config
     assert stored["parameters"] == {"parts": ["words", "mine"]}
@@ -150,7 +150,7 @@ def test_a_part_that_lacks_a_data_set_is_named_with_the_command_that_makes_it(pa
     assert sorted(parts.feature_sets) == ["grouped", "mine", "words"]
 
 
-def test_a_part_whose_maker_changed_is_noticed(parts):
+def test_a_part_whose_extractor_changed_is_noticed(parts):
     made = extract_features(parts, concat(parts, "words", "mine"), "both")
     shutil.rmtree(parts.features_dir / "words")
     extract_features(parts, Tfidf(min_df=2), "words")
@@ -195,7 +195,7 @@ def test_a_part_with_other_features_for_a_data_set_is_refused(parts):
         extract_features(parts, concat(parts, "words", "mine"))
 
 
-def test_new_texts_need_makers_for_all_parts(parts):
+def test_new_texts_need_extractors_for_all_parts(parts):
     name = extract_features(parts, concat(parts, "words", "mine")).name
     with pytest.raises(BadInput, match="'mine' has no extractor"):
         extract_new_features(parts, name, ["the cat"])

@@ -60,26 +60,26 @@ def test_empty_texts_are_counted(experiment):
 
 def test_manifests_say_how_a_set_was_made(experiment):
     made = extract_features(experiment, Tfidf(min_df=1, group_by="topic"), "words")
-    maker = Manifest.read(made.path / "_extractor")
-    assert (maker.artifact, maker.name, maker.config["extractor"]) == (
+    extractor = Manifest.read(made.path / "_extractor")
+    assert (extractor.artifact, extractor.name, extractor.config["extractor"]) == (
         "extractor",
         "words",
         "tfidf",
     )
-    assert maker.config["parameters"]["group_by"] == "topic"
-    assert maker.data == {stem: experiment.dataset(stem).fingerprint for stem in ("one", "two")}
-    assert {"scikit-learn", "scipy", "numpy", "python"} <= set(maker.versions)
-    assert maker.command == (
+    assert extractor.config["parameters"]["group_by"] == "topic"
+    assert extractor.data == {stem: experiment.dataset(stem).fingerprint for stem in ("one", "two")}
+    assert {"scikit-learn", "scipy", "numpy", "python"} <= set(extractor.versions)
+    assert extractor.command == (
         f"ordinate features tfidf -e {experiment.root} --min-df 1 --group-by topic --name words"
     )
     test = Manifest.read(made.path / "test")
     assert test.artifact == "features"
     assert test.data == {"test": experiment.dataset("test").fingerprint}
     assert test.config["counts"]["unknown_group"] == 1
-    assert test.config["request"] == maker.config["request"]
+    assert test.config["request"] == extractor.config["request"]
 
 
-def test_test_data_do_not_enter_the_maker(root):
+def test_test_data_do_not_enter_the_extractor(root):
     first = extract_features(Experiment.open(root), MAKER, "first")
     write(root / "ml-test-data" / "test.csv", [("q", "A1", "home", "wholly other words")] * 1)
     second = extract_features(Experiment.open(root), MAKER, "second")
@@ -87,8 +87,10 @@ def test_test_data_do_not_enter_the_maker(root):
 
 
 def test_the_batch_size_changes_nothing(experiment):
-    maker = Tfidf(min_df=1, group_by="topic")
-    sets = [extract_features(experiment, maker, f"set{size}", batch=size) for size in (3, 7, 100)]
+    extractor = Tfidf(min_df=1, group_by="topic")
+    sets = [
+        extract_features(experiment, extractor, f"set{size}", batch=size) for size in (3, 7, 100)
+    ]
     first, *others = [contents(one.path) for one in sets]
     assert all(first == other for other in others)
 
@@ -226,21 +228,21 @@ def test_reading_features_of_changed_data_says_what_helps(root, path, advice):
 
 
 def test_changed_groups_are_noticed(root):
-    maker = Tfidf(min_df=1, group_by="topic")
-    extract_features(Experiment.open(root), maker)
+    extractor = Tfidf(min_df=1, group_by="topic")
+    extract_features(Experiment.open(root), extractor)
     rows = rows_of(0, 20)
     write(root / "ml-training-data" / "one.csv", [(*rows[0][:2], "other", rows[0][3]), *rows[1:]])
     with pytest.raises(BadOutput, match="column 'topic' of one has changed"):
-        extract_features(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), extractor)
 
 
 def test_changed_groups_of_test_data_are_noticed(root):
-    maker = Tfidf(min_df=1, group_by="topic")
-    extract_features(Experiment.open(root), maker)
+    extractor = Tfidf(min_df=1, group_by="topic")
+    extract_features(Experiment.open(root), extractor)
     file = root / "ml-test-data" / "test.csv"
     file.write_text(file.read_text("utf-8").replace(",sea,", ",home,"), "utf-8")
     with pytest.raises(BadOutput, match=r"test\.csv has changed since its features"):
-        extract_features(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), extractor)
 
 
 def test_a_corrected_level_changes_nothing(root):
@@ -251,7 +253,7 @@ def test_a_corrected_level_changes_nothing(root):
     assert extract_features(Experiment.open(root), MAKER).was_there
 
 
-def test_a_further_test_set_joins_with_the_maker_that_is_there(root, monkeypatch):
+def test_a_further_test_set_joins_with_the_extractor_that_is_there(root, monkeypatch):
     extract_features(Experiment.open(root), MAKER)
     write(root / "ml-test-data" / "later.csv", rows_of(70, 4))
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
@@ -343,7 +345,7 @@ def test_progress_rises_to_the_end(experiment):
     assert told[-1] == 1.0
 
 
-# --- another maker --------------------------------------------------------------------------------
+# --- another extractor ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -378,7 +380,7 @@ class FittedLengths(FittedExtractor):
         (folder / "state.json").write_text("{}")
 
 
-def test_a_dense_maker_gives_parquet_with_ids(experiment):
+def test_a_dense_extractor_gives_parquet_with_ids(experiment):
     made = extract_features(experiment, Lengths(), batch=4)
     assert sorted(path.name for path in (made.path / "test").iterdir()) == [
         *("features.parquet", "manifest.json"),
@@ -392,7 +394,7 @@ def test_a_dense_maker_gives_parquet_with_ids(experiment):
     assert contents(one.path) == contents(made.path)
 
 
-def test_a_maker_that_gives_no_numbers_is_stopped(experiment, monkeypatch):
+def test_an_extractor_that_gives_no_numbers_is_stopped(experiment, monkeypatch):
     monkeypatch.setattr(FittedLengths, "rows", lambda _, items: np.full((items.n, 2), np.nan))
     with pytest.raises(BadStore, match="numbers that are not finite"):
         extract_features(experiment, Lengths())
@@ -410,6 +412,6 @@ def test_data_without_ids_are_matched_by_fingerprint(tmp_path):
     folder.mkdir()
     (folder / "a.csv").write_text("level,text\nA1,the cat\nA2,the dog\n")
     experiment = Experiment.open(tmp_path)
-    for maker in (Lengths(), Tfidf()):
-        name = extract_features(experiment, maker).name
+    for extractor in (Lengths(), Tfidf()):
+        name = extract_features(experiment, extractor).name
         assert experiment.features(name, "a").matched == "by fingerprint"

@@ -1,4 +1,4 @@
-"""Features, and models fitted to them, belong to one maker, one column and known libraries."""
+"""Features, and models fitted to them, belong to one extractor, one column and known libraries."""
 
 import csv
 import json
@@ -73,7 +73,7 @@ def spoil(folder, change):
 # --- columns --------------------------------------------------------------------------------------
 
 
-def test_new_texts_are_read_from_the_column_that_the_maker_learned_from(study, tmp_path):
+def test_new_texts_are_read_from_the_column_that_the_extractor_learned_from(study, tmp_path):
     new = write_essays(tmp_path / "new.csv", 6)
     found, notes = levels(Experiment.open(study.root), new)
     assert found == [*LEVELS, *LEVELS]
@@ -94,7 +94,7 @@ def test_another_column_of_new_texts_is_noted(study, tmp_path):
     assert said in levels(recognised, write_essays(tmp_path / "no.csv", 6, column="other"))[1][0]
 
 
-def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
+def test_new_texts_are_written_as_those_that_the_extractor_learned_from(tmp_path):
     written = {"delimiter": "+", "encoding": "utf-16"}
     root = tmp_path / "study"
     write_essays(root / "ml-training-data" / "train.csv", 24, **written)
@@ -118,14 +118,14 @@ def test_columns_that_are_none_are_refused(study, columns):
         load_extractor(study, "own")
 
 
-# --- makers ---------------------------------------------------------------------------------------
+# --- extractors -----------------------------------------------------------------------------------
 
 
-def remade(experiment, maker):
+def remade(experiment, extractor):
     """Make the set again under its name, with the same features."""
     names = experiment.features("own", "train").names
     shutil.rmtree(experiment.features_dir / "own")
-    extract_features(experiment, maker, "own")
+    extract_features(experiment, extractor, "own")
     assert experiment.features("own", "train").names == names
 
 
@@ -142,13 +142,13 @@ def test_a_set_that_was_made_anew_is_not_the_one_of_the_model(study, tmp_path):
             predict_items(model, sought)
 
 
-def test_a_member_of_a_vote_knows_its_maker(study):
+def test_a_member_of_a_vote_knows_its_extractor(study):
     extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
     both = [load_model(study).name, save_model(study.root, "letters", columns=ESSAY)]
     vote = load_model(study, save_vote(study.root, both, columns=ESSAY))
     predict_items(vote, load_experiment_items(study, vote, "test"))
     remade(study, Tfidf(min_df=1, sublinear=False))
-    with pytest.raises(BadInput, match="of the set 'own' by the maker"):
+    with pytest.raises(BadInput, match="of the set 'own' by the extractor"):
         predict_items(vote, load_experiment_items(study, vote, "test"))
 
 
@@ -166,12 +166,12 @@ def test_features_of_nobody_knows_whom_go_by_their_names(study):
     assert len(predict_items(model, load_feature_items(model, str(folder))).predictions) == 6
 
 
-def test_a_tuned_model_knows_the_maker_of_its_features(study):
+def test_a_tuned_model_knows_the_extractor_of_its_features(study):
     quick = Settings(models="logistic", stage2_trials=1, folds=2, top_k=1)
     first = tune(study, quick).winner.name
-    maker = find_extractor_identity(read_extractor_manifest(study, "own"))
-    assert maker is not None
-    assert Manifest.read(study.root / "models" / first).config["maker"] == maker
+    extractor = find_extractor_identity(read_extractor_manifest(study, "own"))
+    assert extractor is not None
+    assert Manifest.read(study.root / "models" / first).config["extractor"] == extractor
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
     second = tune(again, quick).winner.name

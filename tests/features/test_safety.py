@@ -61,7 +61,7 @@ def test_hidden_files_are_no_data(root):
 # --- resuming -------------------------------------------------------------------------------------
 
 
-def test_a_set_of_which_only_the_maker_is_left_is_filled_again(experiment, monkeypatch):
+def test_a_set_of_which_only_the_extractor_is_left_is_filled_again(experiment, monkeypatch):
     made = extract_features(experiment, MAKER)
     before = experiment.features(made.name, "test").digest
     for stem in experiment.files:
@@ -174,7 +174,7 @@ def forged(folder, **config):
     ],
     ids=str,
 )
-def test_a_maker_that_says_odd_things_of_itself_is_refused(experiment, config):
+def test_an_extractor_that_says_odd_things_of_itself_is_refused(experiment, config):
     made = extract_features(experiment, MAKER, "own")
     extract_features(experiment, Tfidf(analyzer="char", min_df=1), "letters")
     forged(made.path / "_extractor", **config)
@@ -241,7 +241,7 @@ def test_paths_that_no_file_system_holds_are_not_there(experiment):
 
 
 @pytest.mark.parametrize("path", ["~nobody-of-that-name/x", LONG], ids=["home", "long"])
-def test_paths_of_makers_are_refused_in_one_sentence(path):
+def test_paths_of_extractors_are_refused_in_one_sentence(path):
     with pytest.raises(BadInput, match="is no path of a file or folder"):
         expand_path(path)
 

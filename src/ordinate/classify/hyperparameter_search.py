@@ -110,7 +110,7 @@ def _run_next_batch(bench: Bench, name: str, kind: str, batches: Iterator[TrialB
     if batch is None:
         return False
     bench.load_feature_set(name)
-    live = [_start_trial(bench, name, kind, asked) for asked in batch.asked]
+    live = [_start_trial(bench, name, kind, asked) for asked in batch.pending]
     for fold in range(len(bench.parts)):
         live = _fit_fold_of_trials(bench, batch, fold, live)
     for trial in live:

@@ -298,7 +298,9 @@ def _extract_features(options: argparse.Namespace, maker: Any) -> "ExtractionRes
     experiment = open_experiment(options)
     chosen = maker(options, experiment)
     with show_share("making features") as tick:
-        return extract_features(experiment, chosen, options.name, batch=options.batch, progress=tick)
+        return extract_features(
+            experiment, chosen, options.name, batch=options.batch, progress=tick
+        )
 
 
 def _add_list(makers: Any) -> None:

@@ -54,7 +54,7 @@ class _ExperimentCheck:
         """Look at the folders, the data, the features, the models, in this order."""
         self._check_folders()
         data = self.data.run()
-        features, models = tuple(self._features()), tuple(self._check_models())
+        features, models = tuple(self._summarize_features()), tuple(self._check_models())
         self._report_leftovers()
         root, found = str(self.experiment.root), tuple(self.findings.found)
         return CheckReport(root, self.data.scale, data, features, models, found)
@@ -64,32 +64,32 @@ class _ExperimentCheck:
     def _check_folders(self) -> None:
         root = self.experiment.root
         if not self.experiment.training:
-            self.findings.say("error", TRAINING, "There are no training data. Put a CSV file here.")
+            self.findings.add("error", TRAINING, "There are no training data. Put a CSV file here.")
         if not self.experiment.tests:
-            self.findings.say("note", TEST, "There are no test data, so no model is tested.")
+            self.findings.add("note", TEST, "There are no test data, so no model is tested.")
         if not self.experiment.feature_sets:
             where = self.experiment.features_dir.name
-            self.findings.say(
+            self.findings.add(
                 "warning", where, "There are no feature sets. Make one: ordinate features."
             )
         for name in ROLE_FOLDERS.values():
             for path in _list_visible_paths(root / name):
                 if path.is_dir() or parse_stem(path) is None:
-                    self.findings.say(
+                    self.findings.add(
                         "note", f"{name}/{path.name}", "It is no data file, and not used."
                     )
 
     # --- features --------------------------------------------------------------------------------
 
-    def _features(self) -> Iterable[FeatureSetSummary]:
+    def _summarize_features(self) -> Iterable[FeatureSetSummary]:
         for name in self.experiment.feature_sets:
             where = f"{self.experiment.features_dir.name}/{name}"
-            stems = self.findings.tried(where, self.experiment.list_stems, name)
+            stems = self.findings.attempt(where, self.experiment.list_stems, name)
             if stems is None:
                 continue
             for stem in stems:
                 if stem not in self.experiment.files:
-                    self.findings.say(
+                    self.findings.add(
                         "note", f"{where}/{stem}", "There is no data set of this name."
                     )
             yield from self._check_feature_set(name, where, stems)
@@ -101,20 +101,20 @@ class _ExperimentCheck:
         for stem, (role, _) in self.experiment.files.items():
             if stem not in stems:
                 severity: Severity = "error" if role == "training" else "warning"
-                self.findings.say(
+                self.findings.add(
                     severity, where, f"It has no features for the {role} data {stem!r}."
                 )
                 continue
             if stem not in self.read:  # which was said of the data
                 continue
             place = f"{where}/{stem}"
-            found = self.findings.tried(place, self.experiment.features, name, stem)
+            found = self.findings.attempt(place, self.experiment.features, name, stem)
             if found is None:
                 continue
             self._report_odd_features(found, place)
             first = first or (stem, found.names)
             if found.names != first[1]:
-                self.findings.say(
+                self.findings.add(
                     "error", place, _describe_name_difference(first[0], first[1], found.names)
                 )
             yield FeatureSetSummary(
@@ -130,37 +130,37 @@ class _ExperimentCheck:
     def _report_odd_features(self, found: DatasetFeatures, where: str) -> None:
         role = self.read[found.dataset].role
         if found.matched == "by row order":
-            self.findings.say(
+            self.findings.add(
                 "note", where, "Matched by row order: nothing else says which row is which."
             )
         if role == "training" and found.constant:
             what = (
                 f"{found.constant:,} of {len(found.names):,} features are the same for all items."
             )
-            self.findings.say("note", where, what)
+            self.findings.add("note", where, what)
         if not found.sparse:
-            told = [name for name in found.names if name.strip().lower() in USUAL_NAMES["label"]]
-            if told:
+            named = [x for x in found.names if x.strip().lower() in USUAL_NAMES["label"]]
+            if named:
                 what = (
-                    f"A feature is named {shorten(told[0])}: if it is the level, results are void."
+                    f"A feature is named {shorten(named[0])}: if it is the level, results are void."
                 )
-                self.findings.say("warning", where, what)
+                self.findings.add("warning", where, what)
 
     # --- what was made ---------------------------------------------------------------------------
 
     def _check_models(self) -> Iterable[str]:
-        folder = self.findings.tried("models", self.experiment.folder, "models")
+        folder = self.findings.attempt("models", self.experiment.folder, "models")
         for path in () if folder is None else _list_visible_paths(folder):
             where = f"models/{path.name}"
             if path.is_dir():
-                if self.findings.tried(where, _verify_manifest, str(path)):
+                if self.findings.attempt(where, _verify_manifest, str(path)):
                     yield path.name
             elif path.suffix.lower() in PICKLE_SUFFIXES:
-                self.findings.say(
+                self.findings.add(
                     "error", where, "It is a pickle, which is never opened. Remove it."
                 )
             else:
-                self.findings.say("note", where, "It is no saved model, and not used.")
+                self.findings.add("note", where, "It is no saved model, and not used.")
 
     def _report_leftovers(self) -> None:
         count = reports = 0
@@ -170,14 +170,14 @@ class _ExperimentCheck:
             count += len(left)
             reports += sum(name.startswith(UNLOCKED_PREFIX) for name in files)
         if count:
-            self.findings.say(
+            self.findings.add(
                 "note",
                 ".",
                 f"{count:,} temporary files or folders ({TEMPORARY_PREFIX}*) of a run that goes "
                 "on, or was stopped: the next `ordinate tune` removes them.",
             )
         if reports:
-            self.findings.say(
+            self.findings.add(
                 "note",
                 ".",
                 f"{reports:,} temporary files ({UNLOCKED_PREFIX}*) of an output (-o) that is "
@@ -221,17 +221,17 @@ class _DataCheck:
         """Look at each data set, and at what training and test data share."""
         experiment = self.experiment
         for stem in (*experiment.training, *experiment.tests):
-            found = self.findings.tried(self._place(stem), experiment.dataset, stem)
+            found = self.findings.attempt(self._place(stem), experiment.dataset, stem)
             if found is not None:
                 self.read[stem] = found
         if any(stem in self.read for stem in experiment.training):
-            self.scale = self.findings.tried(TRAINING, self._resolve_scale)
+            self.scale = self.findings.attempt(TRAINING, self._resolve_scale)
         for data in self.read.values():
-            self._labels(data)
-            self._texts(data)
+            self._check_labels(data)
+            self._check_texts(data)
         self._check_training_levels()
         self._report_shared_items()
-        return tuple(self._counted(data) for data in self.read.values())
+        return tuple(self._summarize_dataset(data) for data in self.read.values())
 
     def _resolve_scale(self) -> Scale:
         if self.declared is None and len(self._list_training_data()) < len(
@@ -247,16 +247,16 @@ class _DataCheck:
         role, path = self.experiment.files[stem]
         return f"{ROLE_FOLDERS[role]}/{path.name}"
 
-    def _labels(self, data: Dataset) -> None:
+    def _check_labels(self, data: Dataset) -> None:
         where = self._place(data.name)
         if data.columns.label is None:
-            self.findings.say(
+            self.findings.add(
                 "warning", where, "It has no column of levels, so no model is evaluated on it."
             )
             return
         if data.trimmed:
             rows = f"{len(data.trimmed):,} labels, the first in row {data.trimmed[0]},"
-            self.findings.say(
+            self.findings.add(
                 "warning", where, f"{rows} have blanks around them, which are left out."
             )
         missing = int((~data.known).sum())
@@ -264,7 +264,7 @@ class _DataCheck:
             severity: Severity = "error" if data.role == "training" else "warning"
             row = int(np.argmin(data.known)) + 1
             what = f"{missing:,} of {data.n:,} labels are missing, the first in row {row}."
-            self.findings.say(severity, where, what)
+            self.findings.add(severity, where, what)
         if self.scale is not None:
             self._report_off_scale(data, self.scale, where)
 
@@ -276,25 +276,25 @@ class _DataCheck:
         total = sum(counts[label] for label in strange)
         row = data.labels.tolist().index(strange[0]) + 1
         shown = ", ".join(map(shorten, strange[:SHOWN])) + (", …" if len(strange) > SHOWN else "")
-        self.findings.say(
+        self.findings.add(
             "error",
             where,
             f"{total:,} labels are not on the scale {scale}: {shown}; the first in row {row} of "
             f"column {data.columns.label!r}. Correct them, or declare another --scale.",
         )
 
-    def _texts(self, data: Dataset) -> None:
+    def _check_texts(self, data: Dataset) -> None:
         if data.texts is None:
             return
         where = self._place(data.name)
         empty = [row for row, text in enumerate(data.texts, start=1) if not text.strip()]
         if empty:
-            self.findings.say(
+            self.findings.add(
                 "warning", where, f"{len(empty):,} texts are empty, the first: row {empty[0]}."
             )
         again = data.n - len(empty) - len(_collect_distinct_texts(data))
         if again:
-            self.findings.say(
+            self.findings.add(
                 "note", where, f"{again:,} texts repeat an earlier one of the same file."
             )
 
@@ -304,16 +304,16 @@ class _DataCheck:
         counts = Counter(_encode_labels(self._list_training_data(), self.scale))
         present = [k for k in range(len(self.scale)) if counts[k]]
         if len(present) < 2:
-            self.findings.say(
+            self.findings.add(
                 "error", TRAINING, f"Items are of {len(present)} level; two are needed."
             )
         for k in present:
             if (items := counts[k]) < FOLDS:
                 few = f"{items} item{'' if items == 1 else 's'}: fewer than {FOLDS} folds"
-                self.findings.say("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
+                self.findings.add("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
         if absent := [str(self.scale.labels[k]) for k in range(len(self.scale)) if not counts[k]]:
             what = f"There are no items of {', '.join(absent)}; models keep the whole scale."
-            self.findings.say("note", TRAINING, what)
+            self.findings.add("note", TRAINING, what)
         for data in self.read.values():
             if data.role == "test":
                 self._report_unseen_levels(data, self.scale, set(present))
@@ -325,7 +325,7 @@ class _DataCheck:
             items = sum(counts[k] for k in unseen)
             names = ", ".join(str(scale.labels[k]) for k in sorted(unseen))
             what = f"{items:,} items are of {names}, which training data lack: no model saw one."
-            self.findings.say("warning", self._place(data.name), what)
+            self.findings.add("warning", self._place(data.name), what)
 
     def _report_shared_items(self) -> None:
         """Look for test items that are in the training data, too."""
@@ -340,13 +340,13 @@ class _DataCheck:
             again = sum(_normalize_blanks(text) in texts for text in data.texts or ())
             if again:
                 what = f"{again:,} of {data.n:,} texts are in the training data, too: results on "
-                self.findings.say("warning", where, what + "them are no test.")
+                self.findings.add("warning", where, what + "them are no test.")
             both = groups & set(() if data.groups is None else data.groups)
             if both:
                 what = f"{len(both):,} groups of column {data.columns.group!r} are in the training "
-                self.findings.say("warning", where, what + "data, too.")
+                self.findings.add("warning", where, what + "data, too.")
 
-    def _counted(self, data: Dataset) -> DatasetSummary:
+    def _summarize_dataset(self, data: Dataset) -> DatasetSummary:
         levels: dict[str, int] = {}
         if self.scale is not None and data.columns.label is not None:
             counts = Counter(_encode_labels([data], self.scale))

@@ -30,18 +30,18 @@ class Findings:
 
     found: list[Finding] = field(default_factory=list)
 
-    def say(self, severity: Severity, where: str, what: str) -> None:
+    def add(self, severity: Severity, where: str, what: str) -> None:
         """Add a finding."""
         self.found.append(Finding(severity, where, what))
 
-    def tried(self, where: str, make: Callable[..., T], *arguments: str) -> T | None:
+    def attempt(self, where: str, make: Callable[..., T], *arguments: str) -> T | None:
         """Return what can be made, or None with the reason among the findings."""
         try:
             return make(*arguments)
         except OrdinateError as problem:
-            self.say("error", where, str(problem))
+            self.add("error", where, str(problem))
         except OSError as problem:
-            self.say("error", where, f"It cannot be read: {problem.strerror}.")
+            self.add("error", where, f"It cannot be read: {problem.strerror}.")
         return None
 
 
@@ -114,8 +114,8 @@ class CheckReport:
             for one in self.features
         ]
         counted += [("models", f"{len(self.models)} saved models")]
-        told = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
-        return told + [asdict(one) for one in self.findings]
+        records = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
+        return records + [asdict(one) for one in self.findings]
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -134,8 +134,8 @@ class CheckReport:
 
     def _verdict(self) -> str:
         counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
-        told = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
-        return ", ".join(told) or "ready"
+        parts = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
+        return ", ".join(parts) or "ready"
 
     def _data(self) -> Iterable[Grid]:
         if self.data:

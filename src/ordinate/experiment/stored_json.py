@@ -279,8 +279,8 @@ def _describe(form: Any, *, several: bool = False) -> str:
     origin, arguments = get_origin(form) or form, get_args(form)
     if origin is Annotated:
         inner, *checks = arguments
-        limits = " and ".join(check.description for check in checks)
-        return f"{_describe(inner, several=several)} {limits}"
+        bounds = " and ".join(check.description for check in checks)
+        return f"{_describe(inner, several=several)} {bounds}"
     if origin is Literal:
         return " or ".join(map(shorten, arguments))
     if origin in {Union, UnionType}:

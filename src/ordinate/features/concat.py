@@ -31,7 +31,7 @@ from ordinate.features.extractor import (
 from ordinate.features.new_texts import StoredExtractor, load_extractor
 
 STATE = "state.json"
-LONGEST_TITLE = 80  # letters of a name that says all parts
+LONGEST_TITLE = 80  # characters of a name that says all parts
 FEWEST_PARTS = 2  # parts
 
 

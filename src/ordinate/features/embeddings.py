@@ -120,11 +120,11 @@ class FittedEmbeddings(FittedExtractor):
         self.limit = min(
             self.model.max_seq_length or LONGEST_WINDOW, self.tokenizer.model_max_length
         )
-        room = self.limit - self.tokenizer.num_special_tokens_to_add()
-        if extractor.overlap >= room:
+        capacity = self.limit - self.tokenizer.num_special_tokens_to_add()
+        if extractor.overlap >= capacity:
             raise BadOption(
-                f"Windows of {room} tokens cannot overlap by {extractor.overlap}: choose a smaller "
-                "--overlap."
+                f"Windows of {capacity} tokens cannot overlap by {extractor.overlap}: choose a "
+                "smaller --overlap."
             )
         self.prompt = (self.model.prompts or {}).get(self.model.default_prompt_name, "")
         self.of_length_one = type(self.model[-1]).__name__ == "Normalize"

@@ -31,7 +31,7 @@ from ordinate.readers.feature_matrix import read_column_names, read_matrix
 
 STATE = "state.json"
 SHOWN = 3  # names in an error
-LONGEST_TITLE = 80  # letters of a name
+LONGEST_TITLE = 80  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ class External(FeatureExtractor):
         odd = {name: ROLE_NOUNS[role] for name, role in roles.items() if role is not None}
         if odd:
             kinds = " and ".join(dict.fromkeys(odd.values()))
-            away = " As features they would give the answers away." if "levels" in kinds else ""
+            away = " As features they would give the levels away." if "levels" in kinds else ""
             raise BadInput(
                 f"{path} has columns of {kinds}, or called as such: "
                 f"{_format_names([*odd])}.{away} Leave "

@@ -25,7 +25,7 @@ EXTRACTORS = {  # by name: the class in the module of that name
     "external": "External",
 }
 NAME_PATTERN = re.compile(r"\w[\w.+-]*")
-LONGEST_NAME = 100  # letters of a name
+LONGEST_NAME = 100  # characters of a name
 ProgressCallback = Callable[[float], None]  # gets the share of the work that is done
 
 
@@ -189,7 +189,7 @@ def check_name(name: str) -> str:
     """Refuse names that are no plain names of a folder; those with a dot or _ first are ours."""
     if len(name) > LONGEST_NAME:
         raise BadOption(
-            f"{shorten(name)} cannot name a feature set: it has {len(name):,} letters, and "
+            f"{shorten(name)} cannot name a feature set: it has {len(name):,} characters, and "
             f"{LONGEST_NAME} can stand in one. Choose a shorter one with --name."
         )
     if not NAME_PATTERN.fullmatch(name) or name.startswith("_"):

@@ -27,7 +27,7 @@ HASHED_SUFFIXES = {
     ".txt",
     ".model",
     ".jinja",
-}  # what decides a model's answers
+}  # what decides a model's outputs
 PACKAGE_PATTERN = re.compile(r"[A-Za-z]\w*")
 
 
@@ -84,7 +84,7 @@ class LocalModel:
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """The version of the package, and the hash of each file that decides the answers."""
+        """The version of the package, and the hash of each file that decides the outputs."""
         files = (path for path in self.folder.rglob("*") if path.suffix in HASHED_SUFFIXES)
         hashes = {
             f"{path.relative_to(self.folder).as_posix()} of the model": hash_file(path)

@@ -313,7 +313,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         fitted((0,), checkpoint=path)
     for of in (None, [], {}):
         tensor_files.write_tensors(path, kept, facts | {"of": of})
-        with pytest.raises(BadStore, match="checkpoint of other training|'of' must be an object"):
+        with pytest.raises(BadStore, match=r"checkpoint of other training|'of' must be an object"):
             fitted((0,), checkpoint=path)
     path.write_bytes(b"\x80\x04cos\nsystem\n")
     with pytest.raises(BadStore, match="cannot be read"):
