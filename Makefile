@@ -68,14 +68,14 @@ test-lowest: $(VENV)-lowest/.test ## the tests against the oldest supported vers
 	$(VENV)-lowest/bin/python $(PYTEST)
 
 bench: $(VENV)-bench/.bench ## measure against the peers, and write the pages of benchmarks
-	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/benchmarks.md
-	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/benchmarks-inference.md
-	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/benchmarks-probabilities.md
-	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/decoding-benchmark.md
-	$(VENV)-bench/bin/python benchmarks/values.py --write docs/benchmarks-values.md
+	$(VENV)-bench/bin/python benchmarks/labels.py --write docs/studies/labels-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/inference.py --write docs/studies/inference-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/probabilities.py --write docs/studies/probabilities-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md
+	$(VENV)-bench/bin/python benchmarks/regression.py --write docs/studies/regression-benchmark.md
 
-coverage: $(VENV)/.test ## study how well intervals cover, and write docs/coverage.md
-	$(BIN)/python benchmarks/coverage.py --write docs/coverage.md --doubts src/ordinate/inference/coverage_warnings.csv
+coverage: $(VENV)/.test ## study the coverage of confidence intervals, and write its page
+	$(BIN)/python benchmarks/interval_coverage.py --write docs/studies/interval-coverage.md --warnings src/ordinate/inference/coverage_warnings.csv
 
 properties: $(VENV)/.test ## search the formal properties of all metrics, and keep what is found
 	$(BIN)/ordinate properties --search --format json --force -o src/ordinate/metrics/known_properties.json

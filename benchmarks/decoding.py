@@ -1,6 +1,6 @@
-"""What decoding gains and costs on real data: argmax beside decoded answers, losses included.
+"""Benchmark of metric-optimal decoding on real data: argmax against each decoder.
 
-    python benchmarks/decoding.py --write docs/decoding-benchmark.md     some six minutes
+    python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md     some six minutes
     python benchmarks/decoding.py --quick                                a smoke test
 
 The design was fixed before the first run: data sets, models, seeds, folds and metrics.
@@ -42,14 +42,14 @@ SEEDS, FOLDS, PROCESSES = (0, 1, 2), 5, 2
 DECODED = ("quadratic_kappa", "mae", "cem_ord", "accuracy")
 NAMES = {"quadratic_kappa": "QWK", "mae": "MAE", "cem_ord": "CEM", "accuracy": "accuracy"}
 ARGMAX = "argmax"
-EXPECTED = 0.8  # share of the pairs in which decoding for QWK should be ahead
+EXPECTED = 0.8  # share of the pairs in which decoding for QWK should be better
 
 
 # --- data ----------------------------------------------------------------------------------------
 
 
 class Data(NamedTuple):
-    """Features, and levels as whole numbers from 0."""
+    """Features, and levels as integers from 0."""
 
     features: Array
     levels: Array
@@ -149,12 +149,12 @@ def probabilities(model: Any, data: Data, train: Array, test: Array) -> Array:
 
 
 class Run(NamedTuple):
-    """The answers of one model in one seed: an array of positions for each decision rule."""
+    """The predictions of one model in one seed: an array of positions for each decision rule."""
 
     data: str
     model: str
     seed: int
-    answers: dict[str, Array]
+    predictions: dict[str, Array]
     refused: dict[str, int]  # folds in which a decoder could not be fitted, and argmax stands
     failed: str | None = None
     seconds: float = 0.0
@@ -163,16 +163,16 @@ class Run(NamedTuple):
 def run(name: str, model: str, seed: int) -> Run:
     """Answer every item out of fold, by argmax and decoded."""
     start, data = time.perf_counter(), DATA[name]()
-    answers = {way: np.full(len(data.levels), -1) for way in (ARGMAX, *DECODED)}
+    predictions = {way: np.full(len(data.levels), -1) for way in (ARGMAX, *DECODED)}
     refused = dict.fromkeys(DECODED, 0)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of solvers that stop early, as they do by default
             for train, test in folds(data.levels, seed):
-                _fold(data, model, seed, train, test, answers, refused)
+                _fold(data, model, seed, train, test, predictions, refused)
     except Exception as problem:  # noqa: BLE001 - whatever a model says is published
-        return Run(name, model, seed, answers, refused, f"{type(problem).__name__}: {problem}")
-    return Run(name, model, seed, answers, refused, seconds=time.perf_counter() - start)
+        return Run(name, model, seed, predictions, refused, f"{type(problem).__name__}: {problem}")
+    return Run(name, model, seed, predictions, refused, seconds=time.perf_counter() - start)
 
 
 def _fold(
@@ -181,21 +181,21 @@ def _fold(
     seed: int,
     train: Array,
     test: Array,
-    answers: dict[str, Array],
+    predictions: dict[str, Array],
     refused: dict[str, int],
 ) -> None:
     inner = np.zeros((len(train), data.size))
     for fitted, held in folds(data.levels[train], seed):
         inner[held] = probabilities(MODELS[model](seed), data, train[fitted], train[held])
     outer = probabilities(MODELS[model](seed), data, train, test)
-    answers[ARGMAX][test] = outer.argmax(axis=1)
+    predictions[ARGMAX][test] = outer.argmax(axis=1)
     scale = Scale(range(data.size))
     for metric in DECODED:
         try:
             decoder = Decoder(metric, scale).fit(inner, data.levels[train])
-            answers[metric][test] = decoder.predict_positions(outer)
+            predictions[metric][test] = decoder.predict_positions(outer)
         except BadOption:
-            answers[metric][test] = answers[ARGMAX][test]
+            predictions[metric][test] = predictions[ARGMAX][test]
             refused[metric] += 1
 
 
@@ -212,8 +212,8 @@ class Found(NamedTuple):
     gain: float  # the difference, above 0 where decoding is better
 
     @property
-    def told(self) -> bool:
-        """Whether the interval leaves 0 out."""
+    def significant(self) -> bool:
+        """Whether the confidence interval excludes 0."""
         return self.low > 0 or self.high < 0
 
     @property
@@ -231,7 +231,7 @@ def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
     found = {}
     for decoder in DECODED:
         systems = {
-            way: np.concatenate([run.answers[name] for run in runs])
+            way: np.concatenate([run.predictions[name] for run in runs])
             for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
         }
         panel = Panel.of(Scale(range(data.size)), gold, systems, groups=groups)
@@ -245,7 +245,7 @@ def _found(board: Leaderboard) -> Found:
     values = {name: board.get_standing(name).estimate.value for name in (ARGMAX, "decoded")}
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
     difference = values["decoded"] - values[ARGMAX]
-    low = high = 0.0  # the same answers throughout
+    low = high = 0.0  # the same predictions throughout
     for pair in board.pairs:
         turned = -1.0 if pair.first == ARGMAX else 1.0
         limits = sorted((turned * pair.low, turned * pair.high))
@@ -272,7 +272,7 @@ def page(runs: list[Run]) -> str:
         for name in ("ordinate", "numpy", "scikit-learn", "lightgbm", "skordinal", "statsmodels")
     )
     parts = [
-        "# What decoding gains and costs",
+        "# Benchmark: metric-optimal decoding",
         wrapped(METHOD.format(seeds=", ".join(map(str, seeds)), folds=FOLDS)),
         wrapped(DATA_SETS),
         wrapped(f"Versions: Python {platform.python_version()}, {used}. {processor()}."),
@@ -284,74 +284,75 @@ def page(runs: list[Run]) -> str:
     ]
     for metric in DECODED[:-1]:
         parts += [f"### {NAMES[metric]}", own_table(metric, differences)]
-    parts += ["## What it trades", wrapped(TRADES), trade_table(differences)]
+    parts += ["## What it costs on other metrics", wrapped(TRADES), trade_table(differences)]
     parts += ["### The best decoder for each metric", wrapped(BEST), best_table(differences)]
     parts += ["### Decoding for QWK, in full", full_table(differences)]
     return "\n\n".join(parts) + "\n"
 
 
 METHOD = (
-    "`python benchmarks/decoding.py --write docs/decoding-benchmark.md` writes this page. The "
-    "design was fixed before the first run, and every pair of data set and model is shown. Seeds "
-    "{seeds}; in each, {folds} stratified folds: a model is fitted on the training part, and each "
-    "decoder is fitted on out-of-fold probabilities of the training part ({folds} stratified folds "
-    "inside it). The test part is then answered by argmax (the most probable level) and by each "
-    "decoder. Models have their defaults, logistic regression after scaling the features. A "
-    "difference is decoded minus argmax on the table of all test answers of all seeds. Its 95 % "
-    "interval resamples items again, each with its answers in all seeds; it does not cover that "
-    "the "
-    "models could have been trained on other items."
+    "`python benchmarks/decoding.py --write docs/studies/decoding-benchmark.md` writes this page. "
+    "The design was fixed before the first run, and every pair of data set and model is shown. "
+    "Seeds {seeds}; in each, {folds} stratified folds: a model is fitted on the training set, and "
+    "each decoder on out-of-fold probabilities of the training set ({folds} stratified folds "
+    "inside it). The test set is then predicted by argmax (the most probable level) and by each "
+    "decoder. Models have default hyperparameters, logistic regression on standardised features. "
+    "A difference is decoded minus argmax on the confusion matrix of all test predictions of all "
+    "seeds. Its 95 % confidence interval resamples items, each with its predictions in all seeds; "
+    "it does not include the variance from other training items."
 )
 DATA_SETS = (
-    "Data, all of which come with the packages: skordinal's balance scale, ERA, ESL, LEV and SWD; "
+    "Data sets, all of which ship with packages: skordinal's balance scale, ERA, ESL, LEV and SWD; "
     "statsmodels' `fair` (target: `rate_marriage`, 1 to 5, all other columns are features) and "
     "`anes96` (target: `PID`, party identification, 0 to 6, with the features that statsmodels "
     "declares); scikit-learn's diabetes (the target in five bins of equal width)."
 )
 OWN = (
-    "Values over all seeds, decoded minus argmax, and its interval. For MAE less is better. "
-    "Decoding for accuracy is argmax, so that it has no table."
+    "Values over all seeds, decoded minus argmax, and its confidence interval. For MAE lower is "
+    "better. Decoding for accuracy is argmax, so it has no table."
 )
 TRADES = (
-    "Mean over all pairs of decoded minus argmax (MAE: less is better), and in how many pairs "
-    "the decoder was ahead of and behind argmax."
+    "Mean over all pairs of decoded minus argmax (MAE: lower is better), and the number of pairs "
+    "in which the decoder was better and worse than argmax."
 )
 BEST = (
     "In how many pairs each decoder was the best on a metric (a tie counts for each; accuracy is "
-    "argmax). This table was added after the first run had shown that decoding for QWK often gains "
-    "more on CEM than decoding for CEM. If the probabilities of a model were true, the decoder for "
-    "a metric would be the best to expect on it; these models' probabilities are not."
+    "argmax). This table was added after the first run had shown that decoding for QWK often "
+    "gains more on CEM than decoding for CEM. With true probabilities, the decoder for a metric "
+    "is optimal for it in expectation; these models' probabilities are not true."
 )
 
 
 def verdicts(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> list[str]:
-    """Return in how many pairs each decoder is ahead on its own metric."""
+    """Return in how many pairs each decoder is better on its own metric."""
     rows: Table = []
     for metric in DECODED:
         found = [one[metric, metric] for one in differences.values()]
-        ahead, behind = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
-        surely = [sum(one.told and sign * one.gain > 0 for one in found) for sign in (1, -1)]
-        share = f"{ahead / max(1, len(found)):.0%}"
-        same = len(found) - ahead - behind
-        counts = map(str, (behind, same, *surely))
-        rows.append([NAMES[metric], f"{ahead} of {len(found)}", share, *counts])
+        better, worse = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
+        significant = [
+            sum(one.significant and sign * one.gain > 0 for one in found) for sign in (1, -1)
+        ]
+        share = f"{better / max(1, len(found)):.0%}"
+        same = len(found) - better - worse
+        counts = map(str, (worse, same, *significant))
+        rows.append([NAMES[metric], f"{better} of {len(found)}", share, *counts])
     qwk = [one["quadratic_kappa", "quadratic_kappa"].gain > 0 for one in differences.values()]
     share = float(np.mean(qwk)) if qwk else 0.0
     met = "met" if share >= EXPECTED else "**missed**"
     text = (
-        f"Expected beforehand: decoding for QWK is ahead of argmax on QWK in at least "
+        f"Expected in advance: decoding for QWK is better than argmax on QWK in at least "
         f"{EXPECTED:.0%} of the pairs. Measured: {share:.0%} ({sum(qwk)} of {len(qwk)}), {met}."
     )
     head = [
         "decoded for",
-        "ahead",
+        "better",
         "share",
-        "behind",
+        "worse",
         "same",
         "significantly better",
         "significantly worse",
     ]
-    note = "*Surely*: the 95 % interval of the difference leaves 0 out."
+    note = "*Significantly*: the 95 % confidence interval of the difference excludes 0."
     return [wrapped(text), markdown(head, rows), note]
 
 
@@ -367,10 +368,11 @@ def failures(runs: list[Run], by_pair: dict[tuple[str, str], list[Run]]) -> list
                 of = len(found) * FOLDS
                 lines.append(
                     f"- {data}, {model}: {NAMES[metric]} could not be decoded in {count} of {of} "
-                    "folds, because no answers were expected to beat chance; argmax stands there."
+                    "folds, because no predictions were expected to beat chance; argmax is used "
+                    "there."
                 )
-    told = "Could not be fitted, or not decoded:" if lines else "All models and decoders fitted."
-    return ["\n".join([told, "", *lines]) if lines else told]
+    message = "Could not be fitted, or not decoded:" if lines else "All models and decoders fitted."
+    return ["\n".join([message, "", *lines]) if lines else message]
 
 
 def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:
@@ -381,8 +383,8 @@ def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, st
 
 
 def _cells(one: Found) -> list[str]:
-    word = "ahead" if one.gain > 1e-12 else "behind" if one.gain < -1e-12 else "same"
-    sure = f"**{word}**" if one.told else word
+    word = "better" if one.gain > 1e-12 else "worse" if one.gain < -1e-12 else "same"
+    sure = f"**{word}**" if one.significant else word
     limits = f"{one.low:+.3f} to {one.high:+.3f}"
     return [f"{one.argmax:.3f}", f"{one.decoded:.3f}", f"{one.difference:+.3f}", limits, sure]
 
@@ -394,9 +396,9 @@ def trade_table(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]
         cells = []
         for metric in DECODED:
             found = [one[decoder, metric] for one in differences.values()]
-            ahead, behind = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
+            better, worse = (sum(sign * one.gain > 1e-12 for one in found) for sign in (1, -1))
             mean = float(np.mean([one.difference for one in found]))
-            cells.append(f"{mean:+.4f} ({ahead} ahead, {behind} behind)")
+            cells.append(f"{mean:+.4f} ({better} better, {worse} worse)")
         rows.append([NAMES[decoder], *cells])
     return markdown(["decoded for", *NAMES.values()], rows)
 

@@ -1,6 +1,6 @@
-"""Surrogates of simulated densities: `auto` against plain models, in the same splits.
+"""Benchmark of surrogate models of simulated densities: `auto` and plain models, same splits.
 
-    python benchmarks/density.py FILE --write docs/density.md     half an hour
+    python benchmarks/density.py FILE --write docs/studies/density.md     half an hour
     python benchmarks/density.py FILE --quick                     a smoke test
 
 FILE is a CSV with four Lennard-Jones parameters and the density that a simulation gave for them.
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from density_page import (
     AUTO,
     AVERAGE,
-    TOLD,
+    INDICATOR,
     UNIT,
     Measured,
     Part,
@@ -61,18 +61,19 @@ def searched(
 
 
 def measured(table: Table, seed: int, settings: Settings) -> tuple[Part, Searched]:
-    """Let all systems learn from the same rows, and answer the same test rows."""
+    """Let all systems learn from the same rows, and predict the same test rows."""
     split = split_randomly(table, seed)
     tuning, seconds = searched(table, replace(settings, seed=seed), split)
-    plain, told = (
-        predicted(table.features, table.target, split, seed, lattice=how) for how in (False, True)
+    plain, indicated = (
+        predicted(table.features, table.target, split, seed, lattice=lattice)
+        for lattice in (False, True)
     )
     test = tuning.tests[0]
-    answers = {AUTO: np.asarray(test.predictions[tuning.winner.name])}
-    answers |= plain | {AVERAGE: mean_of(plain), TOLD: mean_of(told)}
-    answers |= steps(table.features, table.target, split, seed)
+    predictions = {AUTO: np.asarray(test.predictions[tuning.winner.name])}
+    predictions |= plain | {AVERAGE: mean_of(plain), INDICATOR: mean_of(indicated)}
+    predictions |= steps(table.features, table.target, split, seed)
     log(f"seed {seed}: {tuning.winner.kind}, {seconds:.0f} s")
-    part = Part(f"seed {seed}", split.test, test.targets, answers, test.lower, test.upper)
+    part = Part(f"seed {seed}", split.test, test.targets, predictions, test.lower, test.upper)
     return part, Searched(seed, tuning, seconds)
 
 

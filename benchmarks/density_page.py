@@ -23,7 +23,7 @@ from writing import Table, Target, markdown, processor, wrapped
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 UNIT = "kg/m³"
-AUTO, AVERAGE, TOLD = "auto", "average", "average, told"
+AUTO, AVERAGE, INDICATOR = "auto", "average", "average, indicator"
 METRICS = {"rmse": "RMSE", "mae": "MAE", "r2": "R²"}
 ERRORS = ("rmse", "mae")
 COVERAGE = (88.0, 92.0)  # per cent
@@ -52,8 +52,8 @@ class Part:
             self.targets, self.predictions[system], unit=UNIT, groups=self._groups(), **given
         )
 
-    def less(self, system: str) -> dict[str, Estimate]:
-        """Return `auto` less another system, by metric, from the same rows."""
+    def minus(self, system: str) -> dict[str, Estimate]:
+        """Return `auto` minus another system, by metric, from the same rows."""
         both = {name: self.predictions[name] for name in (AUTO, system)}
         found = compare_regression(self.targets, both, list(METRICS), groups=self._groups())
         return {
@@ -129,24 +129,24 @@ def page(found: Measured) -> str:
     used = ", ".join(f"{name} {version(name)}" for name in libraries)
     names = [part.name for part in parts]
     pieces = [
-        "# Surrogates of simulated densities",
+        "# Benchmark: surrogate models of simulated densities",
         wrapped(METHOD.format(seconds=found.settings.timeout, jobs=found.settings.jobs)),
         wrapped(PLAIN.format(rows=LIKELY)),
         wrapped(FIRST),
         wrapped(SOURCE.format(n=len(found.data))),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
         wrapped(f"Processor: {processor()}. Load before the run: {found.load:.2f}."),
-        "## Expected beforehand",
+        "## Expected in advance",
         markdown(["expected", "limit", "measured", "", "why"], _targets(found, whole)),
         "## All splits together",
         wrapped(TOGETHER),
         markdown(["system", *METRICS.values()], [_values_row(whole, one) for one in systems]),
-        "## `auto` less the others",
+        "## `auto` minus the others",
         wrapped(LESS),
         *_differences([*parts, whole], systems),
         "## Split by split",
         *_by_split(parts, systems, names),
-        "## Intervals",
+        "## Prediction intervals",
         wrapped(INTERVALS),
         markdown(["rows", "count", "coverage", "mean width", "RMSE"], _intervals(found, whole)),
         "## The worst rows",
@@ -159,33 +159,33 @@ def page(found: Measured) -> str:
 
 
 METHOD = (
-    "`python benchmarks/density.py FILE --write docs/density.md` writes this page. Its design was "
-    "fixed before the first run on all rows: five splits of shuffled rows, seeds 0 to 4, 80 % for "
-    "training, 10 % for validation, 10 % for the test. While the models were built they were tried "
-    "on other splits of the same file (seeds from 100) and on 800 of its rows, so that what is "
-    "known of the file is known from most of its rows. **auto** is `ordinate surrogate tune` with "
-    "its defaults, at most {seconds:g} s of search for each split on {jobs} processes of one "
-    "thread each; test rows choose nothing."
+    "`python benchmarks/density.py FILE --write docs/studies/density.md` writes this page. Its "
+    "design was fixed before the first run on all rows: five splits of shuffled rows, seeds 0 to "
+    "4, 80 % for training, 10 % for validation, 10 % for the test. The models were developed on "
+    "other splits of the same file (seeds from 100) and on 800 of its rows, so the design has "
+    "seen most of its rows. **auto** is `ordinate surrogate tune` with its defaults, at most "
+    "{seconds:g} s of search for each split on {jobs} processes of one thread each; test rows "
+    "take no part in the selection."
 )
 PLAIN = (
-    "Beside it stand five regressors as people first try them, on normalised features and targets, "
-    "fitted on the training and the validation rows: a Gaussian process (Gaussian kernel with a "
-    "length for each feature, and noise; the likelihood is maximised on {rows:,} rows), support "
-    "vectors (C = 10, ε = 0.02), a network of two layers of 100, scikit-learn's histogram "
-    "boosting, and LightGBM with early stopping on the validation rows. Support vectors and the "
-    "network are stronger than with scikit-learn's defaults, which on other splits had RMSE 21.5 "
-    "in the place of 19.1 and 19.8 in the place of 18.4. **average** is their plain average; "
-    "**average, told** is that of the same five with one more feature, which tells whether a row "
-    "lies on the lattice."
+    "The baselines are five common regressors, on normalised features and targets, fitted on the "
+    "training and the validation rows: a Gaussian process (Gaussian kernel with a length scale "
+    "for each feature, and noise; the likelihood is maximised on {rows:,} rows), support vector "
+    "regression (C = 10, ε = 0.02), a network with two layers of 100, scikit-learn's histogram "
+    "boosting, and LightGBM with early stopping on the validation rows. Support vector regression "
+    "and the network are better than with scikit-learn's defaults, which on other splits had RMSE "
+    "21.5 instead of 19.1 and 19.8 instead of 18.4. **average** is their mean; **average, "
+    "indicator** is that of the same five with one more feature, the indicator that a row lies on "
+    "the lattice."
 )
 FIRST = (
     "The run that is shown is the third of this design. In the first the searches took 179 to 260 "
-    "s, for fits that had begun were not ended when their time was over; `auto` had RMSE 16.17 and "
-    "MAE 3.57 (coverage 89.2 %), the average 17.02 and 5.42, and `auto` with `--lattice never` "
-    "16.79 and 5.35. That was fixed, and in the second run they took 174 to 193 s, with the same "
-    "errors. Since then no fit begins when its time is over, more time is set aside for the last "
-    "fits, and all trials but the first of a kind draw other parameters, for the form of a search "
-    "has changed where rows have copies or groups."
+    "s, because the timeout did not stop running fits; `auto` had RMSE 16.17 and MAE 3.57 "
+    "(coverage 89.2 %), the average 17.02 and 5.42, and `auto` with `--lattice never` 16.79 and "
+    "5.35. That was fixed, and in the second run they took 174 to 193 s, with the same errors. "
+    "Since then no fit starts after the timeout, more time is reserved for the final fits, and "
+    "all trials but the first of a model type sample other hyperparameters, because the search "
+    "handles copies and groups of rows differently."
 )
 SOURCE = (
     "The file has {n:,} simulated densities of a liquid for four Lennard-Jones parameters, σ and ε "
@@ -193,22 +193,22 @@ SOURCE = (
     "this repository."
 )
 TOGETHER = (
-    "With 95 % intervals; a row that several splits test counts once for each, and such rows are "
-    "taken as one. RMSE and MAE are in kg/m³."
+    "With 95 % confidence intervals; a row that several splits test counts once for each, as one "
+    "cluster. RMSE and MAE are in kg/m³."
 )
 LESS = (
-    "Differences on the same rows, with 95 % intervals; below 0 `auto` is better. Bold: the "
-    "interval leaves 0 out. Intervals do not cover that models could have learned from other rows."
+    "Paired differences with 95 % confidence intervals; below 0 `auto` is better. Bold: the "
+    "interval excludes 0. The intervals do not include the variance from other training rows."
 )
 INTERVALS = (
-    "Intervals of `auto` that should hold 90 % of the targets. The shifted hold-outs are regions "
-    "that the search has not seen at all; the promise does not hold there, and how far it fails is "
-    "what the table shows."
+    "Prediction intervals of `auto` with a nominal coverage of 90 %. The shifted test sets are "
+    "regions that the search has not seen; coverage is not guaranteed there, and the table shows "
+    "what it is."
 )
 
 
 def shown(one: Estimate, digits: int = 2, *, sign: str = "") -> str:
-    """Return a value with its limits, where it has any."""
+    """Return a value with its confidence interval, where it has one."""
     value, low, high = (f"{x:{sign}.{digits}f}" for x in (one.value, one.low, one.high))
     return value if np.isnan(one.low) else f"{value} ({low} to {high})"
 
@@ -225,14 +225,14 @@ def _values_row(part: Part, system: str) -> list[str]:
 def _differences(parts: Sequence[Part], systems: Sequence[str]) -> list[str]:
     """Return a table for each error: the others by row, splits by column."""
     others = [name for name in systems if name != AUTO]
-    less = {name: [part.less(name) for part in parts] for name in others}
+    less = {name: [part.minus(name) for part in parts] for name in others}
     pieces = []
     for metric in ERRORS:
         rows = [
             [name, *(_bold(one[metric]) for one in [less[name][-1], *less[name][:-1]])]
             for name in others
         ]
-        head = [f"{METRICS[metric]} of auto less", "together", *(part.name for part in parts[:-1])]
+        head = [f"{METRICS[metric]} of auto minus", "together", *(part.name for part in parts[:-1])]
         pieces.append(markdown(head, rows))
     return pieces
 
@@ -339,21 +339,20 @@ def worst(data: Data, whole: Part, systems: Sequence[str]) -> list[str]:
         wrapped(
             f"**Failed runs** are {failed} rows that lie more than {BELOW:g} kg/m³ below all of "
             f"their {NEAREST} nearest rows of the same campaign, where SigH is below {STEEP:g}: "
-            "nothing in their inputs tells them from their neighbours, so no model can know them, "
-            "and one that bends towards them harms the neighbours. **Where SigH is "
-            f"{STEEP:g} or more** ({thin:,} rows) the liquid evaporates: "
-            f"{(low & kinds[THIN]).sum()} of the {low.sum()} rows below {LOW:g} kg/m³ are there, "
-            "beside others that stay dense."
+            "their inputs do not differ from those of their neighbours, so no model can predict "
+            f"them, and fitting them harms the neighbours. **Where SigH is {STEEP:g} or more** "
+            f"({thin:,} rows) the liquid evaporates: {(low & kinds[THIN]).sum()} of the "
+            f"{low.sum()} rows below {LOW:g} kg/m³ are there, among others that stay dense."
         ),
         markdown(
             ["rows", "tested", "share of rows", "share of squared error", "RMSE of auto"], rows
         ),
         wrapped(
             f"**Two campaigns**: {on.sum():,} of the {len(data):,} rows lie on a lattice of a few "
-            "values of each feature; the others lie between. They differ by more than their "
-            "inputs, as a Gaussian process on all rows shows that is asked for the rows of the "
-            "lattice as if they came from beside it. A model that does not know which rows these "
-            "are puts its surface in the middle. It says where a row comes from, and is no physics."
+            "values of each feature; the others lie between. They differ systematically at the "
+            "same inputs, as a Gaussian process on all rows shows when it predicts the rows of "
+            "the lattice with and without the indicator. A model without the indicator lies "
+            "between the two. The indicator says where a row comes from; it is no physics."
         ),
         markdown(
             ["density of rows on the lattice", "rows", "median difference, kg/m³"],
@@ -365,10 +364,10 @@ def worst(data: Data, whole: Part, systems: Sequence[str]) -> list[str]:
 
 
 USE = (
-    "What `auto` makes of it: held-out rows decide whether models are told which rows lie on a "
-    "lattice; the kind `gp` leaves training rows out that the others contradict; support vectors "
-    "and the weights of the blend count large errors less. A Gaussian process with all of that, "
-    "fitted on the training rows without any search, and with ever less of it, on the test rows:"
+    "How `auto` uses it: held-out rows decide whether models have the indicator of the lattice; "
+    "the model type `gp` excludes training rows that the others contradict; support vector "
+    "regression and the weights of the blend are robust against large errors. An ablation on the "
+    "test rows, for a Gaussian process fitted on the training rows without any search:"
 )
 
 

@@ -1,11 +1,11 @@
-"""What a batched ensemble costs: 16 members at once beside 16 single runs, ratios in one run.
+"""Benchmark of batched ensembles: 16 members at once against 16 single runs.
 
-    python benchmarks/ensemble.py --write docs/ensemble-benchmark.md     about a minute
-    python benchmarks/ensemble.py --device cuda --write docs/ensemble-benchmark-cuda.md
+    python benchmarks/ensemble.py --write docs/studies/ensemble-benchmark.md     about a minute
+    python benchmarks/ensemble.py --device cuda --write docs/studies/ensemble-benchmark-cuda.md
     python benchmarks/ensemble.py --quick                                a smoke test
 
 One thread. Members and single runs have the same seeds, so that their errors are compared in pairs.
-A loop as people write it, with modules and an optimiser of PyTorch, shows what a run costs there.
+A plain PyTorch loop, with modules and an optimiser, is a reference for the single runs.
 """
 
 import os
@@ -47,7 +47,7 @@ class Parts(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Seconds on the clock and of the processor."""
+    """Seconds in wall time and of the processor."""
 
     clock: float
     processor: float
@@ -64,7 +64,7 @@ class Round(NamedTuple):
     plain: Cost  # one run
     together: Floats
     alone: Floats
-    written: float  # RMSE of the loop as people write it
+    written: float  # RMSE of the plain PyTorch loop
 
 
 def data() -> Parts:
@@ -86,7 +86,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, Cost]:
 
 
 def trained(parts: Parts, seeds: list[int], epochs: int, device: str) -> NetworkEnsemble:
-    """Train a network for each seed; nobody stops early, so that all ways do the same work."""
+    """Train a network for each seed; without early stopping, so that all do the same work."""
     return NetworkEnsemble.fit(
         parts.train,
         parts.validation,
@@ -115,7 +115,7 @@ def one_round(parts: Parts, seed: int, members: int, epochs: int, device: str) -
     return Round(batched, single, plain, errors(ensemble, parts), np.array(alone), written)
 
 
-# --- as people write it --------------------------------------------------------------------------
+# --- plain PyTorch loop --------------------------------------------------------------------------
 
 
 class Block(nn.Module):
@@ -156,8 +156,8 @@ def by_hand(parts: Parts, seed: int, epochs: int, device: str) -> float:
             best, kept = error, {name: part.clone() for name, part in model.state_dict().items()}
     model.load_state_dict(kept)
     with torch.no_grad():
-        answers = model(test).squeeze(-1).double().cpu().numpy() * spread + middle
-    return float(np.sqrt(np.mean((answers - parts.test[1]) ** 2)))
+        predictions = model(test).squeeze(-1).double().cpu().numpy() * spread + middle
+    return float(np.sqrt(np.mean((predictions - parts.test[1]) ** 2)))
 
 
 # --- the page ------------------------------------------------------------------------------------
@@ -190,13 +190,13 @@ def targets(rounds: list[Round], members: int) -> list[Target]:
     reason = "time is spent on products, not between them"
     return [
         Target(
-            f"all members together beside {members} single runs, {name}",
+            f"all members together against {members} single runs, {name}",
             FASTER,
             statistics.median(ratios(rounds, part)),
             reason,
             at_least=True,
         )
-        for part, name in (("clock", "on the clock"), ("processor", "in time of the processor"))
+        for part, name in (("clock", "in wall time"), ("processor", "in CPU time"))
     ]
 
 
@@ -228,11 +228,14 @@ def results(rounds: list[Round]) -> list[str]:
     written = np.mean([each.written for each in rounds])
     text = (
         f"Together minus single, in {len(together)} pairs of the same seed: "
-        f"{shown.format(*interval(together - alone))}. As if they were not pairs (Welch): "
+        f"{shown.format(*interval(together - alone))}. Unpaired (Welch): "
         f"{shown.format(*welch(together, alone))}. The noise alone has an RMSE of {NOISE:g}. The "
-        f"loop as people write it: {written:.4f}, the mean of {len(rounds)} runs."
+        f"plain PyTorch loop: {written:.4f}, the mean of {len(rounds)} runs."
     )
-    return [markdown(["way", "mean test RMSE", "spread", "lowest", "highest"], rows), wrapped(text)]
+    return [
+        markdown(["training", "mean test RMSE", "spread", "lowest", "highest"], rows),
+        wrapped(text),
+    ]
 
 
 def page(rounds: list[Round], members: int, epochs: int, device: str, load: float) -> str:
@@ -240,17 +243,16 @@ def page(rounds: list[Round], members: int, epochs: int, device: str, load: floa
     on = "" if device == "cpu" else f" --device {device}"
     name = "ensemble-benchmark" if device == "cpu" else f"ensemble-benchmark-{device}"
     method = (
-        f"`python benchmarks/ensemble.py{on} --write docs/{name}.md` writes this page. "
+        f"`python benchmarks/ensemble.py{on} --write docs/studies/{name}.md` writes this page. "
         f"{members} networks (inlet, {DEPTH} residual blocks of width {WIDTH}, outlet) learn "
-        f"Friedman's function of four features with noise: {ROWS:,} rows, of which 80 % train, "
-        f"10 % validate and 10 % test; {epochs} epochs in batches of {BATCH}, one thread of the "
+        f"Friedman's function of four features with noise: {ROWS:,} rows, of which 80 % train, 10 "
+        f"% validate and 10 % test; {epochs} epochs in batches of {BATCH}, one thread of the "
         "processor. They are trained as one batch, then one by one by the same code with one "
-        f"member and the same seeds: {len(rounds)} rounds of other seeds. Nobody stops early, so "
-        "that all do the same work; of each network the weights of the lowest validation RMSE are "
-        "tested. A single run is no straw man: the last column is what as many runs of a loop with "
-        "modules, AdamW and gradient clipping of PyTorch would take, from one of them in each "
-        "round. Wider networks and larger batches gain less: there the products themselves take "
-        "the time."
+        f"member and the same seeds: {len(rounds)} rounds of other seeds. There is no early "
+        "stopping, so that all do the same work; of each network the weights of the lowest "
+        "validation RMSE are tested. The last column is a plain PyTorch loop (modules, AdamW, "
+        "gradient clipping), extrapolated from one run in each round. Wider networks and larger "
+        "batches gain less: there matrix products dominate the run time."
     )
     lead = (
         f"{members} members together train {statistics.median(ratios(rounds, 'clock')):.1f} times "
@@ -258,9 +260,9 @@ def page(rounds: list[Round], members: int, epochs: int, device: str, load: floa
     )
     used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "torch"))
     where = processor() if device == "cpu" else f"{torch.cuda.get_device_name()}; {processor()}"
-    head = ["round", "together, s", f"{members} runs, s", "ratio", "ratio of processor time"]
+    head = ["round", "together, s", f"{members} runs, s", "ratio", "ratio of CPU time"]
     parts = [
-        "# What a batched ensemble costs" + ("" if device == "cpu" else " on a GPU"),
+        "# Benchmark: batched training of ensembles" + ("" if device == "cpu" else " on a GPU"),
         wrapped(lead),
         wrapped(method),
         wrapped(
@@ -273,7 +275,7 @@ def page(rounds: list[Round], members: int, epochs: int, device: str, load: floa
             [target.row() for target in targets(rounds, members)],
         ),
         "## Times",
-        markdown([*head, "as people write it, s"], times(rounds, members)),
+        markdown([*head, "plain PyTorch loop, s"], times(rounds, members)),
         "## Results",
         *results(rounds),
     ]

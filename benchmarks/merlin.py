@@ -1,6 +1,6 @@
 """Tuned models on German learner essays (MERLIN), against TF-IDF and against length alone.
 
-    python benchmarks/merlin.py FILE --write docs/merlin.md     most of an hour
+    python benchmarks/merlin.py FILE --write docs/studies/merlin.md     most of an hour
     python benchmarks/merlin.py FILE --quick                    a smoke test
 
 FILE is a CSV of MERLIN's German texts with the columns id, cefr, text. The design was fixed before
@@ -61,7 +61,7 @@ SETTINGS = Settings(
 
 
 def plain(essays: Essays, train: Array, test: Array) -> dict[str, Array]:
-    """Return the answers of logistic regression with its defaults, on three kinds of features."""
+    """Return the predictions of logistic regression with its defaults, on three feature sets."""
     from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - as above
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as above
     from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - as above
@@ -72,12 +72,12 @@ def plain(essays: Essays, train: Array, test: Array) -> dict[str, Array]:
         LETTERS: TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5)),
         LENGTH: FunctionTransformer(lambda texts: np.log([[1 + len(text)] for text in texts])),
     }
-    answers = {}
+    predictions = {}
     for name, extractor in features.items():
         model = make_pipeline(extractor, LogisticRegression(max_iter=1000))
         model.fit([essays.texts[k] for k in train], essays.levels[train])
-        answers[name] = model.predict([essays.texts[k] for k in test])
-    return answers
+        predictions[name] = model.predict([essays.texts[k] for k in test])
+    return predictions
 
 
 # --- tuning --------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def plain(essays: Essays, train: Array, test: Array) -> dict[str, Array]:
 def tuned(
     essays: Essays, train: Array, test: Array, settings: Settings
 ) -> tuple[dict[str, Array], str]:
-    """Tune on the training part alone; return the test answers for each metric, and the winner."""
+    """Tune on the training set alone; return the test predictions by metric, and the winner."""
     with tempfile.TemporaryDirectory() as folder:
         experiment = laid_out(essays, train, test, Path(folder))
         training = TrainingData.of(experiment, scale="cefr")
@@ -100,8 +100,8 @@ def tuned(
 
 
 def _decoded(bench: Bench, choice: ModelSelection, matrices: dict[str, Any]) -> dict[str, Array]:
-    """Return the answers of the winner, decoded for each metric on its out-of-fold answers."""
-    winner, scale, answers = choice.winner, bench.training.scale, {}
+    """Return the predictions of the winner, decoded for each metric out of fold."""
+    winner, scale, predictions = choice.winner, bench.training.scale, {}
     for name in METRICS:
         if isinstance(winner, EvaluatedCandidate):
             kind = winner.candidate.kind
@@ -110,8 +110,8 @@ def _decoded(bench: Bench, choice: ModelSelection, matrices: dict[str, Any]) -> 
             )
         else:
             plan = CalibrationPlan(scale, find_metric(name))
-        answers[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["decoded"]
-    return answers
+        predictions[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["decoded"]
+    return predictions
 
 
 def laid_out(essays: Essays, train: Array, test: Array, folder: Path) -> Experiment:
@@ -139,17 +139,17 @@ def _write(path: Path, header: list[str], rows: list[list[str]]) -> None:
 
 
 class Run(NamedTuple):
-    """One repetition: the answers of each system for each metric, and what tuning chose."""
+    """One repetition: the predictions of each system for each metric, and what tuning chose."""
 
     seed: int
-    answers: dict[str, dict[str, Array]]  # by metric, then by system
+    predictions: dict[str, dict[str, Array]]  # by metric, then by system
     winners: list[str]
 
 
 def run(essays: Essays, seed: int, settings: Settings, parts: int) -> Run:
     """Answer every essay out of fold."""
     nowhere = {name: np.full(len(essays.ids), -1) for name in SYSTEMS}
-    answers = {metric: {name: x.copy() for name, x in nowhere.items()} for metric in METRICS}
+    predictions = {metric: {name: x.copy() for name, x in nowhere.items()} for metric in METRICS}
     winners = []
     for number, (train, test) in enumerate(folds(essays.levels, seed), 1):
         if number > parts:
@@ -157,22 +157,25 @@ def run(essays: Essays, seed: int, settings: Settings, parts: int) -> Run:
         start = time.perf_counter()
         others = plain(essays, train, test)
         found, winner = tuned(essays, train, test, replace(settings, seed=seed))
-        for metric, own in answers.items():
+        for metric, own in predictions.items():
             for name, column in own.items():
                 column[test] = found[metric] if name == TUNED else others[name]
         winners.append(winner)
         log(f"seed {seed}, fold {number}: {winner} ({time.perf_counter() - start:.0f} s)")
-    return Run(seed, answers, winners)
+    return Run(seed, predictions, winners)
 
 
 def board(essays: Essays, runs: list[Run], metric: str) -> Leaderboard:
     """Return the leaderboard of a metric; an essay comes once for each seed, and is drawn whole."""
     n = len(essays.ids)
-    answered = [run.answers[metric][TUNED] >= 0 for run in runs]  # all, but for a quick run
-    essay = np.concatenate([np.arange(n)[there] for there in answered])
+    predicted = [run.predictions[metric][TUNED] >= 0 for run in runs]  # all, but for a quick run
+    essay = np.concatenate([np.arange(n)[there] for there in predicted])
     systems = {
         name: np.concatenate(
-            [one.answers[metric][name][there] for one, there in zip(runs, answered, strict=True)]
+            [
+                one.predictions[metric][name][there]
+                for one, there in zip(runs, predicted, strict=True)
+            ]
         )
         for name in SYSTEMS
     }
@@ -213,26 +216,26 @@ def page(essays: Essays, runs: list[Run]) -> str:
 
 
 METHOD = (
-    "`python benchmarks/merlin.py FILE --write docs/merlin.md` writes this page. The design was "
-    "fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified folds. On "
-    "each training part alone, three feature sets are made by `ordinate features`: TF-IDF of words "
-    "(1..2), TF-IDF of letters within words (2..5), and lexical features (lengths, word "
-    "frequencies, type-token ratios, readability). All three are screened, then searched with "
-    "logistic regression and the ordinal threshold model, {trials} trials each, for `cem_ord`, "
-    "with {folds} folds inside the training part; the soft vote of the best is a candidate, too. "
-    "The winner is refitted, and decoded for each metric separately on its out-of-fold answers. It "
-    "is compared with logistic "
-    "regression with its defaults on scikit-learn's default TF-IDF of words, on TF-IDF of letters "
-    "within words (2..5), and on the logarithm of the number of letters alone, each by argmax."
+    "`python benchmarks/merlin.py FILE --write docs/studies/merlin.md` writes this page. The "
+    "design was fixed before the first run: two repetitions (seeds 0 and 1) of {folds} stratified "
+    "folds. On each training set alone, `ordinate features` extracts three feature sets: TF-IDF "
+    "of words (1..2), TF-IDF of characters within words (2..5), and lexical features (lengths, "
+    "word frequencies, type-token ratios, readability). All three are screened, then searched "
+    "with logistic regression and the ordinal threshold model, {trials} trials each, for "
+    "`cem_ord`, with {folds} folds inside the training set; the soft vote of the best is a "
+    "candidate, too. The winner is refitted, and decoded for each metric separately on its "
+    "out-of-fold predictions. It is compared with logistic regression with its defaults on "
+    "scikit-learn's default TF-IDF of words, on TF-IDF of characters within words (2..5), and on "
+    "the logarithm of the number of characters alone, each by argmax."
 )
 SOURCE = (
     "The texts are the German part of MERLIN (CC BY-SA 4.0), which is not part of this repository."
 )
 APART = (
     "Differences on the same essays with simultaneous 95 % intervals for the three comparisons of "
-    "a metric (max-T); items are drawn with their answers in both repetitions. The intervals do "
-    "not cover that models could have been trained on other essays. For MAE less is better. Bold: "
-    "tuned is significantly better."
+    "a metric (max-T); items are resampled with their predictions in both repetitions. The "
+    "intervals do not include the variance from other training essays. For MAE lower is better. "
+    "Bold: tuned is significantly better."
 )
 
 
@@ -279,11 +282,11 @@ def verdict(boards: dict[str, Leaderboard]) -> str:
         if min(sign * low, sign * high) > 0:
             sure.append(METRICS[name])
     short = [name for name in METRICS.values() if name not in sure]
-    told = f"Met for {', '.join(sure)}." if sure else "Met for no metric."
+    met = f"Met for {', '.join(sure)}." if sure else "Met for no metric."
     missed = f" **Missed** for {', '.join(short)}." if short else ""
     return (
-        "Expected beforehand: the tuned model is better than TF-IDF of words with logistic "
-        f"regression, and the interval of the difference leaves 0 out. {told}{missed}"
+        "Expected in advance: the tuned model is significantly better than TF-IDF of words with "
+        f"logistic regression. {met}{missed}"
     )
 
 

@@ -1,7 +1,7 @@
-"""Scores of probabilities beside peers on the same rows: ratios within one run, on one thread.
+"""Benchmark of proper scores against other libraries: ratios within one run, on one thread.
 
-    python benchmarks/probabilities.py --write docs/benchmarks-probabilities.md     two minutes
-    python benchmarks/probabilities.py --quick                                      a smoke test
+    python benchmarks/probabilities.py --write FILE    the benchmark, two minutes
+    python benchmarks/probabilities.py --quick         a smoke test
 
 Ordinate finds four scores in one pass over the rows; the peers find one each.
 """
@@ -43,11 +43,11 @@ from ordinate.summaries.reliability import Reliability, ReliabilityParts
 from writing import Call, Table, Target, log, markdown, processor, shown, wrapped
 
 SIZE, QUICK_SIZE, LEVELS, BINS = 1_000_000, 50_000, 6, 10
-FEWER = (10_000, 100_000)  # rows, beside torchmetrics only
+FEWER = (10_000, 100_000)  # rows, against torchmetrics only
 ROUNDS, QUICK_ROUNDS = 15, 3
 SEED = 20_240_602
 SCORES = ("ece", "brier", "rps", "log_loss")
-MOST = 50.0  # MB beside the input
+MOST = 50.0  # MB in addition to the input
 ROUNDING = 2e-4  # of torchmetrics, which adds a million numbers up in single precision
 
 OURS, SINGLE, SPREAD, SECTION = (
@@ -161,7 +161,7 @@ def measure(calls: dict[str, Call], rounds: int) -> dict[str, Timing]:
 
 
 def of_fewer(rounds: int) -> dict[int, dict[str, Timing]]:
-    """Time four scores beside torchmetrics' error for fewer rows."""
+    """Time four scores against torchmetrics' error for fewer rows."""
     found = {}
     for n in FEWER:
         calls = contenders(rows(n))
@@ -170,7 +170,7 @@ def of_fewer(rounds: int) -> dict[int, dict[str, Timing]]:
 
 
 def peaks(calls: dict[str, Call]) -> dict[str, float]:
-    """Return the memory in MB that Ordinate takes beside the rows, at its peak."""
+    """Return the memory in MB that Ordinate takes in addition to the rows, at its peak."""
     found = {}
     for who in (OURS, SINGLE, SPREAD, SECTION):
         gc.collect()
@@ -190,12 +190,12 @@ def targets(
     """Return what should be reached."""
     return [
         *(
-            Target(f"{OURS} beside {peer} alone", 1.0, ratio(timings, OURS, peer), SLOW)
+            Target(f"{OURS} against {peer} alone", 1.0, ratio(timings, OURS, peer), SLOW)
             for peer in (FUNCTION, CLASS, LOG, BRIER)
         ),
         *(
             Target(
-                f"the same beside {FUNCTION} alone, {n:,} rows",
+                f"the same against {FUNCTION} alone, {n:,} rows",
                 1.0,
                 ratio(found, OURS, FUNCTION),
                 SLOW,
@@ -204,7 +204,7 @@ def targets(
         ),
         *(
             Target(
-                f"memory of {who} beside the rows",
+                f"memory of {who} in addition to the rows",
                 MOST,
                 size,
                 "The portions in which rows are read are too large.",
@@ -221,21 +221,21 @@ def ratio(timings: dict[str, Timing], who: str, other: str) -> float:
 
 
 SLOW = (
-    "Four scores are more work than one error: the table, the sums of the bins, a logarithm, and "
-    "two squared errors of each level."
+    "Four scores are more work than one error: the confusion matrix, the sums of the bins, a "
+    "logarithm, and two squared errors of each level."
 )
 METHOD = (
     "All contenders run in one process on one thread, in turn, round after round, so that noise "
     "hits all of them; medians count. The rows are the same for all: a calibrated system with "
-    f"{LEVELS} levels, a fixed seed. Before anything is timed, all libraries have to find the same "
-    f"values (torchmetrics within {ROUNDING:g}: it adds up in single precision). Only ratios "
-    "within a run mean something: other machines have other times."
+    f"{LEVELS} levels, a fixed seed. Before timing, all libraries must compute the same values "
+    f"(torchmetrics within {ROUNDING:g}: it sums in single precision). Only ratios within a run "
+    "are comparable across machines."
 )
 WHAT = f"""\
 - **{OURS}**: `ece`, `brier`, `rps` and `log_loss` of one pass, gold labels and rows checked.
-- **{SPREAD}**: the same, spread over blocks as intervals need them.
-- **{SECTION}**: all that the section of `evaluate` shows, without its intervals: nine metrics,
-  bins of {LEVELS} levels and {LEVELS - 1} cumulative events, levels, and the five terms.
+- **{SPREAD}**: the same, spread over blocks as the jackknife needs them.
+- **{SECTION}**: all that the section of `evaluate` shows, without confidence intervals: nine
+  metrics, bins of {LEVELS} levels and {LEVELS - 1} cumulative events, and the decomposition.
 - **torchmetrics**: the calibration error alone, {BINS} bins, its arguments checked by default; as
   a function and as a class (`update` and `compute`).
 - **scikit-learn**, **scoringrules**: one score each."""
@@ -257,17 +257,17 @@ def page(
 ) -> str:
     """Return the whole page in Markdown."""
     found = targets(timings, memory, fewer)
-    told = f"`python benchmarks/probabilities.py --write …` writes this page. {METHOD}"
+    intro = f"`python benchmarks/probabilities.py --write …` writes this page. {METHOD}"
     parts = [
-        "# Benchmarks of probabilities",
-        wrapped(told),
+        "# Benchmark: run time of metrics of probabilities",
+        wrapped(intro),
         WHAT,
         wrapped(f"Versions: Python {platform.python_version()}, {', '.join(versions())}."),
         wrapped(f"Processor: {processor()}. {LOAD.format(*load)}"),
         "## Targets",
         wrapped(
             f"{sum(target.met for target in found)} of {len(found)} are met. × are ratios of "
-            f"times, of {n:,} rows where nothing else is said."
+            f"times, of {n:,} rows unless stated otherwise."
         ),
         markdown(
             ["target", "limit", "measured", "verdict", "why it is missed"],
@@ -276,9 +276,11 @@ def page(
         f"## Times of {n:,} rows",
         wrapped(
             f"Milliseconds, {rounds} repetitions, and how many times as long as {FUNCTION} each "
-            "takes by medians. Times are of the machine above and of this run, and are no claim."
+            "takes by medians. Times hold for the machine above and this run only."
         ),
-        markdown(["who", "median", "best", "ratio", "MB beside the rows"], table(timings, memory)),
+        markdown(
+            ["who", "median", "best", "ratio", "MB in addition to the rows"], table(timings, memory)
+        ),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -305,7 +307,9 @@ def versions() -> list[str]:
 
 def main() -> None:
     """Measure, print the page, and write it where asked to."""
-    parser = argparse.ArgumentParser(description="Measure scores of probabilities beside peers.")
+    parser = argparse.ArgumentParser(
+        description="Measure scores of probabilities against other libraries."
+    )
     parser.add_argument("--quick", action="store_true", help="few rows only: a smoke test")
     parser.add_argument("--write", metavar="FILE", type=Path, help="where to write the page")
     options = parser.parse_args()

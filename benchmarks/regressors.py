@@ -83,7 +83,7 @@ def predicted(
 ) -> dict[str, Floats]:
     """Return what each of them predicts for the test rows, when fitted on all the others.
 
-    With `lattice` they are told which rows lie on a lattice, as one more feature.
+    With `lattice` they have the indicator of rows on a lattice as one more feature.
     """
     inputs = ModelInputs.fit(features[split.known], targets[split.known], lattice=lattice)
     x, new = inputs.of(features[split.known]), inputs.of(features[split.test])
@@ -97,19 +97,19 @@ def predicted(
     return found
 
 
-# The kind `gp` with its defaults, and without what it knows of the rows, one after the other.
+# The model type `gp` with its defaults, and without what it knows of the rows, one after the other.
 STEPS = {
     "gp": (True, 8.0),
-    "gp, no row left out": (True, 0.0),
-    "gp, no row left out, not told": (False, 0.0),
+    "gp, no row excluded": (True, 0.0),
+    "gp, no row excluded, no indicator": (False, 0.0),
 }
 
 
 def steps(features: Floats, targets: Floats, split: Split, seed: int) -> dict[str, Floats]:
     """Return what Gaussian processes predict for the test rows, fitted on the training rows."""
     found = {}
-    for name, (told, trim) in STEPS.items():
-        inputs = ModelInputs.fit(features[split.train], targets[split.train], lattice=told)
+    for name, (lattice, trim) in STEPS.items():
+        inputs = ModelInputs.fit(features[split.train], targets[split.train], lattice=lattice)
         model = create_regressor("gp", {"trim": trim}, seed=seed)
         own = inputs.scaled.target
         model.fit(inputs.of(features[split.train]), own.normalize(targets[split.train]))

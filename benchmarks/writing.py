@@ -106,15 +106,15 @@ def cpu_facts() -> dict[str, str]:
     if not shutil.which("lscpu"):
         return {}
     english = {**os.environ, "LC_ALL": "C"}
-    told = subprocess.run(
+    output = subprocess.run(
         ["lscpu", "--bytes"], capture_output=True, text=True, check=True, env=english
     )
-    lines = (line.partition(":") for line in told.stdout.splitlines())
+    lines = (line.partition(":") for line in output.stdout.splitlines())
     return {name.strip(): value.strip() for name, _, value in lines}
 
 
 def last_cache() -> int:
-    """Return the bytes of the last cache before memory; 0 if nobody knows."""
+    """Return the bytes of the last cache before memory; 0 if unknown."""
     return int(cpu_facts().get("L3 cache", "0").split()[0])
 
 

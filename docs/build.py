@@ -1,4 +1,4 @@
-"""Write the reference of all metrics, and every output that README and docs show.
+"""Write the reference of all metrics, and every output shown in README and docs.
 
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
 commands of a page run one after the other in a copy of the folder of the shipped examples.
@@ -32,7 +32,7 @@ def output_of(command: str, folder: Path) -> str:
 
 
 def with_outputs(text: str) -> str:
-    """Return a page with its shown outputs made anew."""
+    """Return a page with its shown outputs regenerated."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(shutil.copytree(EXAMPLES, Path(temporary) / "examples"))
         return SHOWN.sub(lambda block: block[1] + output_of(block[2], folder) + block[4], text)
@@ -59,15 +59,15 @@ Generated from the catalogue by `make docs`. Notation: n_ij is the weight of the
 level i and predicted level j, g_i and p_j are the totals of a gold and of a predicted level, N is
 the total, x_i is the position of level i (0, 1, 2, … unless declared otherwise), and sums run over
 all K levels of the declared scale. L is the number of levels that occur in gold or predictions. C
-and D are the pairs of items in the same and in the opposite order, T_gold and T_pred the pairs that
-a side tells apart, m the smaller number of levels that occur on a side. G_k and P_k are the shares
-of gold and predictions up to level k. I is the mutual information, H an entropy. d is the distance
-of row and column, M the number of gold levels that occur. After the metrics of labels come those of
-probabilities, of quantities, of prediction intervals and of ensembles."""
+and D are the numbers of concordant and discordant pairs of items, T_gold and T_pred the pairs that
+are not tied in gold and in the predictions, m the smaller number of levels that occur on a side.
+G_k and P_k are the shares of gold and predictions up to level k. I is the mutual information, H an
+entropy. d is the distance of row and column, M the number of gold levels that occur. After the
+metrics of labels come those of probabilities, regression, prediction intervals and ensembles."""
 
 
 def section(metric: Metric) -> str:
-    """Return one metric's part of the page."""
+    """Return the section of one metric."""
     page = MetricCatalogue((metric,)).document()
     facts = [block for block in page.blocks if isinstance(block, str)]
     start = len(metric.explanation.split("\n\n"))
@@ -84,7 +84,7 @@ def main() -> None:
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 

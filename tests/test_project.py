@@ -22,7 +22,7 @@ from ordinate.results.leaderboard import Correction
 ROOT = Path(__file__).parent.parent
 FITS = re.compile("<!-- output of: ordinate (tune|surrogate) ")
 FITTING = ("numpy", "scipy", "scikit-learn", "lightgbm", "optuna", "torch")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def _build():
@@ -140,6 +140,10 @@ RETIRED = (  # words of our own, for which the field has better ones
     ),
     *("mended", "undecided", "against_rest", "rmse_share", "evaluate_values", "compare_values"),
     *("--draws", "--second-gold", "--losses", "--task values"),
+    *("limits of the interval", "95 % limits", "confidence limits", "leaves 0 out", "leaves out 0"),
+    *("feature maker", "n-grams of letters", "letter tf-idf", "tf-idf of letters", "own cuts"),
+    *("held-out answers", "test answers", "metric of your own", "metrics of one's own"),
+    *("taken for units", "expected beforehand", "less is better", "a word about it", "straw man"),
     *("ordinate.decide", "ordinate.summary.", "ordinate.data.", "ordinate.runs."),
 )
 

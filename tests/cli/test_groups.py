@@ -75,14 +75,14 @@ def count(*paths: str, missing: str = "error", scale: str | None = None, **colum
 
 def test_without_groups_there_are_none():
     found = count(write("some.csv", ROWS))
-    assert (found.groups, found.human) == (None, None)
-    assert found.table == pair(ROWS)
+    assert (found.groups, found.second_rater) == (None, None)
+    assert found.matrix == pair(ROWS)
 
 
 def test_there_is_a_table_for_each_group_in_the_order_in_which_groups_appear():
     found = count(write("some.csv", ROWS), groups="writer")
     assert found.groups == by_group(ROWS)
-    assert found.table == pair(ROWS)
+    assert found.matrix == pair(ROWS)
 
 
 def test_groups_are_weighted_like_everything_else():
@@ -104,7 +104,7 @@ def test_groups_are_the_same_in_every_format(kind):
         pq.write_table(pa.table({name: column(name, ROWS) for name in NAMES}), "some.parquet")
     found = count(f"some.{kind}", groups="writer", second_rater="second")
     assert found.groups == by_group(ROWS)
-    assert found.human == by_group(ROWS, second="second")
+    assert found.second_rater == by_group(ROWS, second="second")
 
 
 def test_groups_of_numbers_are_groups_too():
@@ -166,7 +166,7 @@ def test_groups_of_a_join_may_be_in_either_file(where):
     asked = {"gold_file": "gold.csv", "id": "essay", "groups": "writer", "second_rater": "second"}
     found = count("run.csv", **asked)
     assert found.groups == by_group(ROWS)
-    assert found.human == by_group(ROWS, second="second")
+    assert found.second_rater == by_group(ROWS, second="second")
     assert found.joined == {"matched": 200, "missing": 0, "unknown": 0}
 
 
@@ -193,7 +193,7 @@ def test_an_item_without_a_group_can_be_dropped():
     found = count(write("some.csv", ALONE), groups="writer", missing="drop")
     rows = [row for row in ALONE if row["writer"] is not None]
     assert found.groups.pooled.items.tolist() == pair(rows).items.tolist()
-    assert found.table.dropped == found.groups.pooled.dropped == 2
+    assert found.matrix.dropped == found.groups.pooled.dropped == 2
 
 
 def test_items_that_all_lack_a_group_leave_nothing():
@@ -213,7 +213,7 @@ def test_a_group_whose_items_are_all_dropped_is_no_group():
     found = count(write("some.csv", rows), groups="writer", by="language", missing="drop")
     lost = column("writer", ROWS).count("w2")
     assert found.groups.shape == (11,)
-    assert found.table.dropped == found.groups.pooled.dropped == lost
+    assert found.matrix.dropped == found.groups.pooled.dropped == lost
     assert sum(int(batch.pooled.dropped) for _, batch in found.by) == lost
     assert all(filled(batch) <= 11 for _, batch in found.by)
 
@@ -228,13 +228,13 @@ def test_an_unknown_column_of_groups_is_named_with_the_closest():
 
 def test_the_second_human_is_counted_on_the_same_items():
     found = count(write("some.csv", ROWS), second_rater="second")
-    assert found.human == pair(ROWS, "gold", "second")
-    assert found.table == pair(ROWS)
+    assert found.second_rater == pair(ROWS, "gold", "second")
+    assert found.matrix == pair(ROWS)
 
 
 def test_weights_count_for_the_second_human_too():
     found = count(write("some.csv", ROWS), second_rater="second", weights="weight", groups="writer")
-    assert found.human == by_group(ROWS, second="second", weights=column("weight", ROWS))
+    assert found.second_rater == by_group(ROWS, second="second", weights=column("weight", ROWS))
 
 
 HOLES = [
@@ -246,10 +246,10 @@ HOLES = [
 @pytest.mark.parametrize("groups", [None, "writer"])
 def test_what_is_dropped_is_dropped_from_both_tables(groups):
     found = count(write("some.csv", HOLES), second_rater="second", groups=groups, missing="drop")
-    assert found.table.items.tolist() == pair(ROWS[9:]).items.tolist()
-    human = found.human if groups is None else found.human.pooled
+    assert found.matrix.items.tolist() == pair(ROWS[9:]).items.tolist()
+    human = found.second_rater if groups is None else found.second_rater.pooled
     assert human.items.tolist() == pair(ROWS[9:], "gold", "second").items.tolist()
-    assert found.table.dropped == human.dropped == 9
+    assert found.matrix.dropped == human.dropped == 9
 
 
 @pytest.mark.parametrize("missing", ["error", "worst"])
@@ -263,8 +263,8 @@ def test_a_missing_second_label_is_counted_and_placed(missing):
 def test_a_missing_prediction_that_counts_as_wrong_is_an_item_of_the_humans_too():
     rows = [row | {"predicted": None} if k < 3 else row for k, row in enumerate(ROWS)]
     found = count(write("some.csv", rows), second_rater="second", missing="worst")
-    assert found.human == pair(ROWS, "gold", "second")
-    assert found.table.unanswered.sum() == 3
+    assert found.second_rater == pair(ROWS, "gold", "second")
+    assert found.matrix.unanswered.sum() == 3
 
 
 def test_a_strange_second_label_is_named_with_its_row_and_column():
@@ -279,7 +279,7 @@ def test_second_labels_are_renamed_like_all_others():
     rows = [row | {"second": row["second"].lower()} for row in ROWS]
     renamed = {level.lower(): level for level in CEFR}
     found = count(write("some.csv", rows), second_rater="second", renamed=renamed)
-    assert found.human == pair(ROWS, "gold", "second")
+    assert found.second_rater == pair(ROWS, "gold", "second")
 
 
 def test_a_second_label_that_is_renamed_to_nothing_is_missing():

@@ -15,7 +15,7 @@ from surrogates import columns, left_by, write
 from ordinate.cli.surrogate import EXAMPLES
 from ordinate.examples import locate_example
 from ordinate.experiment.lock import hold_lock
-from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.duckdb_connection import connect
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import read_table
 from ordinate.regress.tuning import tune

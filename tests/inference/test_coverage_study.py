@@ -11,7 +11,7 @@ from ordinate.inference.coverage_warnings import _load_coverage
 from ordinate.metrics import find_metric
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-REPLICATES, DRAWS = 400, 1_000  # resamples as in the study: BCa depends on them
+REPLICATES, RESAMPLES = 400, 1_000  # resamples as in the study: BCa depends on them
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,8 @@ def study():
     """Return the study as a module, as the command line would load it."""
     sys.path.insert(0, str(BENCHMARKS))
     try:
-        spec = importlib.util.spec_from_file_location("coverage_study", BENCHMARKS / "coverage.py")
+        path = BENCHMARKS / "interval_coverage.py"
+        spec = importlib.util.spec_from_file_location("coverage_study", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield module
@@ -48,7 +49,7 @@ def test_the_rule_takes_the_shortest_that_covers_enough_and_of_equals_one_withou
 def test_defaults_cover_what_the_published_study_says(study, levels, items, balance):
     """Four standard errors below 90 %, or below what the study found where that is less."""
     design = study.Design(levels, items, balance)
-    for row in study.study(design, REPLICATES, DRAWS):
+    for row in study.study(design, REPLICATES, RESAMPLES):
         if row.method == study.default_of(find_metric(row.metric)):
             expected = min(0.9, _load_coverage().get((row.metric, levels, items, balance), 0.9))
             error = math.sqrt(expected * (1 - expected) / REPLICATES)

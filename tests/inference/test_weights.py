@@ -18,7 +18,7 @@ from ordinate.inference.delta_method import compute_influence, variance_from_inf
 from ordinate.inference.resampling import Resampling, make_resampler, resample_metrics
 from ordinate.metrics import find_metric, list_metrics
 from ordinate.readers import LabelColumns, count_files
-from ordinate.readers.panel import SystemColumns, count_systems
+from ordinate.readers.systems import SystemColumns, count_systems
 from ordinate.scale.encoding import CHUNK, factorize_column
 from ordinate.summaries import ConfusionMatrix, Panel
 
@@ -557,9 +557,15 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
         second_rater="second",
     )
     found = count_files([path], columns, scale)
-    assert plain.table.whole is whole
-    assert plain.table == found.table == ConfusionMatrix.of(scale, FIRST, SECOND, weights)
-    tables = [plain.table, found.table, found.groups, found.human, *dict(found.by).values()]
+    assert plain.matrix.whole is whole
+    assert plain.matrix == found.matrix == ConfusionMatrix.of(scale, FIRST, SECOND, weights)
+    tables = [
+        plain.matrix,
+        found.matrix,
+        found.groups,
+        found.second_rater,
+        *dict(found.by).values(),
+    ]
     assert [table.counted for table in tables[:4]] == [counted] * 4
     assert tables[2] == ConfusionMatrix.count_by_group(
         scale, FIRST, SECOND, factorize_column(WRITERS), weights
@@ -590,7 +596,7 @@ def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
     whole = written(tmp_path / "a.csv", columns | {"w": [1, 2, 3, 4]})
     parts = written(tmp_path / "b.csv", columns | {"w": [0.5, 0.5, 1, 1]})
     for paths, counted in (([whole], True), ([parts], False), ([whole, parts], False)):
-        found = count_files(paths, LabelColumns(weights="w"), scale).table
+        found = count_files(paths, LabelColumns(weights="w"), scale).matrix
         assert found.counted is counted
         assert found.whole is counted
         assert (found.weights == np.floor(found.weights)).all()
@@ -601,7 +607,7 @@ def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counte
     columns = {"gold": [*FIRST, "mid"], "predicted": [*SECOND, None], "w": [2, 1, 1, 3, 0.5]}
     path = written(tmp_path / "items.csv", columns)
     scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
-    found = count_files([path], LabelColumns(weights="w"), scale, missing).table
+    found = count_files([path], LabelColumns(weights="w"), scale, missing).matrix
     assert found.counted is counted
 
 
@@ -611,7 +617,7 @@ def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
     scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
     columns = LabelColumns(gold="gold", predicted="predicted", weights="w")
     for table in (
-        count_files([path], columns, scale).table,
+        count_files([path], columns, scale).matrix,
         ConfusionMatrix.of(LEVELS, FIRST, SECOND, [weight] * 4),
     ):
         found = estimate_metrics([find_metric("krippendorff_alpha"), find_metric("mae")], table)

@@ -52,7 +52,7 @@ from ordinate.metrics.references import REFERENCES
 from ordinate.render import RENDERERS, render
 from ordinate.summaries import ConfusionMatrix
 
-PAGE = Path(__file__).parents[2] / "docs" / "synthetic.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "cem-replication.md"
 SIZE = 40  # documents of a small test case
 
 

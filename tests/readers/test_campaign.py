@@ -1,266 +1,21 @@
-"""The reader of campaigns: what it counts and keeps is what plain Python counts and keeps."""
+"""The reader of campaigns: formats, folders, columns, and the panel of gold and runs."""
 
-import csv
 import gzip
 import re
-from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
-import numpy as np
 import pytest
+from campaigns import GOLD, PANEL, RUN, SCALE, clean, kinds, lenient, text_of, tsv, write
 
 from ordinate.errors import BadInput, BadOption, BadScale, MissingLabels, NoItems
 from ordinate.readers import text_lines as lines
-from ordinate.readers.campaign import Campaign, CampaignColumns, read_campaign
-from ordinate.readers.duckdb_engine import connect
+from ordinate.readers.campaign import read_campaign
 from ordinate.readers.irregular_lines import IrregularityKind
-from ordinate.readers.line_faults import build_line_check_sql
 from ordinate.scale import Scale
-from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
 
-CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
-SCALE = Scale.of("cefr")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(name: str, text: str | bytes) -> str:
-    Path(name).parent.mkdir(exist_ok=True, parents=True)
-    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return name
-
-
-def tsv(name: str, *rows: str, end: str = "\n") -> str:
-    """Write rows of words as a file with tabs; '-' is an empty column."""
-    cut = (["" if word == "-" else word for word in row.split(" ")] for row in rows)
-    return write(name, "".join("\t".join(row) + end for row in cut))
-
-
-def lenient(gold: str, *runs: str, scale=SCALE, missing=None, **columns) -> Campaign:
-    return read_campaign(gold, list(runs), CampaignColumns(**columns), scale, missing, lenient=True)
-
-
-def kinds(campaign: Campaign, file: str) -> dict[str, tuple]:
-    found = [x for x in campaign.irregular if x.file == file]
-    return {x.kind: (x.count, x.line, x.example) for x in found}
-
-
-# --- plain Python --------------------------------------------------------------------------------
-
-
-class Checked(NamedTuple):
-    """What is irregular in a file, by kind (count, line, text), and the good answers by key."""
-
-    irregular: dict[str, tuple[int, int | None, str]]
-    answers: dict[tuple[str, str], str]
-    keys: list[tuple[str, str]]
-
-
-def naive(data: bytes, known: set | None, header: list[str] | None = None, delimiter="\t"):
-    """Read one file line by line, with three columns in this order."""
-    found: dict[str, list] = {}
-    answers: dict[tuple[str, str], str] = {}
-    keys: list[tuple[str, str]] = []
-    lines = enumerate(re.split("\r\n|\n", data.decode("utf-8-sig")), start=1)
-    kept = [(number, line) for number, line in lines if line]
-    for number, line in kept[header is not None :]:
-        (row,) = csv.reader([line], delimiter=delimiter)
-        kind = bad_line(row, 3 if header is None else len(header), known)
-        if kind is None:
-            case, key, value = row[:3]
-            keys.append((case, key))
-            kind = bad_value(value, answers.get((case, key)))
-            if kind is None:
-                answers[case, key] = value
-        if kind is not None:
-            found.setdefault(kind, [0, number, line.replace("\t", "\\t")])[0] += 1
-    return Checked({k: tuple(x) for k, x in found.items()}, answers, list(dict.fromkeys(keys)))
-
-
-def bad_line(row: list[str], width: int, known: set | None) -> IrregularityKind | None:
-    if len(row) != width:
-        return IrregularityKind.COLUMNS
-    if not row[0]:
-        return IrregularityKind.TEST_CASE
-    if not row[1]:
-        return IrregularityKind.ID
-    return IrregularityKind.UNKNOWN if known is not None and tuple(row[:2]) not in known else None
-
-
-def bad_value(value: str, before: str | None) -> IrregularityKind | None:
-    if not value:
-        return IrregularityKind.VALUE
-    if value not in CEFR:
-        return IrregularityKind.OFF_SCALE
-    if before is None:
-        return None
-    return IrregularityKind.REPEATED if value == before else IrregularityKind.CONTRADICTING
-
-
-class Expected(NamedTuple):
-    irregular: dict[str, dict]
-    panel: Panel
-    read: dict[str, dict[str, int]]
-
-
-def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
-    first = naive(Path(gold).read_bytes(), None, **how)
-    items, known = [key for key in first.keys if key in first.answers], set(first.keys)
-    irregular, read, systems = {gold: first.irregular}, {}, {}
-    for run in runs:
-        found = naive(Path(run).read_bytes(), known, **how)
-        there = set(found.keys)
-        lacking = [key for key in items if key not in there]
-        irregular[run] = dict(found.irregular)
-        if lacking:
-            irregular[run][IrregularityKind.MISSING] = (len(lacking), None, " ".join(lacking[0]))
-        name = Path(run).stem
-        systems[name] = [found.answers.get(key) for key in items]
-        read[name] = {
-            "matched": len(items) - len(lacking),
-            "answered": sum(key in found.answers for key in items),
-            "missing": len(lacking),
-            "unknown": found.irregular.get(IrregularityKind.UNKNOWN, (0,))[0],
-        }
-    gold_labels = [first.answers[key] for key in items]
-    cases = list(dict.fromkeys(case for case, _ in first.keys))
-    place = {case: k for k, case in enumerate(cases)}
-    groups = Groups(cases, np.array([place[case] for case, _ in items]))
-    panel = Panel.of(SCALE, gold_labels, systems, groups=groups, missing=missing)
-    return Expected(irregular, panel, read)
-
-
-def check(campaign: Campaign, wanted: Expected) -> None:
-    assert {file: kinds(campaign, file) for file in wanted.irregular} == wanted.irregular
-    assert campaign.read == wanted.read
-    assert campaign.panel == wanted.panel
-
-
-# --- messy files ---------------------------------------------------------------------------------
-
-
-def troubled(number: int, case: str, key: str, value: str) -> list[list[str]]:
-    """Return what stands in the place of a good row, by the number of the trouble."""
-    good = [case, key, value]
-    return {
-        0: [[case, key]],
-        1: [[*good, "more"]],
-        2: [[case, key, ""]],
-        3: [[case, key, "B3"]],
-        4: [[case, "", value]],
-        5: [["", key, value]],
-        6: [good, [case, f"x{key}", value], [case, f"x{key}", "B3"]],
-        7: [],
-        8: [good, good],
-        9: [[case, key, "A1"], [case, key, "A2"], [case, key, "A1"]],
-        10: [[case, key, ""], good, [case, key, "B3"]],
-        11: [[""], good],
-    }.get(number, [good])
-
-
-def messy(n: int, seed: int, *, gold: bool = False, delimiter: str = "\t") -> list[str]:
-    """Return lines in which every kind of trouble occurs, at random places."""
-    rng = np.random.default_rng(seed)
-    levels, trouble = rng.integers(0, 6, n), rng.integers(0, 400, n)
-    if gold:
-        trouble[trouble == 6] = 12  # gold knows all its ids
-    numbers = enumerate(trouble.tolist())
-    rows = [
-        row for k, x in numbers for row in troubled(x, f"T{k % 61}", f"e{k // 2}", CEFR[levels[k]])
-    ]
-    order = np.arange(len(rows)) if gold else rng.permutation(len(rows))
-    return [delimiter.join(rows[k]) for k in order]
-
-
-def test_a_messy_run_of_a_hundred_thousand_lines_is_counted_exactly():
-    gold = [f"T{k % 61}\te{k // 2}\t{CEFR[k % 6]}" for k in range(100_000)]
-    write("gold.tsv", "\n".join(gold) + "\n")
-    write("run.tsv", "\r\n".join(messy(100_000, 1)) + "\r\n")
-    campaign = lenient("gold.tsv", "run.tsv", test_case="topic")
-    wanted = expected("gold.tsv", ["run.tsv"])
-    assert set(wanted.irregular["run.tsv"]) == set(IrregularityKind) - {
-        IrregularityKind.ENCODING,
-        IrregularityKind.QUOTES,
-    }
-    check(campaign, wanted)
-    assert campaign.panel.dropped == 100_000 - campaign.read["run"]["answered"] > 0
-    with pytest.raises(BadInput, match=r"wrong number of columns \(\d+, first: run.tsv:\d+ 'T"):
-        read_campaign("gold.tsv", ["run.tsv"], scale=SCALE)
-
-
-@pytest.mark.parametrize("by_test_case", [True, False])
-def test_lines_are_looked_up_in_gold_and_never_compared_in_pairs(by_test_case):
-    with connect() as connection:
-        connection.execute("CREATE TABLE known (place BIGINT, test_case VARCHAR, id VARCHAR)")
-        connection.execute("CREATE TABLE levels (value VARCHAR, level INTEGER)")
-        texts = "text VARCHAR, kind VARCHAR, test_case VARCHAR, id VARCHAR, value VARCHAR"
-        connection.execute(f"CREATE TABLE answers (line BIGINT, {texts})")
-        query = build_line_check_sql(len(CEFR), by_test_case=by_test_case)
-        ((_, plan),) = connection.execute(f"EXPLAIN {query}").fetchall()
-    assert re.findall(r"(\w+)[ _]join\b", plan.lower()) == ["hash", "hash"]
-
-
-@pytest.mark.parametrize("missing", ["drop", "worst"])
-@pytest.mark.parametrize("seed", range(3))
-def test_messy_gold_and_runs_give_the_panel_of_the_clean_rest(seed, missing):
-    write("gold.tsv", "\n".join(messy(4_000, seed, gold=True)))
-    runs = [write(f"r{k}.tsv", "\n".join(messy(4_000, 10 + seed + k))) for k in range(3)]
-    wanted = expected("gold.tsv", runs, missing)
-    assert len(wanted.irregular["gold.tsv"]) >= 7
-    check(lenient("gold.tsv", *runs, missing=missing), wanted)
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_csv_with_a_header_further_columns_and_quotes(end):
-    header = ["topic", "id", "value", "text"]
-    texts = ['"a, ""quoted"" word"', "plain", '"="', '5" wide', ""]
-
-    def lines_of(seed: int, *, gold: bool) -> str:
-        rows = messy(2_000, seed, gold=gold, delimiter=",")
-        quoted = [re.sub("^(T1),", r'"\1",', row) for row in rows]
-        full = [row and f"{row},{texts[k % 5]}" for k, row in enumerate(quoted)]
-        return end.join([",".join(header), *full])
-
-    write("gold.csv", lines_of(1, gold=True))
-    write("run.csv", lines_of(2, gold=False))
-    wanted = expected("gold.csv", ["run.csv"], header=header, delimiter=",")
-    campaign = lenient("gold.csv", "run.csv")
-    check(campaign, wanted)
-    note = "gold.csv, run.csv were read by the columns topic, id, value of the header."
-    assert note in campaign.notes
-
-
-def test_lines_are_the_same_whatever_the_size_of_the_blocks(monkeypatch):
-    write("gold.tsv", "\n".join(messy(500, 1, gold=True)))
-    write("run.tsv", "\r\n".join(messy(500, 2)))
-    monkeypatch.setattr(lines, "BLOCK_CHARACTERS", 100)
-    check(lenient("gold.tsv", "run.tsv"), expected("gold.tsv", ["run.tsv"]))
-
-
 # --- formats -------------------------------------------------------------------------------------
-
-GOLD = ("t1 a A1", "t1 b B1", "t2 a C1", "t2 b A2")
-RUN = ("t2 b A2", "t2 a C2", "t1 a A1", "t1 b A2")
-PANEL = Panel.of(
-    SCALE,
-    ["A1", "B1", "C1", "A2"],
-    {"run": ["A1", "A2", "C2", "A2"]},
-    groups=factorize_column(["t1", "t1", "t2", "t2"]),
-)
-
-
-def clean(file: str = "gold.tsv", run: str = "run.tsv", **columns) -> Campaign:
-    return read_campaign(file, [run], CampaignColumns(**columns))
-
-
-def text_of(rows: tuple[str, ...], delimiter: str = "\t", end: str = "\n") -> str:
-    return "".join(row.replace(" ", delimiter) + end for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -291,7 +46,7 @@ def test_every_format_gives_the_same_panel(name, data):
     assert campaign.panel == PANEL
     assert campaign.irregular == ()
     assert campaign.files == ("gold.tsv", name)
-    assert campaign.read == {"run": {"matched": 4, "answered": 4, "missing": 0, "unknown": 0}}
+    assert campaign.joined == {"run": {"matched": 4, "answered": 4, "missing": 0, "unknown": 0}}
 
 
 def test_same_ids_in_two_test_cases_are_two_items():
@@ -368,55 +123,12 @@ def test_a_quoted_text_may_have_several_lines(block, monkeypatch):
     assert kinds(campaign, "run.csv") == {IrregularityKind.UNKNOWN: (1, 8, 'z,"r s",A1')}
 
 
-def test_a_stray_quote_costs_its_own_line():
-    write("gold.csv", "id,text,value\na,x,A1\nb,y,B1\nc,z,C1\nd,v,C2\n")
-    write("run.csv", 'id,text,value\na,x,A1\nb,"y,B1\nc,"z"s,C1\nd,v"v,C2\n')
-    campaign = lenient("gold.csv", "run.csv")
-    assert kinds(campaign, "run.csv") == {
-        IrregularityKind.QUOTES: (2, 3, 'b,"y,B1'),
-        IrregularityKind.MISSING: (2, None, "b"),
-    }
-    answers = {"run": ["A1", None, None, "C2"]}
-    assert campaign.panel == Panel.of(SCALE, ["A1", "B1", "C1", "C2"], answers, missing="drop")
-
-
 def test_a_quote_inside_a_column_is_a_letter():
     rows = 'id,text,value\na,5" wide,A1\n"b""c",x,B1\nd,6" wide,C1\n'
     write("gold.csv", rows)
     write("run.tsv", 'd\tC1\nb"c\tB1\na\tA1\n')
     campaign = clean("gold.csv", "run.tsv")
     assert campaign.panel.table("run").items.trace() == 3
-
-
-def test_lines_that_are_not_utf8_are_counted():
-    tsv("gold.tsv", *GOLD)
-    good = text_of(RUN).encode()
-    write("run.tsv", b"t1\t\xff\tA1\n" + good + "t1\t\ufffd\tA1\n".encode())
-    campaign = lenient("gold.tsv", "run.tsv")
-    assert kinds(campaign, "run.tsv") == {
-        IrregularityKind.ENCODING: (1, 1, "t1\\t\ufffd\\tA1"),
-        IrregularityKind.UNKNOWN: (1, 6, "t1\\t\ufffd\\tA1"),
-    }
-    assert campaign.panel == PANEL
-    with pytest.raises(BadInput, match="Pass --encoding if a file is not UTF-8"):
-        clean()
-
-
-@pytest.mark.parametrize("run", ["run.tsv", "run"])
-def test_the_first_line_may_be_a_bad_one(run):
-    tsv("gold.tsv", *GOLD)
-    tsv(run, "oops", *RUN)
-    campaign = lenient("gold.tsv", run)
-    assert kinds(campaign, run) == {IrregularityKind.COLUMNS: (1, 1, "oops")}
-    assert campaign.panel == PANEL
-
-
-def test_most_lines_say_how_many_columns_there_are():
-    tsv("gold.tsv", "t a A1", "a A1", "b B1")
-    tsv("run.tsv", "a A1", "b B1", "c - A1")
-    campaign = lenient("gold.tsv", "run.tsv")
-    assert campaign.panel.groups is None
-    assert [x.example for x in campaign.irregular] == ["t\\ta\\tA1", "c\\t\\tA1"]
 
 
 def test_a_label_that_is_the_usual_name_of_a_column_makes_no_header():
@@ -437,15 +149,6 @@ def test_labels_are_spelt_and_renamed_as_everywhere():
     }
     assert campaign.panel.rows.tolist() == [[0, 0], [1, 1]]
     assert campaign.panel.dropped == 2
-
-
-def test_a_long_line_is_shortened_and_made_printable():
-    tsv("gold.tsv", *GOLD)
-    write("run.tsv", text_of(RUN) + "t1\t\x1b[31m" + "x" * 500 + "\tA1\n")
-    ((_, _, example),) = kinds(lenient("gold.tsv", "run.tsv"), "run.tsv").values()
-    assert example.startswith("t1\\t\ufffd[31mxxx")
-    assert example.endswith("x…")
-    assert len(example) == 60
 
 
 # --- folders -------------------------------------------------------------------------------------
@@ -481,33 +184,6 @@ def test_patterns_and_files_join_folders():
 
 
 # --- errors --------------------------------------------------------------------------------------
-
-
-def test_whatever_is_irregular_is_one_error_for_all_files():
-    tsv("gold.tsv", *GOLD, "t3 a B7")
-    tsv("r1.tsv", *RUN, "t9 a A1", "t1 a A1")
-    tsv("r2.tsv", *RUN[1:], "t9 b A1", "t1")
-    with pytest.raises(BadInput, match="irregular") as problem:
-        read_campaign("gold.tsv", ["r1.tsv", "r2.tsv"])
-    assert str(problem.value) == (
-        "The files have 6 irregular lines or ids: wrong number of columns (1: r2.tsv:5 't1'); "
-        r"id that gold lacks (2 in 2 files, first: r1.tsv:5 't9\ta\tA1'); label off the scale "
-        r"(1: gold.tsv:5 't3\ta\tB7'); repeated id, same value (1: r1.tsv:6 't1\ta\tA1'); "
-        "id that the run lacks (1: r2.tsv 't2 b'). Correct the files, or pass lenient=True "
-        "(--lenient) to leave these lines out and evaluate the rest."
-    )
-
-
-def test_an_error_lists_eight_kinds_at_most():
-    tsv("gold.tsv", *GOLD)
-    bad = ("t1", "- a A1", "t1 - A1", "t1 z A1", "t1 a -", "t1 b B3", "t2 b A2", "t2 b A1")
-    write("run.tsv", text_of(RUN).encode() + b't1\t"\tA1\n\xff\n')
-    with Path("run.tsv").open("a") as file:
-        file.write("".join(row.replace("-", "").replace(" ", "\t") + "\n" for row in bad))
-    with pytest.raises(BadInput, match=r"have 10 irregular.*B3'\); and 2 more kinds\. Correct"):
-        clean()
-    found = Counter({x.kind: x.count for x in lenient("gold.tsv", "run.tsv").irregular})
-    assert found == Counter(set(IrregularityKind) - {IrregularityKind.MISSING})
 
 
 def test_gold_without_the_test_case_that_was_named():
@@ -588,9 +264,11 @@ def test_a_run_that_answers_nothing():
     tsv("gold.tsv", *GOLD)
     tsv("run.tsv", "t7 a A1")
     tsv("off.tsv", "t1 a X")
-    with pytest.raises(MissingLabels, match="run answers none of the 4 items: none of its ids"):
+    with pytest.raises(MissingLabels, match="run predicts none of the 4 items: none of its ids"):
         lenient("gold.tsv", "run.tsv")
-    with pytest.raises(MissingLabels, match=r"off answers none of the 4 items. Leave this run out"):
+    with pytest.raises(
+        MissingLabels, match=r"off predicts none of the 4 items. Leave this run out"
+    ):
         lenient("gold.tsv", "off.tsv")
     assert lenient("gold.tsv", "run.tsv", missing="worst").panel.n == 4
 
@@ -606,15 +284,6 @@ def test_missing_answers_follow_the_policy_that_was_asked_for():
         lenient("gold.tsv", "run.tsv", missing="error")
     with pytest.raises(BadOption, match="missing='none' is not one of"):
         lenient("gold.tsv", "run.tsv", missing="none")
-
-
-def test_items_whose_gold_label_is_bad_are_known_and_left_out():
-    tsv("gold.tsv", *GOLD, "t3 a -", "t3 b X")
-    tsv("run.tsv", *RUN, "t3 a A1")
-    campaign = lenient("gold.tsv", "run.tsv", missing="worst")
-    assert campaign.panel == PANEL
-    assert kinds(campaign, "run.tsv") == {}
-    assert set(kinds(campaign, "gold.tsv")) == {IrregularityKind.VALUE, IrregularityKind.OFF_SCALE}
 
 
 @pytest.mark.parametrize("name", ["it's.tsv", 'a"b.tsv', "a[1].tsv", "-x.tsv", "a;b.tsv"])

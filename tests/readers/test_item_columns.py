@@ -42,14 +42,14 @@ def test_items_keep_their_rows_and_files_when_some_are_left_out(tmp_path, monkey
     one = read_columns(["a.csv"], ["x"])
     assert list(one.places) == ["row 1", "row 2", "row 3"]
     both = read_columns(["a.csv", "b.csv"], ["x", "g"], labels=["x"])
-    kept = both.some(~np.isnan(both["x"]))
+    kept = both.select_rows(~np.isnan(both["x"]))
     assert len(kept) == 4
     assert kept["x"].tolist() == [1, 3, 4, 5]
     assert kept["g"] == ["g0", "g2", "g0", "g1"]
     assert kept.labels["x"].tolist() == ["1", "3", "4", "5"]
     assert kept.row.tolist() == [1, 3, 1, 2]
     assert kept.places[1:] == ["a.csv:3", "b.csv:1", "b.csv:2"]
-    assert both.some(np.ones(5, bool)) is both
+    assert both.select_rows(np.ones(5, bool)) is both
 
 
 def test_a_row_may_hold_a_text_of_megabytes(tmp_path):

@@ -1,183 +1,36 @@
 """Files of quantities: what the engine sums up is what long doubles sum up item by item."""
 
-import csv
-import gzip
-import io
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from regression_files import (
+    FORMS,
+    METRICS,
+    binned,
+    close,
+    column,
+    delimited,
+    items,
+    lines,
+    moments,
+    oracle,
+    parquet,
+    read_back,
+    same,
+    value,
+    write,
+)
 
-from ordinate.errors import BadInput, BadOption, BadValues, BadWeights, MissingLabels, NoItems
-from ordinate.metrics import find_metric
-from ordinate.readers import duckdb_engine, regression_pooling
+from ordinate.errors import BadInput, BadOption, BadValues, MissingLabels
+from ordinate.readers import duckdb_connection, regression_pooling
 from ordinate.readers import regression_sums as sums
 from ordinate.readers.regression import RegressionColumns, RegressionData, sum_files
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries.prediction_intervals import PredictionIntervals
 from ordinate.summaries.regression import Moments, bin_error_sizes
-
-LONG = np.longdouble
-METRICS = ("rmse", "mae", "r2", "bias", "pearson", "ccc", "explained_variance", "max_error")
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(name: str, content: "str | bytes") -> str:
-    Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    return name
-
-
-def value(name: str, table: Moments) -> float:
-    return float(find_metric(name, Moments)(table))
-
-
-def items(n: int = 400, seed: int = 5, *, shift: float = 0.0, scale: float = 1.0) -> list[dict]:
-    """Return items with everything that a file may say of them."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for k, time in enumerate(rng.permutation(n).tolist()):
-        y = shift + scale * float(rng.normal(3.0, 2.0))
-        p = y + scale * float(rng.normal(0.2, 0.7))
-        low, high = sorted(p + scale * rng.normal(0.0, 1.2, 2))
-        rows.append(
-            {
-                "id": f"i{k}",
-                "y": y,
-                "pred": p,
-                "weight": float(rng.integers(0, 9)) / 4,
-                "site": f"s{rng.integers(0, 12)}",
-                "season": ("dry", "wet", None)[rng.integers(0, 3)],
-                "low": -math.inf if k % 50 == 7 else float(low),
-                "high": math.inf if k % 60 == 7 else float(high),
-                "hour": time,
-                "note": 'a, "b"\nc; d',
-            }
-        )
-    return rows
-
-
-def delimited(rows: list[dict], **style) -> bytes:
-    out = io.StringIO(newline="")
-    writer = csv.DictWriter(out, list(rows[0]), **{"lineterminator": "\n"} | style)
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue().encode()
-
-
-def lines(rows: list[dict]) -> bytes:
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def parquet(rows: list[dict]) -> bytes:
-    out = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows), out)
-    return out.getvalue().to_pybytes()
-
-
-FORMS = {
-    "data.csv": delimited,
-    "semicolon.csv": lambda rows: delimited(rows, delimiter=";"),
-    "data.tsv": lambda rows: delimited(rows, delimiter="\t"),
-    "data.csv.gz": lambda rows: gzip.compress(delimited(rows)),
-    "data.jsonl": lines,
-    "data.jsonl.gz": lambda rows: gzip.compress(lines(rows)),
-    "data.parquet": parquet,
-}
-
-
-# --- long doubles --------------------------------------------------------------------------------
-
-
-def column(rows: list[dict], name: str) -> np.ndarray:
-    return np.array([float(row[name]) for row in rows], LONG)
-
-
-def read_back(path: str) -> list[dict]:
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def oracle(rows: list[dict], *, weighted: bool = False) -> dict[str, float]:
-    """Return metrics from the items themselves."""
-    y, p = column(rows, "y"), column(rows, "pred")
-    w = column(rows, "weight") if weighted else np.ones(len(y), LONG)
-    e, total = p - y, w.sum()
-
-    def mean(x):
-        return (w * x).sum() / total
-
-    d, f, g = y - mean(y), e - mean(e), p - mean(p)
-    square, var, var_p = mean(e * e), mean(d * d), mean(g * g)
-    together = mean(d * g)
-    found = {
-        "rmse": np.sqrt(square),
-        "mae": mean(abs(e)),
-        "r2": 1 - square / var,
-        "bias": mean(e),
-        "pearson": together / np.sqrt(var * var_p),
-        "ccc": 2 * together / (var + var_p + mean(e) ** 2),
-        "explained_variance": 1 - mean(f * f) / var,
-        "max_error": abs(e[w > 0]).max(),
-        "baseline_mae": mean(abs(d)),
-        "baseline_rmse": np.sqrt(var),
-    }
-    return {name: float(x) for name, x in found.items()}
-
-
-def close(table: Moments, expected: dict[str, float], rel: float = 1e-10) -> None:
-    for name, wanted in expected.items():
-        assert value(name, table) == pytest.approx(wanted, rel=rel), name
-
-
-def moments(rows: list[dict], *, weighted: bool = False, **options) -> Moments:
-    """Return the summary that NumPy makes of the same items."""
-    w = [row["weight"] for row in rows] if weighted else None
-    y, p = ([row[name] for row in rows] for name in ("y", "pred"))
-    return Moments.of(y, p, w, histogram=True, **options)
-
-
-def same(one: Moments, two: Moments, rel: float = 1e-10) -> None:
-    """Hold that two summaries have the same sums, relative to what is summed up."""
-    assert np.array_equal(one.items, two.items)
-    assert one.shape == two.shape
-    assert one.counted == two.counted
-    for mine, theirs in ((one.plain, two.plain), (one.squared, two.squared)):
-        there = np.asarray(two.items) > 0
-        scale = [_root(theirs.sums[..., 4, 0][there]), _root(theirs.sums[..., 0, 4][there])]
-        assert mine.y[there] == pytest.approx(theirs.y[there], rel=rel)
-        for a in range(5):
-            for b in range(5 - a):
-                unit = np.maximum(theirs.weight[there], 1.0) * scale[0] ** a * scale[1] ** b
-                gap = abs(mine.sums[..., a, b][there] - theirs.sums[..., a, b][there])
-                assert np.all(gap <= rel * unit), (a, b)
-    for name in ("absolute", "absolute_squared", "largest", "squares"):
-        assert getattr(one, name) == pytest.approx(getattr(two, name), rel=rel), name
-    assert one.constants == pytest.approx(two.constants, rel=1e-14)
-    for name in one.constants:
-        assert one.spread[name] == pytest.approx(two.spread[name], rel=rel)
-    binned(one, two)
-
-
-def _root(sums: np.ndarray) -> np.ndarray:
-    return np.maximum(sums, 1e-300) ** 0.25
-
-
-def binned(one: Moments, two: Moments) -> None:
-    """Hold that histograms are equal, whatever bins are empty."""
-    assert (one.histogram is None) == (two.histogram is None)
-    for k in {**(one.histogram or {}), **(two.histogram or {})}:
-        mine, theirs = ((table.histogram or {}).get(k, 0.0) for table in (one, two))
-        assert np.allclose(mine, theirs, rtol=1e-12), k
-
 
 # --- whatever the file ---------------------------------------------------------------------------
 
@@ -186,8 +39,8 @@ def binned(one: Moments, two: Moments) -> None:
 def test_every_format_gives_what_long_doubles_give(form):
     rows = items()
     found = sum_files([write(form, FORMS[form](rows))], RegressionColumns("y", "pred"))
-    close(found.table, oracle(rows))
-    same(found.table, moments(rows, constants=found.table.constants))
+    close(found.moments, oracle(rows))
+    same(found.moments, moments(rows, constants=found.moments.constants))
     assert (found.target, found.predicted, found.files) == ("y", "pred", (form,))
     assert (found.joined, found.by, found.groups, found.previous) == (None, [], None, None)
 
@@ -198,7 +51,7 @@ def test_far_from_zero_and_near_it_the_errors_are_those_of_long_doubles(weighted
     path = write("far.csv", delimited(items(shift=shift, scale=scale)))
     rows = read_back(path)
     columns = RegressionColumns("y", "pred", weights="weight" if weighted else None)
-    found = sum_files([path], columns).table
+    found = sum_files([path], columns).moments
     expected = oracle(rows, weighted=weighted)
     close(found, {name: expected[name] for name in ("rmse", "mae", "r2")}, 1e-10)
     close(found, {name: expected[name] for name in ("baseline_rmse", "baseline_mae")}, 1e-8)
@@ -222,7 +75,7 @@ def test_weights_count_and_weight_zero_is_no_item():
     rows = items()
     rows.append(rows[0] | {"y": math.nan, "pred": None, "weight": 0.0, "hour": -1})
     path = write("weights.csv", delimited(rows))
-    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).table
+    found = sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments
     alive = [row for row in rows if row["weight"] > 0]
     close(found, oracle(alive, weighted=True))
     same(found, moments(alive, weighted=True, constants=found.constants))
@@ -232,10 +85,10 @@ def test_weights_count_and_weight_zero_is_no_item():
 def test_whole_weights_are_counts():
     rows = [row | {"weight": float(k % 3)} for k, row in enumerate(items())]
     path = write("weights.csv", delimited(rows))
-    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).table.counted
+    assert sum_files([path], RegressionColumns("y", "pred", weights="weight")).moments.counted
 
 
-def test_several_files_are_one_table():
+def test_several_files_are_one_table(whole):
     rows = items()
     paths = [
         write("a.csv", delimited(rows[:150])),
@@ -246,8 +99,7 @@ def test_several_files_are_one_table():
         "y", "pred", weights="weight", by="season", groups="site", order="hour"
     )
     found = sum_files(paths, columns)
-    whole = sum_files([write("all.csv", delimited(rows))], columns)
-    same(found.table, whole.table)
+    same(found.moments, whole.moments)
     same(found.groups, whole.groups)
     same(found.previous, whole.previous)
     for (name, one), (other, two) in zip(found.by, whole.by, strict=True):
@@ -262,7 +114,7 @@ def test_parquet_numbers_of_any_kind_are_numbers(kind):
     wide = [str(x) for x in y] if kind == pa.string() else y
     pq.write_table(pa.table({"y": pa.array(wide, kind), "pred": p}), "kinds.parquet")
     same(
-        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).table,
+        sum_files(["kinds.parquet"], RegressionColumns("y", "pred")).moments,
         Moments.of(y, p, constants={"mean": 3.75}, histogram=True),
     )
 
@@ -297,7 +149,7 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
     settings = {"weighted": weighted, "constants": {"train_mean": 2.5}}
     alive = [row for row in rows if row["weight"] > 0 or not weighted]
     sites = factorize_column([row["site"] for row in alive])
-    same(found.table, moments(rows, **settings))
+    same(found.moments, moments(rows, **settings))
     same(found.groups, moments(alive, groups=sites, **settings))
     assert [name for name, _ in found.by] == ["dry", "wet", None]
     for name, batch in found.by:
@@ -307,20 +159,22 @@ def test_subgroups_and_groups_are_those_of_numpy(monkeypatch, weighted, few):
     alone = sum_files([path], RegressionColumns("y", "pred", by="season", weights=columns.weights))
     for name, part in alone.by:
         here = [row for row in alive if row["season"] == name]
-        same(part, moments(here, weighted=weighted, constants=alone.table.constants))
+        same(part, moments(here, weighted=weighted, constants=alone.moments.constants))
 
 
 def test_the_summaries_of_subgroups_add_up_to_the_whole():
     path = write("groups.csv", delimited(items()))
     found = sum_files([path], RegressionColumns("y", "pred", by="season"))
     (_, first), (_, second), (_, third) = found.by
-    same(first + second + third, found.table)
+    same(first + second + third, found.moments)
 
 
 def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
     path = write("groups.csv", delimited(items()))
     columns = RegressionColumns("y", "pred", by="season", groups="site")
     whole = sum_files([path], columns)
+    alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
+    binned(alone.by[0][1], whole.by[0][1].pooled)
     for module, name in ((regression_pooling, "MOST_CELLS"), (sums, "MOST_GROUPS")):
         with monkeypatch.context() as patched:
             patched.setattr(module, name, 1)
@@ -329,9 +183,7 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
         assert found.groups.histogram is None
         assert found.by[0][1].histogram is None
         assert found.notes == ("There are too many groups for a histogram of errors of each.",)
-        same(found.table, whole.table)
-        alone = sum_files([path], RegressionColumns("y", "pred", by="season"))
-        binned(alone.by[0][1], whole.by[0][1].pooled)
+        same(found.moments, whole.moments)
 
 
 # --- histograms, constants -----------------------------------------------------------------------
@@ -340,11 +192,11 @@ def test_too_many_groups_have_no_histograms_of_their_own(monkeypatch):
 def test_the_histogram_has_the_bins_of_the_summary():
     rows = [*items(), *({"y": 1.0, "pred": 1.0},) * 3]
     path = write("sizes.csv", delimited([{"y": r["y"], "pred": r["pred"]} for r in rows]))
-    found = sum_files([path], RegressionColumns("y", "pred")).table.histogram
+    found = sum_files([path], RegressionColumns("y", "pred")).moments.histogram
     expected = bin_error_sizes(np.array([abs(row["pred"] - row["y"]) for row in rows]))
     assert found == expected
     assert (
-        sum_files([path], RegressionColumns("y", "pred"), histogram=False).table.histogram is None
+        sum_files([path], RegressionColumns("y", "pred"), histogram=False).moments.histogram is None
     )
 
 
@@ -352,10 +204,12 @@ def test_constants_are_those_asked_for_and_the_mean_unless_there_is_that_of_trai
     rows = items()
     path = write("constants.csv", delimited(rows))
     y = column(rows, "y")
-    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).table
+    found = sum_files([path], RegressionColumns("y", "pred"), constants={"zero": 0.0}).moments
     assert found.constants == pytest.approx({"mean": float(y.mean()), "zero": 0.0}, rel=1e-14)
     assert float(found.spread["zero"]) == pytest.approx(float(abs(y).sum()), rel=1e-12)
-    trained = sum_files([path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}).table
+    trained = sum_files(
+        [path], RegressionColumns("y", "pred"), constants={"train_mean": 2.5}
+    ).moments
     assert trained.constants == {"train_mean": 2.5}
     assert value("baseline_mae", trained) == pytest.approx(float(abs(y - 2.5).mean()), rel=1e-12)
 
@@ -373,10 +227,10 @@ def test_the_median_is_near_where_half_of_the_weight_lies(shift, weighted):
     order = np.argsort(y)
     half = np.searchsorted(np.cumsum(w[order]), w.sum() / 2)
     exact, mean = float(y[order][half]), float((w * y).sum() / w.sum())
-    median = found.table.constants["median"]
+    median = found.moments.constants["median"]
     assert abs(median - exact) <= 0.00501 * abs(exact - mean)
     spread = float((w * abs(y - median)).sum())
-    assert float(found.table.spread["median"]) == pytest.approx(spread, rel=1e-10)
+    assert float(found.moments.spread["median"]) == pytest.approx(spread, rel=1e-10)
     assert "The median of the targets is approximate" in found.notes[-1]
 
 
@@ -398,19 +252,26 @@ def split(rows: list[dict], kind=delimited, end: str = "csv") -> tuple[str, str]
     return gold, write(f"guesses.{end}", kind(guesses))
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> RegressionData:
+    """What one file of everything gives."""
+    path = tmp_path_factory.mktemp("whole") / "all.csv"
+    path.write_bytes(delimited(items()))
+    columns = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
+    return sum_files([str(path)], columns)
+
+
 @pytest.mark.parametrize(("kind", "end"), [(delimited, "csv"), (lines, "jsonl"), (parquet, "pq")])
 @pytest.mark.parametrize("way", [{"id": "id"}, {"row_order": True}])
-def test_targets_may_come_from_a_file_of_their_own(kind, end, way):
+def test_targets_may_come_from_a_file_of_their_own(whole, kind, end, way):
     rows = items()
     gold, guesses = split(rows, kind, end)
     columns = RegressionColumns(
         "y", "pred", "weight", "season", "site", "low", "high", "hour", gold_file=gold, **way
     )
     found = sum_files([guesses], columns)
-    one = RegressionColumns("y", "pred", "weight", "season", "site", "low", "high", "hour")
-    whole = sum_files([write("all.csv", delimited(rows))], one)
     for mine, theirs in (
-        (found.table, whole.table),
+        (found.moments, whole.moments),
         (found.groups, whole.groups),
         (found.previous, whole.previous),
         *zip(dict(found.by).values(), dict(whole.by).values(), strict=True),
@@ -434,16 +295,16 @@ def test_ids_without_a_prediction_are_missing_and_unknown_ids_are_left_out():
     ):
         sum_files(["guesses.csv"], columns)
     found = sum_files(["guesses.csv"], columns, missing="drop")
-    close(found.table, oracle(rows[3:]))
+    close(found.moments, oracle(rows[3:]))
     assert found.joined == {"matched": 17, "missing": 3, "unknown": 1}
-    assert found.table.dropped == 3
+    assert found.moments.dropped == 3
 
 
 def test_a_target_and_a_prediction_may_have_the_same_name():
     write("gold.csv", "id,price\na,1\nb,2\n")
     write("guesses.csv", "id,price\nb,5\na,1\n")
     columns = RegressionColumns("price", "price", gold_file="gold.csv", id="id")
-    assert value("mae", sum_files(["guesses.csv"], columns).table) == 1.5
+    assert value("mae", sum_files(["guesses.csv"], columns).moments) == 1.5
 
 
 def test_nan_is_no_missing_number_in_joined_files_either():
@@ -453,153 +314,6 @@ def test_nan_is_no_missing_number_in_joined_files_either():
     columns = RegressionColumns("y", "pred", gold_file="gold.parquet", id="id")
     with pytest.raises(BadValues, match=r"The target \(id b of column 'y'\) is 'nan'"):
         sum_files(["guesses.csv"], columns, missing="drop")
-
-
-# --- what is no number ---------------------------------------------------------------------------
-
-STRANGE = ["many", "nan", "inf", "-Infinity", "1,5", "1e999", "true", " "]
-
-
-@pytest.mark.parametrize("text", STRANGE)
-@pytest.mark.parametrize(
-    ("name", "role", "missing"), [("y", "target", "error"), ("pred", "prediction", "drop")]
-)
-def test_what_is_no_finite_number_is_named_and_never_dropped(text, name, role, missing):
-    rows = [{"y": 1.0, "pred": 2.0}, {"y": 2.0, "pred": 3.0} | {name: text}]
-    write("a.csv", delimited(rows))
-    with pytest.raises(BadValues, match=rf"The {role} \(row 2 of column '{name}'\) is '{text}'"):
-        sum_files(["a.csv"], RegressionColumns("y", "pred"), missing=missing)
-
-
-def test_errors_say_in_which_file_a_cell_is():
-    write("a.jsonl", '{"y":1,"pred":2}\n')
-    write("b.jsonl", '{"y":1,"pred":2}\n{"y":1,"pred":"many"}\n')
-    where = r"The prediction \(row 2 of b\.jsonl of column 'pred'\) is 'many'"
-    with pytest.raises(BadValues, match=where):
-        sum_files(["a.jsonl", "b.jsonl"], RegressionColumns("y", "pred"), missing="drop")
-
-
-@pytest.mark.parametrize("values", [[1.0, 1.0], [1.0, 2.0], [-math.inf, -math.inf]])
-@pytest.mark.parametrize("name", ["y", "pred", "low", "high", "weight"])
-def test_nan_is_found_in_parquet_whatever_its_statistics_say(values, name):
-    columns = {"y": [1.0] * 3, "pred": [1.0] * 3, "low": [-math.inf] * 3, "high": [3.0] * 3}
-    columns["weight"] = [2.0] * 3
-    kept = values if name == "low" or math.isfinite(values[0]) else [1.0, 3.0]
-    pq.write_table(pa.table(columns | {name: [*kept, math.nan]}), "bad.parquet")
-    wanted = RegressionColumns("y", "pred", weights="weight", lower="low", upper="high")
-    with pytest.raises((BadValues, BadWeights), match=rf"\(row 3 of column '{name}'\) is '?nan"):
-        sum_files(["bad.parquet"], wanted, missing="drop")
-
-
-@pytest.mark.parametrize(("name", "bad"), [("y", math.inf), ("low", math.inf), ("high", -math.inf)])
-def test_infinite_numbers_of_parquet_are_bounds_or_none(name, bad):
-    columns = {"y": [1.0] * 3, "pred": [1.0] * 3, "low": [-math.inf] * 3, "high": [math.inf] * 3}
-    pq.write_table(pa.table(columns | {name: [1.0, 1.0, bad]}), "bad.parquet")
-    with pytest.raises(BadValues, match=rf"\(row 3 of column '{name}'\) is '{bad}'"):
-        sum_files(["bad.parquet"], RegressionColumns("y", "pred", lower="low", upper="high"))
-    pq.write_table(pa.table(columns), "good.parquet")
-    found = sum_files(["good.parquet"], RegressionColumns("y", "pred", lower="low", upper="high"))
-    assert (float(found.bounds.endless), float(found.bounds.mean("covered"))) == (3, 1)
-
-
-def test_dates_are_no_numbers():
-    times = pa.array([0, 1], pa.timestamp("us"))
-    pq.write_table(pa.table({"y": times, "pred": [1.0, 2.0]}), "dates.parquet")
-    with pytest.raises(BadValues, match=r"row 1 of column 'y'\) is '1970-01-01 00:00:00'"):
-        sum_files(["dates.parquet"], RegressionColumns("y", "pred"))
-
-
-HOLES = {
-    "holes.csv": "y,pred,site\n1,2,a\n,3,a\n4,,a\n5,5.5,\n6,7,b\n",
-    "holes.jsonl": (
-        '{"y":1,"pred":2,"site":"a"}\n{"y":"","pred":3,"site":"a"}\n{"y":4,"pred":null,"site":"a"}\n'
-        '{"y":5,"pred":5.5,"site":""}\n{"y":6,"pred":"7","site":"b"}\n'
-    ),
-}
-
-
-@pytest.mark.parametrize("name", HOLES)
-def test_empty_cells_are_refused_by_row_and_column_or_dropped_and_counted(name):
-    write(name, HOLES[name])
-    columns = RegressionColumns("y", "pred")
-    with pytest.raises(
-        MissingLabels, match=r"1 of 5 targets in column 'y' are missing \(row 2\). Leave them out"
-    ):
-        sum_files([name], columns)
-    found = sum_files([name], columns, missing="drop").table
-    assert (found.n, found.dropped, value("mae", found)) == (3, 2, pytest.approx(2.5 / 3))
-    grouped = sum_files([name], RegressionColumns("y", "pred", groups="site"), missing="drop")
-    assert (grouped.table.n, grouped.table.dropped) == (2, 3)
-    assert grouped.groups.items.tolist() == [1, 1]
-
-
-def test_missing_predictions_and_groups_are_named():
-    write("p.csv", "y,pred\n1,2\n2,\n3,\n")
-    with pytest.raises(MissingLabels, match=r"2 of 3 predictions in column 'pred'.*row 2, row 3"):
-        sum_files(["p.csv"], RegressionColumns("y", "pred"))
-    write("g.csv", "y,pred,site\n1,2,a\n2,3,\n")
-    with pytest.raises(MissingLabels, match=r"1 of 2 items have no group \(row 2 of column 'site'"):
-        sum_files(["g.csv"], RegressionColumns("y", "pred", groups="site"))
-
-
-def test_a_subgroup_knows_what_was_dropped_from_it():
-    write("d.csv", "y,pred,season\n1,2,dry\n2,,dry\n3,4,wet\n,4,\n")
-    found = sum_files(["d.csv"], RegressionColumns("y", "pred", by="season"), missing="drop")
-    kept = {name: (part.n, part.dropped) for name, part in found.by if part.shape == ()}
-    assert kept == {"dry": (1, 1), "wet": (1, 0), None: (0, 1)}
-    assert math.isnan(value("mae", dict(found.by)[None]))
-
-
-@pytest.mark.parametrize("text", ["-1", "nan", "inf", "", "heavy", "1e151"])
-def test_weights_are_finite_numbers_of_at_least_0(text):
-    write("w.csv", f"y,pred,weight\n1,2,1\n2,3,{text}\n")
-    with pytest.raises(BadWeights, match=r"The weight \(row 2 of column 'weight'\)"):
-        sum_files(["w.csv"], RegressionColumns("y", "pred", weights="weight"))
-
-
-def test_there_must_be_items():
-    columns = RegressionColumns("y", "pred", weights="weight")
-    write("none.csv", "y,pred,weight\n")
-    with pytest.raises(NoItems, match="has a header and no rows"):
-        sum_files(["none.csv"], columns)
-    write("light.csv", "y,pred,weight\n1,2,0\n")
-    with pytest.raises(NoItems, match="all weights are 0"):
-        sum_files(["light.csv"], columns)
-    write("holes.csv", "y,pred,weight\n1,,1\n,2,1\n")
-    with pytest.raises(NoItems, match="all 2 lack a value"):
-        sum_files(["holes.csv"], columns, missing="drop")
-
-
-@pytest.mark.parametrize(("pair", "what"), [("1e90,2", "large"), ("1e-90,2e-90", "small")])
-def test_values_that_cannot_be_squared_twice_are_refused(pair, what):
-    write("a.csv", f"y,pred\n{pair}\n{pair}\n")
-    with pytest.raises(BadValues, match=f"too {what} to be squared twice"):
-        sum_files(["a.csv"], RegressionColumns("y", "pred"))
-
-
-@pytest.mark.parametrize("weights", [None, "weight"])
-@pytest.mark.parametrize("by", [None, "season"])
-def test_targets_that_are_all_equal_have_no_variance_at_all(weights, by):
-    rows = [row | {"y": 0.1, "pred": 0.4, "weight": k / 7} for k, row in enumerate(items(399))]
-    columns = RegressionColumns("y", "pred", weights, by)
-    found = sum_files([write("equal.csv", delimited(rows))], columns).table
-    assert found.constants == {"mean": 0.1}
-    assert (float(found.plain.y), float(found.plain.mean(2, 0))) == (0.1, 0.0)
-    assert (float(found.plain.mean(0, 2)), float(found.spread["mean"])) == (0.0, 0.0)
-    assert math.isnan(value("r2", found))
-
-
-def test_missing_values_are_an_error_or_dropped():
-    write("a.csv", "y,pred\n1,2\n")
-    with pytest.raises(BadOption, match="missing='worst' is not one of error, drop"):
-        sum_files(["a.csv"], RegressionColumns("y", "pred"), missing="worst")
-
-
-def test_a_broken_file_is_named():
-    write("a.csv", "y,pred\n1,2\n")
-    write("b.csv", "y,pred\n1,2\n1,2,3\n")
-    with pytest.raises(BadInput, match=r"b\.csv cannot be read"):
-        sum_files(["a.csv", "b.csv"], RegressionColumns("y", "pred"))
 
 
 # --- bounds --------------------------------------------------------------------------------------
@@ -657,7 +371,7 @@ def test_bounds_come_in_pairs_and_in_order():
     with pytest.raises(MissingLabels, match=r"1 of 2 lower bounds in column 'low'.*row 1"):
         sum_files(["c.csv"], columns)
     found = sum_files(["c.csv"], columns, missing="drop")
-    assert (found.table.n, found.bounds.n, found.bounds.dropped) == (1, 1, 1)
+    assert (found.moments.n, found.bounds.n, found.bounds.dropped) == (1, 1, 1)
 
 
 # --- the previous value --------------------------------------------------------------------------
@@ -758,11 +472,11 @@ def test_the_number_of_threads_changes_no_printed_digit(monkeypatch):
     pq.write_table(table, "large.parquet", row_group_size=50_000)
 
     def found(threads: int) -> RegressionData:
-        monkeypatch.setitem(duckdb_engine.OFFLINE_SETTINGS, "threads", threads)
+        monkeypatch.setitem(duckdb_connection.OFFLINE_SETTINGS, "threads", threads)
         columns = RegressionColumns("y", "pred", weights="weight")
         return sum_files(["large.parquet"], columns, constants={"median": None})
 
-    one, two = found(1).table, found(2).table
+    one, two = found(1).moments, found(2).moments
     for name in (*METRICS, "median_absolute_error"):
         assert f"{value(name, one):.12g}" == f"{value(name, two):.12g}", name
     for name in ("baseline_mae", "baseline_rmse"):  # the mean is that of the next double

@@ -18,7 +18,7 @@ from ordinate.errors import (
     OffScale,
 )
 from ordinate.readers import reliability as reading
-from ordinate.readers.query import LabelColumns
+from ordinate.readers.item_query import LabelColumns
 from ordinate.readers.reliability import count_probabilities
 from ordinate.scale import Scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
@@ -38,11 +38,6 @@ def frame():
     ids = [f"e{k:03}" for k in range(120)]
     golden = np.array(LABELS)[GOLD]
     return pd.DataFrame({"essay": ids, "level": golden, "weight": WEIGHTS, **named})
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
 
 
 def write(data, name="items.csv"):

@@ -229,7 +229,7 @@ def _parse_class_weights(text: str | None) -> Any:
 def _build_level_rows(
     result: "Decoding", ids: list[Any], named: str | None
 ) -> list[dict[str, Any]]:
-    from ordinate.readers.query import make_names_distinct
+    from ordinate.readers.item_query import make_names_distinct
     from ordinate.results.decoding import ARGMAX, DECODED
 
     labels = result.scale.labels

@@ -232,11 +232,11 @@ def _evaluate_labels(
     origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
     with show_share("evaluating") as tick:
         result = Evaluation.from_summary(
-            found.table,
+            found.matrix,
             metrics,
             by=found.by,
             groups=found.groups,
-            human=found.human,
+            human=found.second_rater,
             attribution_metrics=options.error_attribution or (),
             interval=how,
             origin=origin,

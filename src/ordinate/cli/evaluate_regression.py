@@ -293,7 +293,7 @@ class _RegressionRun:
         from ordinate.results.regression import RegressionEvaluation
 
         return RegressionEvaluation.from_summary(
-            self._denormalize_summary(found.table),
+            self._denormalize_summary(found.moments),
             self.metrics,
             unit=self.options.unit,
             normalization=self.training,
@@ -363,7 +363,7 @@ class _RegressionRun:
         from dataclasses import replace
 
         by = {
-            name: self._estimate_poisson_intervals(part, items.of(name))
+            name: self._estimate_poisson_intervals(part, items.select_subgroup(name))
             for name, part in result.by.items()
         }
         return replace(self._estimate_poisson_intervals(result, items), by=by)
@@ -414,7 +414,7 @@ class _RegressionRun:
         from ordinate.results.regression_comparison import compare_regression
 
         given = len(items.table)
-        items = items.answered(self.rivals, self.options.missing)
+        items = items.select_predicted(self.rivals, self.options.missing)
         own = items.predicted
         if own in self.rivals:
             raise BadOption(f"--against names other models, and {own!r} is the one evaluated.")

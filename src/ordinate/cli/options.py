@@ -12,7 +12,7 @@ from ordinate.errors import BadOption, OrdinateError
 
 if TYPE_CHECKING:
     from ordinate.metrics import Metric
-    from ordinate.readers.panel import PanelData
+    from ordinate.readers.systems import PanelData
 
 
 class InputPath(str):
@@ -206,7 +206,7 @@ def read_systems(
     """Read the systems that the options of `add_systems` name, if their number is admitted."""
     from ordinate.cli.progress import watch_queries
     from ordinate.readers import read_label_map
-    from ordinate.readers.panel import SystemColumns, count_systems
+    from ordinate.readers.systems import SystemColumns, count_systems
     from ordinate.scale import Scale
 
     columns = SystemColumns(

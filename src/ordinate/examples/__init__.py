@@ -1,4 +1,4 @@
-"""Small data sets that ship with the package. Each has its provenance beside it."""
+"""Small data sets that ship with the package. Each has its provenance with it."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ def locate_example(name: str) -> Path:
 
 
 def split_texts() -> tuple[str, str]:
-    """Return the texts as two CSV files, for training and test: 2 to 1 at every level, always so.
+    """Return the texts as two CSV files, for training and test, always the same: 2 to 1 per level.
 
     >>> training, test = split_texts()
     >>> training.splitlines()[0]
@@ -38,11 +38,12 @@ def split_texts() -> tuple[str, str]:
     with locate_example("texts").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     level, seen = header.index("level"), Counter[str]()
-    parts: tuple[list[list[str]], list[list[str]]] = ([], [])
+    training_and_test: tuple[list[list[str]], list[list[str]]] = ([], [])
     for row in rows:
         seen[row[level]] += 1
-        parts[seen[row[level]] % TEST_EVERY == 0].append(row)
-    return _format_csv(header, parts[0]), _format_csv(header, parts[1])
+        training_and_test[seen[row[level]] % TEST_EVERY == 0].append(row)
+    training, test = (_format_csv(header, part) for part in training_and_test)
+    return training, test
 
 
 def _format_csv(header: list[str], rows: list[list[str]]) -> str:

@@ -2,7 +2,7 @@
 
 import tempfile
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, MissingLabels, NoItems, shorten
-from ordinate.readers.campaign_layout import (
-    CampaignColumns,
-    ColumnLayout,
-    detect_header,
-    find_layout_by_header,
-    find_layout_by_position,
-    make_unknown_column_error,
-)
-from ordinate.readers.clusters import build_cluster_number_sql, read_clusters
-from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Watch, connect, read_arrays
+from ordinate.readers.file_formats import name_runs
 from ordinate.readers.irregular_lines import (
+    ColumnLayout,
     Irregularity,
     IrregularityKind,
+    LineChecker,
+    make_unknown_column_error,
     refuse_irregularities,
-    sort_irregularities,
 )
-from ordinate.readers.label_spelling import LabelSpelling
-from ordinate.readers.line_faults import build_line_check_sql, build_predictions_sql
-from ordinate.readers.panel_runs import name_runs
-from ordinate.readers.text_lines import LineReader, NamedFile, build_split_sql, format_excerpt
+from ordinate.readers.item_query import build_cluster_number_sql, read_clusters
+from ordinate.readers.label_cells import LabelSpelling
+from ordinate.readers.text_lines import LineReader, NamedFile
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries import Panel
@@ -45,11 +36,33 @@ MOST_FILES_NAMED = 3  # files that a note names
 
 
 @dataclass(frozen=True)
+class CampaignColumns:
+    """Which columns to read, and how; files without a header are read by position.
+
+    `gold` and `predicted` are for files that call the value differently.
+    """
+
+    test_case: str | None = None
+    id: str | None = None
+    value: str | None = None
+    gold: str | None = None
+    predicted: str | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    def list_named(self, role: str) -> dict[str, str | None]:
+        """Return the columns that were named for a file of gold, or of predicted values."""
+        value = self.gold if role == "gold" else self.predicted
+        return {"test_case": self.test_case, "id": self.id, role: value or self.value}
+
+
+@dataclass(frozen=True)
 class Campaign:
     """The panel of a campaign, whose groups are the test cases, and what its files are like.
 
-    `read` says of each run how many items of gold it has (matched), for how many of them there is
-    an answer on the scale (answered), how many it lacks (missing), and how many lines have an id
+    `joined` says of each run how many items of gold it has (matched), for how many of them there is
+    a prediction on the scale (answered), how many it lacks (missing), and how many lines have an id
     that gold lacks (unknown).
     """
 
@@ -57,7 +70,7 @@ class Campaign:
     irregular: tuple[Irregularity, ...]
     files: tuple[str, ...]
     notes: tuple[str, ...]
-    read: dict[str, dict[str, int]]
+    joined: dict[str, dict[str, int]]
 
 
 def read_campaign(
@@ -73,7 +86,7 @@ def read_campaign(
     """Read gold and the runs: files, patterns, or folders of files.
 
     Whatever is irregular is an error; with `lenient`, bad lines are left out, and an item that a
-    run lacks or answered badly is treated as `missing` says: left out for all systems, or "worst".
+    run lacks or predicts badly is treated as `missing` says: left out for all systems, or "worst".
     """
     columns = columns or CampaignColumns()
     with (
@@ -82,34 +95,28 @@ def read_campaign(
         watch(connection),
     ):
         lines = LineReader(connection, Path(folder), columns.delimiter, columns.encoding)
-        file = lines.gold(gold)
-        campaign = _CampaignReader(connection, lines, columns, lenient=lenient)
-        found, same = lines.find_runs(runs, file[1])
+        gold_file = lines.find_gold(gold)
+        campaign = _CampaignReader(LineChecker(connection, lines), columns, lenient=lenient)
+        run_files, same = lines.find_runs(runs, gold_file[1])
         campaign.notes += [f"{name} is the gold file, and no run." for name in same]
-        return campaign.run(file, found, scale, missing)
+        return campaign.read(gold_file, run_files, scale, missing)
 
 
 class _CampaignReader:
-    """One reading of all files; the engine has the lines of one of them at a time."""
+    """One reading of all files."""
 
     scale: Scale
-    places: int  # of gold: distinct ids, whether they have a label or not
     by_test_case: bool
 
-    def __init__(
-        self, connection: Connection, lines: LineReader, columns: CampaignColumns, *, lenient: bool
-    ) -> None:
-        self.connection, self.lines, self.columns = connection, lines, columns
-        self.lenient = lenient
+    def __init__(self, lines: LineChecker, columns: CampaignColumns, *, lenient: bool) -> None:
+        self.lines, self.columns, self.lenient = lines, columns, lenient
         self.spelling = LabelSpelling(columns.renamed)
-        self.file = ""
-        self.irregular: list[Irregularity] = []
-        self.how: dict[str, list[str]] = {}  # files, by how they were read
-        self.files_without_test_case: list[str] = []  # runs without test cases
+        self.files_by_layout: dict[str, list[str]] = {}
+        self.files_without_test_case: list[str] = []  # runs only
         self.notes: list[str] = []
-        self.counts: dict[str, dict[str, int]] = {}
+        self.joined: dict[str, dict[str, int]] = {}
 
-    def run(
+    def read(
         self,
         gold: NamedFile,
         runs: list[NamedFile],
@@ -118,172 +125,94 @@ class _CampaignReader:
     ) -> Campaign:
         """Read gold, then each run."""
         names = name_runs([name for name, _ in runs])
-        answers = [self._gold(gold, scale)]
-        labelled = answers[0] < len(self.scale)
-        answers += [self._run(names[k], run, labelled) for k, run in enumerate(runs)]
+        columns = [self._read_gold(gold, scale)]
+        labelled = columns[0] < len(self.scale)
+        columns += [self._read_run(names[k], run, labelled) for k, run in enumerate(runs)]
         if not self.lenient:
-            refuse_irregularities(self.irregular)
-        rows = np.stack(answers, axis=1)[labelled]
-        panel = self._build_panel(names, rows, np.flatnonzero(labelled), missing or self._usual)
-        files = tuple(name for name, _ in (gold, *runs))
+            refuse_irregularities(self.lines.irregular)
+        rows = np.stack(columns, axis=1)[labelled]
+        usual: MissingPolicy = "drop" if self.lenient else "error"
+        panel = self._build_panel(names, rows, np.flatnonzero(labelled), missing or usual)
         return Campaign(
             panel,
-            tuple(self.irregular),
-            files,
-            (*self._describe_layouts(), *self.notes),
-            self.counts,
+            tuple(self.lines.irregular),
+            files=tuple(name for name, _ in (gold, *runs)),
+            notes=(*self._describe_layouts(), *self.notes),
+            joined=self.joined,
         )
 
-    @property
-    def _usual(self) -> MissingPolicy:
-        return "drop" if self.lenient else "error"
-
-    # --- files -------------------------------------------------------------------------------
-
-    def _gold(self, file: NamedFile, scale: Scale | None) -> Array:
-        """Keep the ids of gold in the engine, as `known`, and return the level of each."""
-        layout = self._answers(file, "gold")
+    def _read_gold(self, file: NamedFile, scale: Scale | None) -> Array:
+        """Return the level of each id of gold, which are the known ones."""
+        layout = self._read_file(file, "gold")
+        self._check_test_case(layout)
         self.by_test_case = layout.test_case is not None
-        self._run_query(
-            "CREATE TEMP TABLE known AS SELECT row_number() OVER (ORDER BY min(line)) - 1 AS "
-            "place, test_case, id FROM answers WHERE kind IS NULL GROUP BY test_case, id"
-        )
-        self.places = self._run_query("SELECT count(*) FROM known")[0][0]
-        labels = self._labels()
-        self.scale = self.spelling.scale(scale, labels, [])
+        self.lines.store_known_items()
+        labels = self.lines.list_values()
+        self.scale = self.spelling.find_scale(scale, labels, [])
         if scale is None:
             preset = self.scale.preset
             self.notes.append(
                 f"No scale was declared: the gold labels are of the preset {preset!r}."
             )
-        levels, _ = self._check_lines(labels, by_test_case=self.by_test_case)
+        levels, _ = self._check_labels(labels, by_test_case=self.by_test_case)
         if not (levels < len(self.scale)).any():
-            refuse_irregularities([] if self.lenient else self.irregular)
-            raise NoItems(f"{self.file} has no item with a label on the scale.")
+            refuse_irregularities([] if self.lenient else self.lines.irregular)
+            raise NoItems(f"{self.lines.file} has no item with a label on the scale.")
         return levels
 
-    def _run(self, name: str, file: NamedFile, labelled: Array) -> Array:
+    def _read_run(self, name: str, file: NamedFile, labelled: Array) -> Array:
         """Return the level that a run gives to each id of gold."""
-        layout = self._answers(file, "predicted")
+        layout = self._read_file(file, "predicted")
         by_test_case = self.by_test_case and layout.test_case is not None
         if self.by_test_case and not by_test_case:
             self._check_ids_unique()
-        levels, there = self._check_lines(self._labels(), by_test_case=by_test_case)
-        lacking = labelled & ~there
-        if lacking.any():
-            first = self._read_ids(np.flatnonzero(lacking)[:1])[0]
-            count = int(lacking.sum())
-            self.irregular.append(
-                Irregularity(
-                    self.file, IrregularityKind.MISSING, count, None, format_excerpt(first)
-                )
-            )
-        unknown = (
-            x.count
-            for x in self.irregular
-            if (x.file, x.kind) == (self.file, IrregularityKind.UNKNOWN)
-        )
-        self.counts[name] = {
-            "matched": int((labelled & there).sum()),
+        levels, has_line = self._check_labels(self.lines.list_values(), by_test_case=by_test_case)
+        lacking = labelled & ~has_line
+        self.lines.count_missing_items(lacking)
+        self.joined[name] = {
+            "matched": int((labelled & has_line).sum()),
             "answered": int((labelled & (levels < len(self.scale))).sum()),
             "missing": int(lacking.sum()),
-            "unknown": sum(unknown),
+            "unknown": self.lines.count(IrregularityKind.UNKNOWN),
         }
         return levels
 
-    def _answers(self, file: NamedFile, role: str) -> ColumnLayout:
-        """Keep the lines of a file in the engine as `answers`, and return where things stand."""
-        self.file, path = file
-        first = self.lines.keep(self.file, path)
-        delimiter = self.lines.detect_delimiter(path, first)
-        named = self.columns.named(role)
-        names = detect_header(first[0], delimiter, named)
-        if names is not None:
-            self._run_query(
-                "DELETE FROM lines WHERE line <= (SELECT min(line) FROM lines WHERE text <> '')"
-            )
-            self.lines.join_quoted_lines(delimiter, len(names))
-        self._run_query(
-            f"CREATE OR REPLACE TEMP TABLE cut AS SELECT line, text, {build_split_sql(delimiter)} "
-            "AS parts FROM lines WHERE text <> ''"
-        )
-        layout = (
-            find_layout_by_header(self.file, names, named)
-            if names is not None
-            else find_layout_by_position(self.file, *self._count_line_widths(), first[0])
-        )
-        self._check_test_case(layout, role, names or [])
-        self._run_query(f"CREATE OR REPLACE TEMP TABLE answers AS {build_predictions_sql(layout)}")
-        self.how.setdefault(layout.how, []).append(self.file)
+    def _read_file(self, file: NamedFile, role: str) -> ColumnLayout:
+        layout = self.lines.read_file(file, self.columns.list_named(role))
+        self.files_by_layout.setdefault(layout.description, []).append(self.lines.file)
         return layout
 
-    def _count_line_widths(self) -> tuple[int, int]:
-        """Return how many lines have three columns, and how many two."""
-        counts = "count(*) FILTER (len(parts) = 3), count(*) FILTER (len(parts) = 2)"
-        return self._run_query(f"SELECT {counts} FROM cut")[0]
-
-    def _check_test_case(self, layout: ColumnLayout, role: str, names: list[str]) -> None:
-        asked = self.columns.test_case
-        if asked is None or layout.test_case is not None or role != "gold":
+    def _check_test_case(self, layout: ColumnLayout) -> None:
+        """Refuse gold without the column of test cases that was named."""
+        named, file = self.columns.test_case, self.lines.file
+        if named is None or layout.test_case is not None:
             return
-        if names:
-            raise make_unknown_column_error(self.file, asked, names)
+        if layout.names:
+            raise make_unknown_column_error(file, named, layout.names)
         raise BadInput(
-            f"{self.file} has no test case, and {shorten(asked)} was named: its lines have two "
+            f"{file} has no test case, and {shorten(named)} was named: its lines have two "
             "columns, id and value."
         )
 
-    # --- checking lines ----------------------------------------------------------------------
-
-    def _labels(self) -> list[str]:
-        labels = "SELECT DISTINCT value FROM answers WHERE kind IS NULL AND value <> ''"
-        return [row[0] for row in self._run_query(f"{labels} ORDER BY 1")]
-
-    def _check_lines(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
-        """Find the kind of every line; return the level of each id of gold, and which are there."""
-        levels = self.spelling.levels(self.scale, labels)[: len(labels)]
-        self.connection.execute(
-            "CREATE OR REPLACE TEMP TABLE levels AS SELECT unnest($1::VARCHAR[]) AS value, "
-            "unnest($2::INTEGER[]) AS level",
-            [labels, levels.tolist()],
-        )
-        checked = build_line_check_sql(len(self.scale), by_test_case=by_test_case)
-        self._run_query(f"CREATE OR REPLACE TEMP TABLE checked AS {checked}")
-        self._count_irregular_lines()
-        none = len(self.scale)
-        found = read_arrays(
-            self.connection,
-            f"SELECT place, coalesce(max(level) FILTER (kind IS NULL), {none}) AS level "
-            "FROM checked WHERE place IS NOT NULL GROUP BY place",
-            self.file,
-        )
-        answers, there = np.full(self.places, none, np.int16), np.zeros(self.places, bool)
-        answers[found["place"]], there[found["place"]] = found["level"], True
-        return answers, there
-
-    def _count_irregular_lines(self) -> None:
-        """Count the irregular lines by their kinds."""
-        found = self._run_query(
-            "SELECT kind, count(*), min(line), arg_min(left(text, 200), line) FROM checked "
-            "WHERE kind IS NOT NULL GROUP BY kind"
-        )
-        self.irregular += sort_irregularities(
-            Irregularity(self.file, IrregularityKind(kind), count, line, format_excerpt(text))
-            for kind, count, line, text in found
-        )
+    def _check_labels(self, labels: list[str], *, by_test_case: bool) -> tuple[Array, Array]:
+        """Return the level of each id of gold, and which have a line."""
+        levels = self.spelling.encode_labels(self.scale, labels)[: len(labels)].tolist()
+        codes = dict(zip(labels, levels, strict=True))
+        return self.lines.check_lines(codes, len(self.scale), by_test_case=by_test_case)
 
     def _check_ids_unique(self) -> None:
         """Refuse a run without test cases if its ids do not tell the items apart."""
         query = (
-            "SELECT id, count(*) FROM known GROUP BY id HAVING count(*) > 1 "
+            "SELECT id, count(*) FROM known_items GROUP BY id HAVING count(*) > 1 "
             "ORDER BY min(place) LIMIT 1"
         )
-        for found, times in self._run_query(query):
+        file = self.lines.file
+        for repeated, times in self.lines.query(query):
             raise BadInput(
-                f"{self.file} has no test case, so its items are found by their ids alone; but the "
-                f"id {shorten(found)} is in {times:,} test cases of gold."
+                f"{file} has no test case, so its items are found by their ids alone; but the "
+                f"id {shorten(repeated)} is in {times:,} test cases of gold."
             )
-        self.files_without_test_case.append(self.file)
+        self.files_without_test_case.append(file)
 
     # --- the panel ---------------------------------------------------------------------------
 
@@ -299,52 +228,43 @@ class _CampaignReader:
             systems,
             rows,
             sum_single_items(len(rows), None),
-            self._groups(places),
+            self._read_groups(places),
             missing,
-            lambda column: self._read_ids(places[lacking[:, column]][:ROWS_SHOWN]),
+            lambda column: self.lines.read_ids(places[lacking[:, column]][:ROWS_SHOWN]),
         )
 
     def _make_silent_run_error(self, name: str, n: int) -> MissingLabels:
-        """Return the error for a run that answers nothing."""
-        why = "" if self.counts[name]["matched"] else ": none of its ids is in gold"
+        """Return the error for a run that predicts nothing."""
+        why = "" if self.joined[name]["matched"] else ": none of its ids is in gold"
         return MissingLabels(
-            f"{name} answers none of the {n:,} items{why}. Leave this run out, or count its items "
+            f"{name} predicts none of the {n:,} items{why}. Leave this run out, or count its items "
             f"as wrong with {WORST_HINT}."
         )
 
-    def _groups(self, places: Array) -> Groups | None:
+    def _read_groups(self, places: Array) -> Groups | None:
+        """Return the test cases of items."""
         if not self.by_test_case:
             return None
-        items = "SELECT test_case AS cluster, place AS nth FROM known"
+        connection, file = self.lines.connection, self.lines.file
+        items = "SELECT test_case AS cluster, place AS nth FROM known_items"
         query = f"SELECT number FROM ({build_cluster_number_sql(items)}) ORDER BY nth"
-        found = read_arrays(self.connection, query, self.file)["number"]
-        return Groups(read_clusters(self.connection, items, self.file), found[places])
-
-    def _read_ids(self, places: Array) -> list[str]:
-        """Return ids, after their test cases where there are any."""
-        wanted = ", ".join(map(str, places.tolist()))
-        query = (
-            f"SELECT concat_ws(' ', test_case, id) FROM known WHERE place IN ({wanted}) "
-            "ORDER BY place"
-        )
-        return [row[0] for row in self._run_query(query)]
+        numbers = read_arrays(connection, query, file)["number"]
+        return Groups(read_clusters(connection, items, file), numbers[places])
 
     def _describe_layouts(self) -> list[str]:
-        """Return notes on how each kind of file was read."""
+        """Return notes on how the files of each layout were read."""
         notes = [
-            f"{_format_subject(files, 'was', 'were')} read {how}."
-            for how, files in self.how.items()
+            f"{_format_subject(files, 'was', 'were')} read {layout}."
+            for layout, files in self.files_by_layout.items()
         ]
         if self.files_without_test_case:
             files = _format_subject(self.files_without_test_case, "has", "have")
             notes.append(f"{files} no test cases: items are found by their ids alone.")
         return notes
 
-    def _run_query(self, query: str) -> list[Any]:
-        return read_rows(self.connection, query, self.file)
 
-
-def _format_subject(files: list[str], one: str, many: str) -> str:
+def _format_subject(files: list[str], singular: str, plural: str) -> str:
     """Return the subject of a sentence on files, and its verb."""
     more = f" and {len(files) - MOST_FILES_NAMED} more" if len(files) > MOST_FILES_NAMED else ""
-    return f"{', '.join(files[:MOST_FILES_NAMED])}{more} {one if len(files) == 1 else many}"
+    verb = singular if len(files) == 1 else plural
+    return f"{', '.join(files[:MOST_FILES_NAMED])}{more} {verb}"

@@ -1,27 +1,29 @@
 """Files of gold and predicted levels, counted inside DuckDB."""
 
-import csv
-import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.errors import BadInput
-from ordinate.readers.clusters import build_cluster_number_sql, store_cluster_counts
-from ordinate.readers.confusion_cells import Array, EncodedCells
 from ordinate.readers.disagreements import write_disagreements
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import open_sources, read_arrays, read_rows
-from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, build_sums_sql
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import open_sources
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    build_cluster_number_sql,
+    build_sums_sql,
+    store_cluster_counts,
+)
+from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
-from ordinate.scale.labels import is_missing
 from ordinate.summaries import ConfusionMatrix
-from ordinate.summaries.counting import CellSums
+from ordinate.summaries.counting import CellSums, check_group_count
 from ordinate.summaries.tabulation import (
     DROP_HINT,
     MissingPolicy,
@@ -30,19 +32,19 @@ from ordinate.summaries.tabulation import (
     make_missing_labels_error,
 )
 
-Watch = Callable[[Connection], AbstractContextManager[None]]
+Array = NDArray[Any]
 SUM_COLUMNS = ("items", "weight", "square", "fractions")  # as the engine names them
 
 
 @dataclass(frozen=True)
 class ConfusionData:
-    """The tables of files, and what a report says of where they came from.
+    """The confusion matrices of files, and what a report says of where they came from.
 
-    With groups, `groups` has a table for each, and `by` for each subgroup a batch of the tables of
-    its groups. `human` is the table of the labels of the second rater, on the same items.
+    With groups, `groups` has a matrix for each, and `by` for each subgroup a batch of the matrices
+    of its groups. `second_rater` is the matrix of the second rater's labels, on the same items.
     """
 
-    table: ConfusionMatrix
+    matrix: ConfusionMatrix
     by: list[tuple[str | None, ConfusionMatrix]]
     gold: str
     predicted: str
@@ -50,7 +52,7 @@ class ConfusionData:
     joined: dict[str, int] | None
     notes: tuple[str, ...]
     groups: ConfusionMatrix | None = None
-    human: ConfusionMatrix | None = None
+    second_rater: ConfusionMatrix | None = None
 
 
 @dataclass(frozen=True)
@@ -84,39 +86,109 @@ def count_files(
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
         watch(connection),
     ):
-        gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
-        planner = QueryPlanner(connection, gold_files, reader.sources(paths), columns)
-        return _ConfusionReader(connection, planner).run(scale, missing, items)
+        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
+        planner = QueryPlanner(connection, gold_files, reader.describe_files(paths), columns)
+        return _ConfusionReader(connection, planner).read(scale, missing, items)
 
 
-def read_label_map(path: str) -> dict[str, str | None]:
-    """Return the labels to rename: a JSON object, or CSV with the header from,to."""
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        found = json.loads(text) if text.lstrip().startswith("{") else None
-        rows = list(found.items()) if found else _parse_label_map(path, text)
-    except BadInput:
-        raise
-    except (OSError, ValueError, csv.Error) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise BadInput(f"The map {path} cannot be read: {reason}.") from None
-    for label, level in rows:
-        if not (level is None or isinstance(level, (str, int, float))):
-            raise BadInput(f"The map {path} renames {label!r} to something that is no label.")
-    renamed = {str(label): None if is_missing(level) else str(level) for label, level in rows}
-    if len(renamed) < len(set(rows)):
-        raise BadInput(f"The map {path} renames one label in two ways.")
-    return renamed
+# --- from coded cells to confusion matrices ------------------------------------------------------
 
 
-def _parse_label_map(path: str, text: str) -> list[tuple[str, str]]:
-    rows = [row for row in csv.reader(text.splitlines()) if row]
-    if not rows or rows[0] != ["from", "to"] or any(len(row) != 2 for row in rows):
-        raise BadInput(
-            f'The map {path} must be a JSON object such as {{"b1": "B1"}}, or CSV with two columns '
-            "and the header line from,to."
+@dataclass(frozen=True)
+class EncodedCells:
+    """Cells [U] of items that share everything: subgroup, group, and the levels of all columns.
+
+    A level of K is a missing label. `alone` are items without a group.
+    """
+
+    scale: Scale
+    by: Array
+    group: Array
+    alone: Array
+    gold: Array
+    predicted: Array
+    second: Array
+    sums: CellSums
+
+    def count_items(self, where: Array) -> int:
+        """Return how many items the selected cells have."""
+        return int(self.sums.items[where].sum())
+
+    @property
+    def lacks_second_rating(self) -> Array:
+        """Which cells lack the labels of the second rater."""
+        return self.second == len(self.scale)
+
+    def exclude(self, where: Array) -> "EncodedCells":
+        """Return the cells, the selected ones without a gold label, so that they do not count."""
+        return replace(self, gold=np.where(where, len(self.scale), self.gold))
+
+    def build_matrices(self, rows: MissingRows, missing: MissingPolicy) -> "ConfusionBatch":
+        """Return a matrix for each pair of subgroup and group that occurs."""
+        groups = int(self.group.max(initial=0)) + 1
+        pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
+        check_group_count(len(pairs), len(self.scale))
+        sums = _sum_cells(self, slot, self.predicted, len(pairs))
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return ConfusionBatch(batch, pairs // groups, pairs % groups)
+
+    def build_second_rater_matrix(
+        self, rows: MissingRows, missing: MissingPolicy, *, grouped: bool
+    ) -> ConfusionMatrix:
+        """Return the matrix of the second rater, on the items that the other matrices have.
+
+        With groups it is a batch, too.
+        """
+        unanswered = self.predicted == len(self.scale)
+        left = self.exclude(unanswered) if missing == "drop" else self
+        sums = _sum_cells(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
+        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        return _drop_empty_matrices(batch) if grouped else batch.pooled
+
+
+@dataclass(frozen=True)
+class ConfusionBatch:
+    """A batch of matrices, and the subgroup and group of each."""
+
+    batch: ConfusionMatrix
+    by: Array
+    group: Array
+
+    def summarize_groups(self) -> ConfusionMatrix:
+        """Return a matrix for each group, whatever the subgroup."""
+        return _drop_empty_matrices(
+            self.batch.compute_sums(self.group, int(self.group.max(initial=0)) + 1)
         )
-    return [(old, new) for old, new in rows[1:]]
+
+    def summarize_subgroup(self, index: int, *, grouped: bool) -> ConfusionMatrix:
+        """Return the matrix of a subgroup, or the batch of its groups."""
+        here = self.by == index
+        part = self.batch[here]
+        if not grouped:
+            return part[0]
+        return part.compute_sums(self.group[here], int(self.group.max(initial=0)) + 1)
+
+
+def _sum_cells(encoded: EncodedCells, slot: Array, predicted: Array, slots: int) -> CellSums:
+    size = len(encoded.scale) + 1
+    cells = (slot.reshape(-1) * size + encoded.gold) * size + predicted
+    shape = (slots, size, size)
+    found = encoded.sums.map(
+        lambda part: np.bincount(cells, part, minlength=slots * size * size).reshape(shape)
+    )
+    return found._replace(items=found.items.astype(np.int64))
+
+
+def _drop_empty_matrices(batch: ConfusionMatrix) -> ConfusionMatrix:
+    """Return the matrices that have items; the first also counts what others dropped."""
+    there = batch.items.any(axis=(-2, -1))
+    nonempty = batch[there]
+    dropped = np.array(nonempty.dropped)
+    dropped[:1] += np.sum(batch.dropped) - dropped.sum()
+    return replace(nonempty, dropped=dropped)
+
+
+# --- one run -------------------------------------------------------------------------------------
 
 
 class _ConfusionReader:
@@ -125,69 +197,73 @@ class _ConfusionReader:
     def __init__(self, connection: Connection, planner: QueryPlanner) -> None:
         self.connection, self.planner = connection, planner
         self.columns = planner.columns
-        self.items = planner.items()
+        self.items = planner.build_queries()
         self.spelling = LabelSpelling(self.columns.renamed)
         self.places = RowLocator(connection, self.items, self.spelling, self.columns.weights)
         titles = (planner.gold, planner.predicted, self.columns.second_rater)
         sides = zip(("gold", "predicted", "second"), titles, strict=True)
         self.titles = {side: title for side, title in sides if title is not None}
 
-    def run(self, scale: Scale | None, missing: MissingPolicy, items: Path | None) -> ConfusionData:
+    def read(
+        self, scale: Scale | None, missing: MissingPolicy, items: Path | None
+    ) -> ConfusionData:
         """Count, find the scale, and apply the policy for missing labels."""
-        cells = self._cells()
+        cells = self._count_cells()
         known = [cell for cell in cells if cell.in_gold]
         if not known:
             self.places.refuse_no_items("evaluate")
         labels = {side: {getattr(cell, side) for cell in known} for side in self.titles}
-        scale = self.spelling.scale(scale, set().union(*labels.values()), self.planner.notes)
+        scale = self.spelling.find_scale(scale, set().union(*labels.values()), self.planner.notes)
         for side, title in self.titles.items():
             strange = self.spelling.find_off_scale_labels(scale, labels[side])
             self.places.refuse_off_scale_labels(scale, side, strange, title)
-        found = self._encode_cells(scale, known)
-        counted = self._counted(
-            found.without(self._find_incomplete_cells(found, missing)), cells, missing
-        )
+        encoded = self._encode_cells(scale, known)
+        complete = encoded.exclude(self._find_incomplete_cells(encoded, missing))
+        data = self._build_data(complete, cells, missing)
         if items is not None:
-            self._write(scale, known, items)
-        return counted
+            self._write_disagreements(scale, known, items)
+        return data
 
-    def _counted(
-        self, found: EncodedCells, cells: list[_Cell], missing: MissingPolicy
+    def _build_data(
+        self, encoded: EncodedCells, cells: list[_Cell], missing: MissingPolicy
     ) -> ConfusionData:
         places = self.places
-        rows = MissingRows(lambda: places.missing("gold"), lambda: places.missing("predicted"))
-        tables = found.tables(rows, missing)
+        rows = MissingRows(
+            lambda: places.find_missing_labels("gold"),
+            lambda: places.find_missing_labels("predicted"),
+        )
+        matrices = encoded.build_matrices(rows, missing)
         grouped = self.columns.groups is not None
         values = _list_subgroups(cells) if self.columns.by else []
         return ConfusionData(
-            tables.batch.pooled,
-            [(x, tables.summarize_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
+            matrices.batch.pooled,
+            [(x, matrices.summarize_subgroup(k, grouped=grouped)) for k, x in enumerate(values)],
             self.planner.gold,
             self.planner.predicted,
             tuple(source.name for source in (*self.planner.gold_files, *self.planner.files)),
             _count_joined_items(cells) if self.items[0].keyed else None,
             tuple(self.planner.notes),
-            tables.summarize_groups() if grouped else None,
-            found.human(rows, missing, grouped=grouped)
+            matrices.summarize_groups() if grouped else None,
+            encoded.build_second_rater_matrix(rows, missing, grouped=grouped)
             if self.columns.second_rater is not None
             else None,
         )
 
     # --- counting ----------------------------------------------------------------------------
 
-    def _cells(self) -> list[_Cell]:
+    def _count_cells(self) -> list[_Cell]:
         """Count inside the engine: one row comes back for each set of labels in each subgroup."""
         if self.columns.weights is not None:
             for part in self.items:
                 self.places.check_weights(part)
         if self.columns.groups is not None:
             store_cluster_counts(self.connection, self.items, self._build_count_sql)
-            kept = "gold, predicted, grp, second, in_gold, in_predicted"
+            labels = "gold, predicted, grp, second, in_gold, in_predicted"
             sums = (
                 "CAST(sum(items) AS BIGINT), sum(weight), sum(square), "
                 "CAST(sum(fractions) AS BIGINT)"
             )
-            query = f"SELECT {kept}, {sums} FROM counted GROUP BY ALL ORDER BY 3, 1, 2"
+            query = f"SELECT {labels}, {sums} FROM counted GROUP BY ALL ORDER BY 3, 1, 2"
             return [_Cell(*row) for row in read_rows(self.connection, query, self.items[0].name)]
         return [
             _Cell(*row)
@@ -214,7 +290,9 @@ class _ConfusionReader:
             return self._encode_grouped_cells(scale, cells)
         place = {by: index for index, by in enumerate(_list_subgroups(cells))}
         gold, predicted, second = (
-            np.array([scale.lookup[self.spelling.level(getattr(cell, side))] for cell in cells])
+            np.array(
+                [scale.lookup[self.spelling.rename_label(getattr(cell, side))] for cell in cells]
+            )
             for side in ("gold", "predicted", "second")
         )
         parts = ([getattr(cell, x) for cell in cells] for x in SUM_COLUMNS)
@@ -229,17 +307,18 @@ class _ConfusionReader:
         for side in ("gold", "predicted", "second"):
             found = {getattr(cell, side) for cell in cells}
             sides[side] = sorted(found - {None})
-        chosen = ", ".join(
+        selected = ", ".join(
             f"{build_label_code_sql(side, labels)} AS {side}" for side, labels in sides.items()
         )
         query = (
-            f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {chosen}, items, "
+            f"SELECT dense_rank() OVER (ORDER BY grp) - 1 AS by, number, alone, {selected}, items, "
             "CAST(weight AS DOUBLE) AS weight, CAST(square AS DOUBLE) AS square, fractions "
             f"FROM ({build_cluster_number_sql('SELECT * FROM counted WHERE in_gold')})"
         )
         arrays = read_arrays(self.connection, query, self.items[0].name)
         gold, predicted, second = (
-            self.spelling.levels(scale, labels)[arrays[side]] for side, labels in sides.items()
+            self.spelling.encode_labels(scale, labels)[arrays[side]]
+            for side, labels in sides.items()
         )
         sums = CellSums(*(arrays[part] for part in SUM_COLUMNS))
         by, group, alone = arrays["by"], arrays["number"], arrays["alone"]
@@ -247,30 +326,31 @@ class _ConfusionReader:
 
     # --- what is missing ---------------------------------------------------------------------
 
-    def _find_incomplete_cells(self, found: EncodedCells, missing: MissingPolicy) -> Array:
+    def _find_incomplete_cells(self, encoded: EncodedCells, missing: MissingPolicy) -> Array:
         """Return the cells without a group or a label of the second rater, or say where."""
-        alone, once = found.alone, np.zeros_like(found.alone)
-        n = int(found.sums.items.sum())
+        alone, rated_once = encoded.alone, np.zeros_like(encoded.alone)
+        n = int(encoded.sums.items.sum())
         if alone.any() and missing != "drop":
-            places = self.places.empty("cluster")
+            places = self.places.find_empty_cells("cluster")
             raise make_missing_groups_error(
-                found.items(alone), n, f"column {self.columns.groups!r}", places
+                encoded.count_items(alone), n, f"column {self.columns.groups!r}", places
             )
         if self.columns.second_rater is not None:
-            once = found.lacks_second_rating
-        if once.any() and missing != "drop":
-            places, way = self.places.missing("second"), f"Leave them out with {DROP_HINT}."
+            rated_once = encoded.lacks_second_rating
+        if rated_once.any() and missing != "drop":
+            places = self.places.find_missing_labels("second")
+            way = f"Leave them out with {DROP_HINT}."
             raise make_missing_labels_error(
-                found.items(once), n, "labels of the second rater", places, way
+                encoded.count_items(rated_once), n, "labels of the second rater", places, way
             )
-        return alone | once
+        return alone | rated_once
 
-    def _write(self, scale: Scale, cells: list[_Cell], out: Path) -> None:
+    def _write_disagreements(self, scale: Scale, cells: list[_Cell], out: Path) -> None:
         """Write the items whose prediction is wrong or missing."""
         wrong, unanswered = {}, {}
         for cell in cells:
             gold, predicted = (
-                scale.lookup[self.spelling.level(x)] for x in (cell.gold, cell.predicted)
+                scale.lookup[self.spelling.rename_label(x)] for x in (cell.gold, cell.predicted)
             )
             if gold == len(scale) or cell.gold is None:
                 continue

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import quote_identifier, quote_literal, read_rows
-from ordinate.readers.query import ItemQuery, make_names_distinct
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    quote_identifier,
+    quote_literal,
+    read_rows,
+)
+from ordinate.readers.item_query import ItemQuery, make_names_distinct
 
 COPY_FORMATS = {  # by suffix; anything else is CSV
     ".parquet": "parquet",
@@ -17,7 +21,7 @@ COPY_FORMATS = {  # by suffix; anything else is CSV
 }
 CSV_FORMAT = "csv, HEADER"
 OFF_BY_COLUMN = "steps_off"  # predicted minus gold level; empty without a prediction
-FORMULA_CHARACTERS = "=+@-\t\r"  # how a text begins that a spreadsheet takes for a command
+FORMULA_CHARACTERS = "=+@-\t\r"  # how a string begins that a spreadsheet takes for a command
 
 
 def write_disagreements(
@@ -39,31 +43,31 @@ def write_disagreements(
         for gold, predicted in unanswered
     ]
     form = COPY_FORMATS.get(out.suffix.lower(), CSV_FORMAT)
-    parts = [_build_selection_sql(connection, part, steps, silent, form) for part in items]
-    query = " UNION ALL BY NAME ".join(parts)
+    selections = [_build_selection_sql(connection, part, steps, silent, form) for part in items]
+    query = " UNION ALL BY NAME ".join(selections)
     read_rows(connection, f"COPY ({query}) TO {quote_literal(str(out))} (FORMAT {form})", str(out))
 
 
 def _build_selection_sql(
     connection: Connection, part: ItemQuery, steps: str, silent: list[str], form: str
 ) -> str:
-    kinds = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
-    chosen = []
+    types = {row[0]: row[1] for row in read_rows(connection, f"DESCRIBE {part.sql}", part.name)}
+    selected = []
     for index, name in enumerate(make_names_distinct(*part.own, OFF_BY_COLUMN)):
         sql = f"o{index}" if index < len(part.own) else "steps"
-        if form.startswith("csv") and kinds.get(sql) == "VARCHAR":
+        if form.startswith("csv") and types.get(sql) == "VARCHAR":
             sql = _escape_formula_sql(sql)
         risky = form.startswith("csv") and name.startswith(tuple(FORMULA_CHARACTERS))
         safe = f"'{name}" if risky else name
-        chosen.append(f"{sql} AS {quote_identifier(safe)}")
+        selected.append(f"{sql} AS {quote_identifier(safe)}")
     condition = " OR ".join(["steps IS NOT NULL", *(f"({text})" for text in silent)])
     return (
-        f"SELECT {', '.join(chosen)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
+        f"SELECT {', '.join(selected)} FROM (SELECT *, {steps} AS steps FROM ({part.sql})) "
         f"WHERE in_gold AND ({condition})"
     )
 
 
 def _escape_formula_sql(column: str) -> str:
-    """Return SQL for a text that a spreadsheet shows and does not run."""
+    """Return SQL for a string that a spreadsheet shows and does not run."""
     formula = f"regexp_matches({column}, '^[=+@\\t\\r-]') AND TRY_CAST({column} AS DOUBLE) IS NULL"
     return f"CASE WHEN {formula} THEN '''' || {column} ELSE {column} END"

@@ -1,4 +1,4 @@
-"""Files of answers by id: a level, or probabilities of levels, for each item."""
+"""Files of predictions by id: a level, or probabilities of levels, for each item."""
 
 import gzip
 import json
@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadInput, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileReader, FileSource, open_sources, read_rows
-from ordinate.readers.panel_runs import name_runs
-from ordinate.readers.query import (
+from ordinate.readers.duckdb_connection import Connection, connect, read_rows
+from ordinate.readers.file_formats import (
+    FileReader,
+    FileSource,
+    name_runs,
+    open_sources,
+    refuse_duplicate_files,
+)
+from ordinate.readers.item_query import (
     USUAL_COLUMN_NAMES,
     build_label_sql,
     format_columns,
@@ -29,7 +34,7 @@ PROBABILITY_PREFIX = "p_"  # before a level, in the names of columns of probabil
 
 @dataclass(frozen=True)
 class PredictionColumns:
-    """Which columns files of answers have; None: recognised by their usual names.
+    """Which columns files of predictions have; None: recognised by their usual names.
 
     So is the id of a file that lacks the named column: it may be what another file calls its ids.
     """
@@ -40,7 +45,7 @@ class PredictionColumns:
 
 @dataclass(frozen=True)
 class ExternalPredictions:
-    """The answers of one file, as they stand in it; `column` has the levels, where one has."""
+    """The predictions of a file, as they stand in it; `column` has the levels, where one has."""
 
     name: str
     file: str
@@ -56,42 +61,34 @@ def read_external_predictions(
     A pattern stands for all files that it matches. Files are called by their stems.
     """
     with connect() as connection, open_sources(connection, None, None) as reader:
-        found = [pair for path in paths for pair in reader.found(path)]
-        _refuse_duplicate_files(found)
+        found = [pair for path in paths for pair in reader.find_files(path)]
+        refuse_duplicate_files(found, "it would be two systems")
         reading = _PredictionReader(connection, reader, columns)
         names = name_runs([file for file, _ in found]) if found else ()
-        return [reading.answers(*both) for both in zip(names, found, strict=True)]
-
-
-def _refuse_duplicate_files(found: list[tuple[str, Path]]) -> None:
-    seen: set[Path] = set()
-    for file, path in found:
-        if path.resolve() in seen:
-            raise BadInput(f"{file} is named twice: it would be two systems.")
-        seen.add(path.resolve())
+        return [reading.read_file(*both) for both in zip(names, found, strict=True)]
 
 
 class _PredictionReader:
-    """What all files share: the engine, and which columns are wanted."""
+    """What all files share: the engine, and which columns to read."""
 
     def __init__(
         self, connection: Connection, reader: FileReader, columns: PredictionColumns
     ) -> None:
         self.connection, self.reader, self.columns = connection, reader, columns
 
-    def answers(self, name: str, found: tuple[str, Path]) -> ExternalPredictions:
-        """Return the answers of one file."""
+    def read_file(self, name: str, found: tuple[str, Path]) -> ExternalPredictions:
+        """Return the predictions of one file."""
         file, path = found
         rows, column = _read_json_object(file, path), None
         if rows is None:
-            (source,) = self.reader.sources([file])
+            (source,) = self.reader.describe_files([file])
             rows, column = self._read_table(source)
         if not rows:
-            raise BadInput(f"{file} has no answers.")
+            raise BadInput(f"{file} has no predictions.")
         return ExternalPredictions(name, file, tuple(_index_by_id(file, rows).items()), column)
 
     def _read_table(self, source: FileSource) -> tuple[list[IdentifiedPrediction], str | None]:
-        """Return ids and answers of a file with columns; its answers go before probabilities."""
+        """Return ids and predictions of a file with columns; levels go before probabilities."""
         named = self.columns.id if self.columns.id in source.columns else None
         by = self._find_column(
             source,
@@ -122,10 +119,15 @@ class _PredictionReader:
         query = f"SELECT {build_label_sql(source, by)}, {cells} FROM {source.sql}"
         levels = [name.removeprefix(PROBABILITY_PREFIX) for name in spread]
         rows = read_rows(self.connection, query, source.name)
-        return [(one, dict(zip(levels, cells, strict=True))) for one, *cells in rows]
+        return [(item_id, dict(zip(levels, cells, strict=True))) for item_id, *cells in rows]
 
     def _find_column(
-        self, source: FileSource, named: str | None, usual: tuple[str, ...], what: str, option: str
+        self,
+        source: FileSource,
+        named: str | None,
+        usual: tuple[str, ...],
+        content: str,
+        option: str,
     ) -> str:
         if named is not None:
             resolve_column(source, named)  # says what is there
@@ -134,7 +136,8 @@ class _PredictionReader:
         if len(found) != 1:
             which = "Several columns may be" if found else "No column is known to be"
             raise BadInput(
-                f"{which} {what} in {source.name}: name it with {option}. {format_columns(source)}"
+                f"{which} {content} in {source.name}: name it with {option}. "
+                + format_columns(source.columns)
             )
         return found[0]
 
@@ -146,18 +149,18 @@ def _find_usual_columns(source: FileSource, names: tuple[str, ...]) -> list[str]
 
 
 def _index_by_id(file: str, rows: list[IdentifiedPrediction]) -> dict[str, Any]:
-    """Return answers by id, or say which id is missing or occurs twice."""
+    """Return predictions by id, or say which id is missing or occurs twice."""
     places: dict[str, int] = {}
-    for row, (one, _) in enumerate(rows, start=1):
-        if one is None:
+    for row, (item_id, _) in enumerate(rows, start=1):
+        if item_id is None:
             raise BadInput(f"{file}: row {row} has no id.")
-        if one in places:
+        if item_id in places:
             raise BadInput(
-                f"{file}: the id {shorten(one)} occurs twice (rows {places[one]} and {row}). Keep "
-                "one answer for each item."
+                f"{file}: the id {shorten(item_id)} occurs twice (rows {places[item_id]} and "
+                f"{row}). Keep one prediction for each item."
             )
-        places[one] = row
-    return {str(one): answer for one, answer in rows}
+        places[item_id] = row
+    return {str(item_id): prediction for item_id, prediction in rows}
 
 
 # --- JSON by id ----------------------------------------------------------------------------------
@@ -168,21 +171,24 @@ class _JsonPairs(list[tuple[str, Any]]):
 
 
 def _read_json_object(file: str, path: Path) -> list[IdentifiedPrediction] | None:
-    """Return ids and answers of a JSON object {id: level} or {id: {level: p}}, None for others."""
+    """Return predictions by id of {id: level} or {id: {level: p}}, None for other JSON."""
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes[-1:] != [".json"] or not path.is_file():
         return None
     try:
-        whole = json.loads(_read_text(file, path), object_pairs_hook=_JsonPairs)
+        content = json.loads(_read_text(file, path), object_pairs_hook=_JsonPairs)
     except json.JSONDecodeError as problem:
         if problem.msg == "Extra data":  # an object in each line
             return None
         raise BadInput(f"{file} is not JSON: {problem}.") from None
     except RecursionError:
         raise BadInput(f"{file} is nested too deeply.") from None
-    if not isinstance(whole, _JsonPairs):
+    if not isinstance(content, _JsonPairs):
         return None
-    return [(one, _check_distinct_levels(file, one, answer)) for one, answer in whole]
+    return [
+        (item_id, _check_distinct_levels(file, item_id, prediction))
+        for item_id, prediction in content
+    ]
 
 
 def _read_text(file: str, path: Path) -> str:
@@ -196,10 +202,12 @@ def _read_text(file: str, path: Path) -> str:
         raise BadInput(f"{file} cannot be read: {problem}.") from None
 
 
-def _check_distinct_levels(file: str, one: str, answer: Any) -> Any:
-    if not isinstance(answer, _JsonPairs):
-        return answer
-    levels = [level for level, _ in answer]
+def _check_distinct_levels(file: str, item_id: str, prediction: Any) -> Any:
+    if not isinstance(prediction, _JsonPairs):
+        return prediction
+    levels = [level for level, _ in prediction]
     if len(set(levels)) < len(levels):
-        raise BadInput(f"{file}: a level stands twice in the probabilities of id {shorten(one)}.")
-    return dict(answer)
+        raise BadInput(
+            f"{file}: a level stands twice in the probabilities of id {shorten(item_id)}."
+        )
+    return dict(prediction)

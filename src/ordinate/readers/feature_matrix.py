@@ -12,8 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import (
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    connect,
+    quote_identifier,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import (
     COMPRESSION_BY_MAGIC,
     DELIMITER_LINES,
     FileReader,
@@ -21,20 +28,16 @@ from ordinate.readers.files import (
     detect_delimiter,
     open_sources,
     open_unpacked,
-    quote_identifier,
-    quote_literal,
-    read_arrays,
-    read_rows,
 )
-from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.item_query import build_label_sql, resolve_column
 
 Array = NDArray[Any]
-COLUMNS_PER_BLOCK = 1024  # columns that are read at once: the engine holds them beside the matrix
+COLUMNS_PER_BLOCK = 1024  # columns that are read at once: the engine holds them and the matrix
 
 
 @dataclass(frozen=True)
 class FeatureMatrix:
-    """The numbers of a file, and its ids as texts where a column of them was asked for."""
+    """The numbers of a file, and its ids as strings where a column of them was named."""
 
     matrix: Array  # [N, D], float32 where all columns are
     ids: list[str | None] | None
@@ -52,9 +55,9 @@ def read_first_cells(path: Path) -> list[str]:
     """Return the cells of the first line of a text file, whatever they are; none if unreadable."""
     try:
         with path.open("rb") as file:
-            packing = COMPRESSION_BY_MAGIC.get(file.read(2), "")
+            compression = COMPRESSION_BY_MAGIC.get(file.read(2), "")
         with (
-            open_unpacked(path, packing) as raw,
+            open_unpacked(path, compression) as raw,
             io.TextIOWrapper(raw, "utf-8-sig", newline="") as text,
         ):
             lines = [text.readline() for _ in range(DELIMITER_LINES)]
@@ -68,8 +71,8 @@ def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -
     with connect() as connection, open_sources(connection, None, None) as reader:
         source = _describe_source(connection, reader, path)
         n = int(read_rows(connection, f"SELECT count(*) FROM {source.sql}", source.name)[0][0])
-        kind = np.float32 if _is_single_precision(connection, source, names) else np.float64
-        matrix = np.empty((n, len(names)), kind)
+        dtype = np.float32 if _is_single_precision(connection, source, names) else np.float64
+        matrix = np.empty((n, len(names)), dtype)
         for start in range(0, len(names), COLUMNS_PER_BLOCK):
             _fill_matrix(connection, source, matrix, names, start)
         ids = None if id_column is None else _read_ids(connection, source, id_column)
@@ -78,7 +81,7 @@ def read_matrix(path: str, names: Sequence[str], id_column: str | None = None) -
 
 def _describe_source(connection: Connection, reader: FileReader, path: str) -> FileSource:
     """Return a file under its own names: the engine takes 'it' and 'It' for one, and renames."""
-    source = reader.sources([path])[0]
+    source = reader.describe_files([path])[0]
     if source.parquet is None:
         return source
     schema = f"SELECT name FROM parquet_schema({quote_literal(str(source.parquet))}) OFFSET 1"
@@ -97,22 +100,20 @@ def _describe_source(connection: Connection, reader: FileReader, path: str) -> F
 def _is_single_precision(connection: Connection, source: FileSource, names: Sequence[str]) -> bool:
     """Tell whether all columns are of single precision, as embeddings often are."""
     rows = read_rows(connection, f"DESCRIBE SELECT * FROM {source.sql}", source.name)
-    kinds = {quote_identifier(row[0]): row[1] for row in rows}
-    return bool(names) and all(kinds.get(resolve_column(source, name)) == "FLOAT" for name in names)
+    types = {quote_identifier(row[0]): row[1] for row in rows}
+    return bool(names) and all(types.get(resolve_column(source, name)) == "FLOAT" for name in names)
 
 
 def _fill_matrix(
     connection: Connection, source: FileSource, matrix: Array, names: Sequence[str], start: int
 ) -> None:
-    part = names[start : start + COLUMNS_PER_BLOCK]
-    kind = "FLOAT" if matrix.dtype == np.float32 else "DOUBLE"
-    chosen = [
-        f"coalesce(TRY_CAST({resolve_column(source, name)} AS {kind}), 'nan'::{kind}) AS x{k}"
-        for k, name in enumerate(part)
-    ]
-    query = f"SELECT {', '.join(chosen)} FROM {source.sql}"
+    block = names[start : start + COLUMNS_PER_BLOCK]
+    sql_type = "FLOAT" if matrix.dtype == np.float32 else "DOUBLE"
+    cells = (f"TRY_CAST({resolve_column(source, name)} AS {sql_type})" for name in block)
+    selected = [f"coalesce({cell}, 'nan'::{sql_type}) AS x{k}" for k, cell in enumerate(cells)]
+    query = f"SELECT {', '.join(selected)} FROM {source.sql}"
     found = read_arrays(connection, query, source.name)
-    for k, name in enumerate(part):
+    for k, name in enumerate(block):
         column = matrix[:, start + k]
         column[:] = found[f"x{k}"]
         odd = ~np.isfinite(column)
@@ -124,8 +125,8 @@ def _make_cell_error(connection: Connection, source: FileSource, name: str, row:
     """Return the error for a cell that is no finite number, with what stands there."""
     query = f"SELECT CAST({resolve_column(source, name)} AS VARCHAR) FROM {source.sql} LIMIT 1"
     cell = read_rows(connection, f"{query} OFFSET {row}", source.name)[0][0]
-    what = "is empty" if not cell else f"is {shorten(cell)}, which is no finite number"
-    return BadValues(f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {what}.")
+    state = "is empty" if not cell else f"is {shorten(cell)}, which is no finite number"
+    return BadValues(f"{source.name}: the cell in row {row + 1} of column {shorten(name)} {state}.")
 
 
 def _read_ids(connection: Connection, source: FileSource, name: str) -> list[str | None]:
@@ -133,7 +134,7 @@ def _read_ids(connection: Connection, source: FileSource, name: str) -> list[str
     found = [row[0] for row in read_rows(connection, query, source.name)]
     if name not in source.numbers:
         return found
-    return [None if one is None else one.removesuffix(".0") for one in found]  # 7.0 is the id 7
+    return [None if x is None else x.removesuffix(".0") for x in found]  # 7.0 is the id 7
 
 
 def read_csv_records(path: Path) -> list[list[str]]:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, read_arrays, read_rows
-from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_query import build_label_sql, resolve_column
 from ordinate.readers.regression import RegressionColumns, RegressionData
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.tabulation import DROP_HINT, ROWS_SHOWN, make_missing_labels_error
@@ -45,7 +45,7 @@ class ItemTable:
     """Columns by name, and where their items stand: in which file, in which of its rows, from 1."""
 
     columns: dict[str, Any]
-    labels: dict[str, Array]  # columns that were asked for as texts, None where one is missing
+    labels: dict[str, Array]  # columns that were named as labels, None where one is missing
     files: tuple[str, ...]
     file: Array = field(repr=False)
     row: Array = field(repr=False)
@@ -61,21 +61,21 @@ class ItemTable:
         """Where each item stands, as people say it."""
         return RowNames(self.files, self.file, self.row)
 
-    def some(self, kept: Array) -> "ItemTable":
-        """Return some of the items; they keep their rows."""
-        if kept.all():
+    def select_rows(self, mask: Array) -> "ItemTable":
+        """Return the items of a mask; they keep their rows."""
+        if mask.all():
             return self
         columns, labels = (
-            {name: _select_cells(column, kept) for name, column in part.items()}
+            {name: _select_cells(column, mask) for name, column in part.items()}
             for part in (self.columns, self.labels)
         )
-        return ItemTable(columns, labels, self.files, self.file[kept], self.row[kept])
+        return ItemTable(columns, labels, self.files, self.file[mask], self.row[mask])
 
 
-def _select_cells(column: Any, kept: Array) -> Any:
+def _select_cells(column: Any, mask: Array) -> Any:
     if isinstance(column, list):
-        return [cell for cell, there in zip(column, kept, strict=True) if there]
-    return column[kept]
+        return [cell for cell, there in zip(column, mask, strict=True) if there]
+    return column[mask]
 
 
 def read_columns(
@@ -86,12 +86,12 @@ def read_columns(
     *,
     labels: Sequence[str] = (),
 ) -> ItemTable:
-    """Return columns by name: numbers where all that is there is a number, texts otherwise.
+    """Return columns by name: numbers where all that is there is a number, strings otherwise.
 
-    `labels` are columns that are read as texts, whatever they hold.
+    `labels` are columns that are read as strings, whatever they hold.
     """
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
-        sources = reader.sources(paths)
+        sources = reader.describe_files(paths)
         counts = [_count_rows(connection, source) for source in sources]
         if sum(counts) > MOST_CELLS:
             raise BadInput(
@@ -130,7 +130,7 @@ def _read_labels(connection: Connection, sources: list[FileSource], name: str) -
         [f"SELECT {build_label_sql(s, name)} AS x FROM {s.sql}" for s in sources]
     )
     found = [row[0] for row in read_rows(connection, query, sources[0].name)]
-    return np.array([*found, None], object)[:-1]  # None: an array of texts, however long
+    return np.array([*found, None], object)[:-1]  # None: an array of strings, however long
 
 
 def _union_queries(queries: list[str]) -> str:
@@ -174,12 +174,12 @@ class RegressionItems:
         """The subgroups, None without."""
         return None if self.columns.by is None else self.table.labels[self.columns.by]
 
-    def of(self, name: Any) -> "RegressionItems":
+    def select_subgroup(self, name: Any) -> "RegressionItems":
         """Return the items of a subgroup."""
-        return self._select_items(np.array([one == (name or None) for one in self.by], bool))
+        return self._select_items(np.array([value == (name or None) for value in self.by], bool))
 
-    def _select_items(self, kept: Any) -> "RegressionItems":
-        return replace(self, table=self.table.some(kept))
+    def _select_items(self, mask: Any) -> "RegressionItems":
+        return replace(self, table=self.table.select_rows(mask))
 
     def denormalize_items(
         self, training: Normalization, rivals: tuple[str, ...]
@@ -187,16 +187,16 @@ class RegressionItems:
         """Return the items in the unit of the targets."""
         columns = self.table.columns
         own = {self.target, self.predicted, *(name for name in rivals if name in columns)}
-        turned = {
+        denormalized = {
             name: training.denormalize(columns[name])
             for name in own
             if not isinstance(columns[name], list)
         }
-        return replace(self, table=replace(self.table, columns=columns | turned))
+        return replace(self, table=replace(self.table, columns=columns | denormalized))
 
-    def answered(self, rivals: tuple[str, ...], missing: str) -> "RegressionItems":
+    def select_predicted(self, rivals: tuple[str, ...], missing: str) -> "RegressionItems":
         """Return the items that all rivals predict."""
-        kept, places = np.ones(len(self.table), bool), self.table.places
+        mask, places = np.ones(len(self.table), bool), self.table.places
         for name in rivals:
             column = self.table[name]
             cells = _convert_to_numbers(column)
@@ -211,11 +211,11 @@ class RegressionItems:
                 )
             if empty.any() and missing != "drop":
                 shown = [places[k] for k in np.flatnonzero(empty)[:ROWS_SHOWN]]
-                what = f"predictions in column {name!r}"
+                title = f"predictions in column {name!r}"
                 way = f"Leave them out with {DROP_HINT}."
-                raise make_missing_labels_error(int(empty.sum()), len(empty), what, shown, way)
-            kept &= ~empty
-        return self._select_items(kept)
+                raise make_missing_labels_error(int(empty.sum()), len(empty), title, shown, way)
+            mask &= ~empty
+        return self._select_items(mask)
 
 
 def read_items(
@@ -229,19 +229,19 @@ def read_items(
         paths, [*needed, *further], columns.delimiter, columns.encoding, labels=labels
     )
     cells = {name: _convert_to_numbers(table[name]) for name in needed}
-    kept = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
+    mask = ~np.isnan(np.stack(list(cells.values()))).any(axis=0)
     if columns.groups is not None:
-        kept &= np.array([name is not None for name in table.labels[columns.groups]], bool)
+        mask &= np.array([name is not None for name in table.labels[columns.groups]], bool)
     if columns.weights is not None:
-        kept &= cells[columns.weights] > 0
-    table = replace(table, columns=table.columns | cells).some(kept)
-    settled = {name: _convert_if_numeric(column) for name, column in table.columns.items()}
-    table = replace(table, columns=settled)
+        mask &= cells[columns.weights] > 0
+    table = replace(table, columns=table.columns | cells).select_rows(mask)
+    converted = {name: _convert_if_numeric(column) for name, column in table.columns.items()}
+    table = replace(table, columns=converted)
     return RegressionItems(table, found.target, found.predicted, columns)
 
 
 def _convert_if_numeric(column: Any) -> Any:
-    """Return texts as numbers where those that are no numbers stood in items that do not count."""
+    """Return strings as numbers if those that are no numbers stood in items that do not count."""
     if not isinstance(column, list):
         return column
     cells = _convert_to_numbers(column)

@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ordinate.errors import BadOption, BadValues, NoItems, shorten
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import quote_literal
-from ordinate.readers.label_spelling import LabelSpelling
-from ordinate.readers.query import ItemQuery
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.duckdb_connection import Connection, quote_literal
+from ordinate.readers.item_query import ItemQuery
+from ordinate.readers.label_cells import LabelSpelling, RowLocator
 from ordinate.summaries.counting import HEAVIEST_WEIGHT
 from ordinate.summaries.tabulation import (
     DROP_HINT,
@@ -19,7 +17,7 @@ from ordinate.summaries.tabulation import (
 
 MissingPolicy = Literal["error", "drop"]
 ROLE_TITLES = {"y": "target", "p": "prediction", "low": "lower bound", "high": "upper bound"}
-# Of all questions about NaN and infinity, `isfinite` alone is never answered from the statistics
+# Of all questions about NaN and infinity, `isfinite` alone is never looked up in the statistics
 # of a Parquet file, which leave NaN out; a comparison, and even `isnan`, may be.
 FINITE_OR_INFINITE_SQL = (
     "CASE WHEN isfinite({0}) THEN true ELSE starts_with(CAST({0} AS VARCHAR), '%s') END"
@@ -61,7 +59,7 @@ class NumericColumns:
         for role in self.aliases:
             found[f"bad_{role}"] = f"in_gold AND NOT ({VALID_CELL_SQL[role].format(role)})"
         if "low" in self.aliases:
-            found["crossed"] = "ok AND low > high"
+            found["swapped"] = "ok AND low > high"
         if self.groups is not None:
             found["no_group"] = "in_gold AND cluster IS NULL"
         if self.weighted:
@@ -93,7 +91,9 @@ class NumericCells(RowLocator):
         super().__init__(connection, items, LabelSpelling({}), weights)
         self.numbers = numbers
 
-    def check(self, counts: dict[str, int], items: int, given: int, missing: MissingPolicy) -> None:
+    def check_counts(
+        self, counts: dict[str, int], items: int, given: int, missing: MissingPolicy
+    ) -> None:
         """Refuse what the first pass counted, if it should not be there."""
         if missing not in get_args(MissingPolicy):
             raise BadOption(
@@ -109,8 +109,8 @@ class NumericCells(RowLocator):
                 self._refuse_strange_number(role)
         if missing != "drop":
             self._refuse_missing(counts, given)
-        if counts.get("crossed"):
-            self._refuse_crossed_bounds()
+        if counts.get("swapped"):
+            self._refuse_swapped_bounds()
         if not items:
             raise NoItems(f"There are no items to evaluate: all {given:,} lack a value.")
 
@@ -138,10 +138,10 @@ class NumericCells(RowLocator):
         if counts.get("no_group"):
             column = f"column {self.numbers.groups!r}"
             raise make_missing_groups_error(
-                counts["no_group"], given, column, self.empty("cluster")
+                counts["no_group"], given, column, self.find_empty_cells("cluster")
             )
 
-    def _refuse_crossed_bounds(self) -> None:
+    def _refuse_swapped_bounds(self) -> None:
         low, high = (f"TRY_CAST({self.numbers.aliases[x]} AS DOUBLE)" for x in ("low", "high"))
         for place, found in self._find_cells(f"in_gold AND {low} > {high}", f"[{low}, {high}]", 1):
             raise BadValues(
@@ -156,7 +156,7 @@ class NumericCells(RowLocator):
         if counts["no_time"]:
             self._refuse_time("moment IS NULL OR {0} = ''", "is missing")
         if not counts["no_number"]:
-            # Whole numbers that are the same as doubles may still differ.
+            # Integers that are the same as doubles may still differ.
             return "TRY_CAST({0} AS DOUBLE)", "TRY_CAST({0} AS HUGEINT)"
         if counts["no_date"]:
             numbers = counts["no_number"] < counts["no_date"]
@@ -165,7 +165,7 @@ class NumericCells(RowLocator):
         return ("TRY_CAST({0} AS TIMESTAMPTZ)",)
 
     def _refuse_time(self, condition: str, what: str) -> None:
-        usable = [f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._called()]
+        usable = [f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases()]
         where = " AND ".join(["in_gold", *usable, f"({condition.format(TIME_TEXT_SQL)})"])
         for place, found in self._find_cells(where, "moment", 1):
             raise BadValues(
@@ -179,7 +179,7 @@ class NumericCells(RowLocator):
             f"{key.format(TIME_TEXT_SQL)} IS NOT DISTINCT FROM {key.format(quote_literal(text))}"
             for key in keys
         )
-        usable = (f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._called())
+        usable = (f"TRY_CAST({called} AS DOUBLE) IS NOT NULL" for called in self._list_aliases())
         found = self._find_cells(" AND ".join(["in_gold", *usable, *same]), "moment", ROWS_SHOWN)
         places = ", ".join(place for place, _ in found)
         raise BadValues(
@@ -187,7 +187,7 @@ class NumericCells(RowLocator):
             f"({places}): nobody knows which target came before."
         )
 
-    def _called(self) -> list[str]:
+    def _list_aliases(self) -> list[str]:
         return list(self.numbers.aliases.values())
 
 

@@ -8,9 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues, shorten
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
-from ordinate.readers.query import build_label_sql, resolve_column
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    connect,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_query import build_label_sql, resolve_column
 
 MOST_CELLS = 20_000_000  # cells that are taken into memory
 COLUMNS_PER_QUERY = 256  # columns that one query looks at
@@ -29,7 +35,7 @@ class NumericTable:
 
     A column of nothing but true and false is one of 1 and 0. `texts` are the columns that hold no
     numbers, such as dates, too; `few` those of which fewer than half of the cells are numbers;
-    `labels` a column that was asked for as texts.
+    `labels` a column that was named as such.
     """
 
     names: tuple[str, ...]
@@ -55,10 +61,10 @@ def read_numeric_table(
     too: it is neither guessed what they mean, nor is the column left out without a word.
     """
     with connect() as connection, open_sources(connection, delimiter, encoding) as reader:
-        sources = reader.sources([path])
+        sources = reader.describe_files([path])
         if len(sources) != 1:
             raise BadInput(f"{shorten(path)} stands for {len(sources)} files: name one of them.")
-        return _NumericTableReader(connection, sources[0]).all(names, label)
+        return _NumericTableReader(connection, sources[0]).read(names, label)
 
 
 class _NumericTableReader:
@@ -66,47 +72,50 @@ class _NumericTableReader:
 
     def __init__(self, connection: Connection, source: FileSource) -> None:
         self.connection, self.source = connection, source
-        self.asked: Sequence[str] = ()
+        self.requested: Sequence[str] = ()
         self.logical: set[str] = set()  # columns of true and false
         self.few: set[str] = set()  # columns of which fewer than half of the cells are numbers
 
-    def all(self, names: Sequence[str] | None, label: str | None) -> NumericTable:
+    def read(self, names: Sequence[str] | None, label: str | None) -> NumericTable:
         source = self.source
-        wanted = list(names) if names is not None else [c for c in source.columns if c != label]
-        self.asked = wanted
+        requested = list(names) if names is not None else [c for c in source.columns if c != label]
+        self.requested = requested
         n = int(self._read(f"SELECT count(*) FROM {source.sql}")[0][0])
-        if n * len(wanted) > MOST_CELLS:
+        if n * len(requested) > MOST_CELLS:
             raise BadInput(
-                f"{source.name} has {n:,} rows of {len(wanted):,} columns: too many to hold in "
+                f"{source.name} has {n:,} rows of {len(requested):,} columns: too many to hold in "
                 f"memory (at most {MOST_CELLS:,} cells)."
             )
-        found = {name: self._is_numeric(name, *counts) for name, *counts in self._counts(wanted)}
-        kept = [name for name in wanted if found[name]]
-        others = [name for name in wanted if not found[name]]
+        found = {
+            name: self._is_numeric(name, *counts)
+            for name, *counts in self._count_cell_types(requested)
+        }
+        numeric = [name for name in requested if found[name]]
+        others = [name for name in requested if not found[name]]
         self._check_number_formats(others, named=names is not None)
         few = tuple(name for name in others if name in self.few)
         texts = tuple(name for name in others if name not in self.few)
         if names is not None and others:
             raise self._make_no_numbers_error(others[0])
-        labels = None if label is None else self._labels(label)
+        labels = None if label is None else self._read_labels(label)
         return NumericTable(
-            tuple(kept), self._read_matrix(kept, n), texts, few, labels, source.name
+            tuple(numeric), self._read_matrix(numeric, n), texts, few, labels, source.name
         )
 
     def _read(self, query: str) -> list[Any]:
         return read_rows(self.connection, query, self.source.name)
 
-    def _counts(self, names: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
+    def _count_cell_types(self, names: Sequence[str]) -> Iterator[tuple[str, int, int, int]]:
         """Yield for each column how many cells are numbers, true or false, and something else."""
         for start in range(0, len(names), COLUMNS_PER_QUERY):
             part = names[start : start + COLUMNS_PER_QUERY]
-            asked = []
+            counts_sql = []
             for name in part:
                 cell = self._build_text_sql(name)
-                asked.append(f"count(TRY_CAST({cell} AS DOUBLE))")
-                asked.append(f"count(*) FILTER (lower({cell}) IN ('true', 'false'))")
-                asked.append(f"count({cell})")
-            counts = self._read(f"SELECT {', '.join(asked)} FROM {self.source.sql}")[0]
+                counts_sql.append(f"count(TRY_CAST({cell} AS DOUBLE))")
+                counts_sql.append(f"count(*) FILTER (lower({cell}) IN ('true', 'false'))")
+                counts_sql.append(f"count({cell})")
+            counts = self._read(f"SELECT {', '.join(counts_sql)} FROM {self.source.sql}")[0]
             for k, name in enumerate(part):
                 numbers, logical, cells = counts[3 * k : 3 * k + 3]
                 yield name, numbers, logical, cells - numbers - logical
@@ -116,10 +125,10 @@ class _NumericTableReader:
         if logical and not (numbers or others):
             self.logical.add(name)
             return True
-        others += logical  # among numbers they are texts
+        others += logical  # among numbers they are strings
         if others and numbers >= others:
-            odd = f"{self._build_text_sql(name)} IS NOT NULL AND {self._number(name)} IS NULL"
-            raise self._make_cell_error(name, odd)
+            text, number = self._build_text_sql(name), self._build_number_sql(name)
+            raise self._make_cell_error(name, f"{text} IS NOT NULL AND {number} IS NULL")
         if others and numbers:
             self.few.add(name)
         return not others
@@ -129,8 +138,8 @@ class _NumericTableReader:
         found: dict[str, str] = {}
         for start in range(0, len(names), COLUMNS_PER_QUERY):
             part = names[start : start + COLUMNS_PER_QUERY]
-            asked = ", ".join(self._build_written_number_sql(name) for name in part)
-            cells = self._read(f"SELECT {asked} FROM {self.source.sql}")[0]
+            cells_sql = ", ".join(self._build_written_number_sql(name) for name in part)
+            cells = self._read(f"SELECT {cells_sql} FROM {self.source.sql}")[0]
             found |= {name: cell for name, cell in zip(part, cells, strict=True) if cell}
         if not found:
             return
@@ -154,34 +163,34 @@ class _NumericTableReader:
         return f"CASE WHEN 2 * {either} >= count({cell}) THEN min({cell}) FILTER ({written}) END"
 
     def _make_no_numbers_error(self, name: str) -> BadInput:
-        """Return the error for a column that was asked for."""
+        """Return the error for a column that was named."""
         column = f"column {shorten(name)} of {self.source.name}"
-        what = f"The {column} holds no numbers, and numbers are needed"
+        problem = f"The {column} holds no numbers, and numbers are needed"
         if name in self.few:
-            what = f"In the {column} fewer than half of the cells are numbers, which all must be"
-        return BadInput(f"{what}. Leave it out, or turn it into numbers first.")
+            problem = f"In the {column} fewer than half of the cells are numbers, which all must be"
+        return BadInput(f"{problem}. Leave it out, or turn it into numbers first.")
 
     def _read_matrix(self, names: Sequence[str], n: int) -> NDArray[np.float64]:
         matrix = np.empty((n, len(names)))
         for start in range(0, len(names), COLUMNS_PER_QUERY):
             part = names[start : start + COLUMNS_PER_QUERY]
-            chosen = [
-                f"coalesce({self._number(name)}, 'nan'::DOUBLE) AS x{k}"
+            selected = [
+                f"coalesce({self._build_number_sql(name)}, 'nan'::DOUBLE) AS x{k}"
                 for k, name in enumerate(part)
             ]
-            query = f"SELECT {', '.join(chosen)} FROM {self.source.sql}"
+            query = f"SELECT {', '.join(selected)} FROM {self.source.sql}"
             found = read_arrays(self.connection, query, self.source.name)
             for k, name in enumerate(part):
                 matrix[:, start + k] = found[f"x{k}"]
                 if not np.isfinite(matrix[:, start + k]).all():
-                    number = self._number(name)
+                    number = self._build_number_sql(name)
                     raise self._make_cell_error(name, f"{number} IS NULL OR NOT isfinite({number})")
         return matrix
 
     def _build_text_sql(self, name: str) -> str:
-        return f"nullif(CAST({resolve_column(self.source, name, self.asked)} AS VARCHAR), '')"
+        return f"nullif(CAST({resolve_column(self.source, name, self.requested)} AS VARCHAR), '')"
 
-    def _number(self, name: str) -> str:
+    def _build_number_sql(self, name: str) -> str:
         text = self._build_text_sql(name)
         if name in self.logical:
             return f"CAST(lower({text}) = 'true' AS DOUBLE)"
@@ -192,13 +201,13 @@ class _NumericTableReader:
         rows = f"SELECT *, row_number() OVER () AS ordinate_row FROM {self.source.sql}"
         query = f"SELECT ordinate_row, {self._build_text_sql(name)} FROM ({rows}) WHERE {where}"
         row, cell = self._read(f"{query} ORDER BY 1 LIMIT 1")[0]
-        what = "is empty" if cell is None else f"is {shorten(cell)}, which is no finite number"
+        state = "is empty" if cell is None else f"is {shorten(cell)}, which is no finite number"
         return BadValues(
-            f"{self.source.name}: the cell in row {row} of column {shorten(name)} {what}. Nothing "
+            f"{self.source.name}: the cell in row {row} of column {shorten(name)} {state}. Nothing "
             "is filled in: mend the row, or leave out the row or the column."
         )
 
-    def _labels(self, name: str) -> NDArray[Any]:
+    def _read_labels(self, name: str) -> NDArray[Any]:
         found = self._read(f"SELECT {build_label_sql(self.source, name)} FROM {self.source.sql}")
         empty = [row for row, (label,) in enumerate(found, start=1) if label is None]
         if empty:

@@ -7,10 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileReader, FileSource, open_sources, read_arrays, read_rows
-from ordinate.readers.label_spelling import LabelSpelling
-from ordinate.readers.query import USUAL_COLUMN_NAMES, build_label_sql, find_column, resolve_column
+from ordinate.readers.duckdb_connection import Connection, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileReader, FileSource, open_sources
+from ordinate.readers.item_query import (
+    USUAL_COLUMN_NAMES,
+    build_label_sql,
+    find_column,
+    resolve_column,
+)
+from ordinate.readers.label_cells import LabelSpelling
 from ordinate.readers.reliability import expand_columns, refuse_text_cells
 from ordinate.scale import Scale
 from ordinate.summaries.probabilities import build_probability_array
@@ -21,7 +26,7 @@ from ordinate.summaries.tabulation import encode_positions
 class ProbabilityColumns:
     """Which columns to read, and how.
 
-    `probabilities` are the columns of the levels, or one text that all their names have before
+    `probabilities` are the columns of the levels, or one prefix that all their names have before
     the level, such as p_.
     """
 
@@ -69,7 +74,7 @@ def read_probability_rows(
         connect() as connection,
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
     ):
-        return _ProbabilityRowReader(connection, reader, columns, path, fit).run(scale)
+        return _ProbabilityRowReader(connection, reader, columns, path, fit).read(scale)
 
 
 class _ProbabilityRowReader:
@@ -88,26 +93,26 @@ class _ProbabilityRowReader:
         self.source = _describe_single_file(reader, path)
         self.fit = None if fit is None else _describe_single_file(reader, fit)
 
-    def run(self, declared: Scale | None) -> ProbabilityData:
+    def read(self, declared: Scale | None) -> ProbabilityData:
         """Find the scale and the columns, and read."""
         gold = {
             source.name: self._read_gold(source, needed=needed)
             for source, needed in self._list_files()
         }
-        texts = {
-            source.name: self._texts(source, column)
+        labels = {
+            source.name: self._read_strings(source, column)
             for source, _ in self._list_files()
             if (column := gold[source.name]) is not None
         }
-        seen = {label for column in texts.values() for label in column}
-        scale = LabelSpelling({}).scale(declared, seen, self.notes)
+        seen = {label for column in labels.values() for label in column}
+        scale = LabelSpelling({}).find_scale(declared, seen, self.notes)
         found = []
         for source, _ in self._list_files():
             rows = self._read_probabilities(source, scale)
             title = f"column {gold[source.name]!r} of {source.name}"
             levels = (
-                encode_positions(scale, texts[source.name], title)
-                if source.name in texts
+                encode_positions(scale, labels[source.name], title)
+                if source.name in labels
                 else np.full(len(rows), len(scale))
             )
             found.append(
@@ -132,23 +137,23 @@ class _ProbabilityRowReader:
         ]
         return find_column("gold", None, source, self.notes) if len(usual) == 1 else None
 
-    def _texts(self, source: FileSource, column: str) -> list[str | None]:
+    def _read_strings(self, source: FileSource, column: str) -> list[str | None]:
         query = f"SELECT {build_label_sql(source, column)} FROM {source.sql}"
         return [row[0] for row in read_rows(self.connection, query, source.name)]
 
     def _read_ids(self, source: FileSource, n: int) -> list[Any]:
         named = self.columns.id if source is self.source else None
-        return list(range(1, n + 1)) if named is None else self._texts(source, named)
+        return list(range(1, n + 1)) if named is None else self._read_strings(source, named)
 
     def _read_probabilities(self, source: FileSource, scale: Scale) -> NDArray[np.float64]:
         names = expand_columns(self.columns.probabilities, self.source, scale)
         raw = ", ".join(f"{resolve_column(source, name)} AS p{k}" for k, name in enumerate(names))
         rows = f"SELECT {raw} FROM {source.sql}"
         refuse_text_cells(self.connection, rows, names, source.name)
-        chosen = [
+        selected = [
             f"coalesce(TRY_CAST(p{k} AS DOUBLE), 'nan'::DOUBLE) AS p{k}" for k in range(len(names))
         ]
-        query = f"SELECT {', '.join(chosen)} FROM ({rows})"
+        query = f"SELECT {', '.join(selected)} FROM ({rows})"
         found = read_arrays(self.connection, query, source.name)
         numbers = np.stack([np.asarray(found[f"p{k}"]) for k in range(len(names))], axis=1)
         try:
@@ -160,7 +165,7 @@ class _ProbabilityRowReader:
 
 
 def _describe_single_file(reader: FileReader, path: str) -> FileSource:
-    found = reader.sources([path])
+    found = reader.describe_files([path])
     if len(found) > 1:
         raise BadInput(f"{path} names {len(found)} files. Take one after the other.")
     return found[0]

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ordinate.errors import BadInput, BadOption
-from ordinate.readers.clusters import FILE_ROW_OFFSET
-from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_rows
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, quote_literal, read_rows
+from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_query import (
+    FILE_ROW_OFFSET,
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    format_columns,
+)
 from ordinate.readers.numeric_cells import MissingPolicy, NumericCells, NumericColumns
-from ordinate.readers.previous_target import summarize_persistence
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
 from ordinate.readers.regression_pooling import MomentsPool
 from ordinate.readers.regression_sums import FirstPassTotals, RowQuery, TwoPassSums
 from ordinate.summaries.prediction_intervals import PredictionIntervals
@@ -59,7 +63,7 @@ class RegressionData:
     previous one in the declared order, so that the first item is not in it.
     """
 
-    table: Moments
+    moments: Moments
     by: list[tuple[str | None, Moments]]
     target: str
     predicted: str
@@ -89,7 +93,7 @@ def sum_files(
     `constants` are constant predictions of interest by name; those of "mean" and "median" are those
     of the targets where they are None. The mean is one of them if no "train_mean" is given.
     """
-    wanted = _check_constants(constants or {})
+    checked = _check_constants(constants or {})
     if (columns.lower is None) != (columns.upper is None):
         raise BadOption("Prediction intervals have a lower and an upper bound: name both columns.")
     with (
@@ -97,11 +101,11 @@ def sum_files(
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
         watch(connection),
     ):
-        gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
-        planned = _plan_queries(connection, gold_files, reader.sources(paths), columns)
+        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
+        planned = _plan_queries(connection, gold_files, reader.describe_files(paths), columns)
         _configure_engine(connection, reader.folder, planned.files[0].name)
-        run = _RegressionReader(connection, planned, columns, reader.folder)
-        return run.compute_sums(wanted, missing, histogram=histogram)
+        reading = _RegressionReader(connection, planned, columns, reader.folder)
+        return reading.compute_sums(checked, missing, histogram=histogram)
 
 
 def _check_constants(given: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -130,7 +134,7 @@ def _configure_engine(connection: Connection, folder: Path, name: str) -> None:
 
 @dataclass(frozen=True)
 class _NumericLabelColumns(LabelColumns):
-    """Columns of numbers beside those of labels."""
+    """Columns of numbers besides those of labels."""
 
     numbers: dict[str, str] = field(default_factory=dict)  # by the names that they get
 
@@ -151,9 +155,9 @@ def _plan_queries(
     target = _find_column("target", columns.target, (gold_files or files)[0], notes)
     predicted = _find_column("predicted", columns.predicted, files[0], notes)
     numbers = {"low": columns.lower, "high": columns.upper, "moment": columns.order}
-    if not gold_files:  # numbers as the file has them, not as texts
+    if not gold_files:  # numbers as the file has them, not as strings
         numbers |= {"target": target, "guess": predicted}
-    wanted = _NumericLabelColumns(
+    label_columns = _NumericLabelColumns(
         target,
         predicted,
         columns.weights,
@@ -168,7 +172,7 @@ def _plan_queries(
     gold, guesses = (
         [_treat_nan_as_number(x, {target, predicted}) for x in y] for y in (gold_files, files)
     )
-    planner = QueryPlanner(connection, gold, guesses, wanted)
+    planner = QueryPlanner(connection, gold, guesses, label_columns)
     planner.notes += notes
     return planner
 
@@ -183,10 +187,10 @@ def _find_column(role: str, named: str | None, source: FileSource, notes: list[s
         return named
     found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
     if len(found) != 1:
-        what = "targets" if role == "target" else "predictions"
+        title = "targets" if role == "target" else "predictions"
         raise BadInput(
-            f"Which column of {source.name} holds the {what}? Name it with --{role}. "
-            + format_columns(source)
+            f"Which column of {source.name} holds the {title}? Name it with --{role}. "
+            + format_columns(source.columns)
         )
     notes.append(f"The {role} column was not named; {found[0]!r} was taken.")
     return found[0]
@@ -207,7 +211,7 @@ class _RegressionReader:
     ) -> None:
         self.connection, self.planner, self.columns = connection, planner, columns
         self.folder = folder  # for temporary copies
-        self.items = planner.items()
+        self.items = planner.build_queries()
         separate = bool(planner.gold_files)
         called = {"y": "gold", "p": "predicted"} if separate else {"y": "target", "p": "guess"}
         titles = {"y": planner.gold, "p": planner.predicted}
@@ -223,12 +227,12 @@ class _RegressionReader:
             order=columns.order,
         )
         self.cells = NumericCells(connection, self.items, columns.weights, self.numbers)
-        self.rows = [self._rows(part, index) for index, part in enumerate(self.items)]
+        self.rows = [self._build_row_query(part, index) for index, part in enumerate(self.items)]
 
-    def _rows(self, part: ItemQuery, index: int) -> RowQuery:
+    def _build_row_query(self, part: ItemQuery, index: int) -> RowQuery:
         """Return SQL for items as numbers."""
         columns, numbers = self.columns, self.numbers
-        chosen = [
+        selected = [
             f"CAST({'grp' if columns.by else 'NULL'} AS VARCHAR) AS grp",
             f"CAST({'cluster' if columns.groups else 'NULL'} AS VARCHAR) AS cluster",
             f"{f'nth + {index * FILE_ROW_OFFSET}' if columns.groups else 0} AS nth",
@@ -241,7 +245,7 @@ class _RegressionReader:
             "in_gold",
             "in_predicted",
         ]
-        inner = f"SELECT {', '.join(chosen)} FROM ({part.sql})"
+        inner = f"SELECT {', '.join(selected)} FROM ({part.sql})"
         # Weights that are wrong stay, to be counted; weight 0 is no item.
         alive = " WHERE w IS NULL OR NOT isfinite(w) OR w <> 0 OR NOT in_gold" * numbers.weighted
         return RowQuery(f"SELECT *, {numbers.usable} AS ok FROM ({inner}){alive}", part.name)
@@ -258,16 +262,16 @@ class _RegressionReader:
             histogram=histogram,
             counting=self.numbers.counting,
         )
-        total = summing.look()
-        self.cells.check(total.counts, total.items, total.given, missing)
-        pool = summing.sums(self._fill_in_constants(constants, summing, total))
+        total = summing.compute_totals()
+        self.cells.check_counts(total.counts, total.items, total.given, missing)
+        pool = summing.compute_sums(self._fill_in_constants(constants, summing, total))
         previous = None
         if self.columns.order is not None:
             times = self.cells.build_time_sql(total.counts)
             previous = summarize_persistence(
                 self.rows, self.cells, times, self.folder / "rows.db", histogram=histogram
             )
-        return self._counted(pool, total, previous)
+        return self._build_data(pool, total, previous)
 
     def _fill_in_constants(
         self, constants: dict[str, float | None], summing: TwoPassSums, total: FirstPassTotals
@@ -275,14 +279,14 @@ class _RegressionReader:
         """Return constant predictions with those that come from the targets."""
         found = {TARGET_MEAN: total.mean}
         if MEDIAN in constants and constants[MEDIAN] is None:
-            found[MEDIAN] = summing.median(total.mean)
+            found[MEDIAN] = summing.compute_median(total.mean)
             self.planner.notes.append(
                 "The median of the targets is approximate: half a per cent of its distance from "
                 "their mean at most."
             )
         return {name: found[name] if x is None else float(x) for name, x in constants.items()}
 
-    def _counted(
+    def _build_data(
         self, pool: MomentsPool, total: FirstPassTotals, previous: Moments | None
     ) -> RegressionData:
         columns, planner, grouped = self.columns, self.planner, self.columns.groups is not None
@@ -291,7 +295,7 @@ class _RegressionReader:
             planner.notes.append("There are too many groups for a histogram of errors of each.")
         bounded = pool.bounds is not None
         return RegressionData(
-            pool.table(),
+            pool.summarize_all(),
             [(name, pool.summarize_subgroup(k, grouped=grouped)) for k, name in names],
             planner.gold,
             planner.predicted,
@@ -306,3 +310,47 @@ class _RegressionReader:
             [(name, pool.summarize_intervals(k, grouped=grouped)) for k, name in names if bounded],
             pool.summarize_intervals(grouped=True) if bounded and grouped else None,
         )
+
+
+# --- the previous target, as a model that knows nothing else would predict it ---------------------
+
+
+def summarize_persistence(
+    rows: list[RowQuery],
+    cells: NumericCells,
+    times: tuple[str, ...],
+    disk: Path,
+    *,
+    histogram: bool,
+) -> Moments | None:
+    """Return targets against the previous one, None where there is one item only.
+
+    `times` is SQL for what sorts items, `disk` a file to keep them in that order.
+    """
+    connection, weighted, name = cells.connection, cells.numbers.weighted, rows[0].name
+    read_rows(connection, f"ATTACH {quote_literal(str(disk))} AS disk", name)
+    weight = ", w" if weighted else ""
+    keys = [f"t{k}" for k in range(len(times))]
+    read_as = ", ".join(f"{sql.format('t')} AS {key}" for sql, key in zip(times, keys, strict=True))
+    tied = " AND ".join(f"{key} IS NOT DISTINCT FROM lag({key}) OVER inorder" for key in keys)
+    everything = " UNION ALL ".join(
+        f"SELECT y, t, {read_as}{weight} FROM ({part.sql}) WHERE ok" for part in rows
+    )
+    read_rows(
+        connection,
+        f"CREATE TABLE disk.previous AS SELECT y, lag(y) OVER inorder AS p{weight}, "
+        f"CASE WHEN {tied} THEN t END AS tie FROM ({everything}) "
+        f"WINDOW inorder AS (ORDER BY {', '.join(keys)})",
+        name,
+    )
+    ((tie,),) = read_rows(connection, "SELECT min(tie) FROM disk.previous", name)
+    if tie is not None:
+        cells.refuse_tied_times(times, tie)
+    items = (
+        "SELECT *, NULL AS grp, NULL AS cluster, 0 AS nth, true AS ok, true AS in_gold "
+        "FROM disk.previous WHERE p IS NOT NULL"
+    )
+    summing = TwoPassSums(
+        connection, [RowQuery(items, name)], weighted=weighted, histogram=histogram
+    )
+    return summing.compute_sums({}).summarize_all() if summing.compute_totals().items else None

@@ -1,4 +1,4 @@
-"""From the sums of each group within each subgroup to the summaries that were asked for."""
+"""From the sums of each group within each subgroup to summaries of groups and subgroups."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -45,14 +45,14 @@ class MomentsPool:
         """How many groups have items."""
         return int(self.group.max(initial=-1)) + 1
 
-    def has_histograms(self, parts: int = 1) -> bool:
-        """Whether groups have histograms, in the whole or in so many subgroups."""
+    def has_histograms(self, subgroups: int = 1) -> bool:
+        """Whether groups have histograms, in all items or in so many subgroups."""
         found = self.histogram
         if found is None or not found.by_key:
             return False
-        return parts * self.groups * len(np.unique(found.bin)) <= MOST_CELLS
+        return subgroups * self.groups * len(np.unique(found.bin)) <= MOST_CELLS
 
-    def table(self) -> Moments:
+    def summarize_all(self) -> Moments:
         """Return the one summary of all items."""
         return self._sum_moments(np.ones(len(self.by), bool), None)
 
@@ -69,34 +69,34 @@ class MomentsPool:
         self, index: int | None = None, *, grouped: bool = False
     ) -> PredictionIntervals:
         """Return sums of bounds, of everything or of one subgroup."""
-        assert self.bounds is not None  # noqa: S101 - asked for only where there are some
+        assert self.bounds is not None  # noqa: S101 - the caller knows that there are some
         here = slice(None) if index is None else self.by == index
         slots, count = (self.group[here], self.groups) if grouped else (self.by[here] * 0, 1)
         dropped = int(np.sum(self.dropped if index is None else self.dropped[index]))
-        settled = replace(
+        intervals = replace(
             self.bounds, dropped=dropped, counted=not self.has_fractional_weights.any()
         )
-        pooled = settled[here].map(lambda array: _add_by_slot(array, slots, count))
+        pooled = intervals[here].map(lambda array: _add_by_slot(array, slots, count))
         return pooled if grouped else pooled[0]
 
     def _sum_moments(self, where: Array, slots: Array | None, index: int | None = None) -> Moments:
-        """Return the sum of some keys, or with slots a batch of sums."""
+        """Return the sum of the selected keys, or with slots a batch of sums."""
         here = self.batch[where]
         count = 1 if slots is None else self.groups
         places = np.zeros(len(here.items), int) if slots is None else slots[where]
         pooled = here if _are_slots_distinct(places, count) else _pool_moments(here, places, count)
         return replace(
             pooled if slots is not None else pooled[0],
-            histogram=self._bins(where, slots, index),
+            histogram=self._build_histogram(where, slots, index),
             dropped=int(self.dropped.sum()),
             counted=not self.has_fractional_weights.any(),
         )
 
-    def _bins(
+    def _build_histogram(
         self, where: Array, slots: Array | None, index: int | None
     ) -> dict[int, Array] | None:
-        found, parts = self.histogram, 1 if index is None else len(self.names)
-        if found is None or (slots is not None and not self.has_histograms(parts)):
+        found, subgroups = self.histogram, 1 if index is None else len(self.names)
+        if found is None or (slots is not None and not self.has_histograms(subgroups)):
             return None
         inside = where[found.key] if found.by_key else (found.key == index) | (index is None)
         bins, column = np.unique(found.bin[inside], return_inverse=True)
@@ -146,23 +146,23 @@ def _take_largest_by_slot(array: Array, slots: Array, count: int) -> Array:
 def _merge_central_sums(parts: CentralSums, slots: Array, count: int) -> CentralSums:
     """Return sums about the means of each slot, from sums about those of its parts."""
     weight = _add_by_slot(parts.weight, slots, count)
-    whole = np.where(weight > 0, weight, 1.0)
+    divisor = np.where(weight > 0, weight, 1.0)
     first = np.zeros(count, int)  # of the parts of a slot
     first[slots[::-1]] = np.arange(len(slots))[::-1]
 
     def mean(means: Array) -> Array:
         start = np.where(weight > 0, means[first], 0.0) if len(means) else np.zeros(count)
-        return start + _add_by_slot(parts.weight * (means - start[slots]), slots, count) / whole
+        return start + _add_by_slot(parts.weight * (means - start[slots]), slots, count) / divisor
 
     y, e = mean(parts.y), mean(parts.e)
     sums = np.zeros((count, *parts.sums.shape[1:]))
-    for some in split_keys(len(slots)):
-        there = slots[some]
-        moved = CentralSums(*(array[some] for array in parts)).recenter_sums(y[there], e[there])
+    for block in split_keys(len(slots)):
+        there = slots[block]
+        moved = CentralSums(*(array[block] for array in parts)).recenter_sums(y[there], e[there])
         np.add.at(sums, there, moved.sums)
     return CentralSums(y, e, sums)
 
 
 def split_keys(keys: int) -> list[slice]:
-    """Cut keys into pieces that fit into memory together with what is made of them."""
+    """Cut keys into pieces that fit into memory together with what is computed of them."""
     return [slice(start, start + KEYS_PER_BLOCK) for start in range(0, keys, KEYS_PER_BLOCK)]

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadValues
-from ordinate.readers.duckdb_engine import Connection
-from ordinate.readers.files import read_arrays, read_rows
+from ordinate.readers.duckdb_connection import Connection, read_arrays, read_rows
 from ordinate.readers.regression_pooling import ErrorHistogram, MomentsPool, split_keys
 from ordinate.summaries.prediction_intervals import SCORE_NAMES, PredictionIntervals
 from ordinate.summaries.regression import (
@@ -62,7 +61,7 @@ class TwoPassSums:
 
     # --- the first pass ----------------------------------------------------------------------
 
-    def look(self) -> FirstPassTotals:
+    def compute_totals(self) -> FirstPassTotals:
         """Find the mean of each group, and how many items meet each condition."""
         counts = "".join(
             f", count(*) FILTER ({condition}) AS {name}"
@@ -80,9 +79,9 @@ class TwoPassSums:
             f"min(p - y) FILTER (ok) AS e_low, max(p - y) FILTER (ok) AS e_high{counts} "
             "FROM ({rows}) GROUP BY grp, cluster",
         )
-        self._number()
-        asked = [f"coalesce(sum({name}), 0)" for name in ("items", "given", *self.counting)]
-        query = f"SELECT {', '.join(asked)}, {MEAN_SQL.format('y')} FROM seen"
+        self._number_groups()
+        totals = [f"coalesce(sum({name}), 0)" for name in ("items", "given", *self.counting)]
+        query = f"SELECT {', '.join(totals)}, {MEAN_SQL.format('y')} FROM seen"
         items, given, *found, mean = self._read(query)[0]
         counted = (int(count) for count in found)
         known = float("nan") if mean is None else float(mean)
@@ -90,7 +89,7 @@ class TwoPassSums:
             int(items), int(given), known, dict(zip(self.counting, counted, strict=True))
         )
 
-    def _number(self) -> None:
+    def _number_groups(self) -> None:
         """Number the subgroups by name, and the groups that have items as they appear."""
         keys = (
             "SELECT grp, cluster, min(nth) AS nth, CAST(sum(items) AS BIGINT) AS items, "
@@ -109,7 +108,7 @@ class TwoPassSums:
             f"row_number() OVER (ORDER BY items = 0, sub, number) - 1 AS k FROM ({ranked})"
         )
 
-    def median(self, mean: float) -> float:
+    def compute_median(self, mean: float) -> float:
         """Return the median target, from bins about the mean: of an even number the middle."""
         weight = "fsum(w)" if self.weighted else "count(*)"
         self._fill_table(
@@ -129,24 +128,24 @@ class TwoPassSums:
 
     # --- the second pass ---------------------------------------------------------------------
 
-    def sums(self, constants: dict[str, float]) -> MomentsPool:
+    def compute_sums(self, constants: dict[str, float]) -> MomentsPool:
         """Sum up about the means that the first pass found."""
         self._refuse_large_values()
-        points = self._arrays(
+        points = self._read_arrays(
             "SELECT k, sub, number, items, given, broken, coalesce(y0, 0) AS y0, "
             "coalesce(e0, 0) AS e0 FROM points ORDER BY k"
         )
         keys = int((points["items"] > 0).sum())
-        wanted = self._wanted(list(constants.values()))
+        sums_sql = self._build_sums_sql(list(constants.values()))
         place = build_bin_sql("abs(e)") if keys <= FEW_KEYS else "0"
-        chosen = "".join(f", {sql} AS {name}" for name, sql in wanted.items())
+        selected = "".join(f", {sql} AS {name}" for name, sql in sums_sql.items())
         self._fill_table(
             "sums",
-            f"SELECT k, {place} AS bin{chosen} FROM ({self._build_centered_sql(points)}) GROUP BY "
-            "ALL",
+            f"SELECT k, {place} AS bin{selected} FROM ({self._build_centered_sql(points)}) "
+            "GROUP BY ALL",
         )
-        rolled = "".join(f", {_build_rollup_sql(name)} AS {name}" for name in wanted)
-        sums = self._arrays(f"SELECT k{rolled} FROM sums GROUP BY k ORDER BY k")
+        rolled = "".join(f", {_build_rollup_sql(name)} AS {name}" for name in sums_sql)
+        sums = self._read_arrays(f"SELECT k{rolled} FROM sums GROUP BY k ORDER BY k")
         at = slice(0, keys)  # keys without items come last
         batch = _build_moments(sums, points["y0"][at], points["e0"][at], constants)
         return MomentsPool(
@@ -187,7 +186,7 @@ class TwoPassSums:
             f"FROM ({source}))"
         )
 
-    def _wanted(self, constants: list[float]) -> dict[str, str]:
+    def _build_sums_sql(self, constants: list[float]) -> dict[str, str]:
         """Return SQL for every sum, by its name."""
         products = {f"s{a}{b}": _build_power_sql(a, b) for a, b in MOMENT_POWERS}
         if self.has_intervals:
@@ -210,7 +209,7 @@ class TwoPassSums:
         """Return the weight of errors by bin: of each key, or of each subgroup if keys are many."""
         if keys <= FEW_KEYS:
             query = "SELECT k AS key, bin, fsum(s00) AS weight FROM sums GROUP BY ALL ORDER BY 1, 2"
-            return ErrorHistogram(by_key=True, **self._arrays(query))
+            return ErrorHistogram(by_key=True, **self._read_arrays(query))
         key, weight = (
             "k" if keys <= MOST_GROUPS else "sub",
             "fsum(w)" if self.weighted else "count(*)",
@@ -223,7 +222,7 @@ class TwoPassSums:
             "q.grp AND r.cluster IS NOT DISTINCT FROM q.cluster GROUP BY ALL",
         )
         query = "SELECT k AS key, bin, fsum(weight) AS weight FROM bins GROUP BY ALL ORDER BY 1, 2"
-        return ErrorHistogram(by_key=keys <= MOST_GROUPS, **self._arrays(query))
+        return ErrorHistogram(by_key=keys <= MOST_GROUPS, **self._read_arrays(query))
 
     # --- the engine --------------------------------------------------------------------------
 
@@ -231,7 +230,7 @@ class TwoPassSums:
         return f"w * {sql}" if self.weighted else sql
 
     def _fill_table(self, table: str, query: str) -> None:
-        """Keep the answers to a query for each file, so that errors name the right one."""
+        """Keep the results of a query for each file, so that errors name the right one."""
         for index, rows in enumerate(self.rows):
             begin = f"INSERT INTO {table}" if index else f"CREATE OR REPLACE TEMP TABLE {table} AS"
             read_rows(self.connection, f"{begin} {query.format(rows=rows.sql)}", rows.name)
@@ -239,7 +238,7 @@ class TwoPassSums:
     def _read(self, query: str) -> list[Any]:
         return read_rows(self.connection, query, self.rows[0].name)
 
-    def _arrays(self, query: str) -> dict[str, Array]:
+    def _read_arrays(self, query: str) -> dict[str, Array]:
         return read_arrays(self.connection, query, self.rows[0].name)
 
 
@@ -248,7 +247,7 @@ MEAN_SQL = (  # exactly the value, where all are equal
     "ELSE fsum(weight * {0}) / fsum(weight) END"
 )
 INFINITE_INTERVAL_SQL = "NOT (isfinite(low) AND isfinite(high))"
-SCORE_SQL = (  # as the parts of Bounds: 1, covered, width, below, above, error
+SCORE_SQL = (  # as the scores of prediction intervals: 1, covered, width, below, above, error
     "CAST(1 AS DOUBLE)",
     "CAST(low <= y AND y <= high AS DOUBLE)",
     f"CASE WHEN {INFINITE_INTERVAL_SQL} THEN 0 ELSE high - low END",
@@ -306,9 +305,9 @@ def _build_central_sums(sums: dict[str, Array], mark: str, y0: Array, e0: Array)
     for a, b in MOMENT_POWERS:
         powers[:, a, b] = sums[f"{mark}{a}{b}"]
     y, e = (powers[:, a, b] / powers[:, 0, 0] for a, b in ((1, 0), (0, 1)))
-    for some in split_keys(len(y0)):
-        near = CentralSums(y0[some], e0[some], powers[some])
-        powers[some] = near.recenter_sums(near.y + y[some], near.e + e[some]).sums
+    for block in split_keys(len(y0)):
+        near = CentralSums(y0[block], e0[block], powers[block])
+        powers[block] = near.recenter_sums(near.y + y[block], near.e + e[block]).sums
     return CentralSums(y0 + y, e0 + e, powers)
 
 

@@ -12,12 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadProbabilities, MissingLabels, shorten
-from ordinate.readers.confusion import Watch
-from ordinate.readers.duckdb_engine import Connection, connect
-from ordinate.readers.files import FileSource, open_sources, quote_literal, read_arrays, read_rows
-from ordinate.readers.label_spelling import LabelSpelling, build_label_code_sql
-from ordinate.readers.query import WEIGHT_SQL, ItemQuery, LabelColumns, QueryPlanner, format_columns
-from ordinate.readers.row_locations import RowLocator
+from ordinate.readers.duckdb_connection import (
+    Connection,
+    Watch,
+    connect,
+    quote_literal,
+    read_arrays,
+    read_rows,
+)
+from ordinate.readers.file_formats import FileSource, open_sources
+from ordinate.readers.item_query import (
+    WEIGHT_SQL,
+    ItemQuery,
+    LabelColumns,
+    QueryPlanner,
+    format_columns,
+)
+from ordinate.readers.label_cells import LabelSpelling, RowLocator, build_label_code_sql
 from ordinate.scale import Scale
 from ordinate.scale.labels import normalize_label
 from ordinate.summaries.probabilities import (
@@ -63,18 +74,18 @@ def count_probabilities(
         open_sources(connection, columns.delimiter, columns.encoding) as reader,
         watch(connection),
     ):
-        gold_files = reader.sources([columns.gold_file]) if columns.gold_file else []
-        files = reader.sources(paths)
+        gold_files = reader.describe_files([columns.gold_file]) if columns.gold_file else []
+        files = reader.describe_files(paths)
         found = expand_columns(named, files[0], scale)
-        wanted = replace(columns, predicted=found[0], probabilities=found)
+        named_columns = replace(columns, predicted=found[0], probabilities=found)
         planner = QueryPlanner(
-            connection, [_drop_columns(g, found) for g in gold_files], files, wanted
+            connection, [_drop_columns(g, found) for g in gold_files], files, named_columns
         )
         reading = _ReliabilityReader(connection, planner, reader.folder)
-        scale = reading.scale(scale)
+        scale = reading.find_scale(scale)
         order = match_columns_to_levels(scale, found)
         reading.refuse_text_cells()
-        summary = reading.summary(scale, order, parts, missing, renormalize, blocks)
+        summary = reading.summarize(scale, order, parts, missing, renormalize, blocks)
     names = tuple(source.name for source in (*gold_files, *files))
     in_order = tuple(found[k] for k in order)
     notes = tuple(planner.notes)
@@ -82,7 +93,7 @@ def count_probabilities(
 
 
 def expand_columns(
-    named: tuple[str, ...], source: FileSource, wanted: Scale | None = None
+    named: tuple[str, ...], source: FileSource, scale: Scale | None = None
 ) -> tuple[str, ...]:
     """Return the columns of probabilities: those named, or those that start with a prefix.
 
@@ -92,13 +103,14 @@ def expand_columns(
         return named
     (prefix,) = named
     found = tuple(column for column in source.columns if column.startswith(prefix))
-    if wanted is not None:
-        levels = {normalize_label(label) for label in wanted.labels}
+    if scale is not None:
+        levels = {normalize_label(label) for label in scale.labels}
         found = tuple(name for name in found if name[len(prefix) :] in levels) or found
     if len(found) < 2:
         raise BadInput(
             f"{source.name} has no columns of probabilities that start with {shorten(prefix)}: "
-            f"name one for each level, or what they all start with. {format_columns(source)}"
+            "name one for each level, or what they all start with. "
+            + format_columns(source.columns)
         )
     return found
 
@@ -129,16 +141,16 @@ def refuse_text_cells(
 
 def _drop_columns(source: FileSource, columns: tuple[str, ...]) -> FileSource:
     """Return a file of gold without probabilities, which may be those of another system."""
-    kept = {name: sql for name, sql in source.columns.items() if name not in columns}
-    return replace(source, columns=kept)
+    others = {name: sql for name, sql in source.columns.items() if name not in columns}
+    return replace(source, columns=others)
 
 
 class _ReliabilityReader:
-    """Rows on their way from files to a summary, kept by the engine on disk."""
+    """Rows on their way from files to a summary, stored by the engine on disk."""
 
     def __init__(self, connection: Connection, planner: QueryPlanner, folder: Path) -> None:
         self.connection, self.planner = connection, planner
-        self.items = planner.items()
+        self.items = planner.build_queries()
         self.keyed = self.items[0].keyed
         self.spelling = LabelSpelling(planner.columns.renamed)
         weights = planner.columns.weights
@@ -146,15 +158,17 @@ class _ReliabilityReader:
         read_rows(connection, f"SET memory_limit='{MEMORY_LIMIT}'", self.items[0].name)
         read_rows(
             connection,
-            f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS kept",
+            f"ATTACH {quote_literal(str(folder / 'rows.db'))} AS disk",
             self.items[0].name,
         )
         for part, items in enumerate(self.items):
-            self._keep(part, items)
-        self.joined = self._joined() if self.keyed else None
-        self.labels = sorted({label for k in range(len(self.items)) for label in self._labels(k)})
+            self._store_rows(part, items)
+        self.joined = self._count_joined_items() if self.keyed else None
+        self.labels = sorted(
+            {label for k in range(len(self.items)) for label in self._list_labels(k)}
+        )
 
-    def _keep(self, part: int, items: ItemQuery) -> None:
+    def _store_rows(self, part: int, items: ItemQuery) -> None:
         if self.planner.columns.weights is not None:
             self.places.check_weights(items)
         numbers = [
@@ -162,9 +176,9 @@ class _ReliabilityReader:
             for k in range(len(self.planner.columns.probabilities))
         ]
         weight = [f"{WEIGHT_SQL} AS weight"] if self.planner.columns.weights is not None else []
-        chosen = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
-        kept = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
-        query = f"CREATE TABLE kept.rows{part} AS SELECT {chosen} FROM ({items.sql}) {kept}"
+        selected = ", ".join(["gold", *(("id",) if self.keyed else ()), *weight, *numbers])
+        condition = "WHERE in_gold ORDER BY id" if self.keyed else ""  # whatever order a join has
+        query = f"CREATE TABLE disk.rows{part} AS SELECT {selected} FROM ({items.sql}) {condition}"
         read_rows(self.connection, query, items.name)
 
     def refuse_text_cells(self) -> None:
@@ -175,29 +189,29 @@ class _ReliabilityReader:
                 self.connection, items.sql, self.planner.columns.probabilities, name, place
             )
 
-    def _joined(self) -> dict[str, int]:
+    def _count_joined_items(self) -> dict[str, int]:
         counts = {
             "matched": "in_gold AND in_predicted",
             "missing": "NOT in_predicted",
             "unknown": "NOT in_gold",
         }
-        chosen = ", ".join(f"count(*) FILTER ({condition})" for condition in counts.values())
-        query = f"SELECT {chosen} FROM ({self.items[0].sql})"
+        selected = ", ".join(f"count(*) FILTER ({condition})" for condition in counts.values())
+        query = f"SELECT {selected} FROM ({self.items[0].sql})"
         (found,) = read_rows(self.connection, query, self.items[0].name)
         return dict(zip(counts, found, strict=True))
 
-    def _labels(self, part: int) -> list[str]:
-        query = f"SELECT DISTINCT gold FROM kept.rows{part} WHERE gold IS NOT NULL"
+    def _list_labels(self, part: int) -> list[str]:
+        query = f"SELECT DISTINCT gold FROM disk.rows{part} WHERE gold IS NOT NULL"
         return [row[0] for row in read_rows(self.connection, query, self.items[part].name)]
 
-    def scale(self, declared: Scale | None) -> Scale:
+    def find_scale(self, declared: Scale | None) -> Scale:
         """Return the scale, on which all gold labels are."""
-        found = self.spelling.scale(declared, self.labels, self.planner.notes)
+        found = self.spelling.find_scale(declared, self.labels, self.planner.notes)
         strange = self.spelling.find_off_scale_labels(found, self.labels)
         self.places.refuse_off_scale_labels(found, "gold", strange, self.planner.gold)
         return found
 
-    def summary(
+    def summarize(
         self,
         scale: Scale,
         order: list[int],
@@ -209,7 +223,7 @@ class _ReliabilityReader:
         """Return the sum of the summaries of all files."""
         if missing != "drop":
             self._refuse_unmatched()
-        levels = self.spelling.levels(scale, self.labels)
+        levels = self.spelling.encode_labels(scale, self.labels)
         found = []
         for part, items in enumerate(self.items):
             counter = ReliabilityAccumulator(
@@ -217,7 +231,7 @@ class _ReliabilityReader:
                 parts,
                 renormalize=renormalize,
                 blocks=blocks,
-                place=partial(self._place, part),
+                place=partial(self._name_row, part),
             )
             name = self.predictions or items.name
             for arrays in self._read_chunks(part, items.name):
@@ -250,21 +264,21 @@ class _ReliabilityReader:
                 way = f"Leave them out with {DROP_HINT}."
                 raise make_missing_labels_error(len(ids), n, "rows of probabilities", shown, way)
 
-    def _place(self, part: int, row: int) -> str:
+    def _name_row(self, part: int, row: int) -> str:
         """Return how errors name a row: by its id, where files are joined."""
         if not self.keyed:
             return format_row_name(row)
-        query = f"SELECT id FROM kept.rows{part} WHERE rowid = {row}"
+        query = f"SELECT id FROM disk.rows{part} WHERE rowid = {row}"
         return f"id {read_rows(self.connection, query, self.items[part].name)[0][0]}"
 
     def _read_chunks(self, part: int, name: str) -> Iterator[dict[str, Array]]:
-        table = f"kept.rows{part}"
+        table = f"disk.rows{part}"
         count = int(read_rows(self.connection, f"SELECT count(*) FROM {table}", name)[0][0])
         code = build_label_code_sql("gold", self.labels)
-        chosen = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({code} AS gold)"
+        selected = f"* {'EXCLUDE (id) ' * self.keyed}REPLACE ({code} AS gold)"
         for start in range(0, count, ROWS_PER_CHUNK):
             where = f"rowid >= {start} AND rowid < {start + ROWS_PER_CHUNK}"
-            query = f"SELECT {chosen} FROM {table} WHERE {where} ORDER BY rowid"
+            query = f"SELECT {selected} FROM {table} WHERE {where} ORDER BY rowid"
             yield read_arrays(self.connection, query, name)
 
 

@@ -9,21 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ordinate.errors import BadInput, replace_control_characters
-from ordinate.readers.files import (
-    COMPRESSION_BY_MAGIC,
+from ordinate.readers.duckdb_connection import quote_literal
+from ordinate.readers.file_formats import (
     FORMATS_BY_SUFFIX,
     HEAD_BYTES,
     FileReader,
-    check_gzip,
+    detect_compression,
     detect_delimiter,
     open_unpacked,
-    quote_literal,
+    refuse_duplicate_files,
 )
 
-BLOCK_CHARACTERS = 1 << 25  # letters given to the engine at a time
-LONGEST_EXCERPT = 60  # letters of a line that is shown
+BLOCK_CHARACTERS = 1 << 25  # characters given to the engine at a time
+LONGEST_EXCERPT = 60  # characters of a line that is shown
 FIRST_LINES = 20  # lines by which a file is recognised
-INVALID_BYTE_MARK = "\U0010ffff"  # no letter; stands where bytes are not UTF-8
+INVALID_BYTE_MARK = "\U0010ffff"  # no character; stands where bytes are not UTF-8
 ESCAPED_BYTES = re.compile("[\udc80-\udcff]")  # such bytes, as Python keeps them
 ODD_QUOTES_SQL = "(length(text) - length(replace(text, '\"', ''))) % 2 = 1"  # the number of quotes
 
@@ -33,23 +33,19 @@ NamedFile = tuple[str, Path]  # what people call a file, and where it is
 class LineReader(FileReader):
     """Finds gold and runs, and keeps the lines of one file at a time in the engine."""
 
-    def gold(self, text: str) -> NamedFile:
+    def find_gold(self, pattern: str) -> NamedFile:
         """Return the one file of gold."""
-        found = self.found(text)
-        if len(found) > 1:
-            raise BadInput(f"Gold is one file, and {text} fits {len(found)}.")
-        return found[0]
+        files = self.find_files(pattern)
+        if len(files) > 1:
+            raise BadInput(f"Gold is one file, and {pattern} fits {len(files)}.")
+        return files[0]
 
     def find_runs(self, texts: list[str], gold: Path) -> tuple[list[NamedFile], list[str]]:
         """Return the files of names, patterns and folders, and those of them that are gold."""
         named = [file for text in texts for file in self._find_runs_of_pattern(text, gold)]
         same = [name for name, path in named if path.resolve() == gold.resolve()]
         found = [(name, path) for name, path in named if path.resolve() != gold.resolve()]
-        seen: set[Path] = set()
-        for name, path in found:
-            if path.resolve() in seen:
-                raise BadInput(f"{name} is named twice: name each run once.")
-            seen.add(path.resolve())
+        refuse_duplicate_files(found, "name each run once")
         if not found:
             besides = f" besides the gold file {same[0]}" if same else ""
             raise BadInput(f"There are no runs{besides}. Name their files, or a folder of them.")
@@ -57,7 +53,7 @@ class LineReader(FileReader):
 
     def _find_runs_of_pattern(self, text: str, gold: Path) -> list[NamedFile]:
         """Return the files of one name, pattern or folder."""
-        named = self.found(text)
+        named = self.find_files(text)
         if named[0][0] != text or not named[0][1].is_dir():
             files = [(name, path) for name, path in named if not path.is_dir()]
         else:
@@ -69,12 +65,12 @@ class LineReader(FileReader):
 
     # --- lines -------------------------------------------------------------------------------
 
-    def keep(self, name: str, given: Path) -> list[str]:
+    def store_lines(self, name: str, given: Path) -> list[str]:
         """Keep the lines of a file in the engine, as `lines`, and return the first of them."""
         self.connection.execute("CREATE OR REPLACE TEMP TABLE lines (line BIGINT, text VARCHAR)")
         first: list[str] = []
         count = 0
-        for block in self._blocks(name, given):
+        for block in self._read_blocks(name, given):
             if not first:
                 first = _take_first_lines(name, block)
             self.connection.execute(
@@ -87,13 +83,13 @@ class LineReader(FileReader):
             raise BadInput(f"{name} is empty.")
         return first
 
-    def _blocks(self, name: str, given: Path) -> Iterator[str]:
-        """Return the text in blocks of whole lines, whatever their ends."""
+    def _read_blocks(self, name: str, given: Path) -> Iterator[str]:
+        """Return the text in blocks of complete lines, whatever their ends."""
         try:
             path = self.resolve_plain_file(given)
-            path, packing = self.convert_to_utf8(name, path, _detect_compression(name, path))
+            path, compression = self.convert_to_utf8(name, path, detect_compression(name, path))
             with (
-                open_unpacked(path, packing) as raw,
+                open_unpacked(path, compression) as raw,
                 io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape") as text,
             ):
                 while block := text.read(BLOCK_CHARACTERS) + text.readline():
@@ -129,7 +125,7 @@ class LineReader(FileReader):
         )
 
     def detect_delimiter(self, given: Path, first: list[str]) -> str:
-        """Return what separates columns: as asked, by the file's name, or by its first lines."""
+        """Return what separates columns: as declared, by the file's name, or by its first lines."""
         suffixes = [FORMATS_BY_SUFFIX.get(suffix.lower()) for suffix in given.suffixes]
         tabs = sum("\t" in line for line in first)
         if self.delimiter is not None:
@@ -141,8 +137,8 @@ class LineReader(FileReader):
 
 def build_split_sql(delimiter: str) -> str:
     """Return SQL for the columns of a line, NULL where its quotes are malformed."""
-    letter = f"\\x{{{ord(delimiter):x}}}"
-    column = f'{letter}("(?:[^"]|"")*"|[^"{letter}][^{letter}]*|)'
+    mark = f"\\x{{{ord(delimiter):x}}}"
+    column = f'{mark}("(?:[^"]|"")*"|[^"{mark}][^{mark}]*|)'
     line = f"{quote_literal(delimiter)} || text"
     plain = "lambda x: CASE WHEN x[1] = '\"' THEN replace(x[2:-2], '\"\"', '\"') ELSE x END"
     return (
@@ -158,19 +154,6 @@ def _list_folder(folder: Path) -> list[NamedFile]:
     except OSError as problem:
         raise BadInput(f"{folder} cannot be read: {problem.strerror}.") from None
     return [(str(path), path) for path in files if not path.name.startswith(".")]
-
-
-def _detect_compression(name: str, path: Path) -> str:
-    with path.open("rb") as file:
-        start = file.read(HEAD_BYTES)
-    packing = next(
-        (kind for magic, kind in COMPRESSION_BY_MAGIC.items() if start.startswith(magic)), ""
-    )
-    if packing == "zstd":
-        raise BadInput(f"{name} is packed with zstd: unpack it, or pack it with gzip.")
-    if packing == "gzip":
-        check_gzip(name, path)
-    return packing or "uncompressed"
 
 
 def _take_first_lines(name: str, block: str) -> list[str]:

@@ -29,8 +29,7 @@ from ordinate.experiment.stored_json import (
     read_json,
 )
 from ordinate.models.regressors import Regressor, load_regressor
-from ordinate.readers.duckdb_engine import connect
-from ordinate.readers.files import quote_literal
+from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.prediction_intervals import IntervalCalibration, compute_spread

@@ -1,0 +1,96 @@
+"""The connection to DuckDB, the engine that reads files: queries, quoting, and plain errors."""
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from numpy.typing import NDArray
+
+from ordinate.errors import BadInput
+
+if TYPE_CHECKING:
+    import duckdb
+
+Connection: TypeAlias = "duckdb.DuckDBPyConnection"
+Watch = Callable[["Connection"], AbstractContextManager[None]]  # such as a bar of progress
+T = TypeVar("T")
+
+LONGEST_LINE = 16_000_000  # bytes: a row may hold a book
+ADVICE_MARKERS = ("possible", "*", "line", "file =", "try ", "delimiter", "this can happen")
+OFFLINE_SETTINGS: dict[str, Any] = {  # nothing is fetched from elsewhere
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+def import_duckdb() -> Any:
+    """Return DuckDB's native module: its Python half takes as long to import as NumPy."""
+    try:
+        return import_module("_duckdb")
+    except ImportError:
+        return import_module("duckdb")
+
+
+def connect() -> Connection:
+    """Return a connection that lives in memory and reaches nothing but the files it is given."""
+    connection = import_duckdb().connect(config=OFFLINE_SETTINGS)
+    connection.execute("SET enable_progress_bar_print = false")  # the command line has its own
+    return connection
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+def quote_identifier(name: str) -> str:
+    """Return a name as SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_literal(text: str) -> str:
+    """Return a string as SQL, which ends at a NUL."""
+    parts = ["'" + part.replace("'", "''") + "'" for part in text.split("\0")]
+    return parts[0] if len(parts) == 1 else f"({' || chr(0) || '.join(parts)})"
+
+
+def read_rows(connection: Connection, query: str, name: str) -> list[Any]:
+    """Return the rows of a query on a file."""
+    return _run_query(lambda: connection.execute(query).fetchall(), name)
+
+
+def read_arrays(connection: Connection, query: str, name: str) -> dict[str, NDArray[Any]]:
+    """Return the columns of a query on a file: numbers, of which none is missing."""
+    return _run_query(lambda: connection.execute(query).fetchnumpy(), name)
+
+
+def _run_query(execute: Callable[[], T], name: str) -> T:
+    """Run a query on a file, and say in plain words what is wrong with the file."""
+    try:
+        return execute()
+    except import_duckdb().Error as problem:
+        message = str(problem).replace(str(Path(name).absolute()), name)
+        raise BadInput(f"{name} cannot be read: {_extract_reason(message)}") from None
+
+
+def _extract_reason(message: str) -> str:
+    """Return the telling part of a message of DuckDB, without its advice on its own options."""
+    if "state machine" in message:
+        return "a quote is not closed, or its line ends are mixed."
+    if "Maximum line size" in message:
+        at = re.search(r"Line: (\d+)", message)
+        where = f"the row in line {at[1]}" if at else "a row"
+        return (
+            f"{where} has more than {LONGEST_LINE:,} bytes. Close its quotes if one is open, or "
+            "leave long texts out."
+        )
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    reason = [lines[0].split(": ", 1)[-1]]
+    for line in lines[1:3]:
+        if line.lower().startswith(ADVICE_MARKERS):
+            break
+        reason.append(line[:80])
+    text = re.split(r"\s+(?:Try|LINE \d+:)\s", " ".join(reason))[0][:300].rstrip(". ")
+    hint = " Pass --encoding if it is not UTF-8." if "utf" in message.lower() else ""
+    return f"{text}.{hint}"

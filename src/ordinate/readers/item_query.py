@@ -1,0 +1,312 @@
+"""SQL for items and their labels: one file or two that are joined, and clusters numbered."""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+from ordinate.errors import BadInput, UnequalLengths, shorten, suggest_names
+from ordinate.readers.duckdb_connection import Connection, read_rows
+from ordinate.readers.file_formats import FileSource
+
+USUAL_COLUMN_NAMES = {
+    "gold": ("gold", "gold_label", "gold_level", "y_true", "true_label", "true", "truth"),
+    "predicted": ("predicted", "predicted_label", "predicted_level", "prediction", "y_pred"),
+}
+MOST_COLUMNS_LISTED = 12  # columns named in an error
+LABEL_COLUMNS = {"cluster", "second"}  # further columns in which an empty string is a missing value
+ROW_NUMBER_SQL = "row_number() OVER () AS nth"
+WEIGHT_SQL = "TRY_CAST(weight AS DOUBLE)"
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which columns to read, and how.
+
+    `groups` is a column of writers, topics or documents: items that belong together. `second_rater`
+    has the levels that a second rater gave to the same items. `probabilities` are columns of
+    numbers, one for each level.
+    """
+
+    gold: str | None = None
+    predicted: str | None = None
+    weights: str | None = None
+    by: str | None = None
+    groups: str | None = None
+    second_rater: str | None = None
+    probabilities: tuple[str, ...] = ()
+    gold_file: str | None = None
+    id: str | None = None
+    row_order: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+    renamed: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def extras(self) -> dict[str, str]:
+        """The further columns that are read, by the names that they get."""
+        named = {
+            "weight": self.weights,
+            "grp": self.by,
+            "cluster": self.groups,
+            "second": self.second_rater,
+        }
+        found = {name: column for name, column in named.items() if column is not None}
+        return found | {f"p{k}": column for k, column in enumerate(self.probabilities)}
+
+
+@dataclass(frozen=True)
+class ItemQuery:
+    """A query for items: gold, predicted, weight, grp, cluster, second, in_gold, in_predicted, id.
+
+    Their own columns are called o0, o1, …; `own` has their true names. `keyed` items are known by
+    an id, others by their row. Where there are clusters, `nth` is the place of an item in its file.
+    """
+
+    sql: str
+    name: str
+    own: tuple[str, ...]
+    keyed: bool = False
+
+
+class QueryPlanner:
+    """Finds the columns in the files, and writes the queries."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        gold_files: list[FileSource],
+        files: list[FileSource],
+        columns: LabelColumns,
+    ) -> None:
+        self.connection, self.columns = connection, columns
+        if (columns.id or columns.row_order) and not gold_files:
+            raise BadInput("--id and --row-order say how to join a --gold-file, and there is none.")
+        if columns.id and columns.row_order:
+            raise BadInput("Join the files by --id or by --row-order, not by both.")
+        self.gold_files, self.files = gold_files, files
+        self.notes: list[str] = []
+        self.gold = find_column("gold", columns.gold, (gold_files or files)[0], self.notes)
+        self.predicted = find_column("predicted", columns.predicted, files[0], self.notes)
+
+    def build_queries(self) -> list[ItemQuery]:
+        """Return a query for each file, or one for files that are joined."""
+        if not self.gold_files:
+            return [self._query_single_file(source) for source in self.files]
+        return [self._join_by_row_order() if self.columns.row_order else self._join_by_id()]
+
+    # --- queries -----------------------------------------------------------------------------
+
+    def _build_extra_sql(self, source: FileSource, name: str, column: str) -> str:
+        return (
+            build_label_sql(source, column)
+            if name in LABEL_COLUMNS
+            else resolve_column(source, column)
+        )
+
+    def _query_single_file(self, source: FileSource) -> ItemQuery:
+        own = [f"{sql} AS o{k}" for k, sql in enumerate(source.columns.values())]
+        extras = [
+            f"{self._build_extra_sql(source, n, c)} AS {n}" for n, c in self.columns.extras.items()
+        ]
+        selected = [
+            *own,
+            f"{build_label_sql(source, self.gold)} AS gold",
+            f"{build_label_sql(source, self.predicted)} AS predicted",
+            *extras,
+            *((ROW_NUMBER_SQL,) if self.columns.groups else ()),
+            "true AS in_gold",
+            "true AS in_predicted",
+        ]
+        sql = f"SELECT {', '.join(selected)} FROM {source.sql}"
+        return ItemQuery(sql, source.name, tuple(source.columns))
+
+    def _build_side_sql(self, sources: list[FileSource], column: str, name: str) -> str:
+        """Return SQL for one side of a join: label, id, and the further columns that it has."""
+        queries = []
+        for source in sources:
+            selected = [f"{build_label_sql(source, column)} AS {name}"]
+            if not self.columns.row_order:
+                selected.append(f"{build_label_sql(source, self._id_column)} AS id")
+            for extra, name_in_file in self.columns.extras.items():
+                there = name_in_file in source.columns
+                sql = self._build_extra_sql(source, extra, name_in_file) if there else "NULL"
+                selected.append(f"CAST({sql} AS VARCHAR) AS {extra}")
+            queries.append(f"SELECT {', '.join(selected)} FROM {source.sql}")
+        return " UNION ALL ".join(queries)
+
+    def _build_sides_sql(self) -> tuple[str, str, str]:
+        for column in self.columns.extras.values():
+            if not any(column in source.columns for source in (*self.gold_files, *self.files)):
+                resolve_column(self.gold_files[0], column)  # says what is there
+        merged = [f", coalesce(a.{n}, b.{n}) AS {n}" for n in self.columns.extras]
+        left = self._build_side_sql(self.gold_files, self.gold, "gold")
+        if self.columns.groups:
+            left, merged = f"SELECT *, {ROW_NUMBER_SQL} FROM ({left})", [*merged, ", nth"]
+        return left, self._build_side_sql(self.files, self.predicted, "predicted"), "".join(merged)
+
+    def _join_by_id(self) -> ItemQuery:
+        self._check_ids(self.gold_files)
+        self._check_ids(self.files)
+        left, right, extras = self._build_sides_sql()
+        return ItemQuery(
+            "SELECT coalesce(a.id, b.id) AS o0, gold AS o1, predicted AS o2, gold, predicted, "
+            f"coalesce(a.id, b.id) AS id{extras}, a.id IS NOT NULL AS in_gold, b.id IS NOT NULL "
+            f"AS in_predicted FROM ({left}) a FULL JOIN ({right}) b ON a.id = b.id",
+            self.gold_files[0].name,
+            make_names_distinct(self._id_column, "gold", "predicted"),
+            keyed=True,
+        )
+
+    def _join_by_row_order(self) -> ItemQuery:
+        rows = [self._count_rows(side) for side in (self.gold_files, self.files)]
+        name = self.gold_files[0].name
+        if rows[0] != rows[1]:
+            raise UnequalLengths(
+                f"{name} has {rows[0]:,} rows and the predictions have {rows[1]:,}, so they are "
+                "not in the same order. Join them by an id column with --id."
+            )
+        self.notes.append("Gold and predictions were matched by row order, as asked.")
+        left, right, extras = self._build_sides_sql()
+        return ItemQuery(
+            f"SELECT gold AS o0, predicted AS o1, gold, predicted{extras}, "
+            f"true AS in_gold, true AS in_predicted FROM ({left}) a POSITIONAL JOIN ({right}) b",
+            name,
+            ("gold", "predicted"),
+        )
+
+    # --- ids ---------------------------------------------------------------------------------
+
+    @property
+    def _id_column(self) -> str:
+        if self.columns.id is None:
+            raise BadInput(
+                "Gold and predictions in two files are joined by an id. Name its column with --id, "
+                "or pass --row-order if the rows of both files are in the same order."
+            )
+        return self.columns.id
+
+    def _check_ids(self, sources: list[FileSource]) -> None:
+        ids = [f"SELECT {build_label_sql(s, self._id_column)} AS id FROM {s.sql}" for s in sources]
+        names = ", ".join(source.name for source in sources)
+        check_ids(self.connection, " UNION ALL ".join(ids), names, self._id_column)
+
+    def _count_rows(self, sources: list[FileSource]) -> int:
+        counts = (
+            read_rows(self.connection, f"SELECT count(*) FROM {s.sql}", s.name)[0][0]
+            for s in sources
+        )
+        return sum(counts)
+
+
+def find_column(role: str, named: str | None, source: FileSource, notes: list[str]) -> str:
+    """Return the column of a role: the one named, or the only one with a usual name."""
+    if named is not None:
+        return named
+    found = [column for column in source.columns if column.lower() in USUAL_COLUMN_NAMES[role]]
+    if len(found) != 1:
+        raise BadInput(
+            f"Which column of {source.name} holds the {role} levels? Name it with --{role}. "
+            + format_columns(source.columns)
+        )
+    note = f"The {role} column was not named; {found[0]!r} was taken."
+    if note not in notes:
+        notes.append(note)
+    return found[0]
+
+
+def resolve_column(source: FileSource, column: str, others: Collection[str] = ()) -> str:
+    """Return SQL for a column of a file, or say what the file has instead.
+
+    The `others` that were named with it are no other spelling of it.
+    """
+    if column not in source.columns:
+        free = [name for name in source.columns if name not in others]
+        hint = suggest_names(column, free) or " " + format_columns(source.columns)
+        if any(column.lower() == other.lower() for other in source.columns):
+            hint += " Upper and lower case count."
+        raise BadInput(f"{source.name} has no column {shorten(column)}.{hint}")
+    return source.columns[column]
+
+
+def build_label_sql(source: FileSource, column: str) -> str:
+    """Return SQL for a label as a string, NULL where it is missing; NaN is a missing number."""
+    text = f"nullif(CAST({resolve_column(source, column)} AS VARCHAR), '')"
+    if column not in source.numbers:
+        return text
+    # Other questions about NaN take the answer from a file's statistics, which leave it out.
+    return f"CASE WHEN isfinite({resolve_column(source, column)}) THEN {text} END"
+
+
+def check_ids(connection: Connection, ids: str, name: str, column: str) -> None:
+    """Refuse ids of a query that are missing or occur twice."""
+    query = (
+        f"SELECT id, count(*) FROM ({ids}) GROUP BY id "
+        "HAVING id IS NULL OR count(*) > 1 ORDER BY id NULLS FIRST LIMIT 1"
+    )
+    for found, times in read_rows(connection, query, name):
+        if found is None:
+            raise BadInput(f"{name}: {times:,} rows have no id in column {column!r}.")
+        raise BadInput(f"{name}: the id {shorten(found)} occurs {times:,} times.")
+
+
+def build_sums_sql(weights: str | None) -> str:
+    """Return SQL for `CellSums`: items, weights, squared weights, weights that are no integers."""
+    if weights is None:
+        return "count(*) AS items, count(*) AS weight, count(*) AS square, 0 AS fractions"
+    return (
+        f"count(*) AS items, sum({WEIGHT_SQL}) AS weight, sum({WEIGHT_SQL} * {WEIGHT_SQL}) AS "
+        f"square, count(*) FILTER ({WEIGHT_SQL} <> floor({WEIGHT_SQL})) AS fractions"
+    )
+
+
+def format_columns(columns: Iterable[str]) -> str:
+    """Return a sentence with the columns of a file."""
+    names = [shorten(column) for column in columns]
+    more = ", …" if len(names) > MOST_COLUMNS_LISTED else ""
+    return f"Its columns are: {', '.join(names[:MOST_COLUMNS_LISTED])}{more}."
+
+
+def make_names_distinct(*names: str) -> tuple[str, ...]:
+    """Return names of columns, longer where they would be taken for one another."""
+    found: list[str] = []
+    for name in names:
+        found.append(_extend_name(name, found))
+    return tuple(found)
+
+
+def _extend_name(name: str, taken: Iterable[str]) -> str:
+    known = {other.lower() for other in taken}
+    return name if name.lower() not in known else _extend_name(name + "_", taken)
+
+
+FILE_ROW_OFFSET = 1 << 40  # more rows than a file has: `nth` counts on from file to file
+
+
+def store_cluster_counts(
+    connection: Connection, items: list[ItemQuery], grouping: Callable[[ItemQuery, str], str]
+) -> None:
+    """Keep the counts of each cluster in the engine, as `counted`: there may be millions.
+
+    `grouping` is SQL that counts the items of a file, with further columns.
+    """
+    for index, part in enumerate(items):
+        further = f", cluster, min(nth) + {index * FILE_ROW_OFFSET} AS nth"
+        begin = "INSERT INTO counted" if index else "CREATE TEMP TABLE counted AS"
+        read_rows(connection, f"{begin} {grouping(part, further)}", part.name)
+
+
+def build_cluster_number_sql(items: str) -> str:
+    """Return SQL that adds the number of a cluster; items without one come after the last."""
+    first = "CASE WHEN cluster IS NOT NULL THEN min(nth) OVER (PARTITION BY cluster) END AS first"
+    return (
+        "SELECT *, dense_rank() OVER (ORDER BY first) - 1 AS number, cluster IS NULL AS alone "
+        f"FROM (SELECT *, {first} FROM ({items}))"
+    )
+
+
+def read_clusters(connection: Connection, items: str, name: str) -> list[str]:
+    """Return the clusters by their numbers."""
+    query = (
+        f"SELECT cluster FROM ({items}) WHERE cluster IS NOT NULL GROUP BY cluster "
+        "ORDER BY min(nth)"
+    )
+    return [row[0] for row in read_rows(connection, query, name)]

@@ -1,0 +1,238 @@
+"""Files of many systems on the same items: columns of one file, or one file for each run."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ordinate.errors import BadInput, shorten
+from ordinate.readers.duckdb_connection import Connection, Watch, connect, read_arrays, read_rows
+from ordinate.readers.file_formats import FileSource, name_runs, open_sources
+from ordinate.readers.item_query import (
+    ROW_NUMBER_SQL,
+    WEIGHT_SQL,
+    ItemQuery,
+    build_cluster_number_sql,
+    build_label_sql,
+    check_ids,
+    find_column,
+    format_columns,
+    read_clusters,
+)
+from ordinate.readers.label_cells import RowLocator
+from ordinate.readers.system_columns import (
+    Array,
+    PanelCells,
+    PanelSource,
+    SystemColumns,
+    WidePanelSource,
+)
+from ordinate.scale import Scale
+from ordinate.scale.encoding import OFF_SCALE_CODE, make_off_scale_error
+from ordinate.summaries import Panel
+from ordinate.summaries.panel import sum_single_items
+from ordinate.summaries.tabulation import ROWS_SHOWN, MissingPolicy
+
+__all__ = ["PanelData", "SystemColumns", "count_systems"]
+
+
+@dataclass(frozen=True)
+class PanelData:
+    """The panel of files, and what a report says of where it came from.
+
+    `joined` says of each run how many items matched, were missing, or are unknown to gold.
+    """
+
+    panel: Panel
+    gold: str
+    files: tuple[str, ...]
+    joined: dict[str, dict[str, int]] | None
+    notes: tuple[str, ...]
+
+
+def count_systems(
+    paths: list[str],
+    columns: SystemColumns,
+    scale: Scale | None = None,
+    missing: MissingPolicy = "error",
+    *,
+    watch: Watch = lambda _: nullcontext(),
+    admit: Callable[[int], None] = lambda _: None,
+) -> PanelData:
+    """Count what systems predict for the same items.
+
+    The systems are columns of one file (or of several files with the same columns); or the first
+    file has the gold levels, and each further one is the run of a system, joined by an id. `admit`
+    may refuse a number of systems before anything is read.
+    """
+    with (
+        connect() as connection,
+        open_sources(connection, columns.delimiter, columns.encoding) as reader,
+        watch(connection),
+    ):
+        files = reader.find_distinct_files(paths)
+        runs = len(files) - 1
+        if columns.systems or runs:
+            admit(len(columns.systems) or runs)
+        sources = [reader.describe_file(name, path) for name, path in files]
+        source: PanelSource = (WidePanelSource if columns.systems else RunPanelSource)(
+            connection, sources, columns
+        )
+        panel = source.build_panel(scale, missing)
+    names = tuple(x.name for x in sources)
+    return PanelData(panel, source.gold, names, source.joined, tuple(source.notes))
+
+
+# --- one file for each run ------------------------------------------------------------------------
+
+
+class RunPanelSource(PanelSource):
+    """Gold in the first file, and a run in each further one, joined by an id."""
+
+    def __init__(
+        self, connection: Connection, sources: list[FileSource], columns: SystemColumns
+    ) -> None:
+        gold, *runs = sources
+        if not runs:
+            raise _make_unnamed_systems_error(gold, columns)
+        if columns.id is None:
+            raise BadInput(
+                "Gold levels and runs in several files are joined by an id, whatever the order of "
+                "their rows. Name its column with --id; or name columns of one file with --systems."
+            )
+        super().__init__(connection, gold, columns)
+        self.id, self.file = columns.id, gold.name
+        self.joined: dict[str, dict[str, int]] = {}
+        self.notes.append(f"The gold levels are those of {gold.name}, the first file.")
+        self._store_gold(gold)
+        self.systems = name_runs([run.name for run in runs])
+        self.titles, self.files = [self.gold], [gold.name]
+        self.labels = []
+        self.codes: list[Array] = []
+        self._store_codes("SELECT nth, gold AS label FROM known_items")
+        for name, run in zip(self.systems, runs, strict=True):
+            self._read_run(name, run)
+
+    def _store_gold(self, gold: FileSource) -> None:
+        """Keep the items in the engine: all of them, and those that have a weight."""
+        selected = ", ".join(
+            [
+                *self.select_shared_columns(gold),
+                f"{build_label_sql(gold, self.id)} AS id",
+                ROW_NUMBER_SQL,
+            ]
+        )
+        self._query(f"CREATE TEMP TABLE given_items AS SELECT {selected} FROM {gold.sql}")
+        check_ids(self.connection, "SELECT id FROM given_items", gold.name, self.id)
+        items = ItemQuery("SELECT * FROM given_items", gold.name, (), keyed=True)
+        self.places = RowLocator(self.connection, [items], self.spelling, self.columns.weights)
+        if self.columns.weights is not None:
+            self.places.check_weights(items)
+        self._query(
+            "CREATE TEMP TABLE known_items AS SELECT * REPLACE (row_number() OVER (ORDER BY nth) "
+            f"- 1 AS nth) FROM given_items WHERE {self.build_weight_condition()}"
+        )
+        self.n = self._read_number("SELECT count(*) FROM known_items")
+        if not self.n:
+            self.places.refuse_no_items("compare")
+
+    def _read_run(self, name: str, run: FileSource) -> None:
+        """Read one run: its predictions for the items of gold."""
+        self.file = run.name
+        title = find_column("predicted", self.columns.predicted, run, self.notes)
+        selected = f"{build_label_sql(run, self.id)} AS id, {build_label_sql(run, title)} AS label"
+        self._query(f"CREATE OR REPLACE TEMP TABLE run_items AS SELECT {selected} FROM {run.sql}")
+        check_ids(self.connection, "SELECT id FROM run_items", run.name, self.id)
+        matched = self._store_codes("SELECT nth, label FROM run_items JOIN known_items USING (id)")
+        unknown = self._read_number(
+            "SELECT count(*) FROM run_items ANTI JOIN given_items USING (id)"
+        )
+        self.titles.append(title)
+        self.files.append(run.name)
+        self._add_notes(name, matched, unknown)
+
+    def _store_codes(self, predictions: str) -> int:
+        """Keep the predictions as codes into their labels, and return how many items have one."""
+        self._query(f"CREATE OR REPLACE TEMP TABLE predictions AS {predictions}")
+        labels = "SELECT DISTINCT label FROM predictions WHERE label IS NOT NULL"
+        self.labels.append([row[0] for row in self._query(f"{labels} ORDER BY 1")])
+        codes = f"SELECT label, row_number() OVER (ORDER BY label) - 1 AS code FROM ({labels})"
+        none = len(self.labels[-1])
+        found = read_arrays(
+            self.connection,
+            f"SELECT nth, coalesce(code, {none}) AS code FROM predictions "
+            f"LEFT JOIN ({codes}) USING (label)",
+            self.file,
+        )
+        self.codes.append(np.full(self.n, none, np.min_scalar_type(none)))
+        self.codes[-1][found["nth"]] = found["code"]
+        return len(found["nth"])
+
+    def explain_missing_predictions(self, name: str) -> str:
+        """Say whether the ids are to blame."""
+        return "" if self.joined[name]["matched"] else f": none of its ids is in {self.files[0]}"
+
+    def _add_notes(self, name: str, matched: int, unknown: int) -> None:
+        missing = self.n - matched
+        self.joined[name] = {"matched": matched, "missing": missing, "unknown": unknown}
+        if missing:
+            self.notes.append(f"{name} has no row for {missing:,} of {self.n:,} items.")
+        if unknown:
+            self.notes.append(f"{name} has {unknown:,} rows of unknown items, which are left out.")
+
+    def refuse_off_scale_labels(self, scale: Scale) -> None:
+        """Say which id of which file has a label that is not on the scale."""
+        for k, labels in enumerate(self.labels):
+            off = self.spelling.encode_labels(scale, labels)[self.codes[k]] == OFF_SCALE_CODE
+            if off.any():
+                place = int(np.argmax(off))
+                label = self.spelling.rename_label(labels[self.codes[k][place]])
+                where = (
+                    f"{self._read_ids([place])[0]} of {self.files[k]} of column {self.titles[k]!r}"
+                )
+                raise make_off_scale_error(scale, label, where)
+
+    def read_cells(self) -> PanelCells:
+        """Return the items one by one; equal ones are gathered by the panel."""
+        weight = WEIGHT_SQL if self.columns.weights else "CAST(1 AS DOUBLE)"
+        items, group = "SELECT * FROM known_items", "0 AS number, false AS alone"
+        if self.columns.groups is not None:
+            items, group = build_cluster_number_sql(items), "number, alone"
+        query = f"SELECT {weight} AS weight, {group} FROM ({items}) ORDER BY nth"
+        found = read_arrays(self.connection, query, self.file)
+        return PanelCells(
+            self.codes, sum_single_items(self.n, found["weight"]), found["number"], found["alone"]
+        )
+
+    def find_missing_labels(self, column: int, lacking: Array) -> list[str]:
+        """Return the first ids without a label."""
+        del column
+        return self._read_ids(np.flatnonzero(lacking)[:ROWS_SHOWN].tolist())
+
+    def list_groups(self) -> list[str]:
+        """Return the groups in the order in which they appear."""
+        return read_clusters(self.connection, "SELECT * FROM known_items", self.file)
+
+    def _read_ids(self, places: list[int]) -> list[str]:
+        listed = ", ".join(map(str, places))
+        found = self._query(f"SELECT id FROM known_items WHERE nth IN ({listed}) ORDER BY nth")
+        return [f"id {row[0]}" for row in found]
+
+    def _query(self, query: str) -> list[Any]:
+        return read_rows(self.connection, query, self.file)
+
+    def _read_number(self, query: str) -> int:
+        return int(self._query(query)[0][0])
+
+
+def _make_unnamed_systems_error(source: FileSource, columns: SystemColumns) -> BadInput:
+    taken = {columns.gold, columns.weights, columns.groups, columns.id}
+    others = [name for name in source.columns if name not in taken]
+    shown = ",".join(others[-2:]) if len(others) > 1 else "a,b"
+    return BadInput(
+        f"Which columns of {source.name} are systems? Name them, such as --systems "
+        f"{shorten(shown)}; or name the files of runs after the one of gold. "
+        f"{format_columns(source.columns)}"
+    )
