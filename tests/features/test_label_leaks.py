@@ -55,7 +55,5 @@ def test_other_columns_are_groups(experiment, column):
 
 
 def test_a_name_that_is_too_long_asks_for_another(experiment):
-    with pytest.raises(
-        BadOption, match=r"has 1\d\d characters, and 100 can stand .*--name"
-    ):
+    with pytest.raises(BadOption, match=r"has 1\d\d characters, and 100 can stand .*--name"):
         extract_features(experiment, Tfidf(group_by="t" * 90))

@@ -308,7 +308,7 @@ def test_what_is_drawn_may_depend_on_another_name(tmp_path):
 
     def drawn(name, drawn_by):
         study = Study.open(tmp_path / "s.db", name, direction="minimize", seed=0, drawn_by=drawn_by)
-        return [one.params for one in next(iter(study.iterate_batches(space, 4))).asked]
+        return [one.params for one in next(iter(study.iterate_batches(space, 4))).pending]
 
     assert drawn("a", "same") == drawn("b", "same")
     assert drawn("a", None) != drawn("b", None)
