@@ -203,7 +203,9 @@ def test_the_order_of_rows_does_not_matter_to_a_join():
     tables = []
     for shift in range(4):
         write("run.csv", "\n".join(["id,predicted", *lines[shift:], *lines[:shift], ""]))
-        tables.append(report("run.csv", "--gold-file", "gold.csv", "--id", "id")["confusion_matrix"])
+        tables.append(
+            report("run.csv", "--gold-file", "gold.csv", "--id", "id")["confusion_matrix"]
+        )
     assert tables == [tables[0]] * 4
 
 
