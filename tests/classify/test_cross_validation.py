@@ -158,7 +158,7 @@ def test_undone_weights_nearly_give_what_an_unweighted_fit_gives():
     undone = answers_of(data, parts, strategy="inverse")
     assert np.abs(plain - undone).mean() < 0.02
     model, weights = fit_candidate(data, Candidate("set", "logistic", {}, 4, 0, "inverse"))
-    raw = model.answers(data.matrix)
+    raw = model.predict(data.matrix)
     assert np.abs(plain - raw).mean() > 0.05  # so there was something to undo
     decision = CalibrationPlan.of("logistic", SCALE, find_metric("mae"), weighted=True).fit(
         undone, data.levels, select_reversible_weights("logistic", weights)

@@ -32,7 +32,7 @@ def save_model(
     gold = experiment.dataset("train").gold(scale)
     model = create_classifier(kind, size=len(scale)).fit(features.matrix, gold)
     plan = CalibrationPlan.of(kind, scale, find_metric(metric), weighted=False)
-    decision = _decision(plan, model.answers(features.matrix), gold)
+    decision = _decision(plan, model.predict(features.matrix), gold)
     name = f"{set_name}-{kind}-{compute_digest([set_name, kind, metric, suffix])}"
     config = {
         "set": set_name,

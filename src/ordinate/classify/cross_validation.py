@@ -152,7 +152,7 @@ def fit_fold(loaded: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
     """Return outputs for the test rows, class weights undone where that is possible."""
     candidate, data = task.candidate, loaded[task.candidate.data]
     model, weights = fit_candidate(data, candidate, task.train)
-    outputs = np.asarray(model.answers(data.matrix[task.test]), float)
+    outputs = np.asarray(model.predict(data.matrix[task.test]), float)
     return undo_class_weights(outputs, select_reversible_weights(candidate.model_type, weights))
 
 

@@ -69,11 +69,11 @@ class CalibratedModel:
 
     def probabilities(self, matrices: FeatureMatrices) -> Floats:
         """Return the probability of each level."""
-        return self.calibration.probabilities(self.model.answers(matrices[self.set]))
+        return self.calibration.probabilities(self.model.predict(matrices[self.set]))
 
     def levels(self, matrices: FeatureMatrices) -> dict[DecisionRule, Positions]:
         """Return the level of each item, by decision rule."""
-        return self.calibration.levels_by_rule(self.model.answers(matrices[self.set]))
+        return self.calibration.levels_by_rule(self.model.predict(matrices[self.set]))
 
 
 def evaluate_candidate(

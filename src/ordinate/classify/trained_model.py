@@ -92,7 +92,7 @@ class TunedModel:
         if name not in features:
             raise BadInput(f"The model {self.name} needs the feature set {name!r}.")
         self._check(features[name])
-        return self.model.answers(features[name].matrix)
+        return self.model.predict(features[name].matrix)
 
     def _check(self, given: DatasetFeatures) -> None:
         """Refuse features that are not those of training, whatever their number."""

@@ -58,13 +58,13 @@ class TrainingDataSummary:
 
 @dataclass(frozen=True)
 class Finalist:
-    """The best model of a kind, or the blend of them, judged by rows that were held out.
+    """The best model of a model type, or the blend of them, judged by rows that were held out.
 
     `name` is that of the saved surrogate; a blend has members, by their names, and weights.
     """
 
     name: str
-    kind: str
+    model_type: str
     params: dict[str, Any]
     evaluation: RegressionEvaluation
     members: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Finalist:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        found: dict[str, Any] = {"name": self.name, "model": self.kind, "params": self.params}
+        found: dict[str, Any] = {"name": self.name, "model": self.model_type, "params": self.params}
         if self.members:
             found |= {"members": list(self.members), "weights": list(self.weights)}
         return found | {"validation": _convert_evaluation_to_dict(self.evaluation)}
@@ -85,9 +85,9 @@ class Finalist:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """One kind of model: the trials of its study, and the best of them."""
+    """One model type: the trials of its study, and the best of them."""
 
-    kind: str
+    model_type: str
     wanted: int  # trials
     trials: "tuple[Trial, ...]"
     best: Finalist | None  # None where no trial was completed
@@ -99,7 +99,7 @@ class StudyResult:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
-            "model": self.kind,
+            "model": self.model_type,
             "trials": {"wanted": self.wanted} | {state: self.count(state) for state in STATES},
             "best": self.best and self.best.to_dict(),
         }
@@ -118,7 +118,7 @@ class StudyResult:
             }
             for trial in self.trials
         ]
-        return {"model": self.kind, "trials": trials}
+        return {"model": self.model_type, "trials": trials}
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +170,7 @@ class TuningResult(Result):
 
     @property
     def finalists(self) -> list[Finalist]:
-        """The best of each kind, and the blend."""
+        """The best of each model type, and the blend."""
         found = [one.best for one in self.searched if one.best is not None]
         return [*found, self.blend] if self.blend else found
 
@@ -184,7 +184,7 @@ class TuningResult(Result):
             ),
             _build_measure(
                 "lowest_validation_rmse",
-                f"lowest held-out RMSE ({lowest.kind})",
+                f"lowest held-out RMSE ({lowest.model_type})",
                 lowest.rmse,
                 unit,
             ),
@@ -232,12 +232,16 @@ class TuningResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each value: of finalists by held-out rows, and of tests."""
-        judged = [("validation", one.name, one.kind, one.evaluation) for one in self.finalists]
-        judged += [(one.name, self.winner.name, self.winner.kind, one.values) for one in self.tests]
+        judged = [
+            ("validation", one.name, one.model_type, one.evaluation) for one in self.finalists
+        ]
+        judged += [
+            (one.name, self.winner.name, self.winner.model_type, one.values) for one in self.tests
+        ]
         return align_columns(
             [
-                {"stage": stage, "name": name, "model": kind} | row
-                for stage, name, kind, values in judged
+                {"stage": stage, "name": name, "model": model_type} | row
+                for stage, name, model_type, values in judged
                 for row in _flatten_evaluation(values)
             ]
         )
