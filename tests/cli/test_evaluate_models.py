@@ -59,7 +59,8 @@ def test_every_model_on_every_test_set_is_what_python_says():
             one = found["tests"][stem]["models"][model.name]
             for key in ("metrics", "confusion_matrix", "per_level", "n"):
                 assert one[key] == json.loads(json.dumps(expected[key])), key
-            assert one["ways"]["decoded"]["mae"] == expected["metrics"]["mae"]["value"]
+            by_rule = one["decision_rules"]
+            assert by_rule["metric_optimal"]["mae"] == expected["metrics"]["mae"]["value"]
             assert 1 <= one["sets"]["mean_size"] <= 6
 
 
@@ -75,7 +76,7 @@ def test_the_table_has_intervals_baselines_and_flags(names):
     for line, name in zip(table[2:], ("(best constant)", "(majority)", "(chance)"), strict=True):
         assert name in line
     assert "by the decision rule" in ran.out
-    assert "rounded average" in ran.out
+    assert "rounded mean" in ran.out
 
 
 def test_chance_and_constants_are_those_of_the_gold_levels():
@@ -118,7 +119,7 @@ def test_intervals_can_be_left_out():
 def test_flat_records_have_models_and_baselines(names):
     ran = run("evaluate", "-e", "study", "--metrics", "mae", "--test", "test", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
-    assert [(row["kind"], row["name"].split(" (")[0]) for row in rows] == [
+    assert [(row["role"], row["name"].split(" (")[0]) for row in rows] == [
         ("model", names["strong"]),
         ("model", names["noise"]),
         ("baseline", "best constant"),

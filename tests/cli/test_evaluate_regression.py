@@ -137,7 +137,7 @@ def test_a_limit_fails_a_run():
         (["--lower", "lo"], "name both columns"),
         (["--bins", "700,600"], "rising edges"),
         (["--bins", "x"], "rising edges"),
-        (["--missing", "worst"], "no worst answer"),
+        (["--missing", "worst"], "no worst prediction"),
         (["--scale", "1..5"], "--scale is for labels"),
         (["--metrics", "cem_ord"], "There is no metric 'cem_ord'"),
         (["--predicted", "nothing"], "has no column 'nothing'"),

@@ -113,7 +113,7 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("synthetic", "--seed", "-1"), "--seed takes a whole number of at least 0, not -1"),
+        (("synthetic", "--seed", "-1"), "--seed takes an integer of at least 0, not -1"),
         (("synthetic", "--seeds", "0"), "--seeds takes a number of at least 1, not 0"),
         (("synthetic", "--seeds", "100000"), "1 to 1,000"),
         (("synthetic", "--seed", "x"), "invalid int value"),

@@ -146,7 +146,7 @@ def test_a_named_system_without_a_value_is_not_said_to_be_compared_with():
         ({"resamples": 99}, "99 resamples are too few"),
         ({"interval": 0.2}, "level of an interval is 0.5 to below 1"),
         ({"interval": 1.0}, "level of an interval is 0.5 to below 1"),
-        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be an integer"),
         ({"metrics": "mea"}, "There is no metric 'mea'"),
         ({"metrics": []}, "No metric was named"),
         ({"missing": "ignore"}, "missing='ignore' is not one of"),

@@ -86,11 +86,11 @@ def _run_study(options: argparse.Namespace) -> "ReplicationStudy | ReadingSearch
     if options.search and options.option:
         raise BadOption("--search tries every choice; it does not go with --option.")
     readings = {"chosen": _parse_reading(options.option)} if options.option else READINGS
-    with show_share("searching" if options.search else "running") as tick:
+    with show_share("searching" if options.search else "running") as progress:
         return (
-            search_readings(seeds, progress=tick)
+            search_readings(seeds, progress=progress)
             if options.search
-            else run_replication(seeds, readings, progress=tick)
+            else run_replication(seeds, readings, progress=progress)
         )
 
 
@@ -116,7 +116,7 @@ def _parse_seeds(options: argparse.Namespace, first: int, count: int) -> range:
     first = first if options.seed is None else options.seed
     count = count if options.seeds is None else options.seeds
     if first < 0:
-        raise BadOption(f"--seed takes a whole number of at least 0, not {first}.")
+        raise BadOption(f"--seed takes an integer of at least 0, not {first}.")
     if count < 1:
         raise BadOption(f"--seeds takes a number of at least 1, not {count}.")
     return range(first, first + count)

@@ -6,7 +6,6 @@ repeat in training tells them apart. Whether models gain by that, held-out rows 
 model is fitted with this feature and without it.
 """
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from ordinate.errors import BadStore
 from ordinate.experiment.layout import LATTICES
 from ordinate.experiment.safe_files import resolve_inside, write_json
+from ordinate.experiment.stored_json import read_json
 from ordinate.models.regressors import find_model_type
 from ordinate.regress.bench import Bench, Candidate
 from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
@@ -193,14 +193,11 @@ def _evaluate_once(bench: Bench, share: float, end: float | None) -> LatticeFind
 
 
 def _load_finding(path: Path) -> LatticeFinding | None:
-    """Return what an earlier run found, if that is there and complete."""
+    """Return the finding of an earlier run, if it is there and complete."""
     try:
-        finding = LatticeFinding(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError, RecursionError):
+        return read_json(path, LatticeFinding)
+    except BadStore:
         return None
-    types = {name: type(value) for name, value in vars(LatticeFinding(0.0, used=False)).items()}
-    complete = {name: type(value) for name, value in vars(finding).items()} == types
-    return finding if complete else None
 
 
 def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:

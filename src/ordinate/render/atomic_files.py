@@ -54,7 +54,9 @@ def report_write_errors(path: Path) -> Iterator[None]:
 
 def sync_to_disk(path: Path) -> None:
     """Wait until the disk has it: a file's contents, or the names in a folder."""
-    handle = os.open(path, os.O_RDONLY)
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folder
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

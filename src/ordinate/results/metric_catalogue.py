@@ -42,7 +42,7 @@ class MetricCatalogue(Result):
     """What is known about some metrics."""
 
     metrics: tuple[Metric, ...]
-    kind: str = "labels"  # of what the metrics are: see `METRIC_KINDS`
+    kind: str = "labels"  # of what the metrics are: see `SUMMARY_TYPES`
 
     @classmethod
     def list_all(cls, kind: str = "labels") -> "MetricCatalogue":

@@ -1,4 +1,4 @@
-"""What a model predicts for: data sets of the experiment, new texts, or features as they are."""
+"""Batch prediction: for data sets of the experiment, new texts, or features as they are."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.predictions import Predictions, compute_level_shares
 from ordinate.classify.trained_model import TunedModel
 from ordinate.errors import BadInput, BadOutput, NoItems, shorten
@@ -28,13 +29,13 @@ PREDICTIONS_FOLDER = "predictions"
 
 @dataclass(frozen=True, eq=False)
 class PredictionInput:
-    """Items that a model is asked about: what they are called, and their features by set."""
+    """Items to predict: what they are called, and their features by set."""
 
     name: str
     file: str
     ids: tuple[str, ...] | None
     features: dict[str, DatasetFeatures] = field(repr=False)
-    how: str
+    feature_source: str
     fingerprint: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -43,22 +44,21 @@ def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) 
     """Return the items of a data set of the experiment."""
     data = experiment.dataset(stem)
     features = {name: experiment.features(name, stem) for name in model.sets}
-    ways = dict.fromkeys(f"matched {one.matched}" for one in features.values())
-    how = " and ".join(ways)
-    seen = (
-        f"{stem} is training data, which the model has seen: values are optimistically biased.",
+    source = " and ".join(dict.fromkeys(f"matched {one.matched}" for one in features.values()))
+    note = f"{stem} is training data, which the model has seen: values are optimistically biased."
+    notes = (note,) if data.role == "training" else ()
+    return PredictionInput(
+        stem, str(data.path), data.ids, features, source, data.fingerprint, notes
     )
-    notes = seen if data.role == "training" else ()
-    return PredictionInput(stem, str(data.path), data.ids, features, how, data.fingerprint, notes)
 
 
 def load_data_items(experiment: Experiment, model: TunedModel, path: str) -> PredictionInput:
     """Return the items of a file: one of the experiment's own, or new texts.
 
-    New texts get their features from the makers of the model's feature sets.
+    New texts get their features from the extractors of the model's feature sets.
     """
     given = Path(path)
-    if not _is_there(given, Path.is_file):
+    if not _exists(given, Path.is_file):
         raise BadInput(f"There is no file {shorten(path)} (--data).")
     for stem, (_, own) in experiment.files.items():
         if own.resolve() == given.resolve():
@@ -66,9 +66,9 @@ def load_data_items(experiment: Experiment, model: TunedModel, path: str) -> Pre
     return _extract_from_texts(experiment, model, given)
 
 
-def _is_there(path: Path, kind: Callable[[Path], bool]) -> bool:
+def _exists(path: Path, check: Callable[[Path], bool]) -> bool:
     try:
-        return kind(path)
+        return check(path)
     except OSError:  # a name that no file system holds
         return False
 
@@ -79,54 +79,60 @@ def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -
     features: dict[str, DatasetFeatures] = {}
     notes: list[str] = []
     for name in model.sets:
-        maker = load_extractor(experiment, name)
-        data = _read_texts(path, experiment.columns, maker.columns)
-        given = (data.require_texts(), data.ids, _make_column_getter(data))
+        extractor = load_extractor(experiment, name)
+        data = _read_texts(path, experiment.columns, extractor.columns)
+        texts = (data.require_texts(), data.ids, _make_column_getter(data))
         features[name] = DatasetFeatures(
-            *(name, data.name, maker.rows(*given), maker.names, "by row order"),
-            *(path, hash_file(path), maker.manifest),
+            *(name, data.name, extractor.rows(*texts), extractor.names, "by row order"),
+            *(path, hash_file(path), extractor.manifest),
         )
         notes += [
-            *_describe_reading_differences(data, experiment.columns, maker.columns),
-            *maker.notes(),
+            *_describe_reading_differences(data, experiment.columns, extractor.columns),
+            *extractor.notes(),
         ]
-        notes += describe_oddities(maker.count_oddities(*given), data.n)
-    how = "features made by the stored makers"
-    said = tuple(dict.fromkeys(notes))
-    return PredictionInput(data.name, str(path), data.ids, features, how, data.fingerprint, said)
+        notes += describe_oddities(extractor.count_oddities(*texts), data.n)
+    return PredictionInput(
+        data.name,
+        str(path),
+        data.ids,
+        features,
+        "features made by the stored extractors",
+        data.fingerprint,
+        tuple(dict.fromkeys(notes)),
+    )
 
 
 def _make_column_getter(data: Dataset) -> Callable[[str], list[Any]]:
     return lambda name: list(data.read_column(name))
 
 
-def _read_texts(path: Path, asked: DataColumns, own: DataColumns) -> Dataset:
-    """Read new texts as the maker's own were read, where nothing else was asked for."""
-    delimiter, encoding = asked.delimiter or own.delimiter, asked.encoding or own.encoding
-    text = asked.text
+def _read_texts(path: Path, given: DataColumns, own: DataColumns) -> Dataset:
+    """Read new texts as those of the extractor were read, where nothing else is given."""
+    delimiter, encoding = given.delimiter or own.delimiter, given.encoding or own.encoding
+    text = given.text
     if text is None and own.text in read_column_names(str(path), delimiter, encoding):
         text = own.text
-    columns = replace(asked, text=text, delimiter=delimiter, encoding=encoding)
+    columns = replace(given, text=text, delimiter=delimiter, encoding=encoding)
     return read_dataset(path, columns=columns)
 
 
-def _describe_reading_differences(data: Dataset, asked: DataColumns, own: DataColumns) -> list[str]:
-    """Say where new texts stand in another column, or were read by what nobody asked for now."""
-    found, notes = data.columns, []
-    if own.text is not None and found.text != own.text:
+def _describe_reading_differences(data: Dataset, given: DataColumns, own: DataColumns) -> list[str]:
+    """Say where new texts stand in another column, or were read by what was not given now."""
+    columns, notes = data.columns, []
+    if own.text is not None and columns.text != own.text:
         notes.append(
-            f"The texts are those of the column {shorten(found.text)}; the features were learned "
+            f"The texts are those of the column {shorten(columns.text)}; the features were learned "
             f"from the column {shorten(own.text)}."
         )
-    kept = (
-        ("delimiter", asked.delimiter, own.delimiter),
-        ("encoding", asked.encoding, own.encoding),
+    options = (
+        ("delimiter", given.delimiter, own.delimiter),
+        ("encoding", given.encoding, own.encoding),
     )
     return notes + [
-        f"{data.path} was read with the {what} {shorten(used)}, as the training data were. Pass "
-        f"--{what} if it has another one."
-        for what, given, used in kept
-        if given is None and used is not None
+        f"{data.path} was read with the {name} {shorten(used)}, as the training data were. Pass "
+        f"--{name} if it has another one."
+        for name, value, used in options
+        if value is None and used is not None
     ]
 
 
@@ -138,7 +144,7 @@ def load_feature_items(
     A model of several sets finds each in a subfolder of its name.
     """
     base = Path(folder)
-    if not _is_there(base, Path.is_dir):
+    if not _exists(base, Path.is_dir):
         raise BadInput(f"There is no folder {shorten(folder)} (--features).")
     features, ids = {}, []
     for name in model.sets:
@@ -167,7 +173,7 @@ def load_feature_items(
 
 @dataclass(frozen=True)
 class DatasetPredictions:
-    """What a model predicted for some data, and where that was written."""
+    """The predictions of a model for some data, and where they were written."""
 
     data: PredictionInput
     predictions: Predictions
@@ -179,7 +185,7 @@ class DatasetPredictions:
             "data": self.data.name,
             "file": self.data.file,
             "n": len(self.predictions),
-            "how": self.data.how,
+            "feature_source": self.data.feature_source,
             "output": self.output,
             "shares": dict(compute_level_shares(self.predictions)),
             "mean_set_size": float(self.predictions.sets.sizes.mean()),
@@ -210,10 +216,10 @@ class PredictionReport(Result):
         """Return one flat record for each data set, decision rule and level."""
         names = self.model.scale.names
         return [
-            {"data": one.data.name, "way": way, "level": name, "share": share}
+            {"data": one.data.name, "decision_rule": rule, "level": name, "share": share}
             for one in self.done
-            for way, found in compute_level_shares(one.predictions)
-            for name, share in zip(names, found, strict=True)
+            for rule, shares in compute_level_shares(one.predictions)
+            for name, share in zip(names, shares, strict=True)
         ]
 
     def document(self) -> Document:
@@ -227,30 +233,31 @@ class PredictionReport(Result):
 
     def _build_grid(self) -> Grid:
         rows: list[tuple[Cell, ...]] = [
-            (one.data.name, one.data.how, one.output, len(one.predictions)) for one in self.done
+            (one.data.name, one.data.feature_source, one.output, len(one.predictions))
+            for one in self.done
         ]
         header = ("data", "features", "written to", "items")
         return Grid("Predicted", header, tuple(rows), left=3)
 
 
 def _build_level_grid(one: DatasetPredictions) -> Grid:
-    found = dict(compute_level_shares(one.predictions))
+    shares = dict(compute_level_shares(one.predictions))
     rows: list[tuple[Cell, ...]] = [
-        (name, *(f"{share[k]:.1%}" for share in found.values()))
+        (name, *(f"{of_rule[k]:.1%}" for of_rule in shares.values()))
         for k, name in enumerate(one.predictions.scale.names)
     ]
-    header = ("level", *found)
-    return Grid(f"How often each level is given, in {one.data.name}", header, tuple(rows))
+    header = ("level", *(RULE_TITLES[rule] for rule in shares))
+    return Grid(f"How often each level is predicted, in {one.data.name}", header, tuple(rows))
 
 
 def predict_items(
-    model: TunedModel, sought: PredictionInput, output: str | None = None
+    model: TunedModel, items: PredictionInput, output: str | None = None
 ) -> DatasetPredictions:
-    """Ask the model."""
-    found = model.predict(sought.features, sought.ids)
-    if not len(found):
-        raise NoItems(f"{sought.file} has no items to predict.")
-    return DatasetPredictions(sought, found, output)
+    """Return the predictions of a model for items."""
+    predictions = model.predict(items.features, items.ids)
+    if not len(predictions):
+        raise NoItems(f"{items.file} has no items to predict.")
+    return DatasetPredictions(items, predictions, output)
 
 
 def predict_datasets(
@@ -267,10 +274,11 @@ def predict_datasets(
         done = []
         for stem, path in paths.items():
             shown = experiment.root / PREDICTIONS_FOLDER / model.name / path.name
-            found = predict_items(model, load_experiment_items(experiment, model, stem), str(shown))
+            items = load_experiment_items(experiment, model, stem)
+            predicted = predict_items(model, items, str(shown))
             with replace_file(path) as temporary:
-                found.predictions.write(temporary)
-            done.append(found)
+                predicted.predictions.write(temporary)
+            done.append(predicted)
         _write_manifest(folder, model, done, command)
     return PredictionReport(model, tuple(done))
 
