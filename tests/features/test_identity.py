@@ -148,7 +148,7 @@ def test_a_member_of_a_vote_knows_its_maker(study):
     vote = load_model(study, save_vote(study.root, both, columns=ESSAY))
     predict_items(vote, load_experiment_items(study, vote, "test"))
     remade(study, Tfidf(min_df=1, sublinear=False))
-    with pytest.raises(BadInput, match="of the set 'own' by the maker"):
+    with pytest.raises(BadInput, match="of the set 'own' by the extractor"):
         predict_items(vote, load_experiment_items(study, vote, "test"))
 
 
