@@ -91,7 +91,10 @@ def test_without_a_run_the_only_model_is_taken_and_of_many_none(study, names):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{}", "does not say which model won"), ('{"winner": "gone"}', "'gone' won, and there is no")],
+    [
+        ("{}", "'winner' is missing. Name one"),
+        ('{"winner": "gone"}', "'gone' won, and there is no"),
+    ],
 )
 def test_a_result_that_names_no_model_is_refused(study, content, message):
     (study.folder("ho_multifeat_results") / "stage2_optimization_results.json").write_text(content)
@@ -169,7 +172,7 @@ def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
 @pytest.mark.parametrize("members", [5, "strong", [], [3], None, {"strong": 1}], ids=str)
 def test_members_of_a_vote_that_are_no_names_are_refused(study, names, members):
     reseal(study.folder("models") / names["vote"], config={"members": members})
-    with pytest.raises(BadStore, match="does not say which models vote"):
+    with pytest.raises(BadStore, match=r"'members.* must be a.* Tune again"):
         load_model(study, "vote")
 
 
@@ -260,7 +263,7 @@ def test_training_data_are_predicted_with_a_warning(study, names):
 def test_new_texts_need_a_maker_of_their_features(study, names):
     Path("new.csv").write_text("id,text\nn1,Hello.\n")
     model = load_model(study, names["strong"])
-    with pytest.raises(BadInput, match=r"'strong' has no maker .*--features"):
+    with pytest.raises(BadInput, match=r"'strong' has no extractor .*--features"):
         load_data_items(study, model, "new.csv")
     with pytest.raises(BadInput, match=r"There is no file 'newer.csv' \(--data\)"):
         load_data_items(study, model, "newer.csv")
@@ -330,7 +333,7 @@ def test_predictions_of_test_sets_are_kept_with_a_manifest_and_not_overwritten(s
     again = predict_datasets(study, model, ["other", "test"], force=True)
     manifest = Manifest.read(folder)
     manifest.verify(folder)
-    assert (manifest.kind, sorted(manifest.data)) == ("predictions", ["other", "test"])
+    assert (manifest.artifact, sorted(manifest.data)) == ("predictions", ["other", "test"])
     assert again.rows()[:3] == predict_datasets(study, model, ["other"], force=True).rows()[:3]
     assert result.to_dict()["data"][0]["n"] == 24
     assert not list(study.root.rglob(".ordinate-*"))

@@ -195,7 +195,9 @@ def test_saved_outputs_that_do_not_fit_the_items_are_refused(copied, finished):
     old = Manifest.read(folder)
     known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
     Manifest.of(folder, "model", folder.name, **known).write(folder)
-    with pytest.raises(BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"):
+    with pytest.raises(
+        BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"
+    ):
         tuned(copied)
 
 

@@ -135,7 +135,7 @@ def test_whole_weights_are_repetitions():
     write("repeated.csv", "gold,predicted\n" + "A1,A2\n" * 3 + "B1,B1\n" + "C2,C1\n" * 2)
     weighted = report("weighted.csv", "--weights", "w", "--metrics", "all")
     repeated = report("repeated.csv", "--metrics", "all")
-    for part in ("table", "metrics", "per_level", "weight"):
+    for part in ("confusion_matrix", "metrics", "per_level", "weight"):
         assert close(weighted[part], repeated[part]), part
     assert (weighted["n"], repeated["n"]) == (3, 6)  # an item of weight 0 does not exist
 
@@ -264,7 +264,7 @@ def test_the_json_has_the_keys_that_it_promises():
     found = report(write("some.csv", PAIRS), "--metrics", "cem_ord,kendall_tau_b")
     assert (found["schema"], found["task"], found["n"]) == (1, "labels", 3)
     assert found["scale"] == list(CEFR)
-    assert np.array(found["table"]).shape == (6, 6)
+    assert np.array(found["confusion_matrix"]).shape == (6, 6)
     assert [row["level"] for row in found["per_level"]] == list(CEFR)
     score = found["metrics"]["cem_ord"]
     assert {"value", "undefined", "levels_used", "baselines"} <= score.keys()

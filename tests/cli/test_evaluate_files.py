@@ -152,8 +152,8 @@ def test_files_counted_together_are_the_sum_of_the_files_alone(here):
     for number, rows in enumerate(parts):
         (here / f"part{number}.csv").write_bytes(to_csv(rows))
     named = ("--gold", "level", "--predicted", "answer")
-    tables = [np.array(report(f"part{k}.csv", *named)["table"]) for k in range(3)]
-    assert report("part*.csv", *named)["table"] == sum(tables).tolist()
+    tables = [np.array(report(f"part{k}.csv", *named)["confusion_matrix"]) for k in range(3)]
+    assert report("part*.csv", *named)["confusion_matrix"] == sum(tables).tolist()
 
 
 # --- guessing ------------------------------------------------------------------------------------
@@ -203,7 +203,9 @@ def test_the_order_of_rows_does_not_matter_to_a_join():
     tables = []
     for shift in range(4):
         write("run.csv", "\n".join(["id,predicted", *lines[shift:], *lines[:shift], ""]))
-        tables.append(report("run.csv", "--gold-file", "gold.csv", "--id", "id")["table"])
+        tables.append(
+            report("run.csv", "--gold-file", "gold.csv", "--id", "id")["confusion_matrix"]
+        )
     assert tables == [tables[0]] * 4
 
 

@@ -257,5 +257,5 @@ def test_any_table_written_as_csv_is_counted_as_in_python(data):
         found = report(path, f"--scale={declared.getvalue()}", "--missing", "drop")
     expected = ConfusionMatrix.of(scale, gold, predicted, missing="drop")
     assert found["scale"] == labels
-    assert found["table"] == expected.counts.tolist()
+    assert found["confusion_matrix"] == expected.counts.tolist()
     assert found["dropped"] == expected.dropped

@@ -57,7 +57,7 @@ def test_every_model_on_every_test_set_is_what_python_says():
             levels = [CEFR[k] for k in predictions.levels]
             expected = evaluate(list(study.dataset(stem).labels), levels, scale="cefr").to_dict()
             one = found["tests"][stem]["models"][model.name]
-            for key in ("metrics", "table", "per_level", "n"):
+            for key in ("metrics", "confusion_matrix", "per_level", "n"):
                 assert one[key] == json.loads(json.dumps(expected[key])), key
             by_rule = one["decision_rules"]
             assert by_rule["metric_optimal"]["mae"] == expected["metrics"]["mae"]["value"]
@@ -143,9 +143,12 @@ def test_changed_test_labels_change_no_prediction():
     after = evaluated("--metrics", "mae", "--test", "test")
     for name, one in before["tests"]["test"]["models"].items():
         other = after["tests"]["test"]["models"][name]
-        columns = [[sum(column) for column in zip(*x["table"], strict=True)] for x in (one, other)]
+        columns = [
+            [sum(column) for column in zip(*x["confusion_matrix"], strict=True)]
+            for x in (one, other)
+        ]
         assert columns[0] == columns[1]
-        assert one["table"] != other["table"]
+        assert one["confusion_matrix"] != other["confusion_matrix"]
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,7 @@ def test_standard_input_is_recognised_by_its_content(form):
     assert (ran.returncode, ran.stderr) == (0, b"")
     found = json.loads(ran.stdout)
     assert found["source"]["files"] == ["standard input"]
-    assert found["table"] == evaluate_rows(COMPLETE).to_dict()["table"]
+    assert found["confusion_matrix"] == evaluate_rows(COMPLETE).to_dict()["confusion_matrix"]
 
 
 def test_gold_may_come_from_standard_input():

@@ -132,7 +132,7 @@ def test_each_maker_gets_the_options_of_its_own(root):
         experiment, Concat(("tfidf-word", "lexical-de"), experiment), "both"
     ).was_there
     for name in ("both", "lexical-de"):
-        command = Manifest.read(root / "features" / name / "_maker").command
+        command = Manifest.read(root / "features" / name / "_extractor").command
         assert "nothing to do" in done(*shlex.split(command)[2:])
     found = json.loads(done("list", "-e", root, "--format", "json"))
     assert {one["set"] for one in found["sets"]} == set(experiment.feature_sets)
@@ -167,7 +167,7 @@ def test_bad_choices_have_one_message_and_leave_nothing(root, arguments, message
 
 def test_the_recorded_command_makes_the_set_again(root):
     done("tfidf", "-e", root, "--ngrams", "1..1", "--name", "plain")
-    command = Manifest.read(root / "features" / "plain" / "_maker").command
+    command = Manifest.read(root / "features" / "plain" / "_extractor").command
     assert "nothing to do" in done(*shlex.split(command)[2:])
 
 

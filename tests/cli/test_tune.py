@@ -168,7 +168,7 @@ def test_columns_and_features_may_have_other_names_and_places(root, tmp_path):
         (("--weight-alpha", "2"), "--weight-alpha takes a finite number of 0 to 1, not 2.0"),
         (("--models", "logistik"), "Did you mean 'logistic'"),
         (("--models", ""), "--models takes names"),
-        (("--top-k", "0"), "--top-k takes a whole number of at least 1"),
+        (("--top-k", "0"), "--top-k takes an integer of at least 1"),
         (("--folds", "x"), "invalid int value"),
         (("--decode", "best"), "invalid choice"),
         (("--feature-pattern", "none*"), "No feature set is called"),

@@ -5,11 +5,12 @@ import signal
 import subprocess
 import sys
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
 from ordinate.errors import BadOutput, FolderLocked
-from ordinate.experiment.lock import LOCK_FILE, hold_lock
+from ordinate.experiment.lock import HOLDER_FILE, LOCK_FILE, hold_lock
 from ordinate.experiment.safe_files import remove_leftovers
 
 HOLDER = """
@@ -60,9 +61,9 @@ def test_the_lock_of_a_killed_process_blocks_nobody(tmp_path):
     with holding(tmp_path) as holder:
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-    assert str(holder.pid) in (tmp_path / LOCK_FILE).read_text()
+    assert str(holder.pid) in (tmp_path / HOLDER_FILE).read_text()
     with hold_lock(tmp_path, "next"):
-        assert f'"pid": {os.getpid()}' in (tmp_path / LOCK_FILE).read_text()
+        assert f'"pid": {os.getpid()}' in (tmp_path / HOLDER_FILE).read_text()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -92,7 +93,7 @@ def test_the_lock_keeps_out_the_same_process_too(tmp_path):
 
 def test_a_holder_that_has_not_said_its_name_yet_still_holds(tmp_path):
     with hold_lock(tmp_path, "first"):
-        (tmp_path / LOCK_FILE).write_text("")
+        (tmp_path / HOLDER_FILE).write_text("")
         with (
             pytest.raises(FolderLocked, match="in use by another process"),
             hold_lock(tmp_path, "second"),
@@ -154,12 +155,20 @@ def test_a_lock_that_is_removed_while_it_is_opened_is_taken_anew(tmp_path, monke
 
     def opening(path, *rest):
         handle = real(path, *rest)
-        if not removed:
+        if str(path).endswith(LOCK_FILE) and not removed:
             removed.append(path)
-            path.unlink()
+            Path(path).unlink()
         return handle
 
-    monkeypatch.setattr("ordinate.experiment.lock.os.open", opening)
+    monkeypatch.setattr(os, "open", opening)
     with hold_lock(tmp_path, "first"):
         assert removed
         assert (tmp_path / LOCK_FILE).exists()
+
+
+def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_text("precious")
+    (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadOutput, match="cannot be worked in"), hold_lock(tmp_path, "first"):
+        pass
+    assert (tmp_path / "elsewhere").read_text() == "precious"

@@ -37,10 +37,10 @@ def edit(folder, **changes):
 
 def test_what_is_written_is_what_is_read(folder):
     found = Manifest.read(folder)
-    assert found.kind == "model"
+    assert found.artifact == "model"
     assert found.config == {"folds": 5, "levels": ["A1", "A2"], "alpha": 0.1}
     assert (found.seed, found.data) == (3, {"train": "12ab"})
-    assert found.made.endswith("+00:00")
+    assert found.created.endswith("+00:00")
     assert sorted(found.files) == ["model.txt", "parts/weights.bin"]
     assert found.files["model.txt"] == {"sha256": hash_file(folder / "model.txt"), "size": 8}
     found.verify(folder)
@@ -159,15 +159,17 @@ def test_what_is_no_json_is_refused(folder, content):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"kind": 3}, "its 'kind' is 3"),
-        ({"config": []}, r"its 'config' is \[\]"),
-        ({"seed": True}, "its 'seed' is True"),
-        ({"data": {"train": 1}}, "its 'data' has values that are no texts"),
-        ({"files": ["model.txt"]}, "its 'files' is"),
-        ({"files": {"a": "12ab"}}, "file 'a' is no hash and size"),
-        ({"files": {"a": {"sha256": "12ab", "size": "3"}}}, "file 'a' is no hash and size"),
-        ({"files": {"a": {"sha256": "12ab"}}}, "file 'a' is no hash and size"),
-        ({"schema": 2}, "its schema is 2, and this Ordinate reads schema 1"),
+        ({"artifact": 3}, "'artifact' must be a string, got 3"),
+        ({"config": []}, r"'config' must be an object, got \[\]"),
+        ({"seed": True}, "'seed' must be an integer, got True"),
+        ({"data": {"train": 1}}, r"'data\.train' must be a string, got 1"),
+        ({"files": ["model.txt"]}, "'files' must be an object, got"),
+        ({"files": {"a": "12ab"}}, r"'files\.a' must be an object, got '12ab'"),
+        ({"files": {"a": {"sha256": "12ab", "size": "3"}}}, r"'files\.a\.size' must be an integer"),
+        ({"files": {"a": {"sha256": "12ab"}}}, r"'files\.a\.size' is missing"),
+        ({"further": 1}, "'further' is not known"),
+        ({"schema": 3}, "its schema is 3, and this version reads schema 2"),
+        ({"schema": 1}, "was written by an earlier version of Ordinate.* repeat the command"),
     ],
     ids=lambda value: None if isinstance(value, str) else "-".join(value),
 )
@@ -181,8 +183,8 @@ def test_a_field_that_lacks_is_named(folder):
     found = json.loads((folder / MANIFEST_FILE).read_bytes())
     del found["versions"]
     (folder / MANIFEST_FILE).write_text(json.dumps(found))
-    with pytest.raises(BadStore, match="it has no 'versions'"):
+    with pytest.raises(BadStore, match=r"manifest\.json: 'versions' is missing"):
         Manifest.read(folder)
     (folder / MANIFEST_FILE).write_text("[]")
-    with pytest.raises(BadStore, match="it is no JSON object"):
+    with pytest.raises(BadStore, match="it must be an object"):
         Manifest.read(folder)

@@ -83,12 +83,12 @@ def test_rows_without_ids_are_those_of_the_same_data_set(tmp_path):
     assert np.array_equal(found.matrix.toarray()[:, : words.shape[1]], words)
 
 
-def test_the_manifest_knows_the_makers_of_the_parts(parts):
+def test_the_manifest_knows_the_extractors_of_the_parts(parts):
     made = extract_features(parts, concat(parts, "words", "mine"))
-    stored = Manifest.read(made.path / "_maker").config
+    stored = Manifest.read(made.path / "_extractor").config
     assert stored["parameters"] == {"parts": ["words", "mine"]}
     assert set(stored["sources"]) == {
-        "the maker of words",
+        "the extractor of words",
         *(f"part {part!r} of {stem}" for part in ("words", "mine") for stem in ("one", "two")),
     }
     assert made.command == f"ordinate features concat -e {parts.root} words mine"
@@ -150,17 +150,17 @@ def test_a_part_that_lacks_a_data_set_is_named_with_the_command_that_makes_it(pa
     assert sorted(parts.feature_sets) == ["grouped", "mine", "words"]
 
 
-def test_a_part_whose_maker_changed_is_noticed(parts):
+def test_a_part_whose_extractor_changed_is_noticed(parts):
     made = extract_features(parts, concat(parts, "words", "mine"), "both")
     shutil.rmtree(parts.features_dir / "words")
     extract_features(parts, Tfidf(min_df=2), "words")
-    with pytest.raises(BadOutput, match="the maker of words has changed"):
+    with pytest.raises(BadOutput, match="the extractor of words has changed"):
         extract_features(parts, concat(parts, "words", "mine"), "both")
-    with pytest.raises(BadStore, match=r"'words' is not the one .* its maker has changed"):
+    with pytest.raises(BadStore, match=r"'words' is not the one .* its extractor has changed"):
         extract_new_features(parts, made.name, ["the cat"])
     (note,) = [note for note in list_feature_sets(parts).notes if "both" in note]
     assert note.startswith("both was made of other parts than there are now: part 'words' of one")
-    assert "the maker of words has changed" in note
+    assert "the extractor of words has changed" in note
 
 
 def test_a_part_made_again_alike_is_the_same(parts):
@@ -195,9 +195,9 @@ def test_a_part_with_other_features_for_a_data_set_is_refused(parts):
         extract_features(parts, concat(parts, "words", "mine"))
 
 
-def test_new_texts_need_makers_for_all_parts(parts):
+def test_new_texts_need_extractors_for_all_parts(parts):
     name = extract_features(parts, concat(parts, "words", "mine")).name
-    with pytest.raises(BadInput, match="'mine' has no maker"):
+    with pytest.raises(BadInput, match="'mine' has no extractor"):
         extract_new_features(parts, name, ["the cat"])
 
 

@@ -116,10 +116,10 @@ def test_columns_that_are_no_numbers_are_refused_all_at_once_or_dropped(experime
         r"'who is it', 'topic', .*: --drop 'who is it' --drop topic$"
     )
     refused(experiment, path, message, error=BadValues)
-    maker = external(experiment, path, "who is it", "topic")
-    name = extract_features(experiment, maker).name
-    assert maker.arguments == [str(path), "--drop", "who is it", "--drop", "topic"]
-    assert name == default_name(maker) != "external-mine"
+    extractor = external(experiment, path, "who is it", "topic")
+    name = extract_features(experiment, extractor).name
+    assert extractor.arguments == [str(path), "--drop", "who is it", "--drop", "topic"]
+    assert name == default_name(extractor) != "external-mine"
     assert experiment.features(name, "one").names == ("x", "y")
 
 
@@ -257,8 +257,8 @@ def test_the_set_outlives_its_file_but_makes_nothing_of_new_texts(experiment, id
 
 
 def test_the_state_is_checked(experiment, ids, tmp_path):
-    maker = external(experiment, write_csv(tmp_path / "mine.csv", table(ids)))
+    extractor = external(experiment, write_csv(tmp_path / "mine.csv", table(ids)))
     (tmp_path / "state.json").write_text(json.dumps([]))
-    with pytest.raises(BadStore, match="does not say the names"):
-        maker.load(tmp_path)
-    assert Path(maker.path).is_absolute()
+    with pytest.raises(BadStore, match=r"state\.json: it must be an object"):
+        extractor.load(tmp_path)
+    assert Path(extractor.path).is_absolute()

@@ -60,31 +60,37 @@ def test_empty_texts_are_counted(experiment):
 
 def test_manifests_say_how_a_set_was_made(experiment):
     made = extract_features(experiment, Tfidf(min_df=1, group_by="topic"), "words")
-    maker = Manifest.read(made.path / "_maker")
-    assert (maker.kind, maker.name, maker.config["maker"]) == ("maker", "words", "tfidf")
-    assert maker.config["parameters"]["group_by"] == "topic"
-    assert maker.data == {stem: experiment.dataset(stem).fingerprint for stem in ("one", "two")}
-    assert {"scikit-learn", "scipy", "numpy", "python"} <= set(maker.versions)
-    assert maker.command == (
+    extractor = Manifest.read(made.path / "_extractor")
+    assert (extractor.artifact, extractor.name, extractor.config["extractor"]) == (
+        "extractor",
+        "words",
+        "tfidf",
+    )
+    assert extractor.config["parameters"]["group_by"] == "topic"
+    assert extractor.data == {stem: experiment.dataset(stem).fingerprint for stem in ("one", "two")}
+    assert {"scikit-learn", "scipy", "numpy", "python"} <= set(extractor.versions)
+    assert extractor.command == (
         f"ordinate features tfidf -e {experiment.root} --min-df 1 --group-by topic --name words"
     )
     test = Manifest.read(made.path / "test")
-    assert test.kind == "features"
+    assert test.artifact == "features"
     assert test.data == {"test": experiment.dataset("test").fingerprint}
     assert test.config["counts"]["unknown_group"] == 1
-    assert test.config["request"] == maker.config["request"]
+    assert test.config["request"] == extractor.config["request"]
 
 
-def test_test_data_do_not_enter_the_maker(root):
+def test_test_data_do_not_enter_the_extractor(root):
     first = extract_features(Experiment.open(root), MAKER, "first")
     write(root / "ml-test-data" / "test.csv", [("q", "A1", "home", "wholly other words")] * 1)
     second = extract_features(Experiment.open(root), MAKER, "second")
-    assert contents(first.path / "_maker") == contents(second.path / "_maker")
+    assert contents(first.path / "_extractor") == contents(second.path / "_extractor")
 
 
 def test_the_batch_size_changes_nothing(experiment):
-    maker = Tfidf(min_df=1, group_by="topic")
-    sets = [extract_features(experiment, maker, f"set{size}", batch=size) for size in (3, 7, 100)]
+    extractor = Tfidf(min_df=1, group_by="topic")
+    sets = [
+        extract_features(experiment, extractor, f"set{size}", batch=size) for size in (3, 7, 100)
+    ]
     first, *others = [contents(one.path) for one in sets]
     assert all(first == other for other in others)
 
@@ -99,22 +105,22 @@ from ordinate.features import extract_features
 from ordinate.features.feature_store import BatchStore
 from ordinate.features.tfidf import Tfidf
 
-keep, done = BatchStore.keep, []
+keep, done = BatchStore.save, []
 
 def kept(*arguments):
     if len(done) == {after}:
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-BatchStore.keep = kept
+BatchStore.save = kept
 extract_features(Experiment.open({str(experiment.root)!r}), Tfidf(min_df=1), "killed", batch=3)
 """
     ran = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
     assert ran.returncode == -signal.SIGKILL
     assert experiment.feature_sets == ["whole"]
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
-    made, keep = [], BatchStore.keep
-    monkeypatch.setattr(BatchStore, "keep", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
+    made, keep = [], BatchStore.save
+    monkeypatch.setattr(BatchStore, "save", lambda *a: (made.append(a[2] - a[1]), keep(*a)))
     killed = extract_features(experiment, MAKER, "killed", batch=size)
     finished = sum(([3] * 6 + [2] + [3] * 3 + [2] + [3] * 3 + [1])[:after])
     assert sum(made) == 41 - finished
@@ -158,7 +164,9 @@ def test_an_identical_request_does_nothing(experiment, monkeypatch):
     first = extract_features(experiment, MAKER)
     assert not first.was_there
     times = {path: path.stat().st_mtime_ns for path in first.path.rglob("*")}
-    monkeypatch.setattr(extraction._Extraction, "_fitted", lambda *_, **__: pytest.fail("worked"))
+    monkeypatch.setattr(
+        extraction._Extraction, "_fit_or_load", lambda *_, **__: pytest.fail("worked")
+    )
     again = extract_features(experiment, MAKER)
     assert again.was_there
     assert "nothing to do" in again.document().blocks[0]
@@ -220,21 +228,21 @@ def test_reading_features_of_changed_data_says_what_helps(root, path, advice):
 
 
 def test_changed_groups_are_noticed(root):
-    maker = Tfidf(min_df=1, group_by="topic")
-    extract_features(Experiment.open(root), maker)
+    extractor = Tfidf(min_df=1, group_by="topic")
+    extract_features(Experiment.open(root), extractor)
     rows = rows_of(0, 20)
     write(root / "ml-training-data" / "one.csv", [(*rows[0][:2], "other", rows[0][3]), *rows[1:]])
     with pytest.raises(BadOutput, match="column 'topic' of one has changed"):
-        extract_features(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), extractor)
 
 
 def test_changed_groups_of_test_data_are_noticed(root):
-    maker = Tfidf(min_df=1, group_by="topic")
-    extract_features(Experiment.open(root), maker)
+    extractor = Tfidf(min_df=1, group_by="topic")
+    extract_features(Experiment.open(root), extractor)
     file = root / "ml-test-data" / "test.csv"
     file.write_text(file.read_text("utf-8").replace(",sea,", ",home,"), "utf-8")
     with pytest.raises(BadOutput, match=r"test\.csv has changed since its features"):
-        extract_features(Experiment.open(root), maker)
+        extract_features(Experiment.open(root), extractor)
 
 
 def test_a_corrected_level_changes_nothing(root):
@@ -245,7 +253,7 @@ def test_a_corrected_level_changes_nothing(root):
     assert extract_features(Experiment.open(root), MAKER).was_there
 
 
-def test_a_further_test_set_joins_with_the_maker_that_is_there(root, monkeypatch):
+def test_a_further_test_set_joins_with_the_extractor_that_is_there(root, monkeypatch):
     extract_features(Experiment.open(root), MAKER)
     write(root / "ml-test-data" / "later.csv", rows_of(70, 4))
     monkeypatch.setattr(Tfidf, "fit", lambda *_: pytest.fail("fitted again"))
@@ -280,7 +288,7 @@ def test_a_foreign_set_is_never_overwritten(experiment):
         extract_features(experiment, MAKER, "mine")
 
 
-@pytest.mark.parametrize("file", ["_maker/state.json", "test/features.npz"])
+@pytest.mark.parametrize("file", ["_extractor/state.json", "test/features.npz"])
 def test_a_damaged_set_is_not_taken_for_finished(experiment, file):
     made = extract_features(experiment, MAKER)
     path = made.path / file
@@ -289,7 +297,9 @@ def test_a_damaged_set_is_not_taken_for_finished(experiment, file):
         extract_features(experiment, MAKER)
 
 
-@pytest.mark.parametrize("name", ["", ".hidden", "_maker", "a/b", "../x", "a\0", "-x", "x" * 200])
+@pytest.mark.parametrize(
+    "name", ["", ".hidden", "_extractor", "a/b", "../x", "a\0", "-x", "x" * 200]
+)
 def test_names_that_are_no_names_are_refused(experiment, name):
     with pytest.raises(BadOption, match="cannot name a feature set"):
         extract_features(experiment, MAKER, name)
@@ -329,13 +339,13 @@ def test_a_second_run_is_told_who_works(experiment):
 
 def test_progress_rises_to_the_end(experiment):
     told = []
-    extract_features(experiment, MAKER, batch=4, tick=told.append)
+    extract_features(experiment, MAKER, batch=4, progress=told.append)
     assert told == sorted(told)
     assert told[0] >= 0.0
     assert told[-1] == 1.0
 
 
-# --- another maker --------------------------------------------------------------------------------
+# --- another extractor ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -344,7 +354,7 @@ class Lengths(FeatureExtractor):
 
     unit: float = 1.0
 
-    kind: ClassVar[str] = "lengths"
+    name: ClassVar[str] = "lengths"
     title = "lengths"
     default_extractor = property(lambda _: Lengths())
     arguments = property(lambda _: [])
@@ -353,7 +363,7 @@ class Lengths(FeatureExtractor):
     def of(cls, parameters, _experiment):
         return cls(**parameters)
 
-    def fit(self, _items, _tick):
+    def fit(self, _items, _progress):
         return FittedLengths()
 
     def load(self, _folder):
@@ -370,7 +380,7 @@ class FittedLengths(FittedExtractor):
         (folder / "state.json").write_text("{}")
 
 
-def test_a_dense_maker_gives_parquet_with_ids(experiment):
+def test_a_dense_extractor_gives_parquet_with_ids(experiment):
     made = extract_features(experiment, Lengths(), batch=4)
     assert sorted(path.name for path in (made.path / "test").iterdir()) == [
         *("features.parquet", "manifest.json"),
@@ -384,7 +394,7 @@ def test_a_dense_maker_gives_parquet_with_ids(experiment):
     assert contents(one.path) == contents(made.path)
 
 
-def test_a_maker_that_gives_no_numbers_is_stopped(experiment, monkeypatch):
+def test_an_extractor_that_gives_no_numbers_is_stopped(experiment, monkeypatch):
     monkeypatch.setattr(FittedLengths, "rows", lambda _, items: np.full((items.n, 2), np.nan))
     with pytest.raises(BadStore, match="numbers that are not finite"):
         extract_features(experiment, Lengths())
@@ -402,6 +412,6 @@ def test_data_without_ids_are_matched_by_fingerprint(tmp_path):
     folder.mkdir()
     (folder / "a.csv").write_text("level,text\nA1,the cat\nA2,the dog\n")
     experiment = Experiment.open(tmp_path)
-    for maker in (Lengths(), Tfidf()):
-        name = extract_features(experiment, maker).name
+    for extractor in (Lengths(), Tfidf()):
+        name = extract_features(experiment, extractor).name
         assert experiment.features(name, "a").matched == "by fingerprint"

@@ -12,7 +12,7 @@ ROWS = csr_matrix(np.random.default_rng(0).choice([0.0, 0.0, 0.5, 1.0], (10, 6))
 def kept(folder, spans, matrix=ROWS):
     batches = BatchStore(folder, matrix.shape[0])
     for start, stop in spans:
-        batches.keep(start, stop, matrix[start:stop])
+        batches.save(start, stop, matrix[start:stop])
     return batches
 
 
@@ -31,8 +31,8 @@ def test_only_missing_rows_are_asked_for(tmp_path, there, size, missing):
     batches = kept(tmp_path, there)
     assert list(batches.missing(size)) == missing
     for start, stop in missing:
-        batches.keep(start, stop, ROWS[start:stop])
-    found = batches.joined()
+        batches.save(start, stop, ROWS[start:stop])
+    found = batches.join()
     assert found.has_sorted_indices
     assert (found.indices.dtype, found.indptr.dtype) == (np.int32, np.int32)
     assert np.array_equal(found.toarray(), ROWS.toarray())
@@ -40,7 +40,7 @@ def test_only_missing_rows_are_asked_for(tmp_path, there, size, missing):
 
 def test_dense_batches_are_joined(tmp_path):
     dense = ROWS.toarray()
-    found = kept(tmp_path, [(0, 3), (3, 10)], dense).joined()
+    found = kept(tmp_path, [(0, 3), (3, 10)], dense).join()
     assert np.array_equal(found, dense)
     assert np.array_equal(stack_batches([dense[:4], dense[4:]]), dense)
     assert np.array_equal(stack_batches([ROWS[:4], ROWS[4:]]).toarray(), dense)

@@ -1,4 +1,4 @@
-"""Features, and models fitted to them, belong to one maker, one column and known libraries."""
+"""Features, and models fitted to them, belong to one extractor, one column and known libraries."""
 
 import csv
 import json
@@ -73,7 +73,7 @@ def spoil(folder, change):
 # --- columns --------------------------------------------------------------------------------------
 
 
-def test_new_texts_are_read_from_the_column_that_the_maker_learned_from(study, tmp_path):
+def test_new_texts_are_read_from_the_column_that_the_extractor_learned_from(study, tmp_path):
     new = write_essays(tmp_path / "new.csv", 6)
     found, notes = levels(Experiment.open(study.root), new)
     assert found == [*LEVELS, *LEVELS]
@@ -82,7 +82,7 @@ def test_new_texts_are_read_from_the_column_that_the_maker_learned_from(study, t
 
 def test_a_column_that_is_recognised_is_kept_as_well(study):
     made = extract_features(Experiment.open(study.root), Tfidf(min_df=1), "recognised")
-    columns = Manifest.read(made.path / "_maker").config["columns"]
+    columns = Manifest.read(made.path / "_extractor").config["columns"]
     assert columns == {"text": "text", "delimiter": None, "encoding": None}
 
 
@@ -94,7 +94,7 @@ def test_another_column_of_new_texts_is_noted(study, tmp_path):
     assert said in levels(recognised, write_essays(tmp_path / "no.csv", 6, column="other"))[1][0]
 
 
-def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
+def test_new_texts_are_written_as_those_that_the_extractor_learned_from(tmp_path):
     written = {"delimiter": "+", "encoding": "utf-16"}
     root = tmp_path / "study"
     write_essays(root / "ml-training-data" / "train.csv", 24, **written)
@@ -113,19 +113,19 @@ def test_new_texts_are_written_as_those_that_the_maker_learned_from(tmp_path):
 
 @pytest.mark.parametrize("columns", [["essay"], {"text": 3}, "essay"], ids=str)
 def test_columns_that_are_none_are_refused(study, columns):
-    spoil(study.features_dir / "own" / "_maker", lambda x: x["config"].update(columns=columns))
-    with pytest.raises(BadStore, match="'own' has 'columns' that name no columns"):
+    spoil(study.features_dir / "own" / "_extractor", lambda x: x["config"].update(columns=columns))
+    with pytest.raises(BadStore, match=r"'columns' in .*manifest\.json: .* must be"):
         load_extractor(study, "own")
 
 
-# --- makers ---------------------------------------------------------------------------------------
+# --- extractors -----------------------------------------------------------------------------------
 
 
-def remade(experiment, maker):
+def remade(experiment, extractor):
     """Make the set again under its name, with the same features."""
     names = experiment.features("own", "train").names
     shutil.rmtree(experiment.features_dir / "own")
-    extract_features(experiment, maker, "own")
+    extract_features(experiment, extractor, "own")
     assert experiment.features("own", "train").names == names
 
 
@@ -142,7 +142,7 @@ def test_a_set_that_was_made_anew_is_not_the_one_of_the_model(study, tmp_path):
             predict_items(model, sought)
 
 
-def test_a_member_of_a_vote_knows_its_maker(study):
+def test_a_member_of_a_vote_knows_its_extractor(study):
     extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
     both = [load_model(study).name, save_model(study.root, "letters", columns=ESSAY)]
     vote = load_model(study, save_vote(study.root, both, columns=ESSAY))
@@ -166,12 +166,12 @@ def test_features_of_nobody_knows_whom_go_by_their_names(study):
     assert len(predict_items(model, load_feature_items(model, str(folder))).predictions) == 6
 
 
-def test_a_tuned_model_knows_the_maker_of_its_features(study):
+def test_a_tuned_model_knows_the_extractor_of_its_features(study):
     quick = Settings(models="logistic", stage2_trials=1, folds=2, top_k=1)
     first = tune(study, quick).winner.name
-    maker = find_extractor_identity(read_extractor_manifest(study, "own"))
-    assert maker is not None
-    assert Manifest.read(study.root / "models" / first).config["extractor"] == maker
+    extractor = find_extractor_identity(read_extractor_manifest(study, "own"))
+    assert extractor is not None
+    assert Manifest.read(study.root / "models" / first).config["extractor"] == extractor
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
     second = tune(again, quick).winner.name
@@ -188,7 +188,7 @@ def older(folder):
 
 
 def test_a_data_set_that_joins_with_other_libraries_is_noted(study):
-    older(study.features_dir / "own" / "_maker")
+    older(study.features_dir / "own" / "_extractor")
     assert extract_features(study, Tfidf(min_df=1), "own").notes == ()  # nothing was made
     write_essays(study.root / "ml-test-data" / "later.csv", 3)
     made = extract_features(Experiment.open(study.root, columns=ESSAY), Tfidf(min_df=1), "own")
@@ -198,12 +198,12 @@ def test_a_data_set_that_joins_with_other_libraries_is_noted(study):
     assert note in made.document().blocks
     now = extraction.collect_versions(["scikit-learn"])["scikit-learn"]
     assert Manifest.read(made.path / "later").versions["scikit-learn"] == now
-    assert Manifest.read(made.path / "_maker").versions["scikit-learn"] == "0.1"
+    assert Manifest.read(made.path / "_extractor").versions["scikit-learn"] == "0.1"
 
 
 def test_new_texts_with_other_libraries_are_noted(study, tmp_path):
     extract_features(study, Tfidf(analyzer="char", min_df=1), "letters")
-    older(study.features_dir / "own" / "_maker")
+    older(study.features_dir / "own" / "_extractor")
     extract_features(study, Concat(("own", "letters"), study), "both")
     (note,) = levels(study, write_essays(tmp_path / "new.csv", 6))[1]
     assert "scikit-learn was 0.1 and is" in note

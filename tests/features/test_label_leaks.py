@@ -34,7 +34,7 @@ def experiment(tmp_path):
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("band", "'band' is the column of the levels, or called as one: .* give the answers away"),
+        ("band", "'band' is the column of the levels, or called as one: .* give the levels away"),
         ("CEFR_label", "'CEFR_label' is the column of the levels, or called as one"),
         ("id", "'id' is the column of the ids, which differ"),
         ("text", "'text' is the column of the texts, which differ"),
@@ -55,5 +55,5 @@ def test_other_columns_are_groups(experiment, column):
 
 
 def test_a_name_that_is_too_long_asks_for_another(experiment):
-    with pytest.raises(BadOption, match=r"has 1\d\d letters, and 100 can stand in one\. .*--name"):
+    with pytest.raises(BadOption, match=r"has 1\d\d characters, and 100 can stand .*--name"):
         extract_features(experiment, Tfidf(group_by="t" * 90))

@@ -4,11 +4,10 @@ import unicodedata
 
 import numpy as np
 import pytest
-from makers import check_promises
+from extractor_promises import check_promises
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import optional_libraries
 from ordinate.features.extractor import Items, create_extractor
 from ordinate.features.lexical import FittedLexical, Lexical
 from ordinate.features.tokenization import (
@@ -32,10 +31,10 @@ def fitted(language="en"):
 
 
 def features(text, language="en"):
-    maker = fitted(language)
-    row = maker.rows(Items(1, (text,)))[0]
+    extractor = fitted(language)
+    row = extractor.rows(Items(1, (text,)))[0]
     assert np.isfinite(row).all()
-    return dict(zip(maker.names, row.tolist(), strict=True))
+    return dict(zip(extractor.names, row.tolist(), strict=True))
 
 
 def test_sizes_are_what_a_reader_counts():
@@ -152,8 +151,8 @@ def test_texts_without_words_have_rows_of_zeros():
 
 
 def test_a_row_is_the_same_whatever_stands_beside_it():
-    items, maker = Items(len(TEXTS), TEXTS), fitted()
-    apart = [maker.rows(items.some(k, k + 1)) for k in range(len(TEXTS))]
+    items, extractor = Items(len(TEXTS), TEXTS), fitted()
+    apart = [extractor.rows(items.slice_rows(k, k + 1)) for k in range(len(TEXTS))]
     assert np.array_equal(np.concatenate(apart), fitted().rows(items))
 
 
@@ -220,7 +219,7 @@ def test_a_missing_library_names_the_extra(monkeypatch):
             raise ImportError(name)
         return importlib.import_module(name)
 
-    monkeypatch.setattr(optional_libraries, "import_module", without)
+    monkeypatch.setattr("ordinate.features.extractor.import_module", without)
     with pytest.raises(MissingExtra, match=r"textstat.*pip install 'ordinate\[features\]'"):
         fitted()
 
@@ -244,5 +243,5 @@ def test_what_is_saved_is_found_again_unless_features_have_changed(tmp_path):
     with pytest.raises(BadStore, match="another version"):
         Lexical().load(tmp_path)
     (tmp_path / "state.json").write_text("[]")
-    with pytest.raises(BadStore, match="no lexical maker"):
+    with pytest.raises(BadStore, match=r"state\.json: it must be an object"):
         Lexical().load(tmp_path)

@@ -14,8 +14,8 @@ from ordinate.features import extract_features
 from ordinate.features.tfidf import Tfidf
 
 LONGER = {"char": (2, 5)}
-maker = Tfidf(analyzer=sys.argv[2], ngrams=LONGER.get(sys.argv[2]))
-made = extract_features(Experiment.open(sys.argv[1]), maker)
+extractor = Tfidf(analyzer=sys.argv[2], ngrams=LONGER.get(sys.argv[2]))
+made = extract_features(Experiment.open(sys.argv[1]), extractor)
 print(made.datasets[0].rows, made.datasets[0].features)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """

@@ -46,7 +46,7 @@ def test_no_texts_are_no_rows(experiment):
     assert rows.shape == (0, len(names))
 
 
-def test_the_maker_stays_though_the_training_data_change(root):
+def test_the_extractor_stays_though_the_training_data_change(root):
     name = extract_features(Experiment.open(root), Tfidf()).name
     before, _ = extract_new_features(Experiment.open(root), name, ["the cat sat"])
     shutil.rmtree(root / "ml-training-data")
@@ -54,9 +54,9 @@ def test_the_maker_stays_though_the_training_data_change(root):
     assert (before != after).nnz == 0
 
 
-def test_a_set_without_maker_cannot_serve_new_texts(experiment):
+def test_a_set_without_extractor_cannot_serve_new_texts(experiment):
     (experiment.features_dir / "mine" / "one").mkdir(parents=True)
-    with pytest.raises(BadInput, match=r"'mine' has no maker .* --features"):
+    with pytest.raises(BadInput, match=r"'mine' has no extractor .* --features"):
         load_extractor(experiment, "mine")
 
 
@@ -65,9 +65,9 @@ def test_a_set_outside_the_folder_is_refused(experiment):
         load_extractor(experiment, "../ml-test-data")
 
 
-def test_a_maker_that_was_changed_is_refused_unread(experiment, monkeypatch):
+def test_an_extractor_that_was_changed_is_refused_unread(experiment, monkeypatch):
     made = extract_features(experiment, Tfidf())
-    state = made.path / "_maker" / "state.json"
+    state = made.path / "_extractor" / "state.json"
     state.write_text(state.read_text().replace("cat", "dog"))
     monkeypatch.setattr(Tfidf, "load", lambda *_: pytest.fail("read"))
     with pytest.raises(BadStore, match="changed or damaged"):
@@ -77,15 +77,15 @@ def test_a_maker_that_was_changed_is_refused_unread(experiment, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"maker": "tfidf"', '"maker": "os"', "no maker 'os'"),
-        ('"min_df": 2', '"nonsense": 2', "no parameters of tfidf"),
-        ('"kind": "maker"', '"kind": "model"', "is of model, not of a maker"),
+        ('"extractor": "tfidf"', '"extractor": "os"', "no feature extractor 'os'"),
+        ('"min_df": 2', '"nonsense": 2', "parameters of tfidf: 'nonsense' is not known"),
+        ('"artifact": "extractor"', '"artifact": "model"', "is of model, not of a feature extra"),
     ],
-    ids=["maker", "parameters", "kind"],
+    ids=["extractor", "parameters", "artifact"],
 )
-def test_a_manifest_that_names_no_maker_is_refused(experiment, old, new, message):
+def test_a_manifest_that_names_no_extractor_is_refused(experiment, old, new, message):
     made = extract_features(experiment, Tfidf())
-    manifest = made.path / "_maker" / "manifest.json"
+    manifest = made.path / "_extractor" / "manifest.json"
     assert old in manifest.read_text()
     manifest.write_text(manifest.read_text().replace(old, new))
     with pytest.raises(BadStore, match=message):
@@ -96,3 +96,13 @@ def test_the_state_is_enough_to_make_rows(experiment):
     stored = load_extractor(experiment, extract_features(experiment, Tfidf()).name)
     assert isinstance(stored.fitted, FittedTfidf)
     assert stored.names == stored.fitted.names
+
+
+def test_a_set_of_an_earlier_version_is_not_taken_for_a_foreign_one(experiment):
+    made = extract_features(experiment, Tfidf())
+    (made.path / "_extractor").rename(made.path / "_maker")
+    told = "was written by an earlier version of Ordinate.* extract the features again"
+    with pytest.raises(BadStore, match=told):
+        load_extractor(experiment, made.name)
+    with pytest.raises(BadStore, match=told):
+        extract_features(experiment, Tfidf())

@@ -4,12 +4,11 @@ import shutil
 
 import numpy as np
 import pytest
+from extractor_promises import check_promises
 from language_models import tiny_model
-from makers import check_promises
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
 from ordinate.experiment.manifest import Manifest
-from ordinate.features import optional_libraries
 from ordinate.features.extractor import Items, create_extractor, default_name
 from ordinate.features.perplexity import NAMES, FittedPerplexity, Perplexity
 
@@ -56,42 +55,44 @@ def naive(model, before, ids):
     return found
 
 
-def tokens(maker, text):
-    return maker.tokenizer(text, add_special_tokens=False)["input_ids"]
+def tokens(extractor, text):
+    return extractor.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def test_surprisals_are_those_of_each_token_after_the_ones_before_it(folder):
-    maker = fitted(folder)
-    for text, found in zip(TEXTS, maker.compute_surprisals(TEXTS), strict=True):
-        np.testing.assert_allclose(found, naive(maker.model, [0], tokens(maker, text)), atol=1e-4)
+    extractor = fitted(folder)
+    for text, found in zip(TEXTS, extractor.compute_surprisals(TEXTS), strict=True):
+        np.testing.assert_allclose(
+            found, naive(extractor.model, [0], tokens(extractor, text)), atol=1e-4
+        )
 
 
 def test_in_long_texts_each_token_has_at_least_a_window_less_a_stride_before_it(folder):
-    maker, text = fitted(folder, window=12, stride=4), TEXTS[2]
-    ids = [0, *tokens(maker, text)]
-    expected = naive(maker.model, ids[:1], ids[1:12])
+    extractor, text = fitted(folder, window=12, stride=4), TEXTS[2]
+    ids = [0, *tokens(extractor, text)]
+    expected = naive(extractor.model, ids[:1], ids[1:12])
     for stop in range(16, len(ids) + 4, 4):  # each window adds four tokens, after eight
-        expected += naive(maker.model, ids[stop - 12 : stop - 4], ids[stop - 4 : stop])
+        expected += naive(extractor.model, ids[stop - 12 : stop - 4], ids[stop - 4 : stop])
     assert len(expected) > 24
-    np.testing.assert_allclose(maker.compute_surprisals([text])[0], expected, atol=1e-4)
+    np.testing.assert_allclose(extractor.compute_surprisals([text])[0], expected, atol=1e-4)
 
 
 def test_special_tokens_in_a_text_are_letters_like_others(folder):
-    maker = fitted(folder)
-    (found,) = maker.compute_surprisals(["a <end> b"])
+    extractor = fitted(folder)
+    (found,) = extractor.compute_surprisals(["a <end> b"])
     assert len(found) == len("a <end> b")  # of which the tokenizer has learned no longer parts
 
 
 def test_half_a_window_is_the_stride_unless_told(folder):
-    maker = fitted(folder)
-    assert (maker.window, maker.stride) == (256, 128)  # the model takes no more
+    extractor = fitted(folder)
+    assert (extractor.window, extractor.stride) == (256, 128)  # the model takes no more
     assert (fitted(folder, window=9).window, fitted(folder, window=9).stride) == (9, 4)
 
 
 def test_rows_sum_the_surprisals_up(folder):
-    maker = fitted(folder)
-    (found,) = maker.compute_surprisals(TEXTS[:1])
-    row = dict(zip(NAMES, maker.rows(Items(1, TEXTS[:1]))[0], strict=True))
+    extractor = fitted(folder)
+    (found,) = extractor.compute_surprisals(TEXTS[:1])
+    row = dict(zip(NAMES, extractor.rows(Items(1, TEXTS[:1]))[0], strict=True))
     assert row["tokens"] == len(found)
     assert row["log_perplexity"] == pytest.approx(found.mean())
     assert row["surprisal_sd"] == pytest.approx(found.std())
@@ -113,39 +114,39 @@ def test_without_a_token_to_begin_with_the_first_one_is_not_judged(broken):
     settings = broken / "tokenizer_config.json"
     stored = json.loads(settings.read_text())
     settings.write_text(json.dumps({k: v for k, v in stored.items() if k != "eos_token"}))
-    maker = fitted(broken)
-    ids = tokens(maker, TEXTS[0])
-    found = maker.compute_surprisals([TEXTS[0], "x"])
-    np.testing.assert_allclose(found[0], naive(maker.model, ids[:1], ids[1:]), atol=1e-4)
+    extractor = fitted(broken)
+    ids = tokens(extractor, TEXTS[0])
+    found = extractor.compute_surprisals([TEXTS[0], "x"])
+    np.testing.assert_allclose(found[0], naive(extractor.model, ids[:1], ids[1:]), atol=1e-4)
     assert len(found[1]) == 0
-    assert not maker.rows(Items(1, ("x",))).any()
+    assert not extractor.rows(Items(1, ("x",))).any()
 
 
 @pytest.mark.parametrize("window", [12, 256])
 def test_a_row_has_the_same_bits_whatever_stands_beside_it(folder, window):
-    maker, items = fitted(folder, window=window), Items(len(TEXTS), TEXTS)
-    rows = maker.rows(items)
-    apart = [maker.rows(items.some(k, k + 1)) for k in range(len(TEXTS))]
+    extractor, items = fitted(folder, window=window), Items(len(TEXTS), TEXTS)
+    rows = extractor.rows(items)
+    apart = [extractor.rows(items.slice_rows(k, k + 1)) for k in range(len(TEXTS))]
     assert np.array_equal(np.concatenate(apart), rows)
-    assert np.array_equal(maker.rows(Items(len(TEXTS), TEXTS[::-1]))[::-1], rows)
+    assert np.array_equal(extractor.rows(Items(len(TEXTS), TEXTS[::-1]))[::-1], rows)
 
 
 def test_sets_are_equal_however_they_were_made(folder, tmp_path, monkeypatch):
-    maker = Perplexity(str(folder), window=32)
-    experiment, name = check_promises(maker, FittedPerplexity, tmp_path, monkeypatch)
+    extractor = Perplexity(str(folder), window=32)
+    experiment, name = check_promises(extractor, FittedPerplexity, tmp_path, monkeypatch)
     config = Manifest.read(experiment.features_dir / name / "train").config
     assert len(config["sources"]["model.safetensors of the model"]) == 64
     assert config["counts"] == {"empty_texts": 1, "zero_rows": 1}
-    assert name == default_name(maker)
+    assert name == default_name(extractor)
     assert name.startswith("perplexity-tiny-")
 
 
 def test_a_megabyte_is_read_to_the_end(folder):
     text = "the" + " incomprehensibly" * 59_000
-    maker = fitted(folder)
-    row = maker.rows(Items(1, (text,)))[0]
+    extractor = fitted(folder)
+    row = extractor.rows(Items(1, (text,)))[0]
     assert len(text) > 1_000_000
-    assert row[0] == len(tokens(maker, text))
+    assert row[0] == len(tokens(extractor, text))
     assert np.isfinite(row).all()
 
 
@@ -244,9 +245,9 @@ def test_windows_and_strides_that_make_no_sense_are_refused(folder):
 
 def test_commands_say_what_was_chosen(folder, monkeypatch):
     monkeypatch.chdir(folder.parent)
-    maker = Perplexity("tiny", window=64, stride=16)
-    assert maker.arguments == ["--model", str(folder), "--window", "64", "--stride", "16"]
-    assert create_extractor("perplexity", maker.parameters, None) == maker
+    extractor = Perplexity("tiny", window=64, stride=16)
+    assert extractor.arguments == ["--model", str(folder), "--window", "64", "--stride", "16"]
+    assert create_extractor("perplexity", extractor.parameters, None) == extractor
     assert default_name(Perplexity("tiny")) == "perplexity-tiny"
 
 
@@ -265,5 +266,5 @@ def test_a_missing_library_names_the_extra(folder, monkeypatch):
             raise ImportError(name)
         return importlib.import_module(name)
 
-    monkeypatch.setattr(optional_libraries, "import_module", without)
+    monkeypatch.setattr("ordinate.features.extractor.import_module", without)
     refused(folder, r"pip install 'ordinate\[features\]'", MissingExtra)

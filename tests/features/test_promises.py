@@ -1,4 +1,4 @@
-"""What every maker promises: killed for good, in other batches or for new texts, the same set."""
+"""What every extractor promises: killed, in other batches or for new texts, the same set."""
 
 import csv
 import json
@@ -30,14 +30,14 @@ from ordinate.features import extract_features, create_extractor
 from ordinate.features.feature_store import BatchStore
 
 root, kind, parameters, after = sys.argv[1:]
-keep, done = BatchStore.keep, []
+keep, done = BatchStore.save, []
 
 def kept(*arguments):
     if len(done) == int(after):
         os.kill(os.getpid(), signal.SIGKILL)
     done.append(keep(*arguments))
 
-BatchStore.keep = kept
+BatchStore.save = kept
 experiment = Experiment.open(root)
 extractor = create_extractor(kind, json.loads(parameters), experiment)
 extract_features(experiment, extractor, "killed", batch=4)
@@ -115,12 +115,12 @@ def root(laid_out, tmp_path, monkeypatch):
 
 
 def made_with(experiment, kind, parameters):
-    usual = {"ngrams": NGRAMS[parameters.get("analyzer", "word")]} if kind == "tfidf" else {}
-    maker = getattr(import_module(f"ordinate.features.{kind}"), CLASSES[kind])
-    return create_extractor(kind, {"version": maker.version} | usual | parameters, experiment)
+    usual = {"ngrams": list(NGRAMS[parameters.get("analyzer", "word")])} if kind == "tfidf" else {}
+    extractor = getattr(import_module(f"ordinate.features.{kind}"), CLASSES[kind])
+    return create_extractor(kind, {"version": extractor.version} | usual | parameters, experiment)
 
 
-def maker_named(name, root):
+def extractor_named(name, root):
     if name in SLOW:
         import torch
 
@@ -139,9 +139,9 @@ def contents(folder):
     }
 
 
-def killed(root, maker, after):
+def killed(root, extractor, after):
     """Make a set in another process, which is killed when it has kept so many batches."""
-    given = [str(root), maker.kind, json.dumps(maker.parameters), str(after)]
+    given = [str(root), extractor.name, json.dumps(extractor.parameters), str(after)]
     ran = subprocess.run(
         [sys.executable, "-c", KILLED, *given],
         check=False,
@@ -153,13 +153,13 @@ def killed(root, maker, after):
 
 @pytest.mark.parametrize("name", every(MAKERS, (*SLOW, *ALIKE)))
 def test_a_set_is_the_same_whole_killed_between_and_in_other_batches(root, name):
-    maker, experiment = maker_named(name, root), Experiment.open(root)
-    whole = extract_features(experiment, maker, "whole")
-    assert killed(root, maker, after=3) == -signal.SIGKILL
+    extractor, experiment = extractor_named(name, root), Experiment.open(root)
+    whole = extract_features(experiment, extractor, "whole")
+    assert killed(root, extractor, after=3) == -signal.SIGKILL
     assert "killed" not in experiment.feature_sets
     assert list((root / "features").glob(".making-*/*/*.np?"))
-    parts = extract_features(experiment, maker, "killed", batch=3)
-    small = extract_features(experiment, maker, "small", batch=1)
+    parts = extract_features(experiment, extractor, "killed", batch=3)
+    small = extract_features(experiment, extractor, "small", batch=1)
     assert contents(whole.path) == contents(parts.path) == contents(small.path)
     assert not list(root.rglob(".making-*"))
 
@@ -167,7 +167,7 @@ def test_a_set_is_the_same_whole_killed_between_and_in_other_batches(root, name)
 @pytest.mark.parametrize("name", every([name for name in MAKERS if name not in BROUGHT]))
 def test_new_texts_are_predicted_as_those_of_the_folder(root, name):
     experiment = Experiment.open(root)
-    made = extract_features(experiment, maker_named(name, root), "own")
+    made = extract_features(experiment, extractor_named(name, root), "own")
     model = save_model(root, "own")
     shutil.copy(root / "ml-test-data" / "test.csv", "new.csv")
     for data, out in ((root / "ml-test-data" / "test.csv", "own.csv"), ("new.csv", "made.csv")):
@@ -187,7 +187,7 @@ def test_new_texts_are_predicted_as_those_of_the_folder(root, name):
 
 @pytest.mark.parametrize("name", BROUGHT)
 def test_new_texts_have_no_features_that_were_brought(root, name):
-    extract_features(Experiment.open(root), maker_named(name, root), "own")
+    extract_features(Experiment.open(root), extractor_named(name, root), "own")
     model = save_model(root, "own")
     shutil.copy(root / "ml-test-data" / "test.csv", "new.csv")
     ran = run("predict", "-e", root, "--model", model, "--data", "new.csv")
@@ -199,17 +199,17 @@ def test_new_texts_have_no_features_that_were_brought(root, name):
 
 @pytest.mark.parametrize("name", every(MAKERS))
 def test_empty_texts_are_counted_in_the_report(root, name):
-    found = extract_features(Experiment.open(root), maker_named(name, root), "own")
+    found = extract_features(Experiment.open(root), extractor_named(name, root), "own")
     assert [one.counts["empty_texts"] for one in found.datasets] == [4, 2]
     assert "test: 2 of 10 texts are empty." in found.document().blocks
 
 
 @pytest.mark.parametrize("name", every(MAKERS))
 def test_a_changed_training_file_is_noticed(root, name):
-    extract_features(Experiment.open(root), maker_named(name, root), "own")
+    extract_features(Experiment.open(root), extractor_named(name, root), "own")
     file = root / "ml-training-data" / "train.csv"
     file.write_bytes(file.read_bytes().replace(b"The cat", b"The dog"))
-    kind, options = maker_named(name, root).kind, maker_named(name, root).arguments
+    kind, options = extractor_named(name, root).name, extractor_named(name, root).arguments
     ran = run("features", kind, "-e", root, *options, "--name", "own")
     assert (ran.code, ran.out) == (2, "")
     assert "the training file train has changed" in ran.err or "data changed since" in ran.err
@@ -221,9 +221,9 @@ def test_a_changed_training_file_is_noticed(root, name):
 
 @pytest.mark.parametrize("name", every(MAKERS))
 def test_ids_that_repeat_are_an_error(root, name):
-    maker = maker_named(name, root)
+    extractor = extractor_named(name, root)
     write(root / "ml-test-data" / "twice.csv", [("c1", "A1", "x", "One.")] * 2)
-    ran = run("features", maker.kind, "-e", root, *maker.arguments, "--name", "own")
+    ran = run("features", extractor.name, "-e", root, *extractor.arguments, "--name", "own")
     assert (ran.code, ran.out) == (2, "")
     assert "the id 'c1' of column 'id' stands in row 1 and in row 2" in ran.err
 
@@ -235,7 +235,7 @@ def test_a_megabyte_is_a_text_like_others(root, name):
     columns = {"id": ["c1", "c2"], "level": ["A1", "A1"], "text": [text, "Rain."]}
     pq.write_table(pa.table(columns), root / "ml-test-data" / "long.parquet")
     experiment = Experiment.open(root)
-    extract_features(experiment, maker_named(name, root), "own")
+    extract_features(experiment, extractor_named(name, root), "own")
     matrix = experiment.features("own", "long").matrix
     assert matrix.shape[0] == 2
     assert abs(matrix[[0]]).sum() > 0.0

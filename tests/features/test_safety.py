@@ -45,7 +45,7 @@ def test_odd_names_are_one_line_each(tmp_path, odd):
     assert (found.names, found.ids) == ((odd, "b"), (odd, "b"))
 
 
-@pytest.mark.parametrize("name", ["_maker.csv", "_held.tsv.gz"])
+@pytest.mark.parametrize("name", ["_extractor.csv", "_held.tsv.gz"])
 @pytest.mark.parametrize("folder", ["ml-training-data", "ml-test-data"])
 def test_data_that_are_called_like_our_own_folders_are_refused(root, folder, name):
     (root / folder / name).write_text("id,level,text\n")
@@ -61,7 +61,7 @@ def test_hidden_files_are_no_data(root):
 # --- resuming -------------------------------------------------------------------------------------
 
 
-def test_a_set_of_which_only_the_maker_is_left_is_filled_again(experiment, monkeypatch):
+def test_a_set_of_which_only_the_extractor_is_left_is_filled_again(experiment, monkeypatch):
     made = extract_features(experiment, MAKER)
     before = experiment.features(made.name, "test").digest
     for stem in experiment.files:
@@ -84,8 +84,8 @@ def test_a_damaged_batch_is_made_again(experiment, monkeypatch, left):
             extract_features(experiment, MAKER, "later", batch=6)
     batch = next(experiment.features_dir.glob(".making-*/*/6-12.npz"))
     batch.write_bytes(batch.read_bytes()[:left])
-    kept, keep = [], BatchStore.keep
-    monkeypatch.setattr(BatchStore, "keep", lambda *a: (kept.append(a[1:3]), keep(*a)))
+    kept, keep = [], BatchStore.save
+    monkeypatch.setattr(BatchStore, "save", lambda *a: (kept.append(a[1:3]), keep(*a)))
     extract_features(experiment, MAKER, "later", batch=4)
     assert kept == [(6, 10), (10, 12)]
     for stem in experiment.files:
@@ -95,8 +95,8 @@ def test_a_damaged_batch_is_made_again(experiment, monkeypatch, left):
 
 def test_a_damaged_dense_batch_is_missing(tmp_path):
     batches = BatchStore(tmp_path, 6)
-    batches.keep(0, 3, np.eye(3))
-    batches.keep(3, 6, np.eye(3))
+    batches.save(0, 3, np.eye(3))
+    batches.save(3, 6, np.eye(3))
     assert list(batches.missing(9)) == []
     path = tmp_path / "3-6.npy"
     path.write_bytes(path.read_bytes()[:-8])
@@ -127,7 +127,7 @@ def test_an_experiment_holds_its_own_sets_for_those_who_share_them(experiment, t
     write(other / "ml-training-data" / "third.csv", rows_of(0, 9))
     seen = []
 
-    def tick(_):
+    def progress(_):
         if not seen:
             seen.append(True)
             with pytest.raises(FolderLocked, match="ordinate features tfidf"):
@@ -135,7 +135,7 @@ def test_an_experiment_holds_its_own_sets_for_those_who_share_them(experiment, t
                     Experiment.open(other, features_dir=experiment.features_dir), MAKER
                 )
 
-    extract_features(experiment, MAKER, tick=tick)
+    extract_features(experiment, MAKER, progress=progress)
     assert seen
     assert [path.name for path in experiment.root.rglob(".*")] == []
 
@@ -167,18 +167,18 @@ def forged(folder, **config):
     [
         {"parameters": [1]},
         {"parameters": None},
-        {"maker": ["x"]},
-        {"maker": {}},
+        {"extractor": ["x"]},
+        {"extractor": {}},
         {"sources": None},
         {"sources": {"a": []}},
     ],
     ids=str,
 )
-def test_a_maker_that_says_odd_things_of_itself_is_refused(experiment, config):
+def test_an_extractor_that_says_odd_things_of_itself_is_refused(experiment, config):
     made = extract_features(experiment, MAKER, "own")
     extract_features(experiment, Tfidf(analyzer="char", min_df=1), "letters")
-    forged(made.path / "_maker", **config)
-    message = "does not say its|are no hashes"
+    forged(made.path / "_extractor", **config)
+    message = r"The manifest\.json of 'own': '(parameters|extractor|sources).* must be"
     with pytest.raises(BadStore, match=message):
         extract_features(experiment, MAKER, "own")
     with pytest.raises(BadStore, match=message):
@@ -195,9 +195,9 @@ def test_a_maker_that_says_odd_things_of_itself_is_refused(experiment, config):
 )
 def test_parameters_that_are_none_are_refused(experiment, name, value):
     made = extract_features(experiment, MAKER, "own")
-    known = json.loads((made.path / "_maker" / "manifest.json").read_text())["config"]
-    forged(made.path / "_maker", parameters=known["parameters"] | {name: value})
-    with pytest.raises(BadStore, match="no parameters of tfidf"):
+    known = json.loads((made.path / "_extractor" / "manifest.json").read_text())["config"]
+    forged(made.path / "_extractor", parameters=known["parameters"] | {name: value})
+    with pytest.raises(BadStore, match=f"parameters of tfidf: (it is refused|'{name}' must be)"):
         load_extractor(experiment, "own")
 
 
@@ -213,7 +213,7 @@ def test_features_that_say_odd_things_of_themselves_are_refused(experiment, conf
     made = extract_features(experiment, MAKER, "own")
     forged(made.path / "test", **config)
     (name,) = config
-    with pytest.raises(BadStore, match=f"does not say its '{name}'"):
+    with pytest.raises(BadStore, match=rf"manifest\.json: '{name}.* must be"):
         extract_features(experiment, MAKER, "own")
     states = {one.dataset: one.state for one in list_feature_sets(experiment).sets}
     assert (states["test"], states["one"]) == ("cannot be used", "as made")
@@ -222,7 +222,7 @@ def test_features_that_say_odd_things_of_themselves_are_refused(experiment, conf
 def test_features_that_were_made_of_nobody_knows_what_are_refused(experiment):
     made = extract_features(experiment, MAKER, "own")
     forged(made.path / "test", besides=[1])
-    with pytest.raises(BadStore, match="does not say what it was made of"):
+    with pytest.raises(BadStore, match=r"'besides' in .*it must be an object"):
         extract_features(experiment, MAKER, "own")
 
 
@@ -241,7 +241,7 @@ def test_paths_that_no_file_system_holds_are_not_there(experiment):
 
 
 @pytest.mark.parametrize("path", ["~nobody-of-that-name/x", LONG], ids=["home", "long"])
-def test_paths_of_makers_are_refused_in_one_sentence(path):
+def test_paths_of_extractors_are_refused_in_one_sentence(path):
     with pytest.raises(BadInput, match="is no path of a file or folder"):
         expand_path(path)
 

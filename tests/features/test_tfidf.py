@@ -28,8 +28,8 @@ def items(texts, groups=None):
     return Items(len(texts), tuple(texts), None, columns)
 
 
-def fitted(maker, texts=TEXTS, groups=None):
-    return maker.fit(items(texts, groups), lambda _: None)
+def fitted(extractor, texts=TEXTS, groups=None):
+    return extractor.fit(items(texts, groups), lambda _: None)
 
 
 def same(first, second):
@@ -42,7 +42,7 @@ def same(first, second):
 
 
 @pytest.mark.parametrize(
-    ("maker", "peer"),
+    ("extractor", "peer"),
     [
         (Tfidf(), {"ngram_range": (1, 2), "min_df": 2, **WORDS}),
         (
@@ -61,10 +61,10 @@ def same(first, second):
     ids=["word", "char", "char_wb", "case"],
 )
 @pytest.mark.parametrize("sublinear", [True, False], ids=["sublinear", "linear"])
-def test_rows_are_those_of_scikit_learn_to_the_last_bit(maker, peer, sublinear):
-    maker = Tfidf(**{**maker.__dict__, "sublinear": sublinear})
+def test_rows_are_those_of_scikit_learn_to_the_last_bit(extractor, peer, sublinear):
+    extractor = Tfidf(**{**extractor.__dict__, "sublinear": sublinear})
     other = TfidfVectorizer(sublinear_tf=sublinear, **peer).fit(TEXTS)
-    found = fitted(maker)
+    found = fitted(extractor)
     assert found.names == tuple(other.get_feature_names_out())
     assert same(found.rows(items(TEXTS)), other.transform(TEXTS))
     assert same(found.rows(items(NEW)), other.transform(NEW))
@@ -90,8 +90,8 @@ def test_letters_and_their_marks_are_one_however_they_are_written(analyzer, lowe
     whole = ("Das café ist naïve", "été: CAFÉ")
     apart = tuple(unicodedata.normalize("NFD", text) for text in whole)
     assert whole != apart
-    maker = Tfidf(analyzer=analyzer, min_df=1, lowercase=lowercase)
-    found, other = fitted(maker, whole), fitted(maker, apart)
+    extractor = Tfidf(analyzer=analyzer, min_df=1, lowercase=lowercase)
+    found, other = fitted(extractor, whole), fitted(extractor, apart)
     assert found.names == other.names
     assert same(found.rows(items(whole)), other.rows(items(apart)))
     assert same(found.rows(items(whole)), found.rows(items(apart)))
@@ -114,24 +114,24 @@ def test_the_most_frequent_ngrams_stay_and_equals_by_the_alphabet():
 
 @pytest.mark.parametrize("groups", [None, ("x", "y", "x", "y", None)], ids=["whole", "grouped"])
 def test_a_state_gives_the_same_rows_when_it_is_read_again(tmp_path, groups):
-    maker = Tfidf(min_df=1, group_by=None if groups is None else "topic")
-    before = fitted(maker, groups=groups)
+    extractor = Tfidf(min_df=1, group_by=None if groups is None else "topic")
+    before = fitted(extractor, groups=groups)
     before.save(tmp_path)
     assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".npz"}
-    after = maker.load(tmp_path)
+    after = extractor.load(tmp_path)
     assert after.names == before.names
     assert same(before.rows(items(TEXTS, groups)), after.rows(items(TEXTS, groups)))
 
 
 def test_a_damaged_state_is_refused(tmp_path):
-    maker = Tfidf(min_df=1)
-    fitted(maker).save(tmp_path)
+    extractor = Tfidf(min_df=1)
+    fitted(extractor).save(tmp_path)
     np.savez(tmp_path / "idf.npz", idf_0=np.ones(1))
     with pytest.raises(BadStore, match="other numbers of n-grams"):
-        maker.load(tmp_path)
+        extractor.load(tmp_path)
     np.savez(tmp_path / "idf.npz", idf_0=np.array([{}], object))
-    with pytest.raises(BadStore, match="no TF-IDF that can be read"):
-        maker.load(tmp_path)
+    with pytest.raises(BadStore, match=r"idf\.npz cannot be read"):
+        extractor.load(tmp_path)
 
 
 def test_an_empty_text_has_a_row_of_zeros():
@@ -141,9 +141,9 @@ def test_an_empty_text_has_a_row_of_zeros():
 
 
 def test_each_group_has_features_and_weights_of_its_own():
-    maker = Tfidf(ngrams=(1, 1), min_df=1, group_by="topic")
+    extractor = Tfidf(ngrams=(1, 1), min_df=1, group_by="topic")
     texts, groups = ("a b", "a c", "a a", "b"), ("x", "x", "y", "y")
-    found = fitted(maker, texts, groups)
+    found = fitted(extractor, texts, groups)
     assert found.names == ("x:a", "x:b", "x:c", "y:a", "y:b")
     rows = found.rows(items(texts[::-1], groups[::-1])).toarray()[::-1]
     for group in ("x", "y"):
@@ -165,8 +165,8 @@ def test_groups_that_training_lacks_have_rows_of_zeros_and_are_counted():
 
 
 def test_names_of_features_stay_apart_whatever_groups_are_called():
-    maker = Tfidf(analyzer="char", ngrams=(1, 3), min_df=1, group_by="topic")
-    found = fitted(maker, ("b:c", "c", "c"), ("a", "a:b", "a\\:b"))
+    extractor = Tfidf(analyzer="char", ngrams=(1, 3), min_df=1, group_by="topic")
+    found = fitted(extractor, ("b:c", "c", "c"), ("a", "a:b", "a\\:b"))
     assert len(set(found.names)) == len(found.names)
 
 
@@ -201,8 +201,10 @@ def test_names_tell_what_differs_from_the_defaults():
 
 def test_the_arguments_say_what_differs_from_the_defaults():
     assert Tfidf().arguments == Tfidf(ngrams=(1, 2)).arguments == []
-    maker = Tfidf("char", (1, 3), 1, 0.9, None, sublinear=False, lowercase=False, group_by="a b")
-    assert maker.arguments == [
+    extractor = Tfidf(
+        "char", (1, 3), 1, 0.9, None, sublinear=False, lowercase=False, group_by="a b"
+    )
+    assert extractor.arguments == [
         *("--analyzer", "char", "--ngrams", "1..3", "--min-df", "1", "--max-df", "0.9"),
         *("--max-features", "all", "--linear", "--keep-case", "--group-by", "a b"),
     ]
@@ -213,8 +215,8 @@ def test_the_arguments_say_what_differs_from_the_defaults():
     [
         ({"analyzer": "letters"}, "no analyzer 'letters'"),
         ({"ngrams": (2, 1)}, r"not 2\.\.1"),
-        ({"min_df": 0}, "min_df is a whole number"),
-        ({"max_df": 1.5}, "max_df is a whole number"),
+        ({"min_df": 0}, "min_df is a number of texts"),
+        ({"max_df": 1.5}, "max_df is a number of texts"),
         ({"max_features": 0}, "max_features is 1 or more"),
         ({"min_df": 5, "max_df": 2}, r"in 5 texts at least \(min_df\) and in 2 at most"),
         ({"min_df": 0.5, "max_df": 0.2}, r"in 0\.5 texts at least"),

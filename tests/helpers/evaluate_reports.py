@@ -35,7 +35,7 @@ def text(*arguments) -> str:
 def filled(result: dict) -> dict[tuple[str, str], float]:
     """Return the cells of a table that are not 0, by gold and predicted label."""
     scale = [str(label) for label in result["scale"]]
-    cells = np.array(result["table"])
+    cells = np.array(result["confusion_matrix"])
     return {(scale[i], scale[j]): cells[i, j].item() for i, j in np.argwhere(cells).tolist()}
 
 

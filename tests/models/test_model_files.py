@@ -598,7 +598,8 @@ def test_facts_that_make_no_sense_are_refused(tmp_path, change):
     facts = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(facts | change))
     listed(folder)
-    with pytest.raises(BadStore, match="does not say what the model is"):
+    told = r"model\.json(: .* must be a| does not say what the model is).* Tune again"
+    with pytest.raises(BadStore, match=told):
         load_classifier(folder)
 
 

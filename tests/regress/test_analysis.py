@@ -109,7 +109,7 @@ def test_measures_have_keys_that_do_not_depend_on_the_winner(found):
 def test_widths_of_intervals_and_baselines_have_their_unit(found):
     told = json.loads((found[0] / "results.json").read_text())["tests"]["test"]
     assert {one["unit"] for one in told["baselines"]} == {"kg/m³"}
-    units = {name: one["unit"] for name, one in told["predictive"].items()}
+    units = {name: one["unit"] for name, one in told["prediction_intervals"].items()}
     assert units.pop("interval_coverage") is None
     assert set(units) == {"mean_interval_width", "winkler(alpha=0.1)"}
     assert set(units.values()) == {"kg/m³"}
@@ -331,7 +331,9 @@ def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
 def test_every_error_of_a_report_has_its_limits(found, report):
     root, result = found
     document = (result if report == "search" else analyze_search(root)).document()
-    grids = [x for x in document.blocks if isinstance(x, Grid) and "95 % intervals" in x.title]
+    grids = [
+        x for x in document.blocks if isinstance(x, Grid) and re.search("95 % (CI|int)", x.title)
+    ]
     assert len(grids) == {"search": 1 + len(result.tests), "analysis": 1}[report]
     for grid in grids:
         errors = [k for k, name in enumerate(grid.header) if re.search(r"rmse|mae|r2|RMSE", name)]

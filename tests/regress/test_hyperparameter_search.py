@@ -540,7 +540,7 @@ def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     make = hyperparameter_search._run_batch
 
     def logged(bench, kind, batch, progress, end):
-        order.append((kind, [one.number for one in batch.asked]))
+        order.append((kind, [one.number for one in batch.pending]))
         make(bench, kind, batch, progress, end)
 
     monkeypatch.setattr(hyperparameter_search, "_run_batch", logged)
@@ -594,7 +594,7 @@ def test_the_time_of_a_last_fit_is_that_of_costs_which_grow_as_cubes(monkeypatch
         ({"model": "lightgmb"}, "Did you mean 'lightgbm'"),
         ({"model": "auto,svr"}, "auto alone"),
         ({"preset": "huge"}, "--preset takes minimal, balanced or thorough"),
-        ({"trials": 0}, "--trials takes a whole number of at least 1"),
+        ({"trials": 0}, "--trials takes an integer of at least 1"),
         ({"folds": 1}, "--folds takes 2 or more, or 0"),
         ({"jobs": 0}, "--jobs takes"),
         ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),

@@ -175,7 +175,7 @@ def test_a_file_that_is_not_listed_is_refused(fresh):
 def test_another_kind_of_artefact_is_no_surrogate(fresh):
     root, folder = fresh
     manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "model"}))
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"artifact": "model"}))
     with pytest.raises(BadStore, match="and no surrogate"):
         load_surrogate(root)
 
@@ -210,7 +210,7 @@ def test_a_stored_lattice_that_is_none_is_refused(lattice):
 def test_a_stored_normalisation_that_is_none_is_refused(change):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
     stored = ModelInputs.fit(x, np.arange(2.0), lattice=False).to_dict()
-    with pytest.raises(BadStore, match="no normalisation"):
+    with pytest.raises(BadStore, match=r"The normalisation: .* must be a finite number"):
         ModelInputs.from_dict({"scaled": stored["scaled"] | change})
 
 
@@ -269,7 +269,7 @@ def resealed(folder):
     """Write the manifest anew, as if the files had always been so."""
     old = Manifest.read(folder)
     told = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
-    Manifest.of(folder, old.kind, old.name, **told).write(folder)
+    Manifest.of(folder, old.artifact, old.name, **told).write(folder)
 
 
 def changed(folder, **values):
@@ -302,7 +302,7 @@ FORGED = {
 def test_a_forged_description_is_refused_in_words(fresh, key, value):
     root, folder = fresh
     changed(folder, **{key: value})
-    with pytest.raises(BadStore, match=r"surrogate\.json|no normalisation|no surrogate"):
+    with pytest.raises(BadStore, match=r"surrogate\.json|The normalisation|no surrogate"):
         load_surrogate(root)
 
 
@@ -319,14 +319,14 @@ def test_a_normalisation_of_other_features_is_refused(fresh):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"weights": [0.5, 0.6]}, "of weights"),
-        ({"weights": [1.5, -0.5]}, "of weights"),
-        ({"weights": [float("nan"), 1.0]}, "of weights"),
-        ({"weights": ["1", 0]}, "of weights"),
-        ({"weights": [10**400, 0]}, "of weights"),
+        ({"weights": [0.5, 0.6]}, "'weights.* must be"),
+        ({"weights": [1.5, -0.5]}, "'weights.* must be"),
+        ({"weights": [float("nan"), 1.0]}, "NaN is no number"),
+        ({"weights": ["1", 0]}, "'weights.* must be"),
+        ({"weights": [10**400, 0]}, "'weights.* must be"),
         ({"weights": [1.0]}, "weights of other members"),
-        ({"members": "svr"}, "of members"),
-        ({"members": [["svr"], 3]}, "of members"),
+        ({"members": "svr"}, "'members.* must be"),
+        ({"members": [["svr"], 3]}, "'members.* must be"),
     ],
     ids=str,
 )
@@ -385,7 +385,7 @@ def test_results_that_are_not_whole_are_refused(fresh, values):
     root, _ = fresh
     path = root / "results.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
-    with pytest.raises(BadStore, match="is not whole"):
+    with pytest.raises(BadStore, match=r"must be .* Run the search again"):
         load_surrogate(root)
 
 

@@ -354,7 +354,7 @@ def test_a_normalisation_survives_json_to_the_last_digit():
 )
 def test_what_is_no_normalisation_is_refused(change):
     stored = FeatureTargetScaler.fit([[1.0, 2.0], [3.0, 5.0]], [1.0, 2.0]).to_dict()
-    with pytest.raises(BadStore, match="no normalisation"):
+    with pytest.raises(BadStore, match="The normalisation"):
         FeatureTargetScaler.from_dict(stored | change)
 
 

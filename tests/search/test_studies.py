@@ -48,7 +48,7 @@ def make(batch, one):
 def search(path, total=TOTAL, made=None, name="set/model", seed=5):
     study = Study.open(path, name, direction="maximize", seed=seed)
     for batch in study.iterate_batches(space, total, defaults=DEFAULTS):
-        for one in batch.asked:
+        for one in batch.pending:
             make(batch, one)
             if made is not None:
                 made.append(one.number)
@@ -60,7 +60,7 @@ def plain_search(path, total, answer, direction="maximize"):
     """Search a space of one number, with an answer to each trial."""
     study = Study.open(path, "plain", direction=direction, seed=0)
     for batch in study.iterate_batches(lambda trial: {"x": trial.suggest_float("x", 0, 1)}, total):
-        for one in batch.asked:
+        for one in batch.pending:
             answer(batch, one)
         batch.close()
     return study
@@ -182,7 +182,7 @@ def test_trials_do_not_depend_on_how_texts_are_hashed(tmp_path, undisturbed):
 def test_the_order_in_which_a_batch_is_finished_changes_nothing(tmp_path, undisturbed):
     study = Study.open(tmp_path / "s.db", "set/model", direction="maximize", seed=5)
     for batch in study.iterate_batches(space, TOTAL, defaults=DEFAULTS):
-        for one in reversed(batch.asked):
+        for one in reversed(batch.pending):
             make(batch, one)
         batch.close()
     assert study.trials == undisturbed
@@ -222,7 +222,7 @@ def test_defaults_come_first(tmp_path):
     for batch in study.iterate_batches(
         lambda trial: {"x": trial.suggest_float("x", 0, 1)}, 8, defaults=defaults
     ):
-        for one in batch.asked:
+        for one in batch.pending:
             asked.append(one.params)
             batch.finish(one.number, one.params["x"])
         batch.close()
@@ -308,7 +308,7 @@ def test_what_is_drawn_may_depend_on_another_name(tmp_path):
 
     def drawn(name, drawn_by):
         study = Study.open(tmp_path / "s.db", name, direction="minimize", seed=0, drawn_by=drawn_by)
-        return [one.params for one in next(iter(study.iterate_batches(space, 4))).asked]
+        return [one.params for one in next(iter(study.iterate_batches(space, 4))).pending]
 
     assert drawn("a", "same") == drawn("b", "same")
     assert drawn("a", None) != drawn("b", None)
@@ -342,7 +342,7 @@ def test_a_batch_that_is_left_unfinished_is_written_up_to_the_gap_and_asked_for_
 ):
     study = Study.open(tmp_path / "s.db", "set/model", direction="maximize", seed=5)
     for batch in study.iterate_batches(space, TOTAL, defaults=DEFAULTS):
-        for one in batch.asked:
+        for one in batch.pending:
             if one.number != 6:  # out of time, say
                 make(batch, one)
         batch.close()

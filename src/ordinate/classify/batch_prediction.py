@@ -20,10 +20,9 @@ from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import hash_file, replace_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
 from ordinate.readers.feature_matrix import read_column_names
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import SCHEMA
+from ordinate.results.base import SCHEMA, Result, to_json_label
 
 PREDICTIONS_FOLDER = "predictions"
 
@@ -194,18 +193,12 @@ class DatasetPredictions:
         }
 
 
-@dataclass(frozen=True)
-class PredictionReport:
+@dataclass(frozen=True, repr=False)
+class PredictionReport(Result):
     """A model's predictions for one data set after the other."""
 
     model: TunedModel
     done: tuple[DatasetPredictions, ...]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""

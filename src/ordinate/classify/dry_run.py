@@ -8,10 +8,11 @@ from ordinate.classify.training_data import FeatureSet, TrainingData, TrainingDa
 from ordinate.classify.tuning import load_training_data
 from ordinate.experiment.folder import Experiment
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 
-@dataclass(frozen=True)
-class DryRun:
+@dataclass(frozen=True, repr=False)
+class DryRun(Result):
     """The feature sets, the models and the number of fits that a run would take at most."""
 
     settings: Settings

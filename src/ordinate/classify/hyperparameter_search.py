@@ -115,7 +115,7 @@ def _run_next_batch(
     if batch is None:
         return False
     context.load_feature_set(name)
-    live = [_start_trial(context, name, model_type, pending) for pending in batch.asked]
+    live = [_start_trial(context, name, model_type, pending) for pending in batch.pending]
     for fold in range(len(context.folds)):
         live = _fit_fold_of_trials(context, batch, fold, live)
     for trial in live:

@@ -16,11 +16,12 @@ from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
 from ordinate.postprocess.prediction_sets import PredictionSetEvaluation, evaluate_prediction_sets
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell
-from ordinate.results.baselines import BaselinePredictors, Baselines, to_json_label
-from ordinate.results.evaluation import BETTER_VALUES, SCHEMA, Evaluation, Origin, Score
-from ordinate.results.evaluation_text import format_with_interval
+from ordinate.render.estimates import format_with_interval
+from ordinate.results.base import BETTER_VALUES, SCHEMA, Origin, Result, to_json_label
+from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.evaluation import Evaluation, Score
 from ordinate.summaries import ConfusionMatrix
 
 METRICS_PER_GRID = 4  # metrics in one grid
@@ -137,8 +138,8 @@ class DatasetEvaluation:
         }
 
 
-@dataclass(frozen=True)
-class ModelOverview:
+@dataclass(frozen=True, repr=False)
+class ModelOverview(Result):
     """All models on all test sets."""
 
     metrics: tuple[Metric, ...]
@@ -166,12 +167,6 @@ class ModelOverview:
             if progress is not None:
                 progress((index + 1) / len(test_sets))
         return cls(tuple(metrics), names, tuple(tests), intervals, tuple(notes))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @cached_property
     def _by_name(self) -> dict[str, Metric]:

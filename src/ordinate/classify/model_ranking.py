@@ -10,11 +10,10 @@ from ordinate.classify.system_predictions import SystemPredictions, format_chanc
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.results.comparison import Comparison
-from ordinate.results.evaluation import SCHEMA, Origin
 from ordinate.results.leaderboard import (
     AGAINST_ALL,
     ComparisonSettings,
@@ -51,7 +50,7 @@ class DatasetRanking:
         origin = Origin(gold="its levels", files=(test_set.file,), notes=test_set.report_sentences)
         if len(panel.systems) > 1:
             comparison = Comparison.from_panel(
-                panel, [metric], settings, origin=origin, tick=progress
+                panel, [metric], settings, origin=origin, progress=progress
             )
         else:
             alone = replace(settings, against=AGAINST_ALL)
@@ -154,8 +153,8 @@ class DatasetRanking:
         )
 
 
-@dataclass(frozen=True)
-class ModelRanking:
+@dataclass(frozen=True, repr=False)
+class ModelRanking(Result):
     """The leaderboard of every test set."""
 
     metric: Metric
@@ -182,12 +181,6 @@ class ModelRanking:
             for k, one in enumerate(test_sets)
         )
         return cls(metric, tests, missing, tuple(notes))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system."""

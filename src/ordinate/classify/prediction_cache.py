@@ -1,17 +1,23 @@
 """Predictions that are cached between runs, so that no fit is made twice."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
 from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.errors import BadStore
 from ordinate.experiment.safe_files import compute_digest, write_json
+from ordinate.experiment.stored_json import read_json
 
 CachedRecord = dict[str, Any]  # plain values; "levels" are those of each decision rule
 DIGEST_KEY = "digest"  # of the other entries of a record, and of the name of its file
+
+
+class _StoredRecord(TypedDict):
+    digest: str
+    levels: dict[str, list[int]]
 
 
 def read_levels(record: CachedRecord) -> dict[str, Positions]:
@@ -42,21 +48,20 @@ def load_or_compute(
 
 def _load_record(path: Path, n: int, size: int) -> CachedRecord | None:
     try:
-        record: CachedRecord = json.loads(path.read_bytes())
-        if record.pop(DIGEST_KEY) != _hash_record(path, record):
-            return None
-        failed, levels = record.get("failed"), record["levels"]
-        usable = isinstance(failed, str) or all(
-            _is_on_scale(levels[rule], n, size) for rule in DECISION_RULES
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        record: CachedRecord = dict(read_json(path, _StoredRecord))
+    except BadStore:
         return None
+    if record.pop(DIGEST_KEY) != _hash_record(path, record):
+        return None
+    levels = record["levels"]
+    usable = isinstance(record.get("failed"), str) or all(
+        rule in levels and _are_on_scale(levels[rule], n, size) for rule in DECISION_RULES
+    )
     return record if usable else None
 
 
-def _is_on_scale(levels: Any, n: int, size: int) -> bool:
-    complete = isinstance(levels, list) and len(levels) == n
-    return complete and all(type(level) is int and 0 <= level < size for level in levels)
+def _are_on_scale(levels: list[int], n: int, size: int) -> bool:
+    return len(levels) == n and all(0 <= level < size for level in levels)
 
 
 def _hash_record(path: Path, record: CachedRecord) -> str:

@@ -20,7 +20,7 @@ from ordinate.experiment.safe_files import compute_digest, create_folder, resolv
 from ordinate.features.extraction import find_extractor_identity, read_extractor_manifest
 from ordinate.inference.estimates import to_json_number
 from ordinate.models.classifiers import MODEL_TYPES
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import to_json_label
 
 OUT_OF_FOLD_FILE = "out_of_fold.npy"
 LIBRARIES = ("scipy", "scikit-learn", "skops")

@@ -1,10 +1,9 @@
 """Tuned models: loaded by name, verified before they are opened, and used for prediction."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest, read_verified_manifest
 from ordinate.experiment.safe_files import compute_digest, resolve_inside
+from ordinate.experiment.stored_json import DISTINCT, decode, read_json
 from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.features.extraction import find_extractor_identity
 from ordinate.models.classifiers import Classifier, load_classifier
@@ -28,6 +28,14 @@ CALIBRATION_FILE = "calibration.json"
 SHOWN_MODELS = 12  # models named in an error
 # What the manifest of a model has to say.
 MANIFEST_FIELDS = {"set": str, "features": int, "feature_names": str}
+
+
+class _Winner(TypedDict):
+    winner: str
+
+
+class _Members(TypedDict):
+    members: NotRequired[Annotated[list[str], DISTINCT]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,16 +188,13 @@ def find_winner(experiment: Experiment) -> str:
             f"There is no {path}, which says which model won. Name one with --model: "
             f"{', '.join(known[:SHOWN_MODELS])}."
         )
-    try:
-        won = json.loads(path.read_text("utf-8"))["winner"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise BadStore(f"{path} does not say which model won. Name one with --model.") from None
+    won = read_json(path, _Winner, advice="Name one with --model.")["winner"]
     if won not in known:
         raise BadStore(
             f"{path} says that {shorten(won)} won, and there is no such model in "
             f"{experiment.folder(MODELS_FOLDER)}. Name another one with --model, or tune again."
         )
-    return str(won)
+    return won
 
 
 def _explain_no_models(experiment: Experiment) -> BadInput:
@@ -207,8 +212,8 @@ def _load_by_name(experiment: Experiment, name: str, *, member: bool = False) ->
     if not folder.is_dir():
         raise BadStore(f"There is no model {shorten(name)} in {experiment.folder(MODELS_FOLDER)}.")
     manifest = read_verified_manifest(folder)
-    if manifest.kind != "model":
-        raise BadStore(f"{folder} holds {shorten(manifest.kind)} by its manifest, not a model.")
+    if manifest.artifact != "model":
+        raise BadStore(f"{folder} holds {shorten(manifest.artifact)} by its manifest, not a model.")
     calibration = _load_calibration(folder / CALIBRATION_FILE)
     members = _read_members(folder, manifest)
     if members and member:
@@ -232,18 +237,14 @@ def _load_by_name(experiment: Experiment, name: str, *, member: bool = False) ->
 
 def _read_members(folder: Path, manifest: Manifest) -> list[str]:
     """Return the names of the members of a vote; a model by itself has none."""
-    members = manifest.config.get("members", [])
-    valid = isinstance(members, list) and all(isinstance(one, str) for one in members)
-    if not valid or ("members" in manifest.config and not members):
-        raise BadStore(f"The manifest of {folder} does not say which models vote. Tune again.")
-    return members
+    config = decode(manifest.config, _Members, f"The manifest of {folder}", advice="Tune again.")
+    return config.get("members", [])
 
 
 def _load_calibration(path: Path) -> OutputCalibration:
     try:
-        return OutputCalibration.from_dict(json.loads(path.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as problem:
-        reason = f" ({problem})" if isinstance(problem, OrdinateError) else ""
+        return OutputCalibration.from_dict(read_json(path, dict[str, Any]))
+    except OrdinateError as problem:
         raise BadStore(
-            f"{path} is no calibration{reason}. Tune again, or restore the folder."
+            f"{path} is no calibration ({problem}). Tune again, or restore the folder."
         ) from None

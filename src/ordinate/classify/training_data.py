@@ -15,7 +15,7 @@ from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import TRAINING
 from ordinate.experiment.safe_files import compute_digest
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import to_json_label
 from ordinate.scale import Scale
 
 Levels = NDArray[np.int64]

@@ -10,8 +10,8 @@ from ordinate.classify.training_data import TrainingDataSummary
 from ordinate.classify.tuning_text import describe_tuning
 from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Result, align_columns
 
 if TYPE_CHECKING:
     from ordinate.search.trials import Trial
@@ -153,8 +153,8 @@ class NestedEstimate:
         }
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Result):
     """A tuning run: screened sets, studies, the winner, and what it is worth."""
 
     run: str
@@ -173,12 +173,6 @@ class TuningResult:
         """The best of each study, and the vote."""
         best = [study.best for study in self.studies if study.best is not None]
         return [*best, self.vote] if self.vote else best
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     # --- plain values ------------------------------------------------------------------------
 

@@ -8,7 +8,8 @@ from ordinate.classify.decision_rules import RULE_TITLES
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE, DecisionRuleScores
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.results.evaluation import BETTER_VALUES, Score
+from ordinate.results.base import BETTER_VALUES
+from ordinate.results.evaluation import Score
 from ordinate.results.evaluation_text import describe_interval_methods
 
 if TYPE_CHECKING:

@@ -103,7 +103,7 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
     with show_share("comparing") as progress:
         return Comparison.from_panel(
-            found.panel, metrics, replace(settings, pairs=pairs), origin=origin, tick=progress
+            found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress
         )
 
 

@@ -164,7 +164,7 @@ def _collect_notes(
     scored: "ProbabilityRows",
 ) -> list[str]:
     notes = list(decoder.notes_)
-    if fitted is not rows and (shift := decoder.shift(rows.probabilities)) is not None:
+    if fitted is not rows and (shift := decoder.describe_shift(rows.probabilities)) is not None:
         notes.append(shift)
     if decoder.uses_gold_ and scored is fitted:
         notes.append(

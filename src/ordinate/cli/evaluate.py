@@ -231,11 +231,11 @@ def _evaluate_labels(
         Origin,
         needs_probabilities,
         select_metrics,
-        split_metrics_by_kind,
+        split_metrics_by_summary,
     )
     from ordinate.scale import Scale
 
-    of_labels, of_probabilities = split_metrics_by_kind(options.metrics)
+    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
     metrics = select_metrics(of_labels)
     known = {metric.expression for metric in metrics}
     metrics += [
@@ -263,11 +263,11 @@ def _evaluate_labels(
             metrics,
             by=found.by,
             groups=found.groups,
-            human=found.second_rater,
+            second_rater=found.second_rater,
             attribution_metrics=options.error_attribution or (),
             interval=intervals,
             origin=origin,
-            tick=progress,
+            progress=progress,
         )
     return replace(result, probabilities=calibration)
 
@@ -378,12 +378,12 @@ def _find_summary(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
     from ordinate.metrics import get_summary_type
     from ordinate.metrics.catalogue import is_known_metric
-    from ordinate.results import needs_probabilities, split_metrics_by_kind
+    from ordinate.results import needs_probabilities, split_metrics_by_summary
 
     if task == "regression":
         of_intervals = is_known_metric(metric.rpartition("=")[0], "intervals")
         return get_summary_type("intervals" if of_intervals else "regression")
-    _, of_probabilities = split_metrics_by_kind([metric.partition("=")[0]])
+    _, of_probabilities = split_metrics_by_summary([metric.partition("=")[0]])
     return get_summary_type("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
 

@@ -95,10 +95,10 @@ def _build_overview(
     )
     from ordinate.classify.trained_model import load_models
     from ordinate.cli.progress import show_share
-    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_kind
+    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
     from ordinate.scale import Scale
 
-    of_labels, of_probabilities = split_metrics_by_kind(options.metrics)
+    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
     if needs_probabilities(of_probabilities):
         raise BadOption(
             "-e evaluates levels. For metrics of probabilities, write predictions (ordinate "

@@ -378,7 +378,7 @@ class _RegressionRun:
         if self.how is None or not len(items.table):
             return result
         resamples = resample_poisson(items.y, items.p, self.how, items.weights)
-        found = estimate_from_poisson(result.wanted, result.table, resamples, self.how)
+        found = estimate_from_poisson(result.selected, result.summary, resamples, self.how)
         return replace(result, metrics=found)
 
     def build_item_parts(
@@ -461,15 +461,16 @@ def parse_alpha(options: argparse.Namespace) -> float:
 def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
     """Return flat records of prediction intervals."""
     from ordinate.metrics import find_metric
-    from ordinate.results.regression_text import get_interval_unit, to_flat_record
+    from ordinate.results.base import to_flat_record
+    from ordinate.results.regression_text import get_interval_unit
     from ordinate.summaries.prediction_intervals import PredictionIntervals
 
     return [
-        {"part": "predictive", "group": group, "metric": name}
+        {"part": "prediction_intervals", "group": group, "metric": name}
         | to_flat_record(one)
         | {
             "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.table.n,
+            "n": part.summary.n,
         }
         for group, part in [("", result), *result.list_subgroups()]
         for name, one in part.prediction_intervals.items()

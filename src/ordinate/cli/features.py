@@ -297,7 +297,9 @@ def _extract_features(options: argparse.Namespace, extractor: Any) -> "Extractio
     experiment = open_experiment(options)
     built = extractor(options, experiment)
     with show_share("making features") as progress:
-        return extract_features(experiment, built, options.name, batch=options.batch, tick=progress)
+        return extract_features(
+            experiment, built, options.name, batch=options.batch, progress=progress
+        )
 
 
 def _add_list(extractors: Any) -> None:

@@ -83,7 +83,7 @@ def _extract_features(root: Path) -> "list[ExtractionResult]":
     experiment = Experiment.open(root)
     with show_share("making features") as progress:
         return [
-            extract_features(experiment, one, tick=progress)
+            extract_features(experiment, one, progress=progress)
             for one in (Tfidf(), Tfidf(analyzer="char"))
         ]
 

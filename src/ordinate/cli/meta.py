@@ -177,7 +177,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
             unanimity=options.unanimity,
             origin=origin,
             irregular=irregular,
-            tick=progress,
+            progress=progress,
         )
 
 

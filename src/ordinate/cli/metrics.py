@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     catalogue = (
         MetricCatalogue.of(options.name, task)
         if options.name
-        else MetricCatalogue.whole(task or "labels")
+        else MetricCatalogue.list_all(task or "labels")
     )
     sys.stdout.write(render(catalogue, options.format))
     return 0

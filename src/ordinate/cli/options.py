@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, OrdinateError
+from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, render
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -36,8 +37,7 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return text if "\n" in text else fill(text, width, initial_indent=indent)
 
 
-REPORT_FORMATS = ("text", "json", "csv", "markdown", "latex")
-FORMAT_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+REPORT_FORMATS = tuple(RENDERERS)
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
@@ -135,7 +135,7 @@ def add_output_options(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=REPORT_FORMATS,
         help="of the report (default: by the suffix of OUT, "
-        f"{', '.join(FORMAT_BY_SUFFIX)}, or text)",
+        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
     add(
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
@@ -222,7 +222,6 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
 def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import render
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
@@ -237,7 +236,7 @@ def _infer_format(output: str | None) -> str:
     """Return the format that a file is to have by its suffix: whoever opens it goes by that."""
     from pathlib import Path
 
-    return "text" if output is None else FORMAT_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
+    return "text" if output is None else FORMATS_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
 
 
 def read_systems(

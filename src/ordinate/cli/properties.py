@@ -75,7 +75,7 @@ def _find_verdicts(options: argparse.Namespace) -> "PropertyVerdicts | PropertyE
     metrics = [find_metric(name) for name in named] or list_metrics()
     with show_share("searching") as progress:
         verdicts = PropertyVerdicts.of(
-            metrics, search=options.search, most_items=options.most_items, tick=progress
+            metrics, search=options.search, most_items=options.most_items, progress=progress
         )
     return (
         verdicts

@@ -1,15 +1,22 @@
 """Check: an experiment folder in, what is missing or odd out, and where."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from ordinate.errors import shorten
-from ordinate.experiment.check_report import CheckReport, FeatureSetSummary
-from ordinate.experiment.data_checks import DataCheck
+import numpy as np
+
+from ordinate.errors import BadScale, shorten
+from ordinate.experiment.check_report import (
+    CheckReport,
+    DatasetSummary,
+    FeatureSetSummary,
+    Findings,
+    Severity,
+)
 from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
 from ordinate.experiment.feature_rows import DatasetFeatures
-from ordinate.experiment.findings import Findings, Severity
 from ordinate.experiment.folder import ROLE_FOLDERS, Experiment
 from ordinate.experiment.layout import TEST, TRAINING
 from ordinate.experiment.manifest import Manifest
@@ -19,6 +26,11 @@ from ordinate.experiment.safe_files import (
     UNLOCKED_PREFIX,
     resolve_inside,
 )
+from ordinate.scale import Scale
+from ordinate.scale.columns import encode_label
+
+FOLDS = 5  # of cross-validation, unless told otherwise
+SHOWN = 5  # labels in a finding
 
 
 def check_experiment(experiment: Experiment, scale: str | None = None) -> CheckReport:
@@ -31,7 +43,7 @@ class _ExperimentCheck:
 
     def __init__(self, experiment: Experiment, declared: str | None) -> None:
         self.experiment, self.findings = experiment, Findings()
-        self.data = DataCheck(experiment, declared, self.findings)
+        self.data = _DataCheck(experiment, declared, self.findings)
 
     @property
     def read(self) -> dict[str, Dataset]:
@@ -42,7 +54,7 @@ class _ExperimentCheck:
         """Look at the folders, the data, the features, the models, in this order."""
         self._check_folders()
         data = self.data.run()
-        features, models = tuple(self._features()), tuple(self._check_models())
+        features, models = tuple(self._summarize_features()), tuple(self._check_models())
         self._report_leftovers()
         root, found = str(self.experiment.root), tuple(self.findings.found)
         return CheckReport(root, self.data.scale, data, features, models, found)
@@ -52,32 +64,32 @@ class _ExperimentCheck:
     def _check_folders(self) -> None:
         root = self.experiment.root
         if not self.experiment.training:
-            self.findings.say("error", TRAINING, "There are no training data. Put a CSV file here.")
+            self.findings.add("error", TRAINING, "There are no training data. Put a CSV file here.")
         if not self.experiment.tests:
-            self.findings.say("note", TEST, "There are no test data, so no model is tested.")
+            self.findings.add("note", TEST, "There are no test data, so no model is tested.")
         if not self.experiment.feature_sets:
             where = self.experiment.features_dir.name
-            self.findings.say(
+            self.findings.add(
                 "warning", where, "There are no feature sets. Make one: ordinate features."
             )
         for name in ROLE_FOLDERS.values():
             for path in _list_visible_paths(root / name):
                 if path.is_dir() or parse_stem(path) is None:
-                    self.findings.say(
+                    self.findings.add(
                         "note", f"{name}/{path.name}", "It is no data file, and not used."
                     )
 
     # --- features --------------------------------------------------------------------------------
 
-    def _features(self) -> Iterable[FeatureSetSummary]:
+    def _summarize_features(self) -> Iterable[FeatureSetSummary]:
         for name in self.experiment.feature_sets:
             where = f"{self.experiment.features_dir.name}/{name}"
-            stems = self.findings.tried(where, self.experiment.list_stems, name)
+            stems = self.findings.attempt(where, self.experiment.list_stems, name)
             if stems is None:
                 continue
             for stem in stems:
                 if stem not in self.experiment.files:
-                    self.findings.say(
+                    self.findings.add(
                         "note", f"{where}/{stem}", "There is no data set of this name."
                     )
             yield from self._check_feature_set(name, where, stems)
@@ -89,20 +101,20 @@ class _ExperimentCheck:
         for stem, (role, _) in self.experiment.files.items():
             if stem not in stems:
                 severity: Severity = "error" if role == "training" else "warning"
-                self.findings.say(
+                self.findings.add(
                     severity, where, f"It has no features for the {role} data {stem!r}."
                 )
                 continue
             if stem not in self.read:  # which was said of the data
                 continue
             place = f"{where}/{stem}"
-            found = self.findings.tried(place, self.experiment.features, name, stem)
+            found = self.findings.attempt(place, self.experiment.features, name, stem)
             if found is None:
                 continue
             self._report_odd_features(found, place)
             first = first or (stem, found.names)
             if found.names != first[1]:
-                self.findings.say(
+                self.findings.add(
                     "error", place, _describe_name_difference(first[0], first[1], found.names)
                 )
             yield FeatureSetSummary(
@@ -118,37 +130,37 @@ class _ExperimentCheck:
     def _report_odd_features(self, found: DatasetFeatures, where: str) -> None:
         role = self.read[found.dataset].role
         if found.matched == "by row order":
-            self.findings.say(
+            self.findings.add(
                 "note", where, "Matched by row order: nothing else says which row is which."
             )
         if role == "training" and found.constant:
             what = (
                 f"{found.constant:,} of {len(found.names):,} features are the same for all items."
             )
-            self.findings.say("note", where, what)
+            self.findings.add("note", where, what)
         if not found.sparse:
-            told = [name for name in found.names if name.strip().lower() in USUAL_NAMES["label"]]
-            if told:
+            named = [x for x in found.names if x.strip().lower() in USUAL_NAMES["label"]]
+            if named:
                 what = (
-                    f"A feature is named {shorten(told[0])}: if it is the level, results are void."
+                    f"A feature is named {shorten(named[0])}: if it is the level, results are void."
                 )
-                self.findings.say("warning", where, what)
+                self.findings.add("warning", where, what)
 
     # --- what was made ---------------------------------------------------------------------------
 
     def _check_models(self) -> Iterable[str]:
-        folder = self.findings.tried("models", self.experiment.folder, "models")
+        folder = self.findings.attempt("models", self.experiment.folder, "models")
         for path in () if folder is None else _list_visible_paths(folder):
             where = f"models/{path.name}"
             if path.is_dir():
-                if self.findings.tried(where, _verify_manifest, str(path)):
+                if self.findings.attempt(where, _verify_manifest, str(path)):
                     yield path.name
             elif path.suffix.lower() in PICKLE_SUFFIXES:
-                self.findings.say(
+                self.findings.add(
                     "error", where, "It is a pickle, which is never opened. Remove it."
                 )
             else:
-                self.findings.say("note", where, "It is no saved model, and not used.")
+                self.findings.add("note", where, "It is no saved model, and not used.")
 
     def _report_leftovers(self) -> None:
         count = reports = 0
@@ -158,14 +170,14 @@ class _ExperimentCheck:
             count += len(left)
             reports += sum(name.startswith(UNLOCKED_PREFIX) for name in files)
         if count:
-            self.findings.say(
+            self.findings.add(
                 "note",
                 ".",
                 f"{count:,} temporary files or folders ({TEMPORARY_PREFIX}*) of a run that goes "
                 "on, or was stopped: the next `ordinate tune` removes them.",
             )
         if reports:
-            self.findings.say(
+            self.findings.add(
                 "note",
                 ".",
                 f"{reports:,} temporary files ({UNLOCKED_PREFIX}*) of an output (-o) that is "
@@ -192,3 +204,169 @@ def _describe_name_difference(first: str, these: tuple[str, ...], those: tuple[s
         return f"It has {len(those):,} features, and those of {first!r} are {len(these):,}."
     k = next(k for k, pair in enumerate(zip(these, those, strict=True)) if pair[0] != pair[1])
     return f"Feature {k + 1} is {shorten(those[k])}, and {shorten(these[k])} in those of {first!r}."
+
+
+# --- data sets ------------------------------------------------------------------------------------
+
+
+class _DataCheck:
+    """One look at all data sets; `read` has those that can be read."""
+
+    def __init__(self, experiment: Experiment, declared: str | None, findings: Findings) -> None:
+        self.experiment, self.declared, self.findings = experiment, declared, findings
+        self.read: dict[str, Dataset] = {}
+        self.scale: Scale | None = None
+
+    def run(self) -> tuple[DatasetSummary, ...]:
+        """Look at each data set, and at what training and test data share."""
+        experiment = self.experiment
+        for stem in (*experiment.training, *experiment.tests):
+            found = self.findings.attempt(self._place(stem), experiment.dataset, stem)
+            if found is not None:
+                self.read[stem] = found
+        if any(stem in self.read for stem in experiment.training):
+            self.scale = self.findings.attempt(TRAINING, self._resolve_scale)
+        for data in self.read.values():
+            self._check_labels(data)
+            self._check_texts(data)
+        self._check_training_levels()
+        self._report_shared_items()
+        return tuple(self._summarize_dataset(data) for data in self.read.values())
+
+    def _resolve_scale(self) -> Scale:
+        if self.declared is None and len(self._list_training_data()) < len(
+            self.experiment.training
+        ):
+            raise BadScale("The scale is not looked for: some training data cannot be read.")
+        return self.experiment.scale(self.declared)
+
+    def _list_training_data(self) -> list[Dataset]:
+        return [data for data in self.read.values() if data.role == "training"]
+
+    def _place(self, stem: str) -> str:
+        role, path = self.experiment.files[stem]
+        return f"{ROLE_FOLDERS[role]}/{path.name}"
+
+    def _check_labels(self, data: Dataset) -> None:
+        where = self._place(data.name)
+        if data.columns.label is None:
+            self.findings.add(
+                "warning", where, "It has no column of levels, so no model is evaluated on it."
+            )
+            return
+        if data.trimmed:
+            rows = f"{len(data.trimmed):,} labels, the first in row {data.trimmed[0]},"
+            self.findings.add(
+                "warning", where, f"{rows} have blanks around them, which are left out."
+            )
+        missing = int((~data.known).sum())
+        if missing:
+            severity: Severity = "error" if data.role == "training" else "warning"
+            row = int(np.argmin(data.known)) + 1
+            what = f"{missing:,} of {data.n:,} labels are missing, the first in row {row}."
+            self.findings.add(severity, where, what)
+        if self.scale is not None:
+            self._report_off_scale(data, self.scale, where)
+
+    def _report_off_scale(self, data: Dataset, scale: Scale, where: str) -> None:
+        counts = Counter(label for label in data.labels if label is not None)
+        strange = [label for label in counts if encode_label(scale, label) > len(scale)]
+        if not strange:
+            return
+        total = sum(counts[label] for label in strange)
+        row = data.labels.tolist().index(strange[0]) + 1
+        shown = ", ".join(map(shorten, strange[:SHOWN])) + (", …" if len(strange) > SHOWN else "")
+        self.findings.add(
+            "error",
+            where,
+            f"{total:,} labels are not on the scale {scale}: {shown}; the first in row {row} of "
+            f"column {data.columns.label!r}. Correct them, or declare another --scale.",
+        )
+
+    def _check_texts(self, data: Dataset) -> None:
+        if data.texts is None:
+            return
+        where = self._place(data.name)
+        empty = [row for row, text in enumerate(data.texts, start=1) if not text.strip()]
+        if empty:
+            self.findings.add(
+                "warning", where, f"{len(empty):,} texts are empty, the first: row {empty[0]}."
+            )
+        again = data.n - len(empty) - len(_collect_distinct_texts(data))
+        if again:
+            self.findings.add(
+                "note", where, f"{again:,} texts repeat an earlier one of the same file."
+            )
+
+    def _check_training_levels(self) -> None:
+        if self.scale is None:
+            return
+        counts = Counter(_encode_labels(self._list_training_data(), self.scale))
+        present = [k for k in range(len(self.scale)) if counts[k]]
+        if len(present) < 2:
+            self.findings.add(
+                "error", TRAINING, f"Items are of {len(present)} level; two are needed."
+            )
+        for k in present:
+            if (items := counts[k]) < FOLDS:
+                few = f"{items} item{'' if items == 1 else 's'}: fewer than {FOLDS} folds"
+                self.findings.add("warning", TRAINING, f"Level {self.scale.labels[k]} has {few}.")
+        if absent := [str(self.scale.labels[k]) for k in range(len(self.scale)) if not counts[k]]:
+            what = f"There are no items of {', '.join(absent)}; models keep the whole scale."
+            self.findings.add("note", TRAINING, what)
+        for data in self.read.values():
+            if data.role == "test":
+                self._report_unseen_levels(data, self.scale, set(present))
+
+    def _report_unseen_levels(self, data: Dataset, scale: Scale, present: set[int]) -> None:
+        counts = Counter(_encode_labels([data], scale))
+        unseen = [k for k in counts if k not in present]
+        if unseen:
+            items = sum(counts[k] for k in unseen)
+            names = ", ".join(str(scale.labels[k]) for k in sorted(unseen))
+            what = f"{items:,} items are of {names}, which training data lack: no model saw one."
+            self.findings.add("warning", self._place(data.name), what)
+
+    def _report_shared_items(self) -> None:
+        """Look for test items that are in the training data, too."""
+        texts = {
+            text for data in self._list_training_data() for text in _collect_distinct_texts(data)
+        }
+        groups = {x for d in self._list_training_data() if d.groups is not None for x in d.groups}
+        for data in self.read.values():
+            if data.role == "training":
+                continue
+            where = self._place(data.name)
+            again = sum(_normalize_blanks(text) in texts for text in data.texts or ())
+            if again:
+                what = f"{again:,} of {data.n:,} texts are in the training data, too: results on "
+                self.findings.add("warning", where, what + "them are no test.")
+            both = groups & set(() if data.groups is None else data.groups)
+            if both:
+                what = f"{len(both):,} groups of column {data.columns.group!r} are in the training "
+                self.findings.add("warning", where, what + "data, too.")
+
+    def _summarize_dataset(self, data: Dataset) -> DatasetSummary:
+        levels: dict[str, int] = {}
+        if self.scale is not None and data.columns.label is not None:
+            counts = Counter(_encode_labels([data], self.scale))
+            levels = {str(label): counts[k] for k, label in enumerate(self.scale.labels)}
+        columns = data.columns
+        return DatasetSummary(
+            data.name, data.role, data.n, columns.label, columns.text, columns.id, levels
+        )
+
+
+def _encode_labels(several: Iterable[Dataset], scale: Scale) -> Iterable[int]:
+    """Return the positions of the labels that are on the scale."""
+    codes = (encode_label(scale, label) for data in several for label in data.labels)
+    return (code for code in codes if code < len(scale))
+
+
+def _normalize_blanks(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _collect_distinct_texts(data: Dataset) -> set[str]:
+    """Return the texts that are not empty, whatever the blanks in them."""
+    return {_normalize_blanks(text) for text in data.texts or ()} - {""}

@@ -1,14 +1,48 @@
 """What a check of an experiment found, and how it is told."""
 
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, TypeVar
 
-from ordinate.experiment.findings import SEVERITIES, Finding
-from ordinate.render import Document, Grid, html, render
+from ordinate.errors import OrdinateError
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA
+from ordinate.results.base import SCHEMA, Result
 from ordinate.scale import Scale
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something missing or odd."""
+
+    severity: Severity
+    where: str
+    what: str
+
+
+@dataclass
+class Findings:
+    """A list of findings that grows."""
+
+    found: list[Finding] = field(default_factory=list)
+
+    def add(self, severity: Severity, where: str, what: str) -> None:
+        """Add a finding."""
+        self.found.append(Finding(severity, where, what))
+
+    def attempt(self, where: str, make: Callable[..., T], *arguments: str) -> T | None:
+        """Return what can be made, or None with the reason among the findings."""
+        try:
+            return make(*arguments)
+        except OrdinateError as problem:
+            self.add("error", where, str(problem))
+        except OSError as problem:
+            self.add("error", where, f"It cannot be read: {problem.strerror}.")
+        return None
 
 
 @dataclass(frozen=True)
@@ -37,8 +71,8 @@ class FeatureSetSummary:
     constant: int
 
 
-@dataclass(frozen=True)
-class CheckReport:
+@dataclass(frozen=True, repr=False)
+class CheckReport(Result):
     """An experiment as it was found."""
 
     root: str
@@ -52,12 +86,6 @@ class CheckReport:
     def errors(self) -> tuple[Finding, ...]:
         """What has to be put right before anything can be tuned."""
         return tuple(one for one in self.findings if one.severity == "error")
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -80,8 +108,8 @@ class CheckReport:
             for one in self.features
         ]
         counted += [("models", f"{len(self.models)} saved models")]
-        told = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
-        return told + [asdict(one) for one in self.findings]
+        records = [{"severity": "counted", "where": a, "what": b} for a, b in counted]
+        return records + [asdict(one) for one in self.findings]
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -100,8 +128,8 @@ class CheckReport:
 
     def _verdict(self) -> str:
         counts = {s: sum(one.severity == s for one in self.findings) for s in SEVERITIES}
-        told = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
-        return ", ".join(told) or "ready"
+        parts = [f"{n} {s}{'' if n == 1 else 's'}" for s, n in counts.items() if n]
+        return ", ".join(parts) or "ready"
 
     def _data(self) -> Iterable[Grid]:
         if self.data:

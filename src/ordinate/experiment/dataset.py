@@ -121,9 +121,9 @@ def parse_stem(path: Path) -> str | None:
     ['train', 'v1.2', None]
     """
     name = path.name.removesuffix(".gz")
-    kind = Path(name).suffix
+    suffix = Path(name).suffix
     hidden = name.startswith(".")
-    return None if hidden or kind.lower() not in FORMATS_BY_SUFFIX else name.removesuffix(kind)
+    return None if hidden or suffix.lower() not in FORMATS_BY_SUFFIX else name.removesuffix(suffix)
 
 
 def read_dataset(

@@ -85,13 +85,13 @@ def _find_format(path: Path) -> str | None:
 
 
 def _read_parquet(
-    path: Path, beside: "FeatureNames | None", id_column: str | None
+    path: Path, listed: "FeatureNames | None", id_column: str | None
 ) -> StoredFeatures:
     """Read a Parquet file, whose columns are the features."""
-    return _read_dense(path, read_column_names(str(path)), beside, id_column)
+    return _read_dense(path, read_column_names(str(path)), listed, id_column)
 
 
-def _read_csv(path: Path, beside: "FeatureNames | None", id_column: str | None) -> StoredFeatures:
+def _read_csv(path: Path, listed: "FeatureNames | None", id_column: str | None) -> StoredFeatures:
     """Read a CSV file; its first line has to be a header, and not the first item."""
     cells = read_first_cells(path)
     if len(set(cells)) < len(cells) and _are_all_numbers(cells):
@@ -99,13 +99,13 @@ def _read_csv(path: Path, beside: "FeatureNames | None", id_column: str | None) 
             f"{path} has no header line: its first line is "
             f"{_format_names(cells)}.{_explain_missing_header()}"
         )
-    return _read_dense(path, read_column_names(str(path)), beside, id_column)
+    return _read_dense(path, read_column_names(str(path)), listed, id_column)
 
 
 def _read_dense(
-    path: Path, header: tuple[str, ...], beside: "FeatureNames | None", id_column: str | None
+    path: Path, header: tuple[str, ...], listed: "FeatureNames | None", id_column: str | None
 ) -> StoredFeatures:
-    of_features = set() if beside is None else beside.candidates
+    of_features = set() if listed is None else listed.candidates
     usual = [name for name in header if name.strip().lower() in USUAL_NAMES["id"]]
     candidates = ([id_column] if id_column in header else []) + usual
     by = next((name for name in candidates if name not in of_features), None)
@@ -117,27 +117,27 @@ def _read_dense(
             f"The first column of {path} has no name: it seems to number the rows. Write the "
             "features without it (index=False), or name it 'id' if it holds ids."
         )
-    if beside is not None:
-        beside.compare(path, names)
+    if listed is not None:
+        listed.compare(path, names)
     read = read_matrix(str(path), names, by)
     ids = _read_ids_file(path, len(read.matrix))
     if read.ids is not None:
         ids = check_ids(path, read.ids)
-    return StoredFeatures(path, read.matrix, names, ids, beside is not None)
+    return StoredFeatures(path, read.matrix, names, ids, listed is not None)
 
 
 def _read_sparse(
-    path: Path, beside: "FeatureNames | None", id_column: str | None
+    path: Path, listed: "FeatureNames | None", id_column: str | None
 ) -> StoredFeatures:
     """Read a sparse matrix, which stays one."""
     del id_column  # ids.csv has them, under its own header
     matrix = _load_npz(path)
-    if beside is None:
+    if listed is None:
         raise BadInput(
             f"{path} has {matrix.shape[1]:,} columns without names. Put {NAMES_FILE} beside it, "
             "with the header 'feature' and a name in each line."
         )
-    names = beside.of(path, matrix.shape[1])
+    names = listed.of(path, matrix.shape[1])
     odd = np.flatnonzero(~np.isfinite(matrix.data))
     if len(odd):
         row = int(np.searchsorted(matrix.indptr, odd[0], side="right"))

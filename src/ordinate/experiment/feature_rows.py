@@ -86,10 +86,11 @@ def _read_manifest(folder: Path, data: Dataset) -> Manifest | None:
     if not (folder / MANIFEST).exists():
         return None
     manifest = Manifest.read(folder)
-    if manifest.kind != "features" or data.name not in manifest.data:
+    if manifest.artifact != "features" or data.name not in manifest.data:
         of = ", ".join(manifest.data) or "nothing"
         raise BadStore(
-            f"{folder / MANIFEST} is of {manifest.kind} for {of}, not of features for {data.name}."
+            f"{folder / MANIFEST} is of {manifest.artifact} for {of}, not of features for "
+            f"{data.name}."
         )
     manifest.verify(folder)
     if (made_of := manifest.data[data.name]) != data.fingerprint:
@@ -103,7 +104,7 @@ def _read_manifest(folder: Path, data: Dataset) -> Manifest | None:
 
 
 def _explain_how_to_redo(folder: Path, data: Dataset, manifest: Manifest) -> str:
-    """Say how to have features again: nothing is overwritten, and makers learn from training."""
+    """Say how to extract them again: nothing is overwritten, extractors learn from training."""
     if data.role == "test":
         return f"Remove {folder}, and make them again: {manifest.command}"
     return (

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from ordinate.errors import BadOutput, shorten
-from ordinate.experiment.lock import LOCK_FILE as LOCK
+from ordinate.experiment.lock import HOLDER_FILE, LOCK_FILE
 
 # The folders of an experiment.
 TRAINING, TEST, FEATURES = "ml-training-data", "ml-test-data", "features"
@@ -19,7 +19,7 @@ MODELS, RUNS, CHECKPOINTS, LATTICES = "models", "runs", "checkpoints", "lattices
 
 LATEST_FILES = (RESULTS, TRIALS, SUMMARY, TEST_PREDICTIONS)  # of a search, replaced by the next
 
-EXPERIMENT = {*FOLDERS, README, LOCK}
+EXPERIMENT = {*FOLDERS, README, LOCK_FILE, HOLDER_FILE}
 SEARCH = {
     RESULTS,
     TRIALS,
@@ -31,7 +31,8 @@ SEARCH = {
     RUNS,
     CHECKPOINTS,
     LATTICES,
-    LOCK,
+    LOCK_FILE,
+    HOLDER_FILE,
 }
 
 

@@ -1,92 +1,82 @@
 """One writer at a time: a folder's lock, and who holds it."""
 
-import fcntl
+import errno
 import json
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from ordinate.errors import BadOutput, FolderLocked, replace_control_characters, shorten
+from ordinate.errors import (
+    BadOutput,
+    BadStore,
+    FolderLocked,
+    MissingExtra,
+    replace_control_characters,
+    shorten,
+)
+from ordinate.experiment.stored_json import encode, read_json
 
 LOCK_FILE = ".lock"
-MOST_HOLDER_BYTES = 10_000  # bytes that are read of who holds a lock
+HOLDER_FILE = ".lock.json"  # who holds it: on Windows nobody else can read a locked file
+PATIENCE = 0.2  # seconds: the holder may remove its file between our opening and locking it
 
-_held_handles: set[int] = set()  # open lock files of this process
+
+@dataclass(frozen=True)
+class LockHolder:
+    """The process that holds a lock."""
+
+    pid: int
+    host: str
+    since: str
+    command: str
+
+    def __str__(self) -> str:
+        told = f"process {self.pid} on {self.host} since {self.since}: {self.command}"
+        return replace_control_characters(told)
 
 
 @contextmanager
 def hold_lock(root: Path, command: str) -> Iterator[None]:
     """Hold the lock of a folder; a second process is told who holds it.
 
-    The system lets go of the lock when the process ends, however it ends: the file that a killed
-    one leaves behind blocks nobody.
+    The system lets go of the lock when the process ends, however it ends: the files that a killed
+    one leaves behind block nobody. A forked child does not hold it.
     """
-    path = root / LOCK_FILE
-    handle = _acquire_lock(root, path)
-    _held_handles.add(handle)
     try:
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(_describe_holder(command)).encode(), 0)
+        from filelock import FileLock, Timeout  # noqa: PLC0415 - only long work needs it
+    except ImportError:
+        raise MissingExtra("Locking a folder needs filelock: pip install filelock") from None
+    path, holder, owner = root / LOCK_FILE, root / HOLDER_FILE, os.getpid()
+    lock = FileLock(path, timeout=PATIENCE, fallback_to_soft=False)
+    try:
+        if not root.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        lock.acquire()
+    except Timeout:
+        who = _read_holder(holder)
+        raise FolderLocked(f"{root} is in use by {who}. Wait for it, or stop it.") from None
+    except OSError as problem:
+        what = f"{shorten(str(root))} cannot be worked in: {problem.strerror}."
+        raise BadOutput(what) from None
+    try:
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        own = LockHolder(owner, platform.node(), since, command)
+        holder.write_text(json.dumps(encode(own)), "utf-8")
         yield
     finally:
-        if handle in _held_handles:  # not in a forked child
-            path.unlink(missing_ok=True)  # while it is held: who opened this file finds it gone
-            _held_handles.remove(handle)
-            os.close(handle)
+        if os.getpid() == owner:  # not in a forked child
+            holder.unlink(missing_ok=True)
+            with suppress(PermissionError):  # of Windows, where the release removes it
+                path.unlink(missing_ok=True)  # while it is held: who opened it finds it gone
+            lock.release()
 
 
-def _acquire_lock(root: Path, path: Path) -> int:
-    """Open the lock file and lock it, or say who did before."""
-    while True:
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        except OSError as problem:
-            what = f"{shorten(str(root))} cannot be worked in: {problem.strerror}."
-            raise BadOutput(what) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_same_file(handle, path):
-                return handle
-        except BlockingIOError:
-            told = _format_holder(os.pread(handle, MOST_HOLDER_BYTES, 0))
-            os.close(handle)
-            raise FolderLocked(f"{root} is in use by {told}. Wait for it, or stop it.") from None
-        except OSError as problem:
-            os.close(handle)
-            raise BadOutput(f"{root} cannot be locked: {problem.strerror}.") from None
-        os.close(handle)  # the holder removed the file between our opening and locking it
-
-
-def _is_same_file(handle: int, path: Path) -> bool:
+def _read_holder(path: Path) -> str:
     try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
-
-
-def _describe_holder(command: str) -> dict[str, Any]:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"pid": os.getpid(), "host": platform.node(), "since": since, "command": command}
-
-
-def _format_holder(content: bytes) -> str:
-    """Say who holds the lock, from what the holder wrote."""
-    try:
-        who = json.loads(content)
-        told = f"process {who['pid']} on {who['host']} since {who['since']}: {who['command']}"
-    except (ValueError, TypeError, KeyError, RecursionError):
+        return str(read_json(path, LockHolder))
+    except BadStore:
         return "another process"  # that is about to write its name
-    return replace_control_characters(told)
-
-
-def _release_in_child() -> None:
-    """Close the lock in a forked child, which else would hold it on after its parent's death."""
-    while _held_handles:
-        os.close(_held_handles.pop())
-
-
-os.register_at_fork(after_in_child=_release_in_child)

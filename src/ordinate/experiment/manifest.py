@@ -1,10 +1,9 @@
 """Manifests: what an artefact is, how it came about, and whether it is still what it was."""
 
-import json
 import os
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -12,9 +11,10 @@ from typing import Any, Self, TypedDict
 
 from ordinate.errors import BadInput, BadStore, shorten
 from ordinate.experiment.safe_files import hash_file, resolve_inside, write_json
+from ordinate.experiment.stored_json import decode, encode, read_json
 
 MANIFEST_FILE = "manifest.json"
-SCHEMA = 1
+SCHEMA = 2  # 1 was written by versions that none of today reads
 
 
 class FileRecord(TypedDict):
@@ -26,23 +26,23 @@ class FileRecord(TypedDict):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder of files is, what made it of which data, and the hash of each file."""
+    """What a folder of files is, which command wrote it from which data, each file's hash."""
 
-    kind: str
+    artifact: str  # model, surrogate, features, extractor
     name: str
     config: dict[str, Any]
     data: dict[str, str]  # fingerprints by name
     seed: int | None
     command: str
     versions: dict[str, str]
-    made: str  # UTC
+    created: str  # UTC
     files: dict[str, FileRecord]
 
     @classmethod
     def of(
         cls,
         folder: Path,
-        kind: str,
+        artifact: str,
         name: str,
         *,
         config: dict[str, Any],
@@ -56,32 +56,38 @@ class Manifest:
             path: FileRecord(sha256=hash_file(folder / path), size=(folder / path).stat().st_size)
             for path in _list_files(folder)
         }
-        made = datetime.now(UTC).isoformat(timespec="seconds")
         return cls(
-            kind, name, config, data, seed, command, collect_versions(libraries), made, files
+            artifact=artifact,
+            name=name,
+            config=config,
+            data=data,
+            seed=seed,
+            command=command,
+            versions=collect_versions(libraries),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            files=files,
         )
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read the manifest of a folder; whether the files are as it says is left to `verify`."""
         path = folder / MANIFEST_FILE
-        try:
-            found = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        if not path.exists() and folder.is_dir():
+            raise BadStore(f"{folder} has no {MANIFEST_FILE}: it was not written by Ordinate.")
+        stored = read_json(path, dict[str, Any])
+        if (schema := stored.pop("schema", None)) == 1:
             raise BadStore(
-                f"{folder} has no {MANIFEST_FILE}: it was not written by Ordinate."
-            ) from None
-        except OSError as problem:
-            raise BadStore(f"{path} cannot be read: {problem.strerror}.") from None
-        except (ValueError, RecursionError) as problem:
-            raise BadStore(f"{path} is no JSON: {shorten(str(problem))}.") from None
-        if (wrong := _find_shape_fault(found)) is not None:
-            raise BadStore(f"{path} is no manifest: {wrong}.")
-        return cls(**{field: found[field] for field in FIELDS})
+                f"{path} was written by an earlier version of Ordinate, which this one does not "
+                f"read. Remove {folder}, or move it away, and repeat the command that wrote it."
+            )
+        if schema != SCHEMA:
+            known = f"this version reads schema {SCHEMA}"
+            raise BadStore(f"{path} is no manifest: its schema is {shorten(schema)}, and {known}.")
+        return decode(stored, cls, path)
 
     def write(self, folder: Path) -> None:
         """Write the manifest into its folder."""
-        write_json(folder / MANIFEST_FILE, {"schema": SCHEMA} | asdict(self))
+        write_json(folder / MANIFEST_FILE, {"schema": SCHEMA} | encode(self))
 
     def verify(self, folder: Path) -> None:
         """Refuse a folder whose files are not exactly those that the manifest lists."""
@@ -139,49 +145,6 @@ def _list_files(folder: Path) -> list[str]:
         links = [name for name in folders if Path(where, name).is_symlink()]
         found += [Path(where, name).relative_to(folder).as_posix() for name in (*names, *links)]
     return sorted(path for path in found if path != MANIFEST_FILE)
-
-
-# --- the shape of what is read -------------------------------------------------------------------
-
-FIELDS: dict[str, tuple[type, ...]] = {
-    "kind": (str,),
-    "name": (str,),
-    "config": (dict,),
-    "data": (dict,),
-    "seed": (int, type(None)),
-    "command": (str,),
-    "versions": (dict,),
-    "made": (str,),
-    "files": (dict,),
-}
-
-
-def _find_shape_fault(found: Any) -> str | None:
-    """Say what is wrong with a manifest as it was read, if anything is."""
-    if not isinstance(found, dict):
-        return "it is no JSON object"
-    if found.get("schema") != SCHEMA:
-        known = f"this Ordinate reads schema {SCHEMA}"
-        return f"its schema is {shorten(found.get('schema'))}, and {known}"
-    for field, kinds in FIELDS.items():
-        if field not in found:
-            return f"it has no {field!r}"
-        if not isinstance(found[field], kinds) or isinstance(found[field], bool):
-            return f"its {field!r} is {shorten(found[field])}"
-    for field in ("data", "versions"):
-        if not all(isinstance(value, str) for value in found[field].values()):
-            return f"its {field!r} has values that are no texts"
-    wrong = [path for path, stored in found["files"].items() if not _is_file_record(stored)]
-    return f"what it says of the file {shorten(wrong[0])} is no hash and size" if wrong else None
-
-
-def _is_file_record(value: Any) -> bool:
-    return (
-        isinstance(value, dict)
-        and value.keys() == {"sha256", "size"}
-        and isinstance(value["sha256"], str)
-        and type(value["size"]) is int
-    )
 
 
 def read_verified_manifest(folder: Path) -> Manifest:

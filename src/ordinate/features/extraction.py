@@ -1,4 +1,4 @@
-"""Making a feature set: fitted on training data, in batches that outlive a kill, whole or not."""
+"""Extraction of a feature set: fitted on training data, in batches that outlive a kill."""
 
 import shlex
 import shutil
@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore
 from ordinate.experiment.dataset import Dataset
@@ -22,6 +22,7 @@ from ordinate.experiment.safe_files import (
     remove_leftovers,
     resolve_inside,
 )
+from ordinate.experiment.stored_json import decode
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.extractor import (
     ExtractionRequest,
@@ -42,38 +43,42 @@ from ordinate.features.feature_store import (
 )
 from ordinate.features.label_leaks import refuse_groups
 
-EXTRACTOR_FOLDER = "_maker"  # the folder of the fitted maker in a set
+EXTRACTOR_FOLDER = "_extractor"  # of the fitted extractor in a set
+EARLIER_FOLDER = "_maker"  # where earlier versions had it
 WORK_PREFIX = ".making-"  # how folders of unfinished work begin
-REQUEST_FIELDS = {
-    "maker": str,
-    "parameters": dict,
-    "sources": dict,
-}  # what the manifest of a maker says
+
+
+class _RequestConfig(TypedDict):
+    """What the manifest of an extractor says of the request."""
+
+    extractor: str
+    parameters: dict[str, Any]
+    sources: dict[str, str]
 
 
 def extract_features(
     experiment: Experiment,
-    maker: FeatureExtractor,
+    extractor: FeatureExtractor,
     name: str | None = None,
     *,
     batch: int | None = None,
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> ExtractionResult:
     """Make a feature set for all data sets of an experiment, fitted on training data alone.
 
     What is there already is not made again; what a killed run finished is taken up. A set of the
-    same name that was asked for differently is never touched. `tick` is told the share done.
+    same name that was requested differently is never touched. `progress` gets the share done.
     """
-    wanted = check_name(default_name(maker) if name is None else name)
+    set_name = check_name(default_name(extractor) if name is None else name)
     if batch is not None and batch < 1:
         raise BadOption(f"A batch has 1 row or more, not {batch}.")
     if not experiment.training:
         raise BadInput(f"{experiment.root} has no training data in {TRAINING} to fit on.")
-    refuse_groups(experiment, maker.columns)
-    command = build_command(experiment, maker, wanted)
+    refuse_groups(experiment, extractor.columns)
+    command = build_command(experiment, extractor, set_name)
     with _lock_experiment(experiment, command):
-        work = _Extraction(experiment, maker, wanted, command, tick or (lambda _: None))
-        return work.made(batch or maker.batch)
+        work = _Extraction(experiment, extractor, set_name, command, progress or (lambda _: None))
+        return work.run(batch or extractor.batch)
 
 
 @contextmanager
@@ -92,9 +97,9 @@ def _lock_experiment(experiment: Experiment, command: str) -> Iterator[None]:
         yield
 
 
-def build_command(experiment: Experiment, maker: FeatureExtractor, name: str) -> str:
+def build_command(experiment: Experiment, extractor: FeatureExtractor, name: str) -> str:
     """Return the command that makes a set."""
-    parts = ["ordinate", "features", maker.kind, "-e", str(experiment.root)]
+    parts = ["ordinate", "features", extractor.name, "-e", str(experiment.root)]
     if experiment.features_dir != experiment.root / "features":
         parts += ["--features-base-dir", str(experiment.features_dir)]
     options = {
@@ -103,14 +108,14 @@ def build_command(experiment: Experiment, maker: FeatureExtractor, name: str) ->
     options |= {role: getattr(experiment.columns, role) for role in ("delimiter", "encoding")}
     for option, said in options.items():
         parts += [] if said is None else [f"--{option}", said]
-    given = [] if name == default_name(maker) else ["--name", name]
-    return shlex.join([*parts, *maker.arguments, *given])
+    given = [] if name == default_name(extractor) else ["--name", name]
+    return shlex.join([*parts, *extractor.arguments, *given])
 
 
-def build_items(data: Dataset, maker: FeatureExtractor) -> Items:
-    """Return what a maker may see of a data set: never its levels."""
-    texts = data.require_texts() if maker.reads_texts else data.texts or ()
-    columns = {name: tuple(data.read_column(name)) for name in maker.columns}
+def build_items(data: Dataset, extractor: FeatureExtractor) -> Items:
+    """Return what an extractor may see of a data set: never its levels."""
+    texts = data.require_texts() if extractor.reads_texts else data.texts or ()
+    columns = {name: tuple(data.read_column(name)) for name in extractor.columns}
     return Items(data.n, blank_empty_texts(texts), data.ids, columns, data.name)
 
 
@@ -120,45 +125,52 @@ def blank_empty_texts(texts: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def read_request(manifest: Manifest) -> ExtractionRequest:
-    """Return what the set of a stored maker was asked for with."""
-    for field, kind in REQUEST_FIELDS.items():
-        if not isinstance(manifest.config.get(field), kind):
-            raise BadStore(f"The {MANIFEST} of {manifest.name!r} does not say its {field!r}.")
-    sources = manifest.config["sources"]
-    if not all(isinstance(value, str) for value in sources.values()):
-        raise BadStore(f"The {MANIFEST} of {manifest.name!r} has 'sources' that are no hashes.")
-    config = manifest.config
-    return ExtractionRequest(config["maker"], config["parameters"], manifest.data, sources)
+    """Return the request of a stored extractor's set."""
+    config = decode(manifest.config, _RequestConfig, f"The {MANIFEST} of {manifest.name!r}")
+    return ExtractionRequest(
+        config["extractor"], config["parameters"], manifest.data, config["sources"]
+    )
+
+
+def locate_extractor(experiment: Experiment, set_name: str) -> Path:
+    """Return the folder of a set's fitted extractor, whether it is there or not."""
+    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
+    if (folder.parent / EARLIER_FOLDER).is_dir():
+        raise BadStore(
+            f"{folder.parent} was written by an earlier version of Ordinate, which this one does "
+            "not read. Remove it, or move it away, and extract the features again."
+        )
+    return folder
 
 
 def read_extractor_manifest(experiment: Experiment, set_name: str) -> Manifest | None:
-    """Return the manifest of a set's maker, None where Ordinate did not make the set."""
-    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
+    """Return the manifest of a set's extractor, None where Ordinate did not make the set."""
+    folder = locate_extractor(experiment, set_name)
     return Manifest.read(folder) if (folder / MANIFEST).exists() else None
 
 
-def compute_identity(maker: Manifest) -> str:
-    """Return the hash of what a set was asked for with and of what its maker learned."""
-    return compute_digest([read_request(maker).hash, maker.files], 64)
+def compute_identity(manifest: Manifest) -> str:
+    """Return the hash of a set's request and of what its extractor learned."""
+    return compute_digest([read_request(manifest).hash, manifest.files], 64)
 
 
 def find_extractor_identity(manifest: Manifest | None) -> str | None:
-    """Return the identity of the maker of features, by its manifest or theirs; None: not known."""
-    if manifest is not None and manifest.kind == "maker":
+    """Return the identity of an extractor by its manifest or its features'; None: not known."""
+    if manifest is not None and manifest.artifact == "extractor":
         return compute_identity(manifest)
     return None if manifest is None else manifest.config.get("identity")
 
 
-def describe_version_changes(maker: Manifest) -> list[str]:
-    """Say which libraries are not of the versions that a maker was made with."""
-    now = collect_versions([library for library in maker.versions if library != "python"])
+def describe_version_changes(manifest: Manifest) -> list[str]:
+    """Say which libraries are not of the versions that an extractor was made with."""
+    now = collect_versions([library for library in manifest.versions if library != "python"])
     changed = [
         f"{library} was {then} and is {now[library]} now"
-        for library, then in maker.versions.items()
+        for library, then in manifest.versions.items()
         if now[library] != then
     ]
     said = (
-        f"{maker.name} was made with other versions: {', '.join(changed)}. Numbers may differ a "
+        f"{manifest.name} was made with other versions: {', '.join(changed)}. Numbers may differ a "
         "little from those of its other data sets; where that matters, make a new set."
     )
     return [said] if changed else []
@@ -172,7 +184,7 @@ class _Extraction:
     extractor: FeatureExtractor
     name: str
     command: str
-    tick: ProgressCallback
+    progress: ProgressCallback
 
     @cached_property
     def folder(self) -> Path:
@@ -192,7 +204,10 @@ class _Extraction:
             for what, print_ in self._fingerprint_sources(stem).items()
         }
         return ExtractionRequest(
-            self.extractor.kind, self.extractor.parameters, data, self.extractor.sources() | besides
+            self.extractor.name,
+            self.extractor.parameters,
+            data,
+            self.extractor.sources() | besides,
         )
 
     @cached_property
@@ -212,8 +227,9 @@ class _Extraction:
 
     # --- the way -----------------------------------------------------------------------------
 
-    def made(self, batch: int) -> ExtractionResult:
-        finished, there = self._finished(), self.folder.exists()  # a maker may be there alone
+    def run(self, batch: int) -> ExtractionResult:
+        finished = self._list_finished()
+        there = self.folder.exists()  # an extractor may be there alone
         lacking = [stem for stem in self.datasets if stem not in finished]
         notes = (
             describe_version_changes(Manifest.read(self.folder / EXTRACTOR_FOLDER))
@@ -221,8 +237,8 @@ class _Extraction:
             else []
         )
         if lacking:
-            fitted = self._fitted(there=there)
-            self._rows(fitted, lacking, batch, there=there)
+            fitted = self._fit_or_load(there=there)
+            self._extract_rows(fitted, lacking, batch, there=there)
             self._publish_set(fitted, lacking, there=there)
         self._remove_batches()
         found = (
@@ -230,11 +246,11 @@ class _Extraction:
         )
         return ExtractionResult(self.name, self.folder, tuple(found), self.command, tuple(notes))
 
-    def _finished(self) -> list[str]:
+    def _list_finished(self) -> list[str]:
         """Return the data sets that are finished, and refuse a set that is another one."""
         if not self.folder.exists():
             return []
-        if not (self.folder / EXTRACTOR_FOLDER / MANIFEST).exists():
+        if not (locate_extractor(self.experiment, self.name) / MANIFEST).exists():
             raise BadOutput(
                 f"{self.folder} is there, and `ordinate features` did not make it. Choose another "
                 f"name: --name {self._alternative_name}"
@@ -244,18 +260,18 @@ class _Extraction:
         self._refuse_differences(self.request.differences(read_request(stored)))
         found = [stem for stem in self.datasets if (self.folder / stem).exists()]
         for stem in found:
-            self._check(stem)
+            self._check_dataset(stem)
         return found
 
-    def _check(self, stem: str) -> None:
+    def _check_dataset(self, stem: str) -> None:
         folder = self.folder / stem
         manifest = Manifest.read(folder)
         manifest.verify(folder)
         changed = str(self.experiment.dataset(stem).path)
         if manifest.data.get(stem) == self._get_fingerprint(stem):
-            known, now = manifest.config.get("besides", {}), self._fingerprint_sources(stem)
-            if not isinstance(known, dict):
-                raise BadStore(f"The {MANIFEST} in {folder} does not say what it was made of.")
+            where = f"'besides' in {folder / MANIFEST}"
+            known = decode(manifest.config.get("besides", {}), dict[str, str], where)
+            now = self._fingerprint_sources(stem)
             what = [name for name in sorted({*known, *now}) if known.get(name) != now.get(name)]
             if not what:
                 return
@@ -279,20 +295,22 @@ class _Extraction:
 
     # --- its stations ------------------------------------------------------------------------
 
-    def _fitted(self, *, there: bool) -> FittedExtractor:
-        """Return the fitted maker: that of the set, that of a killed run, or a new one."""
+    def _fit_or_load(self, *, there: bool) -> FittedExtractor:
+        """Return the fitted extractor: that of the set, that of a killed run, or a new one."""
         if there:
             return self.extractor.load(self.folder / EXTRACTOR_FOLDER)
-        kept = self.work_folder / EXTRACTOR_FOLDER
-        if not kept.exists():
+        checkpoint = self.work_folder / EXTRACTOR_FOLDER
+        if not checkpoint.exists():
             pooled = _pool_items([self.datasets[stem] for stem in self.experiment.training])
             share = pooled.n / (pooled.n + sum(items.n for items in self.datasets.values()))
-            fitted = self.extractor.fit(pooled, lambda done: self.tick(done * share))
-            with create_folder(kept) as folder:
+            fitted = self.extractor.fit(pooled, lambda done: self.progress(done * share))
+            with create_folder(checkpoint) as folder:
                 fitted.save(folder)
-        return self.extractor.load(kept)
+        return self.extractor.load(checkpoint)
 
-    def _rows(self, fitted: FittedExtractor, stems: list[str], batch: int, *, there: bool) -> None:
+    def _extract_rows(
+        self, fitted: FittedExtractor, stems: list[str], batch: int, *, there: bool
+    ) -> None:
         fit = 0 if there else sum(self.datasets[stem].n for stem in self.experiment.training)
         total = fit + sum(self.datasets[stem].n for stem in stems)
         before = fit
@@ -300,12 +318,12 @@ class _Extraction:
             items = self.datasets[stem]
             batches = self._open_batches(stem)
             for start, stop in batches.missing(batch):
-                self.tick((before + start) / total)
-                rows = fitted.rows(items.some(start, stop))
+                self.progress((before + start) / total)
+                rows = fitted.rows(items.slice_rows(start, stop))
                 check_rows(rows, stop - start, fitted.names)
-                batches.keep(start, stop, rows)
+                batches.save(start, stop, rows)
             before += items.n
-        self.tick(1.0)
+        self.progress(1.0)
 
     def _open_batches(self, stem: str) -> BatchStore:
         of = compute_digest([stem, self._get_fingerprint(stem), self._fingerprint_sources(stem)])
@@ -314,24 +332,26 @@ class _Extraction:
     def _publish_set(self, fitted: FittedExtractor, stems: list[str], *, there: bool) -> None:
         """Show the set: at once where it is new, else each further data set at once."""
         if there:
-            maker = Manifest.read(self.folder / EXTRACTOR_FOLDER)
+            manifest = Manifest.read(self.folder / EXTRACTOR_FOLDER)
             for stem in stems:
                 with create_folder(self.folder / stem) as folder:
-                    self._write(folder, fitted, stem, maker)
+                    self._write_dataset(folder, fitted, stem, manifest)
             return
         with create_folder(self.folder) as whole:
             (whole / EXTRACTOR_FOLDER).mkdir()
             fitted.save(whole / EXTRACTOR_FOLDER)
             config = self._config | {"features": len(fitted.names), "columns": self._columns}
-            maker = self._write_manifest(
-                whole / EXTRACTOR_FOLDER, "maker", config, self.request.data
+            manifest = self._write_manifest(
+                whole / EXTRACTOR_FOLDER, "extractor", config, self.request.data
             )
             for stem in stems:
                 (whole / stem).mkdir()
-                self._write(whole / stem, fitted, stem, maker)
+                self._write_dataset(whole / stem, fitted, stem, manifest)
 
-    def _write(self, folder: Path, fitted: FittedExtractor, stem: str, maker: Manifest) -> None:
-        items, matrix = self.datasets[stem], self._open_batches(stem).joined()
+    def _write_dataset(
+        self, folder: Path, fitted: FittedExtractor, stem: str, extractor: Manifest
+    ) -> None:
+        items, matrix = self.datasets[stem], self._open_batches(stem).join()
         write_features(folder, matrix, fitted.names, items.ids)
         config = self._config | {
             "rows": items.n,
@@ -343,7 +363,7 @@ class _Extraction:
                 **fitted.count_oddities(items),
             },
             "besides": self._fingerprint_sources(stem),
-            "identity": compute_identity(maker),
+            "identity": compute_identity(extractor),
         }
         self._write_manifest(folder, "features", config, {stem: self._get_fingerprint(stem)})
 
@@ -354,7 +374,7 @@ class _Extraction:
     @property
     def _config(self) -> dict[str, Any]:
         return {
-            "maker": self.extractor.kind,
+            "extractor": self.extractor.name,
             "parameters": self.extractor.parameters,
             "sources": self.request.sources,
             "request": self.request.hash,
@@ -363,17 +383,17 @@ class _Extraction:
     @property
     def _columns(self) -> dict[str, str | None]:
         """Where the training texts stood, so that new ones are read alike."""
-        asked = self.experiment.columns
+        declared = self.experiment.columns
         found = {self.experiment.dataset(stem).columns.text for stem in self.experiment.training}
-        text = found.pop() if len(found) == 1 else asked.text
-        return {"text": text, "delimiter": asked.delimiter, "encoding": asked.encoding}
+        text = found.pop() if len(found) == 1 else declared.text
+        return {"text": text, "delimiter": declared.delimiter, "encoding": declared.encoding}
 
     def _write_manifest(
-        self, folder: Path, kind: str, config: Any, data: dict[str, str]
+        self, folder: Path, artifact: str, config: Any, data: dict[str, str]
     ) -> Manifest:
         manifest = Manifest.of(
             folder,
-            kind,
+            artifact,
             self.name,
             config=config,
             data=data,
@@ -399,14 +419,14 @@ def _chain_parts(parts: Any) -> Iterator[Any]:
 
 
 def find_changed_parts(experiment: Experiment, folder: Path) -> list[str]:
-    """Say what has changed of the sets or tables that the set of a stored maker was made of."""
+    """Say what has changed of the sets or tables that the set of a stored extractor was made of."""
     stored = Manifest.read(folder)
-    asked = read_request(stored)
-    maker = create_extractor(asked.kind, asked.parameters, experiment)
-    if maker.reads_texts:
+    request = read_request(stored)
+    extractor = create_extractor(request.extractor, request.parameters, experiment)
+    if extractor.reads_texts:
         return []
-    now = _Extraction(experiment, maker, stored.name, stored.command, lambda _: None)
-    return now.request.differences(asked)
+    now = _Extraction(experiment, extractor, stored.name, stored.command, lambda _: None)
+    return now.request.differences(request)
 
 
 def list_unfinished_work(experiment: Experiment) -> list[Path]:

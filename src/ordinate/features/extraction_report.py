@@ -1,16 +1,16 @@
-"""What `make` has made: sizes, zeros, and whatever was odd about the texts."""
+"""What was extracted: sizes, zeros, and whatever was odd about the texts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from ordinate.errors import BadStore
-from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
+from ordinate.experiment.stored_json import Check, at_least, decode
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 SCHEMA = 1
-LEAST_COUNTS = {"rows": 1, "features": 1, "nonzero": 0}  # what a manifest counts, and from where on
 ODDITIES = {  # what is counted, and what is said of one and of many
     "empty_texts": ("text", "is empty", "are empty"),
     "without_group": ("row", "has no group", "have no group"),
@@ -19,6 +19,18 @@ ODDITIES = {  # what is counted, and what is said of one and of many
         "are of groups that the training data lack",
     ),
 }
+
+
+class _StoredSizes(TypedDict):
+    """What a manifest counts."""
+
+    rows: Annotated[int, at_least(1)]
+    features: Annotated[int, at_least(1)]
+    nonzero: Annotated[int, at_least(0)]
+    counts: Annotated[
+        dict[str, Annotated[int, at_least(0)]],
+        Check("that counts 'zero_rows'", lambda counts: "zero_rows" in counts),
+    ]
 
 
 def describe_oddities(counts: Mapping[str, int], rows: int) -> list[str]:
@@ -48,14 +60,15 @@ class ExtractedDataset:
     @classmethod
     def read(cls, folder: Path, *, new: bool = False) -> "ExtractedDataset":
         """Read the manifest of a folder of features."""
-        found = Manifest.read(folder).config
-        for name, least in LEAST_COUNTS.items():
-            if not _is_count(found.get(name), least):
-                raise BadStore(f"The manifest in {folder} does not say its {name!r}.")
-        counts = found.get("counts")
-        if not isinstance(counts, dict) or not _are_counts(counts):
-            raise BadStore(f"The manifest in {folder} does not say its 'counts'.")
-        return cls(folder.name, found["rows"], found["features"], found["nonzero"], counts, new)
+        found = decode(Manifest.read(folder).config, _StoredSizes, folder / MANIFEST_FILE)
+        return cls(
+            dataset=folder.name,
+            rows=found["rows"],
+            features=found["features"],
+            nonzero=found["nonzero"],
+            counts=found["counts"],
+            new=new,
+        )
 
     @property
     def zeros(self) -> float:
@@ -79,16 +92,8 @@ class ExtractedDataset:
         return [f"{self.dataset}: {said}" for said in describe_oddities(self.counts, self.rows)]
 
 
-def _are_counts(found: dict[str, Any]) -> bool:
-    return "zero_rows" in found and all(map(_is_count, found.values()))
-
-
-def _is_count(value: Any, least: int = 0) -> bool:
-    return type(value) is int and value >= least
-
-
-@dataclass(frozen=True)
-class ExtractionResult:
+@dataclass(frozen=True, repr=False)
+class ExtractionResult(Result):
     """A feature set of an experiment; `new` data sets were made just now."""
 
     name: str

@@ -1,16 +1,17 @@
-"""A maker of features: what was chosen, what training texts taught it, rows for any text."""
+"""A feature extractor: what was chosen, what training texts taught it, rows for any text."""
 
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
-from ordinate.errors import BadInput, BadOption, BadStore, shorten, suggest_names
+from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra, shorten, suggest_names
 from ordinate.experiment.safe_files import compute_digest
+from ordinate.experiment.stored_json import decode, encode
 
 if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
@@ -24,15 +25,15 @@ EXTRACTORS = {  # by name: the class in the module of that name
     "external": "External",
 }
 NAME_PATTERN = re.compile(r"\w[\w.+-]*")
-LONGEST_NAME = 100  # letters of a name
-ProgressCallback = Callable[[float], None]  # is told the share of the work that is done
+LONGEST_NAME = 100  # characters of a name
+ProgressCallback = Callable[[float], None]  # gets the share of the work that is done
 
 
 @dataclass(frozen=True)
 class Items:
-    """The rows that features are made for. Levels are not among what a maker may see.
+    """The rows that features are made for. Levels are not among what an extractor may see.
 
-    `columns` are the further columns that the maker asks for. `dataset` is the data set that the
+    `columns` are the further columns that the extractor reads. `dataset` is the data set that the
     rows stand in, the first of them at place `first`; new texts stand in none.
     """
 
@@ -43,7 +44,7 @@ class Items:
     dataset: str | None = None
     first: int = 0
 
-    def some(self, start: int, stop: int) -> "Items":
+    def slice_rows(self, start: int, stop: int) -> "Items":
         """Return the rows from one place to before another."""
         return replace(
             self,
@@ -55,8 +56,14 @@ class Items:
         )
 
 
+class FeatureNameState(TypedDict):
+    """The state of an extractor that learns nothing but the names of its features."""
+
+    names: tuple[str, ...]
+
+
 class FittedExtractor(ABC):
-    """A maker that has learned what it needs: rows of any text, and a state without pickle."""
+    """An extractor that has learned what it needs: rows of any text, and a state without pickle."""
 
     names: tuple[str, ...]  # of the features, each once
 
@@ -83,13 +90,12 @@ class FeatureExtractor(ABC):
     """What the user chose, before any text is seen. A frozen dataclass of plain values.
 
     A new extractor is one such class and one `FittedExtractor` in a module of its own, a line in
-    `EXTRACTORS`, and
-    its options on the command line.
+    `EXTRACTORS`, and its options on the command line.
     """
 
-    kind: ClassVar[str]
+    name: ClassVar[str]
     libraries: ClassVar[tuple[str, ...]] = ()  # whose versions are recorded
-    batch: ClassVar[int] = 512  # rows that are made, and kept, at once
+    batch: ClassVar[int] = 512  # rows that are extracted, and saved, at once
     reads_texts: ClassVar[bool] = True  # else they are only counted, where there are some
     version: ClassVar[int] = 1  # raised where the same choice makes other rows than before
 
@@ -101,17 +107,17 @@ class FeatureExtractor(ABC):
     @property
     @abstractmethod
     def default_extractor(self) -> "FeatureExtractor":
-        """The maker of the same title with all defaults."""
+        """The extractor of the same title with all defaults."""
 
     @property
     @abstractmethod
     def arguments(self) -> list[str]:
-        """What the command line says for this maker, after its name."""
+        """What the command line says for this extractor, after its name."""
 
     @property
     def parameters(self) -> dict[str, Any]:
         """What was chosen, as plain values, and the version where it is not the first."""
-        found: dict[str, Any] = convert_to_plain_values(asdict(self))
+        found: dict[str, Any] = encode(self)
         return found if self.version == 1 else found | {"version": self.version}
 
     @property
@@ -129,12 +135,12 @@ class FeatureExtractor(ABC):
         return {}
 
     @classmethod
-    @abstractmethod
     def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
+        """Return the extractor that stored parameters describe."""
+        return decode(parameters, cls, f"The parameters of {cls.name}", experiment=experiment)
 
     @abstractmethod
-    def fit(self, items: Items, tick: ProgressCallback) -> FittedExtractor:
+    def fit(self, items: Items, progress: ProgressCallback) -> FittedExtractor:
         """Learn from the pooled training rows."""
 
     @abstractmethod
@@ -143,38 +149,47 @@ class FeatureExtractor(ABC):
 
 
 def create_extractor(
-    kind: str, parameters: dict[str, Any], experiment: "Experiment"
+    name: str, parameters: dict[str, Any], experiment: "Experiment"
 ) -> FeatureExtractor:
-    """Return the maker that a manifest describes."""
-    if kind not in EXTRACTORS:
-        raise BadStore(f"There is no maker {shorten(kind)}.{suggest_names(kind, list(EXTRACTORS))}")
+    """Return the extractor that a manifest describes."""
+    if name not in EXTRACTORS:
+        near = suggest_names(name, list(EXTRACTORS))
+        raise BadStore(f"There is no feature extractor {shorten(name)}.{near}")
     found: type[FeatureExtractor] = getattr(
-        import_module(f"{__package__}.{kind}"), EXTRACTORS[kind]
+        import_module(f"{__package__}.{name}"), EXTRACTORS[name]
     )
+    if parameters.get("version", 1) != found.version:
+        raise BadStore(
+            f"The features were made by another version of Ordinate, whose {name} made other "
+            "rows of the same texts. Make the set again under another name."
+        )
+    own = {key: value for key, value in parameters.items() if key != "version"}
+    return found.of(own, experiment)
+
+
+def import_library(name: str, what: str, extra: str = "features") -> Any:
+    """Import a library that `what` takes, or say how to install it."""
     try:
-        own = {name: value for name, value in parameters.items() if name != "version"}
-        if parameters.get("version", 1) != found.version:
-            raise BadStore(
-                f"The features were made by another version of Ordinate, whose {kind} made other "
-                "rows of the same texts. Make the set again under another name."
-            )
-        return found.of(own, experiment)
-    except (TypeError, KeyError, AttributeError, RuntimeError, OSError, BadOption):
-        raise BadStore(f"These are no parameters of {kind}: {shorten(parameters)}.") from None
+        return import_module(name)
+    except ImportError as problem:
+        raise MissingExtra(
+            f"{what} take {name}, which cannot be imported ({problem}): "
+            f"pip install 'ordinate[{extra}]'"
+        ) from None
 
 
-def default_name(maker: FeatureExtractor) -> str:
-    """Return a name by maker and parameters, with a hash only where defaults do not say it all."""
-    if maker.parameters == maker.default_extractor.parameters:
-        return maker.title
-    return f"{maker.title}-{compute_digest(maker.parameters, 6)}"
+def default_name(extractor: FeatureExtractor) -> str:
+    """Return a name by extractor and parameters, hashed where defaults do not say it all."""
+    if extractor.parameters == extractor.default_extractor.parameters:
+        return extractor.title
+    return f"{extractor.title}-{compute_digest(extractor.parameters, 6)}"
 
 
 def check_name(name: str) -> str:
     """Refuse names that are no plain names of a folder; those with a dot or _ first are ours."""
     if len(name) > LONGEST_NAME:
         raise BadOption(
-            f"{shorten(name)} cannot name a feature set: it has {len(name):,} letters, and "
+            f"{shorten(name)} cannot name a feature set: it has {len(name):,} characters, and "
             f"{LONGEST_NAME} can stand in one. Choose a shorter one with --name."
         )
     if not NAME_PATTERN.fullmatch(name) or name.startswith("_"):
@@ -206,22 +221,11 @@ def expand_path(text: str) -> str:
     return str(path)
 
 
-def convert_to_plain_values(value: Any) -> Any:
-    """Return what JSON gives back for a value: lists for tuples."""
-    if isinstance(value, dict):
-        return {name: convert_to_plain_values(one) for name, one in value.items()}
-    return (
-        [convert_to_plain_values(one) for one in value]
-        if isinstance(value, list | tuple)
-        else value
-    )
-
-
 @dataclass(frozen=True)
 class ExtractionRequest:
-    """What decides the features of a set: maker, parameters, training data, further sources."""
+    """What decides the features of a set: extractor, parameters, training data, further sources."""
 
-    kind: str
+    extractor: str  # its name
     parameters: dict[str, Any]
     data: dict[str, str]
     sources: dict[str, str]
@@ -229,12 +233,12 @@ class ExtractionRequest:
     @cached_property
     def hash(self) -> str:
         """The hash that the work is addressed by."""
-        return compute_digest([self.kind, self.parameters, self.data, self.sources])
+        return compute_digest([self.extractor, self.parameters, self.data, self.sources])
 
     def differences(self, stored: "ExtractionRequest") -> list[str]:
         """Say how a stored request differs from this one."""
-        if stored.kind != self.kind:
-            return [f"it was made by {stored.kind}, not by {self.kind}"]
+        if stored.extractor != self.extractor:
+            return [f"it was made by {stored.extractor}, not by {self.extractor}"]
         found = [
             f"{name} was {shorten(old)} and is {shorten(new)} now"
             for name, old, new in _find_changes(stored.parameters, self.parameters)

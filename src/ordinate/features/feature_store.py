@@ -43,7 +43,7 @@ class BatchStore:
             yield start, stop
             start = stop
 
-    def keep(self, start: int, stop: int, rows: Any) -> None:
+    def save(self, start: int, stop: int, rows: Any) -> None:
         """Write a batch, whole or not at all."""
         self.folder.mkdir(parents=True, exist_ok=True)
         dense = isinstance(rows, np.ndarray)
@@ -53,7 +53,7 @@ class BatchStore:
             else:
                 _save_sparse(path, rows, compressed=False)
 
-    def joined(self) -> Any:
+    def join(self) -> Any:
         """Return all rows: an array, or a CSR matrix that is filled batch by batch."""
         files = [self._file(start, stop) for start, stop in self._iterate_spans()]
         if files[0].suffix == ".npy":
@@ -94,15 +94,15 @@ def _stack_sparse_files(files: list[Path]) -> Any:
     lengths = [_read_row_lengths(path) for path in files]
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     first = _load_sparse(files[0])
-    kind = np.int32 if max(indptr[-1], first.shape[1]) <= np.iinfo(np.int32).max else np.int64
-    data, indices = np.empty(indptr[-1], first.dtype), np.empty(indptr[-1], kind)
+    index_type = np.int32 if max(indptr[-1], first.shape[1]) <= np.iinfo(np.int32).max else np.int64
+    data, indices = np.empty(indptr[-1], first.dtype), np.empty(indptr[-1], index_type)
     at = 0
     for path in files:
         batch = _load_sparse(path)
         data[at : at + batch.nnz], indices[at : at + batch.nnz] = batch.data, batch.indices
         at += batch.nnz
     shape = (len(indptr) - 1, first.shape[1])
-    return csr_matrix((data, indices, indptr.astype(kind)), shape=shape)
+    return csr_matrix((data, indices, indptr.astype(index_type)), shape=shape)
 
 
 def _read_row_lengths(path: Path) -> Any:
@@ -164,12 +164,12 @@ def _write_parquet(
 
 
 def check_rows(rows: Any, n: int, names: Sequence[str]) -> None:
-    """Refuse a batch that is not what a maker has to give: a row for each item, all numbers."""
+    """Refuse a batch that has not one row of finite numbers for each item."""
     values = rows if isinstance(rows, np.ndarray) else rows.data
     if rows.shape != (n, len(names)) or not np.isfinite(values).all():
         raise BadStore(
-            f"The maker gave {rows.shape[0]:,} rows of {rows.shape[1]:,} features for {n:,} items "
-            f"and {len(names):,} names, or numbers that are not finite."
+            f"The extractor gave {rows.shape[0]:,} rows of {rows.shape[1]:,} features for {n:,} "
+            f"items and {len(names):,} names, or numbers that are not finite."
         )
 
 

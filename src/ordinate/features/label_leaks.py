@@ -27,14 +27,14 @@ def find_column_role(
 
 
 def refuse_groups(experiment: "Experiment", columns: Sequence[str]) -> None:
-    """Refuse columns of groups whose features would give the answers away, or name the items."""
+    """Refuse columns of groups whose features would give the levels away, or name the items."""
     data = [experiment.dataset(stem) for stem in experiment.files] if columns else []
     for column in columns:
         role = find_column_role(column, data, ("label",))
         if role == "label":
             raise BadOption(
                 f"{shorten(column)} is the column of the levels, or called as one: features made "
-                "of it would give the answers away. Name another column, or rename it if it holds "
+                "of it would give the levels away. Name another column, or rename it if it holds "
                 "something else."
             )
         if role is not None:
@@ -57,6 +57,6 @@ def _refuse_copy(column: str, training: Sequence[Dataset]) -> None:
     if len(groups) == len(levels) == len(pairs) > 1:
         raise BadOption(
             f"{shorten(column)} has one value for each level in the training data: it says the "
-            "levels in other words, and features made of it would give the answers away. Name "
+            "levels in other words, and features made of it would give the levels away. Name "
             "another column."
         )

@@ -6,14 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadStore, suggest_names
-from ordinate.features.extractor import FeatureExtractor, FittedExtractor, Items, ProgressCallback
-from ordinate.features.optional_libraries import import_library
+from ordinate.experiment.stored_json import read_json
+from ordinate.features.extractor import (
+    FeatureExtractor,
+    FeatureNameState,
+    FittedExtractor,
+    Items,
+    ProgressCallback,
+    import_library,
+)
 from ordinate.features.tokenization import (
     TTR_WINDOW,
     compose_characters,
@@ -23,9 +30,6 @@ from ordinate.features.tokenization import (
     insert_spaces,
     split_words,
 )
-
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
 
 FEATURE_TITLE = "Lexical features"
 STATE = "state.json"
@@ -58,13 +62,13 @@ class Lexical(FeatureExtractor):
 
     language: str = "en"
 
-    kind: ClassVar[str] = "lexical"
+    name: ClassVar[str] = "lexical"
     version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("wordfreq", "cefrpy", "textstat", "regex")
 
     @property
     def title(self) -> str:
-        """The name of the maker, and the language unless it is English."""
+        """The name of the extractor, and the language unless it is English."""
         return "lexical" if self.language == "en" else f"lexical-{self.language}"
 
     @property
@@ -77,13 +81,7 @@ class Lexical(FeatureExtractor):
         """The language unless it is English."""
         return [] if self.language == "en" else ["--language", self.language]
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        del experiment
-        return cls(**parameters)
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedLexical":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedLexical":
         """Learn nothing, and see that all it takes is there."""
         del items
         known = sorted(import_library("wordfreq", FEATURE_TITLE).available_languages())
@@ -94,17 +92,13 @@ class Lexical(FeatureExtractor):
             )
         fitted = FittedLexical(self)
         fitted.rows(Items(1, ("word",)))
-        tick(1.0)
+        progress(1.0)
         return fitted
 
     def load(self, folder: Path) -> "FittedLexical":
         """Return it again, if the features are still the same ones."""
         fitted = FittedLexical(self)
-        try:
-            names = json.loads((folder / STATE).read_text("utf-8"))["names"]
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise BadStore(f"{folder} holds no lexical maker that can be read: {problem}") from None
-        if tuple(names) != fitted.names:
+        if read_json(folder / STATE, FeatureNameState)["names"] != fitted.names:
             raise BadStore(
                 f"{folder} is of another version of Ordinate, which made other lexical features. "
                 "Make the set again under another name."
@@ -115,9 +109,9 @@ class Lexical(FeatureExtractor):
 class FittedLexical(FittedExtractor):
     """Looks words up, and counts. A text without words has a row of zeros."""
 
-    def __init__(self, maker: Lexical) -> None:
-        self.extractor = maker
-        levels = CEFR if maker.language == "en" else ()
+    def __init__(self, extractor: Lexical) -> None:
+        self.extractor = extractor
+        levels = CEFR if extractor.language == "en" else ()
         self.names = (*SIZES, *VARIETY, *FREQUENCY, *MEASURES, *levels)
         self._level = lru_cache(LEVEL_CACHE_SIZE)(self._look_up_level)
 

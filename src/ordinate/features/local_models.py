@@ -8,11 +8,15 @@ from functools import cached_property
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict
 
 from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.safe_files import hash_file
-from ordinate.features.extractor import expand_path
-from ordinate.features.optional_libraries import import_library
+from ordinate.experiment.stored_json import read_json
+from ordinate.features.extractor import (
+    expand_path,
+    import_library,
+)
 
 CONFIG, MODULES, STATE = "config.json", "modules.json", "state.json"
 WEIGHTS_GLOB = "*.safetensors"
@@ -23,7 +27,7 @@ HASHED_SUFFIXES = {
     ".txt",
     ".model",
     ".jinja",
-}  # what decides a model's answers
+}  # what decides a model's outputs
 PACKAGE_PATTERN = re.compile(r"[A-Za-z]\w*")
 
 
@@ -41,6 +45,14 @@ def normalize_model_name(model: str) -> str:
     ):
         return package
     return expand_path(model)
+
+
+class _ModelState(TypedDict):
+    sources: dict[str, str]
+
+
+class _Module(TypedDict):
+    path: str
 
 
 class LocalModel:
@@ -72,7 +84,7 @@ class LocalModel:
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """The version of the package, and the hash of each file that decides the answers."""
+        """The version of the package, and the hash of each file that decides the outputs."""
         files = (path for path in self.folder.rglob("*") if path.suffix in HASHED_SUFFIXES)
         hashes = {
             f"{path.relative_to(self.folder).as_posix()} of the model": hash_file(path)
@@ -88,10 +100,7 @@ class LocalModel:
 
     def check(self, folder: Path) -> None:
         """Refuse to go on with another model than the one that was saved."""
-        try:
-            stored = dict(json.loads((folder / STATE).read_text("utf-8"))["sources"])
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise BadStore(f"{folder} does not say its {self.what}: {problem}") from None
+        stored = read_json(folder / STATE, _ModelState)["sources"]
         changed = sorted(
             name for name in {*stored, *self.sources} if stored.get(name) != self.sources.get(name)
         )
@@ -152,9 +161,8 @@ def _refuse_pickles(folder: Path) -> None:
 def _list_module_folders(folder: Path) -> list[Path]:
     """Return the folders of the parts of a model of sentence-transformers."""
     try:
-        listed = json.loads((folder / MODULES).read_text("utf-8"))
-        return [folder / str(part["path"]) for part in listed]
-    except (OSError, ValueError, KeyError, TypeError):
+        return [folder / part["path"] for part in read_json(folder / MODULES, list[_Module])]
+    except BadStore:
         return []  # the library says what is wrong with it
 
 

@@ -1,4 +1,4 @@
-"""New texts: the features that a stored maker gives them, with nothing learned anew."""
+"""New texts: the features that a stored extractor gives them, with nothing learned anew."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,27 +9,22 @@ from ordinate.experiment.dataset import DataColumns
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import resolve_inside
+from ordinate.experiment.stored_json import decode
 from ordinate.features.extraction import (
-    EXTRACTOR_FOLDER,
     blank_empty_texts,
     describe_version_changes,
+    locate_extractor,
     read_request,
 )
 from ordinate.features.extractor import FeatureExtractor, FittedExtractor, Items, create_extractor
 from ordinate.features.feature_store import check_rows, stack_batches
 
 ColumnReader = Callable[[str], Sequence[Any]]
-COLUMN_OPTIONS = (
-    "text",
-    "delimiter",
-    "encoding",
-)  # what a maker's manifest says of where texts stood
 
 
 @dataclass(frozen=True)
 class StoredExtractor:
-    """The fitted maker of a feature set."""
+    """The fitted extractor of a feature set."""
 
     set: str
     extractor: FeatureExtractor
@@ -43,7 +38,7 @@ class StoredExtractor:
         return self.fitted.names
 
     def notes(self) -> list[str]:
-        """Say which libraries are other ones than those that the maker was made with."""
+        """Say which libraries are other ones than those that the extractor was made with."""
         return [*describe_version_changes(self.manifest), *self.fitted.notes()]
 
     def rows(
@@ -56,9 +51,9 @@ class StoredExtractor:
         items = self._items(texts, ids, column)
         size, parts = self.extractor.batch, []
         for start in range(0, max(1, items.n), size):
-            some = items.some(start, min(start + size, items.n))
-            parts.append(self.fitted.rows(some))
-            check_rows(parts[-1], some.n, self.names)
+            batch = items.slice_rows(start, min(start + size, items.n))
+            parts.append(self.fitted.rows(batch))
+            check_rows(parts[-1], batch.n, self.names)
         return stack_batches(parts)
 
     def count_oddities(
@@ -88,33 +83,25 @@ class StoredExtractor:
 
 
 def load_extractor(experiment: Experiment, set_name: str) -> StoredExtractor:
-    """Open the fitted maker of a feature set, verified before anything of it is read."""
-    folder = resolve_inside(experiment.features_dir, set_name, EXTRACTOR_FOLDER)
+    """Open the fitted extractor of a feature set, verified before anything of it is read."""
+    folder = locate_extractor(experiment, set_name)
     if not (folder / MANIFEST).exists():
         raise BadInput(
-            f"The feature set {set_name!r} has no maker in {folder}: it was not made by `ordinate "
-            "features`, so no features of new texts can be made. Make them as the others were "
-            "made, and pass them with --features."
+            f"The feature set {set_name!r} has no extractor in {folder}: it was not made by "
+            "`ordinate features`, so no features of new texts can be made. Make them as the others "
+            "were made, and pass them with --features."
         )
     manifest = Manifest.read(folder)
     manifest.verify(folder)
-    if manifest.kind != "maker":
-        raise BadStore(f"{folder / MANIFEST} is of {manifest.kind}, not of a maker of features.")
-    asked, columns = read_request(manifest), _read_column_options(manifest)
-    maker = create_extractor(asked.kind, asked.parameters, experiment)
-    return StoredExtractor(set_name, maker, maker.load(folder), manifest, columns)
-
-
-def _read_column_options(manifest: Manifest) -> DataColumns:
-    found = manifest.config.get("columns", {})
-    if not isinstance(found, dict) or not all(
-        isinstance(found.get(name), str | None) for name in COLUMN_OPTIONS
-    ):
+    if manifest.artifact != "extractor":
         raise BadStore(
-            f"The {MANIFEST} of {manifest.name!r} has 'columns' that name no columns: "
-            f"{shorten(found)}."
+            f"{folder / MANIFEST} is of {manifest.artifact}, not of a feature extractor."
         )
-    return DataColumns(**{name: found.get(name) for name in COLUMN_OPTIONS})
+    where = f"'columns' in {folder / MANIFEST}"
+    columns = decode(manifest.config.get("columns", {}), DataColumns, where)
+    request = read_request(manifest)
+    extractor = create_extractor(request.extractor, request.parameters, experiment)
+    return StoredExtractor(set_name, extractor, extractor.load(folder), manifest, columns)
 
 
 def extract_new_features(
@@ -125,7 +112,7 @@ def extract_new_features(
     *,
     column: ColumnReader | None = None,
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return the features of new texts and their names, as the set's own maker gives them.
+    """Return the features of new texts and their names, as the set's own extractor gives them.
 
     `column` gives the further columns of the new texts by name, which grouped sets need:
     `Dataset.extra` is such a function.

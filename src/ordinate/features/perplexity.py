@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from ordinate.features.extractor import (
     Items,
     ProgressCallback,
     expand_path,
+    import_library,
 )
 from ordinate.features.local_models import CONFIG, LocalModel
-from ordinate.features.optional_libraries import import_library
 from ordinate.features.text_windows import Span, batch_windows, split_into_spans
 from ordinate.features.tokenization import count_letters
-
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
 
 FEATURE_TITLE = "Perplexities"
 DEFAULT_WINDOW = 1024  # tokens of a window, unless more are asked for
@@ -53,7 +50,7 @@ class Perplexity(FeatureExtractor):
     window: int = DEFAULT_WINDOW
     stride: int | None = None
 
-    kind: ClassVar[str] = "perplexity"
+    name: ClassVar[str] = "perplexity"
     version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("transformers", "tokenizers", "torch", "regex")
     batch: ClassVar[int] = 64
@@ -71,7 +68,7 @@ class Perplexity(FeatureExtractor):
 
     @property
     def title(self) -> str:
-        """The name of the maker, and of the model."""
+        """The name of the extractor, and of the model."""
         return f"perplexity-{model_slug(self.model)}"
 
     @property
@@ -95,17 +92,11 @@ class Perplexity(FeatureExtractor):
         """The model on this machine."""
         return LocalModel(self.model, "language model")
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        del experiment
-        return cls(**parameters)
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedPerplexity":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedPerplexity":
         """Learn nothing, and open the model."""
         del items
         fitted = FittedPerplexity(self)
-        tick(1.0)
+        progress(1.0)
         return fitted
 
     def load(self, folder: Path) -> "FittedPerplexity":
@@ -150,12 +141,12 @@ class FittedPerplexity(FittedExtractor):
 
     names = NAMES
 
-    def __init__(self, maker: Perplexity) -> None:
-        self.extractor = maker
-        self.model, self.tokenizer = maker.loaded_model
-        longest = getattr(self.model.config, "max_position_embeddings", None) or maker.window
-        self.window = min(maker.window, longest)
-        self.stride = min(maker.stride or max(1, self.window // 2), self.window - 1)
+    def __init__(self, extractor: Perplexity) -> None:
+        self.extractor = extractor
+        self.model, self.tokenizer = extractor.loaded_model
+        longest = getattr(self.model.config, "max_position_embeddings", None) or extractor.window
+        self.window = min(extractor.window, longest)
+        self.stride = min(extractor.stride or max(1, self.window // 2), self.window - 1)
         first = (self.tokenizer.bos_token_id, self.tokenizer.eos_token_id)
         # What stands before a text, so that its first token can be foretold as well.
         self.before = [token for token in first if token is not None][:1]

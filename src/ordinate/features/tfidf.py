@@ -1,4 +1,4 @@
-"""TF-IDF: words or letters that stand together, by scikit-learn, one vectoriser for each group."""
+"""TF-IDF of word and character n-grams by scikit-learn, one vectoriser for each group."""
 
 import json
 from collections import Counter
@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import Any, ClassVar, Literal, TypedDict, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, BadStore, MissingExtra
+from ordinate.experiment.feature_files import READ_ERRORS
+from ordinate.experiment.stored_json import read_json
 from ordinate.features.extractor import (
     FeatureExtractor,
     FittedExtractor,
@@ -21,19 +23,25 @@ from ordinate.features.extractor import (
 )
 from ordinate.features.tokenization import compose_characters, split_words
 
-if TYPE_CHECKING:
-    from ordinate.experiment.folder import Experiment
-
 Analyzer = Literal["word", "char", "char_wb"]
 NGRAMS: dict[str, tuple[int, int]] = {"word": (1, 2), "char": (2, 4), "char_wb": (2, 4)}
-LONGEST_NGRAM = 1_000  # letters of an n-gram: longer ones are no words, and no names of features
-TEXTS_PER_TICK = 256  # texts between two ticks
+LONGEST_NGRAM = 1_000  # characters of an n-gram: longer ones are no words, and no names of features
+PROGRESS_STEP = 256  # texts between two reports of progress
 STATE, IDF = "state.json", "idf.npz"
+
+
+class _StoredGroup(TypedDict):
+    group: str | None
+    terms: tuple[str, ...]
+
+
+class _TfidfState(TypedDict):
+    groups: list[_StoredGroup]
 
 
 @dataclass(frozen=True)
 class Tfidf(FeatureExtractor):
-    """TF-IDF of n-grams of words, of letters, or of letters within words (char_wb).
+    """TF-IDF of n-grams of words, of characters, or of characters within words (char_wb).
 
     `min_df` and `max_df` bound the texts that an n-gram occurs in, as numbers if whole and as
     shares otherwise; of more than `max_features` the most frequent stay, of equals the first by
@@ -46,15 +54,15 @@ class Tfidf(FeatureExtractor):
     """
 
     analyzer: Analyzer = "word"
-    ngrams: tuple[int, int] | None = None  # None: (1, 2) words or (2, 4) letters
-    min_df: float = 2
-    max_df: float = 1.0
+    ngrams: tuple[int, int] | None = None  # None: (1, 2) words or (2, 4) characters
+    min_df: int | float = 2  # a count of texts, or a share of them
+    max_df: int | float = 1.0
     max_features: int | None = 200_000
     sublinear: bool = True
     lowercase: bool = True
     group_by: str | None = None
 
-    kind: ClassVar[str] = "tfidf"
+    name: ClassVar[str] = "tfidf"
     version: ClassVar[int] = 2
     libraries: ClassVar[tuple[str, ...]] = ("scikit-learn", "scipy", "regex")
 
@@ -69,8 +77,8 @@ class Tfidf(FeatureExtractor):
         for name, bound in (("min_df", self.min_df), ("max_df", self.max_df)):
             if not (bound >= 1 if isinstance(bound, int) else 0.0 <= bound <= 1.0):
                 raise BadOption(
-                    f"{name} is a whole number of texts from 1, or a share of them from 0.0 to "
-                    f"1.0, not {bound}."
+                    f"{name} is a number of texts, an integer from 1, or a share of them from 0.0 "
+                    f"to 1.0, not {bound}."
                 )
         if type(self.min_df) is type(self.max_df) and self.min_df > self.max_df:
             raise BadOption(
@@ -116,18 +124,12 @@ class Tfidf(FeatureExtractor):
         """The column of the groups."""
         return () if self.group_by is None else (self.group_by,)
 
-    @classmethod
-    def of(cls, parameters: dict[str, Any], experiment: "Experiment") -> Self:
-        """Return the maker that stored parameters describe."""
-        del experiment
-        return cls(**parameters | {"ngrams": tuple(parameters["ngrams"])})
-
-    def fit(self, items: Items, tick: ProgressCallback) -> "FittedTfidf":
+    def fit(self, items: Items, progress: ProgressCallback) -> "FittedTfidf":
         """Choose the n-grams of each group, and weigh them by how rare they are."""
         parts, done = [], 0
         for group, places in self.places(items).items():
             texts = [items.texts[k] for k in places]
-            terms, idf = self._learned(texts, _scale_progress(tick, done, items.n))
+            terms, idf = self._learn_terms(texts, _scale_progress(progress, done, items.n))
             parts.append(GroupVocabulary(group, terms, idf))
             done += len(texts)
         if not any(len(part.terms) for part in parts):
@@ -140,15 +142,15 @@ class Tfidf(FeatureExtractor):
 
     def load(self, folder: Path) -> "FittedTfidf":
         """Return what was saved."""
+        stored = read_json(folder / STATE, _TfidfState)["groups"]
         try:
-            stored = json.loads((folder / STATE).read_text("utf-8"))
             with np.load(folder / IDF, allow_pickle=False) as arrays:
                 parts = tuple(
-                    GroupVocabulary(part["group"], tuple(part["terms"]), arrays[f"idf_{k}"])
-                    for k, part in enumerate(stored["groups"])
+                    GroupVocabulary(part["group"], part["terms"], arrays[f"idf_{k}"])
+                    for k, part in enumerate(stored)
                 )
-        except (OSError, ValueError, KeyError, TypeError) as problem:
-            raise BadStore(f"{folder} holds no TF-IDF that can be read: {problem}") from None
+        except READ_ERRORS as problem:
+            raise BadStore(f"{folder / IDF} cannot be read: {problem}") from None
         if any(len(part.terms) != len(part.idf) for part in parts):
             raise BadStore(f"{folder} has other numbers of n-grams in {STATE} and {IDF}.")
         return FittedTfidf(self, parts)
@@ -181,8 +183,8 @@ class Tfidf(FeatureExtractor):
 
     # --- learning ----------------------------------------------------------------------------
 
-    def _learned(
-        self, texts: list[str], tick: ProgressCallback
+    def _learn_terms(
+        self, texts: list[str], progress: ProgressCallback
     ) -> tuple[tuple[str, ...], NDArray[Any]]:
         """Return the n-grams in alphabetical order, and their weights.
 
@@ -192,25 +194,26 @@ class Tfidf(FeatureExtractor):
         analyze, within = self.create_vectorizer().build_analyzer(), Counter[str]()
         for k, text in enumerate(texts):
             within.update(set(analyze(text)))
-            if k % TEXTS_PER_TICK == 0:
-                tick(k)
+            if k % PROGRESS_STEP == 0:
+                progress(k)
         low, high = _count_bound(self.min_df, len(texts)), _count_bound(self.max_df, len(texts))
-        kept = {
+        frequent = {
             term: count
             for term, count in within.items()
             if low <= count <= high and len(term) <= LONGEST_NGRAM
         }
         del within
-        if self.max_features is not None and len(kept) > self.max_features:
-            kept = {term: kept[term] for term in self._select_most_frequent(texts, kept)}
-        terms = tuple(sorted(kept))
-        counts = np.array([kept[term] for term in terms], float)
+        if self.max_features is not None and len(frequent) > self.max_features:
+            largest = self._select_most_frequent(texts, frequent)
+            frequent = {term: frequent[term] for term in largest}
+        terms = tuple(sorted(frequent))
+        counts = np.array([frequent[term] for term in terms], float)
         return terms, np.log((len(texts) + 1.0) / (counts + 1.0)) + 1.0
 
-    def _select_most_frequent(self, texts: list[str], kept: dict[str, int]) -> list[str]:
+    def _select_most_frequent(self, texts: list[str], frequent: dict[str, int]) -> list[str]:
         analyze, times = self.create_vectorizer().build_analyzer(), Counter[str]()
         for text in texts:
-            times.update(filter(kept.__contains__, analyze(text)))
+            times.update(filter(frequent.__contains__, analyze(text)))
         return sorted(times, key=lambda term: (-times[term], term))[: self.max_features]
 
 
@@ -226,8 +229,8 @@ class GroupVocabulary:
 class FittedTfidf(FittedExtractor):
     """N-grams with their weights, for each group."""
 
-    def __init__(self, maker: Tfidf, parts: tuple[GroupVocabulary, ...]) -> None:
-        self.extractor, self.parts = maker, parts
+    def __init__(self, extractor: Tfidf, parts: tuple[GroupVocabulary, ...]) -> None:
+        self.extractor, self.parts = extractor, parts
         self.names = tuple(
             _format_feature_name(part.group, term) for part in parts for term in part.terms
         )
@@ -297,5 +300,5 @@ def _count_bound(bound: float, n: int) -> float:
     return bound if isinstance(bound, int) else bound * n
 
 
-def _scale_progress(tick: ProgressCallback, done: int, n: int) -> ProgressCallback:
-    return lambda further: tick((done + further) / n)
+def _scale_progress(progress: ProgressCallback, done: int, n: int) -> ProgressCallback:
+    return lambda further: progress((done + further) / n)

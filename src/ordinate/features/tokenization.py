@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.features.optional_libraries import import_library
+from ordinate.features.extractor import import_library
 
 # Without spaces between words each character stands for one, whatever is installed: a segmenter
 # that one machine has and another lacks would give the same text two rows.

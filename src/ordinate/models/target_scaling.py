@@ -2,19 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore, BadValues
+from ordinate.experiment.stored_json import at_least, decode
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
+ADVICE = "Train the surrogate again."
 CONSTANT_TOLERANCE = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
 ROUNDING_TOLERANCE = (
     1e-12  # of the largest value of a column: if it varies by no more, it is constant
 )
+
+
+class _StoredTarget(TypedDict):
+    mean: float
+    std: float
+
+
+class _StoredScaler(TypedDict):
+    means: list[float]
+    stds: list[Annotated[float, at_least(0)]]
+    target: _StoredTarget
 
 
 @dataclass(frozen=True)
@@ -69,17 +82,11 @@ class FeatureTargetScaler:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """Return the normalisation of a stored surrogate."""
-        try:
-            means, stds = (np.array(stored[part], np.float64) for part in ("means", "stds"))
-            target = Normalization(float(stored["target"]["mean"]), float(stored["target"]["std"]))
-            sound = means.ndim == 1 and means.shape == stds.shape
-            sound = sound and bool(np.isfinite(means).all() and np.isfinite(stds).all())
-            sound = sound and bool((stds >= 0).all())
-        except (KeyError, TypeError, ValueError, OverflowError):
-            sound = False
-        if not sound:
-            raise BadStore("What is stored is no normalisation: train the surrogate again.")
-        return cls(means, stds, target)
+        found = decode(stored, _StoredScaler, "The normalisation", advice=ADVICE)
+        means, stds = np.array(found["means"], float), np.array(found["stds"], float)
+        if means.shape != stds.shape:
+            raise BadStore(f"The normalisation has {len(means)} means, {len(stds)} stds. {ADVICE}")
+        return cls(means, stds, Normalization(**found["target"]))
 
 
 def is_constant(x: Floats) -> NDArray[np.bool_]:

@@ -12,19 +12,19 @@ from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.layout import RESULTS, TEST_PREDICTIONS, TRIALS
 from ordinate.regress.result_files import read_run_files
 from ordinate.regress.tuning_text import build_summary_grid, parse_estimate
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render.estimates import format_estimate, format_number
+from ordinate.results.base import SCHEMA, Result, align_columns
 from ordinate.results.regression_comparison import RegressionComparison, compare_regression
-from ordinate.results.regression_text import format_estimate, format_number
 from ordinate.search.trials import import_optuna, silence_optuna
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
-@dataclass(frozen=True)
-class SearchAnalysis:
+@dataclass(frozen=True, repr=False)
+class SearchAnalysis(Result):
     """A search: the measures that matter, the parameters that did, and how fits went."""
 
     results: dict[str, Any]
@@ -91,12 +91,6 @@ class SearchAnalysis:
             *self.results["notes"],
         ]
         return Document(f"Search for a surrogate of {data['target']}{unit}", tuple(blocks))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
 
 def analyze_search(root: Path | str) -> SearchAnalysis:

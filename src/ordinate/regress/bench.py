@@ -17,7 +17,7 @@ from ordinate.regress.fitting import DATA_KEY, FitProgress, FitTask, Floats, Row
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import LARGE_GROUP_FACTOR, Split, assign_unit_ids, split_k_fold
 from ordinate.regress.table import Table
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 from ordinate.summaries.regression import Moments
 
 ProgressCallback = Callable[

@@ -198,7 +198,7 @@ def _run_batch(
 ) -> None:
     """Make the trials of a batch; those whose time is over are left for another run."""
     trials = []
-    for asked in batch.asked:
+    for asked in batch.pending:
         candidate = Candidate(kind, asked.params)
         tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
         trials.append(_RunningTrial(asked, candidate, tasks))

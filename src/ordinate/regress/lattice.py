@@ -1,19 +1,20 @@
 """Whether rows on a lattice differ from the others, as rows that were held out tell."""
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from ordinate.errors import BadStore
 from ordinate.experiment.layout import LATTICES
 from ordinate.experiment.safe_files import resolve_inside, write_json
+from ordinate.experiment.stored_json import read_json
 from ordinate.models.regressors import find_model_type
 from ordinate.regress.bench import Bench, Candidate
 from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
 from ordinate.regress.model_inputs import Lattice
 from ordinate.regress.splits import Split, assign_unit_ids
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 
 # Smooth, so that it cannot tell a lattice by itself, as trees can; it learns what telling is worth.
 LATTICE_MODEL = "gp"
@@ -101,12 +102,9 @@ def _evaluate_once(bench: Bench, share: float, end: float | None) -> LatticeFind
 def _load_finding(path: Path) -> LatticeFinding | None:
     """Return what an earlier run found, if that is there and whole."""
     try:
-        found = LatticeFinding(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError, RecursionError):
+        return read_json(path, LatticeFinding)
+    except BadStore:
         return None
-    right = {name: type(value) for name, value in vars(LatticeFinding(0.0, used=False)).items()}
-    whole = {name: type(value) for name, value in vars(found).items()} == right
-    return found if whole else None
 
 
 def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:

@@ -1,11 +1,10 @@
 """Saved surrogates: read with care, and asked for predictions with their intervals."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,14 @@ from ordinate.errors import (
 )
 from ordinate.experiment.manifest import read_verified_manifest
 from ordinate.experiment.safe_files import resolve_inside
+from ordinate.experiment.stored_json import (
+    DISTINCT,
+    Check,
+    at_least,
+    at_most,
+    decode,
+    read_json,
+)
 from ordinate.models.regressors import Regressor, load_regressor
 from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
@@ -282,8 +289,8 @@ def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalib
     """Return what a folder says of itself, once it is what its manifest lists."""
     folder = resolve_inside(root, MODELS, name)
     manifest = read_verified_manifest(folder)
-    if manifest.kind != MANIFEST_KIND:
-        raise BadStore(f"{folder} holds a {shorten(manifest.kind)}, and no surrogate.")
+    if manifest.artifact != MANIFEST_KIND:
+        raise BadStore(f"{folder} holds a {shorten(manifest.artifact)}, and no surrogate.")
     if manifest.name != name:
         raise BadStore(f"{folder} holds {shorten(manifest.name)}: it was moved or mixed up.")
     if SURROGATE_FILE not in manifest.files:
@@ -295,56 +302,35 @@ def _load_verified(root: Path, name: str) -> tuple[dict[str, Any], IntervalCalib
 
 def _read_config(path: Path) -> dict[str, Any]:
     """Return what a surrogate is, once every value is of its type, and all fit together."""
-    try:
-        config = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as problem:
-        raise BadStore(f"{path} cannot be read: {shorten(str(problem))}") from None
-    if not isinstance(config, dict):
-        raise BadStore(f"{path} is no JSON object.")
-    wanted = CONFIG_CHECKS | (BLEND_CHECKS if config.get("model") == BLEND else MODEL_CHECKS)
-    for key, sound in wanted.items():
-        if key not in config:
-            raise BadStore(f"{path} does not say: {key}. Train again, or restore the folder.")
-        if not sound(config[key]):
-            said = shorten(config[key])
-            raise BadStore(f"{path} says {said} of {key}. Train again, or restore the folder.")
-    if config["model"] == BLEND and len(config["weights"]) != len(config["members"]):
-        raise BadStore(f"{path} has weights of other members. Train again, or restore the folder.")
-    return config
+    advice = "Train again, or restore the folder."
+    plain = read_json(path, dict[str, Any], advice=advice)
+    if plain.get("model") != BLEND:
+        return dict(decode(plain, _StoredModel, path, advice=advice))
+    blend = decode(plain, _StoredBlend, path, advice=advice)
+    if len(blend["weights"]) != len(blend["members"]):
+        raise BadStore(f"{path} has weights of other members. {advice}")
+    return dict(blend)
 
 
-def _are_distinct_strings(value: Any) -> bool:
-    """Tell whether these are texts, each once, and one at least."""
-    right = isinstance(value, list) and all(isinstance(one, str) for one in value)
-    return right and 0 < len(value) == len(set(value))
+class _StoredSurrogate(TypedDict):
+    model: str
+    features: Annotated[list[str], DISTINCT]
+    target: str
+    unit: str | None
+    alpha: Annotated[float, Check("between 0 and 1", lambda alpha: 0.0 < alpha < 1.0)]
 
 
-def _is_share(value: Any) -> bool:
-    return isinstance(value, float) and 0.0 < value < 1.0
+class _StoredModel(_StoredSurrogate):
+    inputs: dict[str, Any]
+    params: dict[str, Any]
 
 
-def _are_weights(value: Any) -> bool:
-    """Tell whether these are numbers of at least 0 that sum to 1."""
-    right = isinstance(value, list) and all(
-        isinstance(one, (int, float)) and not isinstance(one, bool) for one in value
-    )
-    # nan is not at least 0; whole numbers may be too large for a float
-    return (
-        right
-        and all(0.0 <= one <= 1.0 for one in value)
-        and abs(sum(value) - 1.0) < WEIGHT_SUM_TOLERANCE
-    )
-
-
-CONFIG_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "model": lambda value: isinstance(value, str),
-    "features": _are_distinct_strings,
-    "target": lambda value: isinstance(value, str),
-    "unit": lambda value: value is None or isinstance(value, str),
-    "alpha": _is_share,
-}
-MODEL_CHECKS = {key: lambda value: isinstance(value, dict) for key in ("inputs", "params")}
-BLEND_CHECKS = {"members": _are_distinct_strings, "weights": _are_weights}
+class _StoredBlend(_StoredSurrogate):
+    members: Annotated[list[str], DISTINCT]
+    weights: Annotated[
+        list[Annotated[float, at_least(0.0), at_most(1.0)]],
+        Check("that sum to 1", lambda weights: abs(sum(weights) - 1.0) < WEIGHT_SUM_TOLERANCE),
+    ]
 
 
 def _resolve_name(root: Path, wanted: str) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
 from ordinate.regress.duplicate_rows import LeakageReport
 from ordinate.regress.settings import Settings
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Result, align_columns
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import RegressionComparison
 
@@ -155,8 +155,8 @@ class HeldOutResult:
         }
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Result):
     """A search for a surrogate: what was tried, what won, and what it is worth."""
 
     run: str
@@ -173,12 +173,6 @@ class TuningResult:
         """The best of each kind, and the blend."""
         found = [one.best for one in self.searched if one.best is not None]
         return [*found, self.blend] if self.blend else found
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def summary(self) -> list[dict[str, Any]]:
         """Return the measures that matter most, each with its interval, as plain values."""
@@ -264,8 +258,9 @@ def _convert_evaluation_to_dict(values: RegressionEvaluation) -> dict[str, Any]:
     """Return plain values, in which baselines and measures of intervals have their unit, too."""
     found = values.to_dict()
     found["baselines"] = [one | {"unit": values.unit} for one in found["baselines"]]
-    found["predictive"] = {
-        name: one | {"unit": _get_unit(values, name)} for name, one in found["predictive"].items()
+    found["prediction_intervals"] = {
+        name: one | {"unit": _get_unit(values, name)}
+        for name, one in found["prediction_intervals"].items()
     }
     return found
 
@@ -280,7 +275,7 @@ def _flatten_evaluation(values: RegressionEvaluation) -> Iterator[dict[str, Any]
         baseline = row.pop("model", None)
         yield row | ({} if baseline is None else {"baseline": baseline, "unit": values.unit})
     for name, one in values.prediction_intervals.items():
-        about = {"part": "predictive", "metric": name, "unit": _get_unit(values, name)}
+        about = {"part": "prediction_intervals", "metric": name, "unit": _get_unit(values, name)}
         yield about | {"value": one.value, "low": one.low, "high": one.high, "method": one.method}
 
 

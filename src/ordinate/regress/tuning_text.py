@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate
 from ordinate.regress.tuning_result import (
     STATES,
@@ -17,7 +17,7 @@ from ordinate.regress.tuning_result import (
 )
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.regression_text import (
+from ordinate.render.estimates import (
     format_estimate,
     format_estimate_interval,
     format_number,
@@ -144,7 +144,7 @@ def parse_estimate(row: Mapping[str, Any]) -> Estimate:
 def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | Grid]:
     """Return the winner beside the other finalists, on rows that chose none of them."""
     told: list[str | Grid] = [_describe_coverage(result, test), *test.notes]
-    if test.values.table.n < FEW_CLUSTERS:
+    if test.values.summary.n < FEW_CLUSTERS:
         told.append(f"Fewer than {FEW_CLUSTERS} rows leave the limits of this test unsure.")
     if test.comparison is None:
         return told
@@ -162,7 +162,7 @@ def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | 
 
 
 def _describe_coverage(result: TuningResult, test: HeldOutResult) -> str:
-    promised, n = 100 * (1 - result.settings.alpha), test.values.table.n
+    promised, n = 100 * (1 - result.settings.alpha), test.values.summary.n
     said = f"{test.name}, {test.what}: {promised:g} % intervals of the winner"
     if not np.isfinite(test.upper - test.lower).all():
         return f"{said} have no end, so that they hold anything."

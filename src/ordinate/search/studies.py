@@ -37,7 +37,7 @@ SearchSpace = Callable[["optuna.Trial"], dict[str, Any]]
 BATCH_SIZE = 4  # trials that are asked for together
 STARTUP_TRIALS = 8  # finished trials before the sampler learns from them: two batches
 SIGNIFICANT_DIGITS = 12  # significant digits to which values are compared, whatever their unit
-PRUNER_STARTUP_TRIALS = 5  # complete trials before the pruner judges others by them
+PRUNER_STARTUP_TRIALS = 5  # complete trials before the pruner compares others with them
 
 
 def round_to_significant(value: float) -> float:
@@ -53,7 +53,7 @@ def round_to_significant(value: float) -> float:
 
 @dataclass(frozen=True)
 class PendingTrial:
-    """A trial to be made."""
+    """A trial to run."""
 
     number: int
     params: dict[str, Any]
@@ -61,9 +61,9 @@ class PendingTrial:
 
 @dataclass
 class TrialBatch:
-    """Trials that are made together: none of them knows what another one finds."""
+    """Trials that run together: none of them knows the result of another."""
 
-    asked: list[PendingTrial]
+    pending: list[PendingTrial]
     _memory: "optuna.Study"  # earlier batches, and this one without its results
     _file: TrialFile
     _open: "dict[int, optuna.Trial]"
@@ -90,17 +90,18 @@ class TrialBatch:
         trial = self._get_open_trial(number)
         if value is not None and math.isnan(value):
             failed = failed or "its value is undefined"
-        kept = convert_to_json_values(attributes or {}, f"The attributes of trial {number}")
-        if taken := kept.keys() & {PARAMS, REASON}:
-            raise BadOption(f"{min(taken)!r} is no name for an attribute: Ordinate keeps its own.")
-        asked = next(one for one in self.asked if one.number == number)
-        kept[PARAMS] = asked.params
+        stored = convert_to_json_values(attributes or {}, f"The attributes of trial {number}")
+        if reserved := stored.keys() & {PARAMS, REASON}:
+            raise BadOption(
+                f"{min(reserved)!r} is no name for an attribute: Ordinate keeps its own."
+            )
+        stored[PARAMS] = next(x.params for x in self.pending if x.number == number)
         state: TrialState = "pruned" if value is None else "complete"
         if failed is not None:
-            kept[REASON], value, state = failed, None, "failed"
+            stored[REASON], value, state = failed, None, "failed"
         steps = self._memory.get_trials(deepcopy=False)[number].intermediate_values
         with silence_optuna():
-            self._finished[number] = freeze_trial(trial, state, value, kept, steps)
+            self._finished[number] = freeze_trial(trial, state, value, stored, steps)
         del self._open[number]
 
     def close(self) -> None:
@@ -191,24 +192,24 @@ class Study:
     def _ask_batch(
         self, index: int, end: int, space: SearchSpace, defaults: Sequence[dict[str, Any]]
     ) -> TrialBatch:
-        """Ask for a whole batch, whatever of it is wanted, so that each gets the same resamples."""
+        """Ask for a complete batch, whatever of it is pending, so that draws are the same."""
         start = index * self.batch
         done = self._file.trials
         with silence_optuna():
-            memory = self._memory(index, done[:start])
+            memory = self._create_memory(index, done[:start])
             for params in defaults[start : start + self.batch]:
                 memory.enqueue_trial(params)
-            trials, asked = [], []
+            trials, batch = [], []
             for _ in range(self.batch):
                 trials.append(memory.ask())
-                asked.append(self._ask(trials[-1], space))
-        for one, before in zip(asked, done[start:], strict=False):
-            self._check_unchanged(one, thaw_trial(before))
-        wanted = [one for one in asked if len(done) <= one.number < end]
-        live = {one.number: trials[one.number - start] for one in wanted}
-        return TrialBatch(wanted, memory, self._file, live)
+                batch.append(self._ask(trials[-1], space))
+        for trial, before in zip(batch, done[start:], strict=False):
+            self._check_unchanged(trial, thaw_trial(before))
+        pending = [trial for trial in batch if len(done) <= trial.number < end]
+        open_trials = {trial.number: trials[trial.number - start] for trial in pending}
+        return TrialBatch(pending, memory, self._file, open_trials)
 
-    def _memory(self, index: int, earlier: "list[FrozenTrial]") -> "optuna.Study":
+    def _create_memory(self, index: int, earlier: "list[FrozenTrial]") -> "optuna.Study":
         optuna = import_optuna()
         seed = int(compute_digest([self.seed, self.drawn_by, index], 8), 16)
         sampler = optuna.samplers.TPESampler(
@@ -236,11 +237,11 @@ class Study:
             trial.number, convert_to_json_values(params, f"The parameters of trial {trial.number}")
         )
 
-    def _check_unchanged(self, asked: PendingTrial, before: Trial) -> None:
-        if asked.params != before.params:
+    def _check_unchanged(self, pending: PendingTrial, before: Trial) -> None:
+        if pending.params != before.params:
             raise BadStore(
-                f"Trial {asked.number} of the study {self.name} was made with "
-                f"{shorten(before.params)}, and would now be made with {shorten(asked.params)}: "
+                f"Trial {pending.number} of the study {self.name} was made with "
+                f"{shorten(before.params)}, and would now be made with {shorten(pending.params)}: "
                 "the search space, the defaults or the version of Optuna changed since. Search "
                 f"anew with another --seed, or remove {self._file.path}, in which finished trials "
                 "are kept: all of them are made again."

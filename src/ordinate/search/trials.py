@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["maximize", "minimize"]
 TrialState = Literal["complete", "pruned", "failed"]
-PARAMS, REASON = "params", "reason"  # what is kept with a trial beside its attributes
+PARAMS, REASON = "params", "reason"  # stored with a trial, as its attributes are
 
 
 @dataclass(frozen=True)
@@ -65,19 +65,19 @@ class TrialFile:
         with self._report_storage_errors():
             self._study.add_trial(trial)
 
-    def declare_settings(self, how: dict[str, int]) -> None:
-        """Keep how the study is made; refuse one that was begun otherwise, or by others."""
+    def declare_settings(self, settings: dict[str, int]) -> None:
+        """Store the settings of the study; refuse one that was begun otherwise, or by others."""
         with self._report_storage_errors():
             study, trials = self._study, self.trials
             if not trials and not study.user_attrs:
-                study.set_user_attr("ordinate", how)
+                study.set_user_attr("ordinate", settings)
             begun, aim = study.user_attrs.get("ordinate"), study.direction.name.lower()
         what = f"The study {study.study_name} in {self.path}"
         if begun is None:
             raise BadStore(f"{what} was not begun by Ordinate. Take another name.")
-        if (begun, aim) != (how, self.direction):
+        if (begun, aim) != (settings, self.direction):
             raise BadStore(
-                f"{what} was begun to {aim} with {begun}, not to {self.direction} with {how}. "
+                f"{what} was begun to {aim} with {begun}, not to {self.direction} with {settings}. "
                 "Take another name."
             )
         if not all(trial.state.is_finished() for trial in trials):
@@ -126,24 +126,24 @@ def freeze_trial(
     )
 
 
-def thaw_trial(kept: "FrozenTrial") -> Trial:
-    """Return a trial that Optuna kept as Ordinate shows it."""
+def thaw_trial(stored: "FrozenTrial") -> Trial:
+    """Return a trial that Optuna stored as Ordinate shows it."""
     states: dict[str, TrialState] = {"COMPLETE": "complete", "PRUNED": "pruned", "FAIL": "failed"}
-    attributes = dict(sorted(kept.user_attrs.items()))  # some versions keep them in no order
-    params = attributes.pop(PARAMS, kept.params)
+    attributes = dict(sorted(stored.user_attrs.items()))  # some versions keep them in no order
+    params = attributes.pop(PARAMS, stored.params)
     reason = attributes.pop(REASON, None)
-    state = states[kept.state.name]
-    value = kept.value if state == "complete" else None
-    steps = dict(sorted(kept.intermediate_values.items()))
-    return Trial(kept.number, state, value, dict(params), steps, attributes, reason)
+    state = states[stored.state.name]
+    value = stored.value if state == "complete" else None
+    steps = dict(sorted(stored.intermediate_values.items()))
+    return Trial(stored.number, state, value, dict(params), steps, attributes, reason)
 
 
-def convert_to_json_values(values: dict[str, Any], what: str) -> dict[str, Any]:
+def convert_to_json_values(values: dict[str, Any], title: str) -> dict[str, Any]:
     """Return values as they will be read from the file again."""
     try:
         text = json.dumps(values, allow_nan=False)
     except (TypeError, ValueError) as problem:
-        raise BadOption(f"{what} cannot be kept as JSON: {problem}.") from None
+        raise BadOption(f"{title} cannot be kept as JSON: {problem}.") from None
     return dict(json.loads(text))
 
 
@@ -160,7 +160,7 @@ def import_optuna() -> ModuleType:
 
 
 def _open_storage(path: Path) -> "RDBStorage":
-    """Open a file by its path, for in a URL some letters would mean something else."""
+    """Open a file by its path, for in a URL some characters would mean something else."""
     from sqlalchemy.pool import NullPool  # noqa: PLC0415 - comes with Optuna
 
     # No connection stays open: processes may be forked between two writes.

@@ -146,12 +146,12 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(folder):
     [
         ({"seeds": [1]}, "weights of 2 members"),
         ({"scaled": []}, "weights of 2 members"),
-        ({"network": {"features": 3, "block": "exec"}}, "no network"),
-        ({"network": 7}, "no network"),
+        ({"network": {"features": 3, "block": "exec"}}, r"'network\.block' must be 'silu'"),
+        ({"network": 7}, "'network' must be an object"),
         ({"training": {"lr": -1}}, "lr=-1"),
         ({"whole": {"means": [0], "stds": [1], "target": {"mean": 0, "std": 1}}}, "another number"),
-        ({"steps": None}, "holds no networks"),
-        ({"steps": [10**400, 1e999]}, "holds no networks"),
+        ({"steps": None}, "'steps' must be a list of integers"),
+        ({"steps": [10**400, 1e999]}, "Infinity is no number"),
     ],
     ids=["seeds", "scaled", "block", "network", "training", "whole", "steps", "large"],
 )
@@ -177,7 +177,7 @@ def test_weights_that_are_not_finite_are_refused(folder):
 
 
 def test_missing_files_are_named(tmp_path):
-    with pytest.raises(BadStore, match="holds no networks"):
+    with pytest.raises(BadStore, match=r"config\.json cannot be read"):
         NetworkEnsemble.load(tmp_path)
 
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 
 from ordinate.errors import BadOption, BadStore
+from ordinate.experiment.stored_json import decode
 from ordinate.models.networks.residual_network import Dropout, ResidualNetwork
 
 
@@ -101,9 +102,9 @@ def test_a_shape_that_is_none_is_refused(name, value):
 
 def test_a_stored_shape_is_read_again_or_refused():
     network = ResidualNetwork(4, width=8, block="swiglu", dropout=0.1)
-    assert ResidualNetwork.from_dict(network.to_dict()) == network
-    with pytest.raises(BadStore, match="no network"):
-        ResidualNetwork.from_dict({"features": 4, "colour": "red"})
+    assert decode(network.to_dict(), ResidualNetwork, "config") == network
+    with pytest.raises(BadStore, match="'colour' is not known"):
+        decode({"features": 4, "colour": "red"}, ResidualNetwork, "config")
 
 
 def test_dropout_drops_its_share_and_keeps_the_mean():

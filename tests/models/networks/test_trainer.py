@@ -303,17 +303,17 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(BadStore, match=r"no whole checkpoint: .*second"):
         fitted((0,), checkpoint=path)
     tensor_files.write_tensors(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
-    with pytest.raises(BadStore, match="no whole checkpoint"):
+    with pytest.raises(BadStore, match="'epoch' is missing"):
         fitted((0,), checkpoint=path)
     tensor_files.write_tensors(path, kept, facts | {"running": [7]})
     with pytest.raises(BadStore, match=r"\[7\] are no members"):
         fitted((0,), checkpoint=path)
     tensor_files.write_tensors(path, kept, facts | {"rmse": [10**400]})
-    with pytest.raises(BadStore, match="no whole checkpoint"):
+    with pytest.raises(BadStore, match="must be a finite number"):
         fitted((0,), checkpoint=path)
     for of in (None, [], {}):
         tensor_files.write_tensors(path, kept, facts | {"of": of})
-        with pytest.raises(BadStore, match="checkpoint of other training"):
+        with pytest.raises(BadStore, match=r"checkpoint of other training|'of' must be an object"):
             fitted((0,), checkpoint=path)
     path.write_bytes(b"\x80\x04cos\nsystem\n")
     with pytest.raises(BadStore, match="cannot be read"):

@@ -61,9 +61,9 @@ def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"model": 3}, "does not say"),
-        ({"features": 0}, "does not say"),
-        ({"params": None}, "does not say"),
+        ({"model": 3}, "'model' must be a string"),
+        ({"features": 0}, "must be an integer of at least 1 and of at most"),
+        ({"params": None}, "'params' must be an object"),
         ({"model": "forest"}, "holds a model 'forest'"),
         ({"params": {"costs": 1}}, "no parameter 'costs'"),
     ],
@@ -78,7 +78,7 @@ def test_facts_that_make_no_sense_are_refused(tmp_path, change, told):
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(BadStore, match="does not say what the model is"):
+    with pytest.raises(BadStore, match=r"model\.json cannot be read"):
         load_regressor(tmp_path)
 
 

@@ -1,8 +1,7 @@
 """One model on the full scale: fitted to features and levels, asked, saved and loaded."""
 
-import json
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +10,13 @@ from ordinate.errors import BadInput, BadStore, NoItems, NotFitted, OffScale
 from ordinate.experiment import safe_files
 from ordinate.experiment.library_warnings import collect_warnings
 from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.stored_json import Check, at_least, read_json
 from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models import model_files
 from ordinate.models.classifiers.learner import Floats, ModelType
 
 FACTS_FILE = "model.json"
+RESTORE_HINT = "Tune again, or restore the folder."
 
 
 class Classifier:
@@ -140,6 +141,10 @@ class Classifier:
         return rows / rows.sum(axis=1, keepdims=True)
 
 
+def _rises(positions: list[int]) -> bool:
+    return len(positions) >= 2 and positions == sorted(set(positions))
+
+
 def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
     """Return the model in a folder, once its files are what the manifest says."""
     Manifest.read(folder).verify(folder)
@@ -158,28 +163,27 @@ def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
     return model
 
 
-def _read_facts(path: Path, kinds: dict[str, ModelType]) -> dict[str, Any]:
-    shape = {"kind": str, "params": dict, "size": int, "seed": int, "present": list}
-    shape |= {"features": int, "sparse": bool, "notes": list}
-    try:
-        facts = json.loads(path.read_text("utf-8"))
-        right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and facts["kind"] in kinds and _are_on_scale(facts["present"], facts["size"])
-        right = right and facts["params"].keys() == kinds[facts["kind"]].defaults.keys()
-    except (OSError, ValueError, KeyError, TypeError):
-        right = False
-    if not right:
+class _Facts(TypedDict):
+    kind: str
+    params: dict[str, Any]
+    size: int
+    seed: int
+    present: Annotated[list[Annotated[int, at_least(0)]], Check("that rise", _rises)]
+    features: int
+    sparse: bool
+    notes: list[str]
+
+
+def _read_facts(path: Path, kinds: dict[str, ModelType]) -> _Facts:
+    facts = read_json(path, _Facts, advice=RESTORE_HINT)
+    known = facts["kind"] in kinds and facts["present"][-1] < facts["size"]
+    if not known or facts["params"].keys() != kinds[facts["kind"]].defaults.keys():
         raise _build_facts_error(path)
     return facts
 
 
 def _build_facts_error(path: Path) -> BadStore:
-    return BadStore(f"{path} does not say what the model is. Tune again, or restore the folder.")
-
-
-def _are_on_scale(present: list[Any], size: int) -> bool:
-    whole = all(isinstance(k, int) and 0 <= k < size for k in present)
-    return whole and len(present) >= 2 and present == sorted(set(present))
+    return BadStore(f"{path} does not say what the model is. {RESTORE_HINT}")
 
 
 def _is_sparse(matrix: Any) -> bool:

@@ -3,18 +3,18 @@
 One network is an ensemble of one member.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ordinate.errors import BadInput, BadOption, BadStore, shorten
+from ordinate.errors import BadInput, BadOption, BadStore
 from ordinate.experiment import safe_files
+from ordinate.experiment.stored_json import read_json
 from ordinate.models.networks import tensor_files
 from ordinate.models.networks.residual_network import ResidualNetwork
 from ordinate.models.networks.trainer import (
@@ -40,6 +40,17 @@ def derive_seeds(seed: int, members: int) -> list[int]:
     True
     """
     return np.random.SeedSequence(seed).generate_state(members).tolist()
+
+
+class _StoredEnsemble(TypedDict):
+    network: ResidualNetwork
+    training: TrainingConfig
+    seeds: tuple[int, ...]
+    scaled: list[dict[str, Any]]
+    whole: dict[str, Any]
+    steps: tuple[int, ...]
+    stopped: bool
+    history: tuple[dict[str, list[float | None]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,25 +176,23 @@ class NetworkEnsemble:
     def load(cls, folder: Path) -> Self:
         """Return what was saved; files that do not fit together are refused."""
         try:
-            config = json.loads((folder / CONFIG).read_text("utf-8"))
-            network = ResidualNetwork.from_dict(config["network"])
+            config = read_json(folder / CONFIG, _StoredEnsemble)
+            network = config["network"]
             weights = network.flatten_weights(tensor_files.read_tensors(folder / WEIGHTS)[0])
             found = cls(
                 network,
-                TrainingConfig(**config["training"]),
-                tuple(map(int, config["seeds"])),
+                config["training"],
+                config["seeds"],
                 weights,
                 tuple(map(FeatureTargetScaler.from_dict, config["scaled"])),
                 FeatureTargetScaler.from_dict(config["whole"]),
-                tuple(map(int, config["steps"])),
-                bool(config["stopped"]),
-                tuple(config["history"]),
+                config["steps"],
+                config["stopped"],
+                config["history"],
             )
             found.check()
         except BadStore as reason:
             raise BadStore(f"{folder} is refused: {reason}") from None
-        except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError) as problem:
-            raise BadStore(f"{folder} holds no networks: {shorten(str(problem))}.") from None
         return found
 
     def check(self) -> None:

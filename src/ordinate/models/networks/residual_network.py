@@ -153,16 +153,8 @@ class ResidualNetwork:
     # --- plain values ------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same."""
+        """Return plain values."""
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "ResidualNetwork":
-        """Return the shape that was stored."""
-        try:
-            return cls(**stored)
-        except (TypeError, BadOption) as problem:
-            raise BadStore(f"its configuration is no network: {problem}") from None
 
 
 class Dropout:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ordinate.errors import BadOption, BadStore, NoItems, shorten
+from ordinate.experiment.stored_json import decode
 from ordinate.inference.estimates import to_json_number
 from ordinate.models.networks import tensor_files
 from ordinate.models.networks.residual_network import Dropout, ResidualNetwork
@@ -61,6 +62,17 @@ class EpochReport(NamedTuple):
     rmse: float  # of members that still learn; nan without validation rows
     best: float  # of all members' best weights; infinite without validation rows
     running: int  # members that still learn
+
+
+class _Checkpoint(TypedDict):
+    of: dict[str, Any]
+    epoch: int
+    stopped: bool
+    taken: int
+    running: list[int]
+    rmse: list[float | None]
+    steps: list[int]
+    history: list[Any]
 
 
 EpochCallback = Callable[[EpochReport], bool | None]  # True: stop here
@@ -305,9 +317,10 @@ class Trainer:
         tensor_files.write_tensors(path, kept, facts)
 
     def _resume(self, path: Path) -> None:
-        kept, facts = tensor_files.read_tensors(path)
-        of = facts.get("of") if isinstance(facts, dict) else None
-        known = of if isinstance(of, dict) else {}
+        kept, stored = tensor_files.read_tensors(path)
+        advice = "Remove it to begin anew."
+        facts = decode(stored, _Checkpoint, path, advice=advice)
+        known = facts["of"]
         if known != self._run_description:
             changed = [k for k, v in self._run_description.items() if known.get(k) != v]
             raise BadStore(
@@ -316,25 +329,25 @@ class Trainer:
             )
         try:
             self._restore_state({name: part.to(self.device) for name, part in kept.items()}, facts)
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as problem:
+        except (KeyError, ValueError, OverflowError) as problem:
             raise BadStore(
-                f"{path} is no whole checkpoint: {shorten(str(problem))}. Remove it to begin anew."
+                f"{path} is no whole checkpoint: {shorten(str(problem))}. {advice}"
             ) from None
 
-    def _restore_state(self, kept: dict[str, Tensor], facts: dict[str, Any]) -> None:
-        self.epoch, self.stopped = int(facts["epoch"]), bool(facts["stopped"])
+    def _restore_state(self, kept: dict[str, Tensor], facts: _Checkpoint) -> None:
+        self.epoch, self.stopped = facts["epoch"], facts["stopped"]
         self.running = np.array(facts["running"], int)
         if not np.isin(self.running, np.arange(len(self.seeds))).all():
             raise BadStore(f"{shorten(facts['running'])} are no members")
         self.rmse = np.array([math.inf if x is None else x for x in facts["rmse"]], float)
-        self.steps, self.history = np.array(facts["steps"], int), list(facts["history"])
+        self.steps, self.history = np.array(facts["steps"], int), facts["history"]
         shapes = {"best": len(self.seeds)}
         shapes |= dict.fromkeys(("weights", *MOMENTS), len(self.running))
         for name, rows in shapes.items():
             if kept[name].shape != (rows, self.network.size):
                 raise BadStore(f"{name} has the shape {tuple(kept[name].shape)}")
         self.best, moments = kept["best"], {name: kept[name] for name in MOMENTS}
-        self._start_optimizer(kept["weights"], moments, int(facts["taken"]))
+        self._start_optimizer(kept["weights"], moments, facts["taken"])
 
 
 def predict_members(network: ResidualNetwork, weights: Tensor, features: Tensor) -> Floats:

@@ -1,13 +1,12 @@
 """What every model of a surrogate can do: learn, predict, be saved and loaded, and be searched."""
 
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from ordinate.errors import (
 )
 from ordinate.experiment import safe_files
 from ordinate.experiment.library_warnings import collect_warnings
+from ordinate.experiment.stored_json import at_least, at_most, read_json
 from ordinate.experiment.workers import limit_to_one_thread
 from ordinate.models import model_files
 
@@ -180,7 +180,7 @@ class Regressor(ABC):
         safe_files.write_json(folder / FACTS_FILE, facts)
         return [FACTS_FILE, *self._save(self.fitted, folder)]
 
-    def restore(self, folder: Path, facts: Mapping[str, Any]) -> Self:
+    def restore(self, folder: Path, facts: "RegressorFacts") -> Self:
         """Take up what was fitted from a folder."""
         self.width, self.steps = facts["features"], facts["steps"]
         with (
@@ -269,24 +269,22 @@ def _explain_refusal(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> 
     return f"a {'whole number' if whole else 'number'} {reach}"
 
 
-def read_facts(folder: Path) -> dict[str, Any]:
+class RegressorFacts(TypedDict):
+    """What a folder says of the model in it."""
+
+    model: str
+    params: dict[str, Any]
+    seed: Annotated[int, at_least(0)]
+    features: Annotated[int, at_least(1), at_most(MOST_FEATURES)]
+    steps: int | None
+    notes: list[str]
+
+
+def read_facts(folder: Path) -> RegressorFacts:
     """Return what a folder says of the model in it."""
-    shape: dict[str, Any] = {"model": str, "params": dict, "seed": int, "features": int}
-    shape |= {"steps": int | None, "notes": list}
-    try:
-        facts = json.loads((folder / FACTS_FILE).read_text("utf-8"))
-        right = all(isinstance(facts[name], kind) for name, kind in shape.items())
-        right = right and 0 < facts["features"] <= MOST_FEATURES and facts["seed"] >= 0
-        right = right and not any(isinstance(facts[name], bool) for name in shape)
-        right = right and all(isinstance(note, str) for note in facts["notes"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        right = False
-    if not right:
-        raise BadStore(
-            f"{folder / FACTS_FILE} does not say what the model is. Train again, or restore the "
-            "folder."
-        )
-    return facts
+    return read_json(
+        folder / FACTS_FILE, RegressorFacts, advice="Train again, or restore the folder."
+    )
 
 
 def rmse(y: Floats, predicted: Floats) -> float:

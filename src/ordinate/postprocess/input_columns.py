@@ -1,4 +1,4 @@
-"""The columns that decisions are learned from: scores, gold labels, groups."""
+"""Input columns of estimators: scores, probabilities, gold labels, groups."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -24,7 +24,7 @@ Positions = NDArray[np.intp]
 
 
 def read_score_column(scores: Any, weights: Weights = None) -> Floats:
-    """Return one column of finite numbers, or say which row is none, unless its weight is 0.
+    """Return scores as one column of finite numbers; a row of weight 0 may have any.
 
     >>> read_score_column([[0.5], [2]]).tolist()
     [0.5, 2.0]
@@ -53,7 +53,7 @@ def read_score_column(scores: Any, weights: Weights = None) -> Floats:
 
 
 def encode_gold_levels(
-    scale: Scale, gold: Any, weights: Weights = None, *, why: str = "nothing can be learned"
+    scale: Scale, gold: Any, weights: Weights = None, *, reason: str = "nothing can be learned"
 ) -> Positions:
     """Return the position of each gold label; none may be missing, unless its weight is 0."""
     levels = encode_positions(scale, gold, "gold", weights)
@@ -62,8 +62,10 @@ def encode_gold_levels(
         lacking &= weights > 0
     if lacking.any():
         rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:ROWS_SHOWN]]
-        way = f"Leave these items out: {why} from them."
-        raise make_missing_labels_error(int(lacking.sum()), len(levels), "gold labels", rows, way)
+        advice = f"Leave these items out: {reason} from them."
+        raise make_missing_labels_error(
+            int(lacking.sum()), len(levels), "gold labels", rows, advice
+        )
     return levels.astype(np.intp)
 
 
@@ -75,7 +77,7 @@ def read_probability_rows(
     renormalize: bool,
     there: NDArray[np.bool] | None = None,
 ) -> Floats:
-    """Return checked rows in the order of the scale, of the items that are there.
+    """Return checked rows in the order of the scale, of the items marked in `there`.
 
     Columns without names are taken in that order, with a warning if the model may have another.
     """
@@ -88,25 +90,25 @@ def read_probability_rows(
 
 
 def list_columns(columns: Iterable[Any] | None) -> tuple[Any, ...] | None:
-    """Return the names of columns, which may come from where they can be read only once."""
+    """Return the names of columns, which an iterator gives only once."""
     return None if columns is None else tuple(columns)
 
 
-def encode_groups(groups: Any, n: int, what: str) -> Groups:
+def encode_groups(groups: Any, n: int, name: str) -> Groups:
     """Return the groups of n items, of which none is missing; one group where there are none."""
     if groups is None:
         return Groups([None], np.zeros(n, np.int64))
-    found = factorize_column(groups)
-    check_same_length(n, len(found.codes), what, "groups")
-    missing = [value for value in found.values if is_missing(value)]
+    encoded = factorize_column(groups)
+    check_same_length(n, len(encoded.codes), name, "groups")
+    missing = [value for value in encoded.values if is_missing(value)]
     if missing:
-        row = int(np.argmax(found.codes == found.values.index(missing[0])))
+        row = int(np.argmax(encoded.codes == encoded.values.index(missing[0])))
         raise MissingLabels(f"The group of row {row + 1} is missing. Leave such items out.")
-    return found
+    return encoded
 
 
 def format_names(names: list[Any]) -> str:
-    """Return the first of some names, as an error or a note lists them."""
+    """Return the first names, as an error or a note lists them."""
     shown = ", ".join(
         str(name) if isinstance(name, str) else shorten(name) for name in names[:ROWS_SHOWN]
     )

@@ -1,12 +1,12 @@
-"""Systems whose mistakes are known: a synthetic experiment on metrics, and how it can be read.
+"""The synthetic experiment on metrics: systems whose mistakes are known, and their coverages.
 
 The experiment is that of Amigó et al. (2020), Section 5.3: 100 test cases of 200 documents on 11
-levels, and 50 systems: five kinds of mistakes, each in ten ratios. Where the text leaves something
+levels, and 50 systems: five types of mistakes, each in ten ratios. Where the text leaves something
 open, a `Reading` says what is taken. Random numbers are the same for all readings, so that two of
 them differ by what they read and by nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten, suggest_names
-from ordinate.meta.coverage import PairOrder
-from ordinate.meta.unanimity import Unanimity
+from ordinate.meta.coverage import PairOrder, compute_coverage
+from ordinate.meta.replication.published_figures import TABLE_3, TABLE_3_COLUMNS
+from ordinate.meta.unanimity import (
+    Unanimity,
+    compute_improvements,
+    compute_unanimous_improvement,
+)
+from ordinate.metrics import Metric, find_metric
+from ordinate.metrics.arithmetic import Value, average_over_levels
+from ordinate.metrics.per_level import compute_level_metrics
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
@@ -46,7 +54,7 @@ class Reading:
     `kendall`: the coefficient that "Tau-a without counting ties" means.
     `f_levels`: the levels that the F-measure is averaged over.
     `undefined`: a correlation with constant predictions is 0, or its test case is left out.
-    `values`: a metric of a system is its mean over test cases, or that of the pooled table.
+    `values`: a metric of a system is its mean over test cases, or that of the pooled matrix.
     `unanimity`: no metric loses, or every metric gains.
     `pairs`: of systems: each in both orders, or in one.
     """
@@ -130,20 +138,20 @@ def draw_gold_levels(seed: int, deviation: str, outside: str) -> Codes:
     values = rng.normal(size=(CASES, DOCUMENTS)) * spread[:, None] + CENTRE
     if outside == "redrawn":
         while (off := np.abs(values - (LEVELS + 1) / 2) >= LEVELS / 2).any():
-            again = rng.normal(size=values.shape) * spread[:, None] + CENTRE
-            values = np.where(off, again, values)
+            redrawn = rng.normal(size=values.shape) * spread[:, None] + CENTRE
+            values = np.where(off, redrawn, values)
     return np.sort(np.clip(np.rint(values), 1, LEVELS).astype(np.int64), axis=-1)
 
 
-# --- the five kinds of mistakes: gold [T, N] and uniform numbers [R, T, N] in, predictions out ----
+# --- the five types of mistakes: gold [T, N] and uniform numbers [R, T, N] in, predictions out ----
 
 
 def make_majority_mistakes(gold: Codes, _: Array, reading: Reading) -> Codes:
     """Return the fourth level, or the most frequent one of each test case."""
     if reading.majority == "fourth":
         return np.full_like(gold, CENTRE)
-    often = (gold[..., None] == np.arange(1, LEVELS + 1)).sum(axis=-2)
-    return np.broadcast_to(1 + often.argmax(axis=-1)[..., None], gold.shape)
+    frequency = (gold[..., None] == np.arange(1, LEVELS + 1)).sum(axis=-2)
+    return np.broadcast_to(1 + frequency.argmax(axis=-1)[..., None], gold.shape)
 
 
 def make_random_mistakes(gold: Codes, chance: Array, reading: Reading) -> Codes:
@@ -178,7 +186,7 @@ def make_proximity_mistakes(gold: Codes, chance: Array, reading: Reading) -> Cod
 
 
 def _scale_to_level(chance: Array, size: int) -> Codes:
-    """Return a whole number from 1 to size for each number from 0 to 1."""
+    """Return an integer from 1 to size for each number from 0 to 1."""
     return 1 + np.floor(size * chance).astype(np.int64)
 
 
@@ -192,7 +200,7 @@ def _displace_places(place: Codes, by: int, size: int, end: EndRule) -> Codes:
 
 @dataclass(frozen=True)
 class MistakeType:
-    """A kind of mistakes, the options of a reading that it depends on, and its stream of chance."""
+    """A type of mistakes, the option of a reading that it depends on, and its random stream."""
 
     mistakes: Callable[[Codes, Array, Reading], Codes]
     option: str
@@ -208,11 +216,11 @@ MISTAKE_TYPES = {
 }
 
 
-def simulate_predictions(seed: int, kind: str, gold: Codes, reading: Reading) -> Codes:
-    """Return what the ten systems of a kind of mistakes predict: [RATIOS, T, N]."""
-    rng = np.random.default_rng([seed, MISTAKE_TYPES[kind].stream])
+def simulate_predictions(seed: int, mistake_type: str, gold: Codes, reading: Reading) -> Codes:
+    """Return the predictions of the ten systems of one type of mistakes: [RATIOS, T, N]."""
+    rng = np.random.default_rng([seed, MISTAKE_TYPES[mistake_type].stream])
     luck, chance = rng.random((2, len(RATIOS), *gold.shape))
-    wrong = MISTAKE_TYPES[kind].mistakes(gold, chance, reading)
+    wrong = MISTAKE_TYPES[mistake_type].mistakes(gold, chance, reading)
     return np.where(_choose_mistakes(luck, reading.errors), wrong, gold)
 
 
@@ -225,10 +233,106 @@ def _choose_mistakes(luck: Array, errors: str) -> NDArray[np.bool_]:
     return rank < np.rint(ratios * luck.shape[-1])
 
 
-def count_tables(gold: Codes, predicted: Codes) -> ConfusionMatrix:
-    """Count each system and test case: a batch [S, T] of tables."""
+def count_matrices(gold: Codes, predicted: Codes) -> ConfusionMatrix:
+    """Count each system and test case: a batch [S, T] of confusion matrices."""
     count = predicted.shape[0] * predicted.shape[1]
-    table = np.arange(count).reshape(*predicted.shape[:2], 1) * LEVELS**2
-    cell = table + (gold - 1) * LEVELS + predicted - 1
+    start = np.arange(count).reshape(*predicted.shape[:2], 1) * LEVELS**2
+    cell = start + (gold - 1) * LEVELS + predicted - 1
     counts = np.bincount(cell.ravel(), minlength=count * LEVELS**2)
     return ConfusionMatrix.from_counts(SCALE, counts.reshape(*predicted.shape[:2], LEVELS, LEVELS))
+
+
+# --- the coverage of each metric ------------------------------------------------------------------
+
+METRICS = tuple(TABLE_3)
+REFERENCES = METRICS[:3]  # what unanimous improvement is made of
+
+KENDALL_METRICS = {
+    "tau_a": "kendall_tau_a",
+    "tau_b": "kendall_tau_b",
+    "gamma": "goodman_kruskal_gamma",
+}
+F_LEVELS = {"either": "f1_macro", "gold": "f1 over gold levels", "all": "f1 over all levels"}
+
+
+def _make_merit(metric: Metric) -> Callable[[ConfusionMatrix], Value]:
+    return lambda matrix: metric.merit(metric(matrix))
+
+
+def _compute_f1_over_gold(matrix: ConfusionMatrix) -> Value:
+    return average_over_levels(matrix.gold > 0, np.nan_to_num(compute_level_metrics(matrix).f1))
+
+
+def _compute_f1_over_all(matrix: ConfusionMatrix) -> Value:
+    return np.nan_to_num(compute_level_metrics(matrix).f1).mean(axis=-1)
+
+
+MEASURES: dict[str, Callable[[ConfusionMatrix], Value]] = {
+    **{
+        name: _make_merit(find_metric(name))
+        for name in dict.fromkeys([*METRICS, *KENDALL_METRICS.values()])
+    },
+    F_LEVELS["gold"]: _compute_f1_over_gold,
+    F_LEVELS["all"]: _compute_f1_over_all,
+}
+
+
+def _select_measure(name: str, reading: Reading) -> str:
+    """Return the measure that a reading takes for a metric of the published table."""
+    if name == KENDALL_METRICS["tau_a"]:
+        return KENDALL_METRICS[reading.kendall]
+    return F_LEVELS[reading.f_levels] if name == F_LEVELS["either"] else name
+
+
+Block = dict[tuple[str, str], Array]  # by measure: "case" [S, T] and "pooled" [S]
+
+
+class SyntheticRun:
+    """The experiment of one seed. Systems that readings have in common are measured once."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._blocks: dict[tuple[str, ...], Block] = {}
+
+    def compute_coverages(self, reading: Reading) -> Array:
+        """Return the coverage of each metric for each column: [METRICS, TABLE_3_COLUMNS]."""
+        by_case = self._collect_values(METRICS, reading, "case")
+        ratios = compute_unanimous_improvement(
+            compute_improvements(by_case[: len(REFERENCES)], reading.unanimity)
+        )
+        if reading.values == "pooled":
+            merits = self._collect_values(METRICS, reading, "pooled")
+        else:
+            merits = average_over_levels(np.isfinite(by_case), by_case)
+        mistake_types = np.repeat(list(MISTAKE_TYPES), len(RATIOS))
+        columns = []
+        for column in TABLE_3_COLUMNS:
+            included = mistake_types != column
+            part = compute_coverage(
+                merits[:, included], ratios[np.ix_(included, included)], reading.pairs
+            )
+            columns.append(part)
+        return np.stack(columns, axis=-1)
+
+    def _collect_values(self, names: Iterable[str], reading: Reading, part: str) -> Array:
+        blocks = [self._measure_block(mistake_type, reading) for mistake_type in MISTAKE_TYPES]
+        measures = [_select_measure(name, reading) for name in names]
+        values = np.stack([np.concatenate([b[m, part] for b in blocks]) for m in measures])
+        return np.nan_to_num(values) if reading.undefined == "zero" else values
+
+    def _measure_block(self, mistake_type: str, reading: Reading) -> Block:
+        """Return all measures of the ten systems of one type of mistakes."""
+        own = getattr(reading, MISTAKE_TYPES[mistake_type].option)
+        key = (mistake_type, own, reading.deviation, reading.outside, reading.errors)
+        if key not in self._blocks:
+            gold = draw_gold_levels(self.seed, reading.deviation, reading.outside)
+            by_case = count_matrices(
+                gold, simulate_predictions(self.seed, mistake_type, gold, reading)
+            )
+            pooled = ConfusionMatrix.from_counts(by_case.scale, by_case.counts.sum(axis=1))
+            self._blocks[key] = {
+                (name, part): measure(matrix)
+                for name, measure in MEASURES.items()
+                for part, matrix in (("case", by_case), ("pooled", pooled))
+            }
+        return self._blocks[key]

@@ -1,4 +1,4 @@
-"""Path: the table as a map, crossed from the lowest to the highest level."""
+"""Ordinal classification indices: the cheapest path through the confusion matrix."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def _find_cheapest_path(steps: Array, *carried: Array) -> Array:
     """Return cost and carried sums of the cheapest monotone path through cells [..., K, K].
 
     Paths run from the first cell to the last by steps to the right, down, or both. All cells of
-    an antidiagonal are settled at once: they depend only on the two antidiagonals before.
+    an antidiagonal are computed at once: they depend only on the two antidiagonals before.
     """
     size = steps.shape[-1]
     layers = np.stack([steps, *carried])
@@ -42,31 +42,31 @@ def _select_cheapest(first: Array, *others: Array) -> Array:
 
 
 @metric(
-    family="path",
+    family="classification index",
     direction="minimize",
     bounds=(0, 1),
     formula=r"\min_{path} 1 - \frac{\sum_{path} n_{rc}}{N + (\sum n_{rc} d^\gamma)^{1/\gamma}}"
     r" + \frac{\beta_1}{N (K-1)^\gamma} \sum_{path} n_{rc} d^\gamma",
     reference="cardoso2011",
     equal_steps=True,
-    whole_counts=lambda options: options["gamma"] != 1,
+    integer_counts=lambda options: options["gamma"] != 1,
     smooth=False,
 )
-def oci(table: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
-    """Ordinal Classification Index: the cheapest monotone path through the table."""
+def oci(matrix: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> Value:
+    """Ordinal Classification Index: the cheapest monotone path through the matrix."""
     if gamma == 0:
         raise BadOption("oci: gamma must be above 0.")
     # Items and distances as shares of N, except where the root makes the size of N matter.
-    distance = table.scale.gaps**gamma
-    far = (table.counts * distance).sum(axis=CELL_AXES) ** (1.0 / gamma)
-    total = np.asarray(table.total, float)
-    benefit = ratio(table.counts, (total + far)[..., None, None])
-    penalty = beta1 / table.scale.span**gamma * table.share * distance
+    distance = matrix.scale.gaps**gamma
+    far = (matrix.counts * distance).sum(axis=CELL_AXES) ** (1.0 / gamma)
+    total = np.asarray(matrix.total, float)
+    benefit = ratio(matrix.counts, (total + far)[..., None, None])
+    penalty = beta1 / matrix.scale.span**gamma * matrix.share * distance
     return 1.0 + _find_cheapest_path(penalty - benefit)[0][()]
 
 
 @metric(
-    family="path",
+    family="classification index",
     direction="minimize",
     bounds=(0, 1),
     formula=r"\int_0^1 \min_{path} \Big[1 - \frac{\sum_{path} q_{rc}}{M + \sum q_{rc} d}"
@@ -76,21 +76,21 @@ def oci(table: ConfusionMatrix, *, beta1: float = 0.75, gamma: float = 1.0) -> V
     macro="other",
     smooth=False,
 )
-def uoc(table: ConfusionMatrix) -> Value:
+def uoc(matrix: ConfusionMatrix) -> Value:
     """Uniform Ordinal Classification index: OCI with equal weight for each gold level.
 
     The cheapest path costs least along straight lines in t, so its integral is exact: each
     stretch is split where its two lines cross, until no path is cheaper there.
     """
-    rows = np.nan_to_num(ratio(table.counts, table.gold[..., None]))
-    levels = (table.gold > 0).sum(axis=-1).astype(float)
-    far = (rows * table.scale.gaps).sum(axis=CELL_AXES)
+    rows = np.nan_to_num(ratio(matrix.counts, matrix.gold[..., None]))
+    levels = (matrix.gold > 0).sum(axis=-1).astype(float)
+    far = (rows * matrix.scale.gaps).sum(axis=CELL_AXES)
     benefit = ratio(rows, (levels + far)[..., None, None])
-    penalty = ratio(rows * table.scale.gaps, levels[..., None, None])
-    size = len(table.scale)
+    penalty = ratio(rows * matrix.scale.gaps, levels[..., None, None])
+    size = len(matrix.scale)
     return _integrate_path_cost(
         benefit.reshape(-1, size, size), penalty.reshape(-1, size, size)
-    ).reshape(table.shape)[()]
+    ).reshape(matrix.shape)[()]
 
 
 def _integrate_path_cost(benefit: Array, penalty: Array) -> Array:

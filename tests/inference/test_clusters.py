@@ -23,12 +23,12 @@ from strategies import scale_of
 
 from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals, estimate_metrics
-from ordinate.inference.clustered_errors import linearised_standard_error
+from ordinate.inference.delta_method import linearised_standard_error
 from ordinate.inference.distributions import student_quantile
 from ordinate.inference.resampling import (
     Resampling,
     make_resampler,
-    resample_groups,
+    resample_clusters,
     resample_metrics,
 )
 from ordinate.metrics import find_metric, list_metrics
@@ -83,7 +83,7 @@ def test_limits_of_many_groups_are_those_of_drawing_groups_of_items(name):
 @given(count=st.integers(1, 40), seed=st.integers(0, 99))
 @settings(max_examples=30)
 def test_as_many_groups_are_drawn_as_there_are(count, seed):
-    drawn = resample_groups(np.random.default_rng(seed), count, 20)
+    drawn = resample_clusters(np.random.default_rng(seed), count, 20)
     assert drawn.shape == (20, count)
     assert (drawn.sum(axis=1) == count).all()
     assert (drawn == np.floor(drawn)).all()
@@ -92,7 +92,7 @@ def test_as_many_groups_are_drawn_as_there_are(count, seed):
 def test_drawn_tables_are_sums_of_group_tables():
     batch = grouped(9, seed=2)[3]
     drawn = make_resampler(batch)(np.random.default_rng(4), 30)
-    times = resample_groups(np.random.default_rng(4), 9, 30)
+    times = resample_clusters(np.random.default_rng(4), 9, 30)
     for table, often in zip(drawn, times, strict=True):
         expected = sum(n * cells for n, cells in zip(often, batch.weights, strict=True))
         assert np.array_equal(table, expected)
@@ -346,7 +346,7 @@ def test_empty_groups_are_left_out_wherever_they_stand(count, method):
 @pytest.mark.parametrize("method", [None, "percentile", "bca", "t"])
 def test_more_than_one_leading_axis_is_refused(shape, method):
     cells = np.random.default_rng(0).integers(1, 5, (*shape, SIZE, SIZE))
-    with pytest.raises(BadOption, match="Groups are a batch of tables with one leading axis"):
+    with pytest.raises(BadOption, match="batch of confusion matrices with one leading axis"):
         estimate_metrics([find_metric("mae")], confusion(cells), ConfidenceIntervals(method=method))
 
 

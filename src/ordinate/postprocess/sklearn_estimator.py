@@ -1,4 +1,4 @@
-"""What scikit-learn asks of an estimator, without importing scikit-learn."""
+"""The estimator protocol of scikit-learn, without importing scikit-learn."""
 
 import inspect
 from typing import Any, Self
@@ -6,10 +6,10 @@ from typing import Any, Self
 from ordinate.errors import BadOption, NotFitted
 
 
-class Estimator:
+class BaseEstimator:
     """The base of everything that is fitted: parameters are the arguments of its constructor.
 
-    What is learned is kept in attributes that end in an underscore.
+    Fitted attributes end in an underscore.
     """
 
     @classmethod
@@ -38,19 +38,19 @@ class Estimator:
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
-    def _fitted(self) -> None:
-        """Refuse to answer before anything was learned."""
+    def _check_fitted(self) -> None:
+        """Refuse to predict before `fit`."""
         if not self.__sklearn_is_fitted__():
             raise NotFitted(f"This {type(self).__name__} is not fitted yet: call fit first.")
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
-        told = [
+        changed = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
             if not _is_default(value, defaults[name].default)
         ]
-        return f"{type(self).__name__}({', '.join(told)})"
+        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What every maker of features promises: the same set, however it was made."""
+"""What every feature extractor promises: the same set, however it was made."""
 
 import csv
 
@@ -41,10 +41,10 @@ def matrices(experiment, name):
     return [experiment.features(name, stem).matrix for stem in ("train", "test")]
 
 
-def check_promises(maker, fitted_class, folder, monkeypatch):
+def check_promises(extractor, fitted_class, folder, monkeypatch):
     """Make a set whole, in two parts of other batches with a kill between, and for new texts."""
     whole, parts = (laid_out(folder / name) for name in ("whole", "parts"))
-    name = extract_features(whole, maker).name
+    name = extract_features(whole, extractor).name
     rows, calls = fitted_class.rows, []
 
     def killed(self, items):
@@ -56,8 +56,8 @@ def check_promises(maker, fitted_class, folder, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(fitted_class, "rows", killed)
         with pytest.raises(Killed, match=r"^$"):
-            extract_features(parts, maker, batch=3)
-    extract_features(parts, maker, batch=1)
+            extract_features(parts, extractor, batch=3)
+    extract_features(parts, extractor, batch=1)
     expected = matrices(whole, name)
     for one, two in zip(expected, matrices(parts, name), strict=True):
         assert np.array_equal(one, two)
@@ -65,5 +65,5 @@ def check_promises(maker, fitted_class, folder, monkeypatch):
     found, names = extract_new_features(whole, name, texts)
     assert np.array_equal(found, expected[1])
     assert names == whole.features(name, "test").names
-    assert extract_features(whole, maker).was_there
+    assert extract_features(whole, extractor).was_there
     return whole, name
