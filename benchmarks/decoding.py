@@ -57,14 +57,14 @@ class Data(NamedTuple):
 
 
 def _skordinal(name: str) -> Data:
-    from skordinal import datasets  # noqa: PLC0415 - a peer, loaded where it is used
+    from skordinal import datasets
 
     found = getattr(datasets, f"load_{name}")()
     return Data(found.data, found.target, len(found.target_names))
 
 
 def _fair() -> Data:
-    from statsmodels.datasets import fair  # noqa: PLC0415 - a peer, loaded where it is used
+    from statsmodels.datasets import fair
 
     data = fair.load_pandas().data
     levels = data["rate_marriage"].to_numpy(int) - 1
@@ -72,14 +72,14 @@ def _fair() -> Data:
 
 
 def _anes96() -> Data:
-    from statsmodels.datasets import anes96  # noqa: PLC0415 - a peer, loaded where it is used
+    from statsmodels.datasets import anes96
 
     found = anes96.load_pandas()
     return Data(found.exog.to_numpy(float), found.endog.to_numpy(int), 7)
 
 
 def _diabetes() -> Data:
-    from sklearn.datasets import load_diabetes  # noqa: PLC0415 - a peer, loaded where it is used
+    from sklearn.datasets import load_diabetes
 
     features, target = load_diabetes(return_X_y=True)
     edges = np.linspace(target.min(), target.max(), 6)[1:-1]
@@ -102,21 +102,21 @@ DATA: dict[str, Callable[[], Data]] = {
 
 
 def _logistic(seed: int) -> Any:
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - only where it is used
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - only where it is used
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415 - only where it is used
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), LogisticRegression(random_state=seed))
 
 
 def _forest(seed: int) -> Any:
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - only where it is used
+    from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(random_state=seed, n_jobs=1)
 
 
 def _boosting(seed: int) -> Any:
-    from lightgbm import LGBMClassifier  # noqa: PLC0415 - only where it is used
+    from lightgbm import LGBMClassifier
 
     return LGBMClassifier(random_state=seed, n_jobs=1, verbosity=-1)
 
@@ -130,7 +130,7 @@ MODELS: dict[str, Callable[[int], Any]] = {
 
 def folds(levels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
     """Return the rows to train and to test on, five times."""
-    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415 - only where it is used
+    from sklearn.model_selection import StratifiedKFold
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # a level has fewer items than folds

@@ -403,7 +403,7 @@ def kinds_of(data: Data) -> dict[str, Flags]:
 
 def _below(features: Floats, targets: Floats, on: Flags) -> Floats:
     """Return how far each row lies below the lowest of its neighbours of the same campaign."""
-    from scipy.spatial import KDTree  # noqa: PLC0415 - heavy
+    from scipy.spatial import KDTree
 
     x = (features - features.mean(axis=0)) / features.std(axis=0)
     found = np.zeros(len(targets))

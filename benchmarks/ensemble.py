@@ -165,7 +165,7 @@ def by_hand(parts: Parts, seed: int, epochs: int, device: str) -> float:
 
 def interval(differences: Floats) -> tuple[float, float, float]:
     """Return the mean of differences and its 95 % interval by Student's t."""
-    from scipy.stats import t  # noqa: PLC0415 - only where it is used
+    from scipy.stats import t
 
     mean, n = float(differences.mean()), len(differences)
     half = float(t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
@@ -174,7 +174,7 @@ def interval(differences: Floats) -> tuple[float, float, float]:
 
 def welch(first: Floats, second: Floats) -> tuple[float, float, float]:
     """Return the difference of two means and its 95 % interval by Welch, as if not in pairs."""
-    from scipy.stats import ttest_ind  # noqa: PLC0415 - only where it is used
+    from scipy.stats import ttest_ind
 
     found = ttest_ind(first, second, equal_var=False).confidence_interval(0.95)
     return float(first.mean() - second.mean()), float(found.low), float(found.high)

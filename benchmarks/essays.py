@@ -37,7 +37,7 @@ def read(path: Path) -> Essays:
 
 def folds(levels: Array, seed: int) -> Iterator[tuple[Array, Array]]:
     """Return the rows to train and to test on, five times."""
-    from sklearn.model_selection import StratifiedKFold  # noqa: PLC0415 - only where it is used
+    from sklearn.model_selection import StratifiedKFold
 
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(levels, levels)
 

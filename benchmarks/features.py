@@ -173,8 +173,8 @@ def joined(parts: list[Any], train: Array) -> Any:
     The models scale dense features, and take sparse ones as they are. So dense parts that stand
     beside sparse ones are scaled here, by the training rows.
     """
-    from scipy.sparse import hstack, issparse  # noqa: PLC0415 - only where it is used
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415 - as above
+    from scipy.sparse import hstack, issparse
+    from sklearn.preprocessing import StandardScaler
 
     if not any(map(issparse, parts)):
         return np.hstack(parts)
@@ -437,7 +437,7 @@ def alike(corpus: Corpus) -> int:
 
 def spearman(one: Array, other: Array) -> float:
     """Return the rank correlation."""
-    from scipy.stats import spearmanr  # noqa: PLC0415 - only where it is used
+    from scipy.stats import spearmanr
 
     return float(spearmanr(one, other).statistic)
 

@@ -62,10 +62,10 @@ SETTINGS = Settings(
 
 def plain(essays: Essays, train: Array, test: Array) -> dict[str, Array]:
     """Return the predictions of logistic regression with its defaults, on three feature sets."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - as above
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - as above
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - as above
-    from sklearn.preprocessing import FunctionTransformer  # noqa: PLC0415 - as above
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
 
     features = {
         WORDS: TfidfVectorizer(),

@@ -20,8 +20,8 @@ ROUNDS, PATIENCE = 2_000, 50
 
 def gaussian_process(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
     """A Gaussian kernel with a length for each feature, and noise; fitted on all rows."""
-    from sklearn.gaussian_process import GaussianProcessRegressor  # noqa: PLC0415 - heavy
-    from sklearn.gaussian_process.kernels import (  # noqa: PLC0415 - heavy
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import (
         RBF,
         ConstantKernel,
         WhiteKernel,
@@ -36,14 +36,14 @@ def gaussian_process(x: Floats, y: Floats, new: Floats, _known: int, seed: int) 
 
 def support_vectors(x: Floats, y: Floats, new: Floats, _known: int, _seed: int) -> Floats:
     """scikit-learn's defaults but for the cost of errors, and for which of them cost nothing."""
-    from sklearn import svm  # noqa: PLC0415 - heavy
+    from sklearn import svm
 
     return np.asarray(svm.SVR(C=10.0, epsilon=0.02).fit(x, y).predict(new))
 
 
 def network(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
     """scikit-learn's defaults with a second layer, and iterations until it ends by itself."""
-    from sklearn.neural_network import MLPRegressor  # noqa: PLC0415 - heavy
+    from sklearn.neural_network import MLPRegressor
 
     model = MLPRegressor(hidden_layer_sizes=(100, 100), max_iter=1_000, random_state=seed)
     return np.asarray(model.fit(x, y).predict(new))
@@ -51,7 +51,7 @@ def network(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats
 
 def histogram_boosting(x: Floats, y: Floats, new: Floats, _known: int, seed: int) -> Floats:
     """scikit-learn's defaults."""
-    from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
+    from sklearn.ensemble import HistGradientBoostingRegressor
 
     model = HistGradientBoostingRegressor(random_state=seed)
     return np.asarray(model.fit(x, y).predict(new))
@@ -59,7 +59,7 @@ def histogram_boosting(x: Floats, y: Floats, new: Floats, _known: int, seed: int
 
 def lightgbm(x: Floats, y: Floats, new: Floats, known: int, seed: int) -> Floats:
     """LightGBM's defaults with early stopping, then fitted on all rows with as many rounds."""
-    from lightgbm import LGBMRegressor, early_stopping  # noqa: PLC0415 - heavy
+    from lightgbm import LGBMRegressor, early_stopping
 
     settings: dict[str, Any] = {"random_state": seed, "n_jobs": 1, "verbosity": -1}
     first = LGBMRegressor(n_estimators=ROUNDS, **settings)

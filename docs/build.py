@@ -1,22 +1,28 @@
-"""Write the reference of all metrics, and every output shown in README and docs.
+"""Write the reference of all metrics, the list of public names, and every shown output.
 
 Run by `make docs`. An output stands in a fenced block below a comment `<!-- output of: … -->`. The
 commands of a page run one after the other in a copy of the folder of the shipped examples.
 """
 
+import inspect
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import ordinate
 from ordinate.metrics import SUMMARY_TYPES, Metric, get_summary_type, list_metrics
 from ordinate.metrics.references import REFERENCES
 from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
 ROOT = Path(__file__).parent.parent
+PUBLIC_NAMES = ROOT / "docs" / "public-names.txt"
 EXAMPLES = ROOT / "src" / "ordinate" / "examples"
 SHOWN = re.compile(r"(<!-- output of: (.+?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
@@ -77,6 +83,43 @@ def section(metric: Metric) -> str:
     return "\n\n".join(lines)
 
 
+# --- public names --------------------------------------------------------------------------------
+
+
+def list_public_names() -> Iterator[str]:
+    """Yield every public name with its signature: what users may rely on.
+
+    Members of a class stand where it is first named.
+    """
+    described: set[type] = set()
+    for package in ("ordinate", *(f"ordinate.{name}" for name in ordinate.PACKAGES)):
+        module = import_module(package)
+        for name in sorted(getattr(module, "__all__", ())):
+            value = getattr(module, name)
+            yield f"{package}.{name}{_format_signature(value)}"
+            if inspect.isclass(value) and value not in described:
+                described.add(value)
+                yield from _list_members(f"{package}.{name}", value)
+
+
+def _list_members(path: str, owner: type) -> Iterator[str]:
+    for name, member in sorted(inspect.getmembers_static(owner)):
+        home = next(base for base in owner.__mro__ if name in vars(base))
+        if not name.startswith("_") and home.__module__.startswith("ordinate."):
+            yield f"{path}.{name}{_format_signature(getattr(member, '__func__', member))}"
+
+
+def _format_signature(value: Any) -> str:
+    """Return the parameters and their defaults; types differ between versions of Python."""
+    if not callable(value) or (inspect.isclass(value) and issubclass(value, Exception)):
+        return ""
+    parameters = inspect.signature(value).parameters.values()
+    plain = [one.replace(annotation=one.empty) for one in parameters]
+    own = inspect.Signature([one for one in plain if one.name not in ("self", "cls")])
+    shorter = re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", str(own))
+    return re.sub(r"<function .*? at 0x[0-9a-f]+>", "...", shorter)
+
+
 def main() -> None:
     """Write everything."""
     every = [metric for kind in SUMMARY_TYPES for metric in list_metrics(get_summary_type(kind))]
@@ -84,6 +127,7 @@ def main() -> None:
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")
     (ROOT / "docs" / "metrics.md").write_text(reference(), encoding="utf-8")
+    PUBLIC_NAMES.write_text("\n".join([*list_public_names(), ""]), encoding="utf-8")
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
         page.write_text(with_outputs(page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -80,6 +80,11 @@ def test_every_public_name_is_there():
         _ = ordinate.nothing
 
 
+def test_the_public_names_are_those_of_the_list():
+    build = _build()
+    assert list(build.list_public_names()) == build.PUBLIC_NAMES.read_text("utf-8").splitlines()
+
+
 def test_every_module_can_be_imported_under_another_name():
     """No package exports a name that one of its modules or packages has."""
     for found in pkgutil.walk_packages(ordinate.__path__, "ordinate."):
@@ -89,7 +94,7 @@ def test_every_module_can_be_imported_under_another_name():
             assert getattr(importlib.import_module(parent), name) is module, found.name
 
 
-@pytest.mark.parametrize("name", ["classify", "meta", "metrics", "postprocess", "summaries"])
+@pytest.mark.parametrize("name", ordinate.PACKAGES)
 def test_packages_are_reached_after_importing_ordinate(name):
     program = f"import ordinate; assert ordinate.{name}.__name__ == 'ordinate.{name}'"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 
 # Where each public name lives; it is imported when somebody asks for it.
 _HOMES = {
-    "Calibration": ("ordinate.results.calibration", "Calibration"),
-    "Comparison": ("ordinate.results.comparison", "Comparison"),
-    "ConfusionMatrix": ("ordinate.summaries", "ConfusionMatrix"),
-    "Estimate": ("ordinate.inference", "Estimate"),
-    "Evaluation": ("ordinate.results", "Evaluation"),
-    "ConfidenceIntervals": ("ordinate.inference", "ConfidenceIntervals"),
-    "Metric": ("ordinate.metrics", "Metric"),
-    "Normalization": ("ordinate.summaries.normalization", "Normalization"),
-    "OrdinateError": ("ordinate.errors", "OrdinateError"),
-    "SampleSizePlan": ("ordinate.results.sample_size", "SampleSizePlan"),
-    "RecalibrationEvaluation": ("ordinate.results.recalibration", "RecalibrationEvaluation"),
-    "Scale": ("ordinate.scale", "Scale"),
-    "RegressionEvaluation": ("ordinate.results.regression", "RegressionEvaluation"),
-    "calibration_report": ("ordinate.results.calibration_report", "calibration_report"),
-    "cefr_calibration_report": ("ordinate.results.calibration_report", "cefr_calibration_report"),
-    "cefr_classification_report": ("ordinate.results", "cefr_classification_report"),
-    "classification_report": ("ordinate.results", "classification_report"),
-    "compare": ("ordinate.results.comparison", "compare"),
-    "compare_regression": ("ordinate.results.regression_comparison", "compare_regression"),
-    "evaluate": ("ordinate.results", "evaluate"),
-    "evaluate_regression": ("ordinate.results.regression", "evaluate_regression"),
-    "list_metrics": ("ordinate.metrics", "list_metrics"),
-    "metric": ("ordinate.metrics", "metric"),
-    "power": ("ordinate.results.sample_size", "power"),
-    "regression_report": ("ordinate.results.regression", "regression_report"),
-    "score": ("ordinate.results", "score"),
+    "Calibration": "ordinate.results.calibration",
+    "Comparison": "ordinate.results.comparison",
+    "ConfidenceIntervals": "ordinate.inference",
+    "ConfusionMatrix": "ordinate.summaries",
+    "Estimate": "ordinate.inference",
+    "Evaluation": "ordinate.results",
+    "Metric": "ordinate.metrics",
+    "Normalization": "ordinate.summaries.normalization",
+    "OrdinateError": "ordinate.errors",
+    "RecalibrationEvaluation": "ordinate.results.recalibration",
+    "RegressionEvaluation": "ordinate.results.regression",
+    "SampleSizePlan": "ordinate.results.sample_size",
+    "Scale": "ordinate.scale",
+    "calibration_report": "ordinate.results.calibration_report",
+    "cefr_calibration_report": "ordinate.results.calibration_report",
+    "cefr_classification_report": "ordinate.results",
+    "classification_report": "ordinate.results",
+    "compare": "ordinate.results.comparison",
+    "compare_regression": "ordinate.results.regression_comparison",
+    "evaluate": "ordinate.results",
+    "evaluate_regression": "ordinate.results.regression",
+    "list_metrics": "ordinate.metrics",
+    "metric": "ordinate.metrics",
+    "power": "ordinate.results.sample_size",
+    "regression_report": "ordinate.results.regression",
+    "score": "ordinate.results",
 }
 
 __all__ = [
@@ -98,17 +98,32 @@ __all__ = [
 
 
 # Packages with public names of their own, reached after `import ordinate`.
-_PACKAGES = ("classify", "inference", "meta", "metrics", "postprocess", "regress", "summaries")
+PACKAGES = (
+    "classify",
+    "examples",
+    "experiment",
+    "features",
+    "inference",
+    "meta",
+    "metrics",
+    "models",
+    "postprocess",
+    "readers",
+    "regress",
+    "render",
+    "results",
+    "scale",
+    "summaries",
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PACKAGES:
+    if name in PACKAGES:
         return import_module(f"ordinate.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'ordinate' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PACKAGES})
+    return sorted({*globals(), *__all__, *PACKAGES})

@@ -81,7 +81,7 @@ def suggest_names(wanted: str, known: list[str], titled: list[str] | None = None
     >>> suggest_names("macro_f1", ["macro_mse", "f1_macro"])
     " Did you mean 'f1_macro' or 'macro_mse'?"
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - only errors pay for it
+    from difflib import get_close_matches
 
     word = wanted.lower()[:LONGEST_VALUE]
     lower = {name.lower(): name for name in known}

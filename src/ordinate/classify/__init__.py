@@ -1,1 +1,22 @@
 """The ordinal task: training data, decision rules, tuning, saved models, predictions, rankings."""
+
+from ordinate.classify.batch_prediction import PredictionReport, predict_datasets
+from ordinate.classify.model_overview import ModelOverview
+from ordinate.classify.model_ranking import ModelRanking
+from ordinate.classify.settings import Settings
+from ordinate.classify.trained_model import TunedModel, load_model, load_models
+from ordinate.classify.tuning import tune
+from ordinate.classify.tuning_result import TuningResult
+
+__all__ = [
+    "ModelOverview",
+    "ModelRanking",
+    "PredictionReport",
+    "Settings",
+    "TunedModel",
+    "TuningResult",
+    "load_model",
+    "load_models",
+    "predict_datasets",
+    "tune",
+]

@@ -19,6 +19,7 @@ from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
 from ordinate.experiment.manifest import Manifest
 from ordinate.experiment.safe_files import hash_file, replace_file, resolve_inside
 from ordinate.features.extraction_report import describe_oddities
+from ordinate.features.new_texts import load_extractor
 from ordinate.readers.feature_matrix import read_column_names
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
@@ -74,8 +75,6 @@ def _exists(path: Path, check: Callable[[Path], bool]) -> bool:
 
 
 def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -> PredictionInput:
-    from ordinate.features.new_texts import load_extractor  # noqa: PLC0415 - it may load much
-
     features: dict[str, DatasetFeatures] = {}
     notes: list[str] = []
     for name in model.sets:

@@ -138,7 +138,7 @@ def _standardize_scores(scores: Floats, center: float, spread: float) -> Floats:
 
 
 def _fit_proportional_odds(features: Floats, gold: Positions) -> Any:
-    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold  # noqa: PLC0415 - scikit-learn
+    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cuts that have nearly arrived will do

@@ -109,7 +109,7 @@ class TrainingData:
             return matrices[0]
         if all(isinstance(matrix, np.ndarray) for matrix in matrices):
             return np.concatenate(matrices)
-        from scipy.sparse import vstack  # noqa: PLC0415 - heavy, and optional
+        from scipy.sparse import vstack
 
         return vstack(matrices, format="csr")
 

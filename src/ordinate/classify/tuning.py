@@ -77,7 +77,7 @@ def _open_context(
     progress: ProgressCallback,
 ) -> Iterator[SearchContext]:
     """Take the lock, clear what killed runs left, and check everything before any work."""
-    import ordinate.models.classifiers.ordinal_regression  # noqa: F401, PLC0415 - libraries obey once loaded
+    import ordinate.models.classifiers.ordinal_regression  # noqa: F401 - libraries obey once loaded
 
     with (
         hold_lock(experiment.root, command),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import Settings
@@ -12,11 +12,7 @@ from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
 from ordinate.render import Document
 from ordinate.results.base import SCHEMA, Result, align_columns
-
-if TYPE_CHECKING:
-    from ordinate.search.trials import Trial
-
-STATES = ("complete", "pruned", "failed")  # of trials
+from ordinate.search.trials import TRIAL_STATES, Trial
 
 
 @dataclass(frozen=True)
@@ -85,7 +81,7 @@ class StudyResult:
     @property
     def counts(self) -> dict[str, int]:
         """How many trials ended in each state."""
-        return {state: sum(trial.state == state for trial in self.trials) for state in STATES}
+        return {state: sum(trial.state == state for trial in self.trials) for state in TRIAL_STATES}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from ordinate.errors import BadInput
 
+__all__ = ["EXAMPLE_FILES", "locate_example", "split_texts"]
+
 EXAMPLE_FILES = {
     "cefr": "cefr_levels.csv",
     "systems": "cefr_systems.csv",

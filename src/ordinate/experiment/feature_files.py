@@ -151,7 +151,7 @@ def _read_sparse(
 def _load_npz(path: Path) -> Any:
     """Return a matrix of save_npz as csr: never unpickled, never with indices outside it."""
     try:
-        from scipy import sparse  # noqa: PLC0415 - only sparse features need it
+        from scipy import sparse
     except ImportError:
         raise MissingExtra("Sparse features need SciPy: pip install 'ordinate[tune]'.") from None
     try:

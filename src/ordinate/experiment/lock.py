@@ -47,7 +47,7 @@ def hold_lock(root: Path, command: str) -> Iterator[None]:
     one leaves behind block nobody. A forked child does not hold it.
     """
     try:
-        from filelock import FileLock, Timeout  # noqa: PLC0415 - only long work needs it
+        from filelock import FileLock, Timeout
     except ImportError:
         raise MissingExtra("Locking a folder needs filelock: pip install filelock") from None
     path, holder, owner = root / LOCK_FILE, root / HOLDER_FILE, os.getpid()

@@ -359,7 +359,7 @@ def _run_task(function: TaskFunction, kept: Mapping[str, Any], task: Any) -> Tas
 def limit_to_one_thread() -> Iterator[None]:
     """Let the numerical libraries that are loaded by now use one thread, as sums depend on it."""
     try:
-        import threadpoolctl  # noqa: PLC0415 - comes with scikit-learn
+        import threadpoolctl
     except ImportError:
         raise MissingExtra(
             "This needs scikit-learn, which is not installed: pip install 'ordinate[tune]'"

@@ -247,6 +247,6 @@ def join_columns(parts: Sequence[Any]) -> Any:
     """Return matrices beside each other, sparse if one of them is."""
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.concatenate(parts, axis=1)
-    from scipy.sparse import csr_matrix, hstack  # noqa: PLC0415 - heavy
+    from scipy.sparse import csr_matrix, hstack
 
     return hstack([csr_matrix(part) for part in parts], format="csr")

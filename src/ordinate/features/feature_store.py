@@ -89,7 +89,7 @@ def _is_complete(path: Path, n: int) -> bool:
 
 def _stack_sparse_files(files: list[Path]) -> Any:
     """Return the batches below each other: never two copies of all of them in memory."""
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy
+    from scipy.sparse import csr_matrix
 
     lengths = [_read_row_lengths(path) for path in files]
     indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
@@ -111,13 +111,13 @@ def _read_row_lengths(path: Path) -> Any:
 
 
 def _load_sparse(file: Path | BinaryIO) -> Any:
-    from scipy.sparse import load_npz  # noqa: PLC0415 - heavy
+    from scipy.sparse import load_npz
 
     return load_npz(file)
 
 
 def _save_sparse(path: Path, matrix: Any, *, compressed: bool) -> None:
-    from scipy.sparse import save_npz  # noqa: PLC0415 - heavy
+    from scipy.sparse import save_npz
 
     save_npz(path, matrix, compressed=compressed)
 
@@ -189,6 +189,6 @@ def stack_batches(parts: Sequence[Any]) -> Any:
     """Return batches below each other."""
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts)
-    from scipy.sparse import vstack  # noqa: PLC0415 - heavy
+    from scipy.sparse import vstack
 
     return vstack(parts, format="csr")

@@ -168,7 +168,7 @@ class Tfidf(FeatureExtractor):
     def create_vectorizer(self, terms: Iterable[str] | None = None) -> Any:
         """Return scikit-learn's vectoriser, with these n-grams for its vocabulary."""
         try:
-            from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - an extra
+            from sklearn.feature_extraction.text import TfidfVectorizer
         except ImportError:
             raise MissingExtra("TF-IDF takes scikit-learn: pip install 'ordinate[tune]'") from None
         return TfidfVectorizer(
@@ -250,7 +250,7 @@ class FittedTfidf(FittedExtractor):
 
     def rows(self, items: Items) -> Any:
         """Return the rows, empty ones for texts without a known n-gram or group."""
-        from scipy.sparse import csr_matrix, vstack  # noqa: PLC0415 - heavy
+        from scipy.sparse import csr_matrix, vstack
 
         blocks: list[Any] = []
         order: list[int] = []

@@ -49,7 +49,7 @@ def fair_binomial_tail(heads: int, tosses: int) -> float:
 
 def _import_scipy_special() -> Any:
     try:
-        from scipy import special  # noqa: PLC0415 - the plain path never needs it
+        from scipy import special
     except ImportError:
         raise MissingExtra(
             "This needs SciPy: pip install 'ordinate[stats]', or pip install scipy."

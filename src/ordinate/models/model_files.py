@@ -102,7 +102,7 @@ def load_fitted(folder: Path) -> Any:
 
 
 def _dump_skops(fitted: Any) -> bytes:
-    from skops.io import dumps  # noqa: PLC0415 - heavy, and optional
+    from skops.io import dumps
 
     content = _normalize_skops(dumps(fitted))
     _check_skops(content)  # what could not be loaded again is not written
@@ -111,7 +111,7 @@ def _dump_skops(fitted: Any) -> bytes:
 
 def _load_skops(content: bytes) -> Any:
     _check_skops(content)
-    from skops.io import loads  # noqa: PLC0415 - heavy, and optional
+    from skops.io import loads
 
     return loads(content, trusted=ALLOWED_TYPES)
 

@@ -95,8 +95,8 @@ def fit_cumulative_logits(
     steps: int = 1000,
 ) -> tuple[Floats, Floats, int]:
     """Return the coefficients, the cuts and the number of steps; warn if steps run out."""
-    from scipy.optimize import minimize  # noqa: PLC0415 - fitting alone needs it
-    from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - the same
+    from scipy.optimize import minimize
+    from sklearn.exceptions import ConvergenceWarning
 
     features, expand = reduce_columns(matrix)
     width = features.shape[1]

@@ -117,7 +117,7 @@ class Recalibration(BaseEstimator, ABC):
         return make_label_array(self.scale_)
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags  # noqa: PLC0415 - only scikit-learn asks
+        from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()

@@ -34,7 +34,7 @@ class BaseEstimator:
         return any(name.endswith("_") and not name.startswith("_") for name in vars(self))
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import Tags, TargetTags  # noqa: PLC0415 - only scikit-learn asks
+        from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 

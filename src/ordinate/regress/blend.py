@@ -98,7 +98,7 @@ def _minimize_on_simplex(gram: Floats) -> Floats:
     times a number: of all weights in one direction, the best have a value that grows with w'Gw.
     """
     try:
-        from scipy.optimize import nnls  # noqa: PLC0415 - heavy, and optional
+        from scipy.optimize import nnls
     except ImportError:
         raise MissingExtra("Blending needs SciPy: pip install 'ordinate[surrogate]'") from None
 

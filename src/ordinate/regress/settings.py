@@ -7,6 +7,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
+from ordinate.models.regressors import (
+    MODEL_TYPES,
+    create_regressor,
+    find_model_type,
+    list_available_types,
+)
 from ordinate.postprocess.conformal_sets import check_alpha
 
 AutoOption = Literal["auto", "always", "never"]
@@ -111,8 +117,6 @@ class Settings:
 
     def _complete_params(self, model_type: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
-        from ordinate.models.regressors import create_regressor  # noqa: PLC0415 - heavy
-
         given = self.given(model_type)
         device = {name: given[name] for name in ("device",) if name in given}
         return create_regressor(model_type, given | dict(params) | device).params
@@ -120,7 +124,7 @@ class Settings:
     def _check_device(self) -> None:
         if "mlp" not in self.model_types:
             raise BadOption("--device is for networks: name mlp in --model, too.")
-        from ordinate.models.networks.trainer import resolve_device  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.trainer import resolve_device
 
         resolve_device(self.device)
 
@@ -130,8 +134,6 @@ class Settings:
         >>> Settings(preset="minimal", model="mlp").given("mlp")
         {'epochs': 60, 'device': 'cpu'}
         """
-        from ordinate.models.regressors import find_model_type  # noqa: PLC0415 - heavy
-
         known = find_model_type(model_type).defaults
         return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
 
@@ -170,8 +172,6 @@ def _parse_model_types(
     wanted: Any, preset: Preset
 ) -> tuple[tuple[str, ...] | str, tuple[str, ...], tuple[str, ...]]:
     """Return what was named, the model types that it means, and those that are not installed."""
-    from ordinate.models.regressors import MODEL_TYPES, find_model_type, list_available_types  # noqa: PLC0415 - heavy
-
     listed = wanted.split(",") if isinstance(wanted, str) else wanted
     if not isinstance(listed, Iterable):
         raise BadOption(f"--model takes names separated by commas, not {shorten(wanted)}.")

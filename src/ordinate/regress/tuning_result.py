@@ -2,23 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
 from ordinate.regress.duplicate_rows import LeakageReport
 from ordinate.regress.settings import Settings
+from ordinate.regress.tuning_text import describe_tuning
 from ordinate.render import Document
 from ordinate.results.base import SCHEMA, Result, align_columns
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import RegressionComparison
-
-if TYPE_CHECKING:
-    from ordinate.search.trials import Trial
+from ordinate.search.trials import TRIAL_STATES, Trial
 
 TASK = "surrogate"
-STATES = ("complete", "pruned", "failed")
 UNITLESS_MEASURES = (
     "interval_coverage",
 )  # all other measures of intervals have the unit of the target
@@ -100,7 +98,8 @@ class StudyResult:
         """Return plain values, nan as None."""
         return {
             "model": self.model_type,
-            "trials": {"wanted": self.wanted} | {state: self.count(state) for state in STATES},
+            "trials": {"wanted": self.wanted}
+            | {state: self.count(state) for state in TRIAL_STATES},
             "best": self.best and self.best.to_dict(),
         }
 
@@ -248,8 +247,6 @@ class TuningResult(Result):
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.regress.tuning_text import describe_tuning  # noqa: PLC0415 - it shows results
-
         return describe_tuning(self)
 
 

@@ -2,19 +2,12 @@
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate
-from ordinate.regress.tuning_result import (
-    STATES,
-    Finalist,
-    HeldOutResult,
-    StudyResult,
-    TuningResult,
-)
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
 from ordinate.render.estimates import (
@@ -22,6 +15,10 @@ from ordinate.render.estimates import (
     format_estimate_interval,
     format_number,
 )
+from ordinate.search.trials import TRIAL_STATES
+
+if TYPE_CHECKING:
+    from ordinate.regress.tuning_result import Finalist, HeldOutResult, StudyResult, TuningResult
 
 ESTIMATE_KEYS = ("value", "low", "high")
 OPTIMISM_NOTE = (
@@ -32,7 +29,7 @@ OPTIMISM_NOTE = (
 EARLY_STOPPING_NOTE = ", a tenth of which only tells boosting and networks when to stop"
 
 
-def describe_tuning(result: TuningResult) -> Document:
+def describe_tuning(result: "TuningResult") -> Document:
     """Return the report: the data, the search, the winner, its tests, and what to keep in mind."""
     blocks: list[str | Grid] = [
         _describe_source(result),
@@ -53,7 +50,7 @@ def describe_tuning(result: TuningResult) -> Document:
     return Document(title, tuple(blocks))
 
 
-def _describe_source(result: TuningResult) -> str:
+def _describe_source(result: "TuningResult") -> str:
     source, asked = result.source, result.settings
     read = f"Read from {source.path}. " if source.path else ""
     rows = ", ".join(f"{count:,} {name}" for name, count in source.sizes.items())
@@ -68,9 +65,9 @@ def _describe_source(result: TuningResult) -> str:
     )
 
 
-def _build_search_grid(result: TuningResult) -> Grid:
+def _build_search_grid(result: "TuningResult") -> Grid:
     unit = f" ({result.source.unit})" if result.source.unit else ""
-    header = ("model", f"rmse{unit}", f"mae{unit}", *STATES)
+    header = ("model", f"rmse{unit}", f"mae{unit}", *TRIAL_STATES)
     rows = [_build_search_row(one) for one in result.searched]
     if result.blend:
         rows.append(("blend", *_build_error_cells(result.blend), None, None, None))
@@ -78,12 +75,12 @@ def _build_search_grid(result: TuningResult) -> Grid:
     return Grid(title, header, tuple(rows))
 
 
-def _build_search_row(one: StudyResult) -> tuple[Cell, ...]:
-    complete, *others = map(one.count, STATES)
+def _build_search_row(one: "StudyResult") -> tuple[Cell, ...]:
+    complete, *others = map(one.count, TRIAL_STATES)
     return (one.model_type, *_build_error_cells(one.best), f"{complete} of {one.wanted}", *others)
 
 
-def _build_error_cells(one: Finalist | None) -> tuple[Cell, ...]:
+def _build_error_cells(one: "Finalist | None") -> tuple[Cell, ...]:
     return (
         ("none", None)
         if one is None
@@ -91,14 +88,14 @@ def _build_error_cells(one: Finalist | None) -> tuple[Cell, ...]:
     )
 
 
-def _describe_hyperparameters(result: TuningResult) -> list[str]:
+def _describe_hyperparameters(result: "TuningResult") -> list[str]:
     return [
         f"{one.name}: {_format_hyperparameters(_get_hyperparameters(result, one))}."
         for one in result.finalists
     ]
 
 
-def _get_hyperparameters(result: TuningResult, one: Finalist) -> Mapping[str, Any]:
+def _get_hyperparameters(result: "TuningResult", one: "Finalist") -> Mapping[str, Any]:
     model_types = {each.name: each.model_type for each in result.finalists}
     members = zip(one.members, one.weights, strict=True)
     return {model_types[name]: weight for name, weight in members} if one.members else one.params
@@ -111,7 +108,7 @@ def _format_hyperparameters(params: Mapping[str, Any]) -> str:
     )
 
 
-def _describe_winner(result: TuningResult) -> str:
+def _describe_winner(result: "TuningResult") -> str:
     won, unit = result.winner, f" {result.source.unit}" if result.source.unit else ""
     reach = format_estimate_interval(won.rmse)
     interval = f" ({reach})" if reach else ""
@@ -141,7 +138,7 @@ def parse_estimate(row: Mapping[str, Any]) -> Estimate:
     return Estimate(value, low, high, row["method"], note=row["note"])
 
 
-def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | Grid]:
+def _build_test_blocks(result: "TuningResult", test: "HeldOutResult") -> list[str | Grid]:
     """Return the winner beside the other finalists, on rows that chose none of them."""
     told: list[str | Grid] = [_describe_coverage(result, test), *test.notes]
     if test.values.summary.n < FEW_CLUSTERS:
@@ -161,7 +158,7 @@ def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | 
     return [*told, Grid(title, ("model", "rmse", "mae", "r2", ""), rows)]
 
 
-def _describe_coverage(result: TuningResult, test: HeldOutResult) -> str:
+def _describe_coverage(result: "TuningResult", test: "HeldOutResult") -> str:
     promised, n = 100 * (1 - result.settings.alpha), test.values.summary.n
     said = f"{test.name}, {test.what}: {promised:g} % intervals of the winner"
     if not np.isfinite(test.upper - test.lower).all():
@@ -170,7 +167,7 @@ def _describe_coverage(result: TuningResult, test: HeldOutResult) -> str:
     return f"{said} hold {held:.1f} % of {n:,} targets."
 
 
-def _describe_final_fit(result: TuningResult) -> str:
+def _describe_final_fit(result: "TuningResult") -> str:
     grouped = result.source.groups is not None
     if result.source.apart:
         kept = (

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ordinate.errors import BadOption, BadStore, MissingExtra
 from ordinate.experiment.safe_files import replace_file
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["maximize", "minimize"]
 TrialState = Literal["complete", "pruned", "failed"]
+TRIAL_STATES: tuple[TrialState, ...] = get_args(TrialState)
 PARAMS, REASON = "params", "reason"  # stored with a trial, as its attributes are
 
 
@@ -88,8 +89,8 @@ class TrialFile:
 
     @contextmanager
     def _report_storage_errors(self) -> Iterator[None]:
-        from optuna.exceptions import OptunaError  # noqa: PLC0415 - only searches need it
-        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - comes with Optuna
+        from optuna.exceptions import OptunaError
+        from sqlalchemy.exc import SQLAlchemyError
 
         try:
             with silence_optuna():
@@ -153,7 +154,7 @@ def convert_to_json_values(values: dict[str, Any], title: str) -> dict[str, Any]
 def import_optuna() -> ModuleType:
     """Return Optuna, or say how to install it."""
     try:
-        import optuna  # noqa: PLC0415 - only searches need it
+        import optuna
     except ImportError:
         raise MissingExtra("Searching needs Optuna: pip install 'ordinate[tune]'") from None
     return optuna
@@ -161,7 +162,7 @@ def import_optuna() -> ModuleType:
 
 def _open_storage(path: Path) -> "RDBStorage":
     """Open a file by its path, for in a URL some characters would mean something else."""
-    from sqlalchemy.pool import NullPool  # noqa: PLC0415 - comes with Optuna
+    from sqlalchemy.pool import NullPool
 
     # No connection stays open: processes may be forked between two writes.
     engine = {"creator": lambda: sqlite3.connect(path), "poolclass": NullPool}

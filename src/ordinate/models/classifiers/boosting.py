@@ -18,7 +18,7 @@ class LightGBM(TreeLearner):
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> TreeEnsemble:
         """Return fitted trees."""
-        import lightgbm  # noqa: PLC0415 - heavy, and optional
+        import lightgbm
 
         settings = dict(self.params)
         rounds = settings.pop("rounds")
@@ -43,7 +43,7 @@ class XGBoost(TreeLearner):
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> TreeEnsemble:
         """Return fitted trees."""
-        import xgboost  # noqa: PLC0415 - heavy, and optional
+        import xgboost
 
         settings = dict(self.params)
         rounds = settings.pop("rounds")

@@ -189,7 +189,7 @@ def _build_facts_error(path: Path) -> BadStore:
 
 
 def _is_sparse(matrix: Any) -> bool:
-    from scipy.sparse import issparse  # noqa: PLC0415 - heavy, and optional
+    from scipy.sparse import issparse
 
     return bool(issparse(matrix))
 
@@ -199,7 +199,7 @@ def _prepare_matrix(matrix: Any, *, sparse: bool) -> Any:
 
     XGBoost takes what a sparse matrix does not store for missing, and 0 in a dense one for 0.
     """
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - heavy, and optional
+    from scipy.sparse import csr_matrix
 
     if not sparse:
         return matrix.toarray() if _is_sparse(matrix) else np.asarray(matrix)

@@ -34,7 +34,7 @@ class Forest(TreeLearner):
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> TreeEnsemble:
         """Return fitted trees."""
-        from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - heavy, and optional
+        from sklearn.ensemble import RandomForestClassifier
 
         share = limit_feature_share(self.params["max_features"], matrix, MOST_FEATURES)
         settings = {**self.params, "max_features": share}

@@ -36,9 +36,9 @@ class PipelineLearner:
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
         """Return a fitted pipeline."""
-        from scipy.sparse import issparse  # noqa: PLC0415 - heavy, and optional
-        from sklearn.base import clone  # noqa: PLC0415 - the same
-        from sklearn.pipeline import Pipeline  # noqa: PLC0415 - the same
+        from scipy.sparse import issparse
+        from sklearn.base import clone
+        from sklearn.pipeline import Pipeline
 
         scaled = [] if issparse(matrix) else _create_scaler(self.scaling)
         pipeline = Pipeline([*scaled, ("model", clone(self.estimator))])
@@ -50,7 +50,7 @@ class PipelineLearner:
 
     def is_valid(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
         """Tell whether it is a pipeline of these very steps."""
-        from sklearn.pipeline import Pipeline  # noqa: PLC0415 - heavy, and optional
+        from sklearn.pipeline import Pipeline
 
         steps = [*([] if sparse else _create_scaler(self.scaling)), ("model", self.estimator)]
         right = type(fitted) is Pipeline and _list_step_types(fitted.steps) == _list_step_types(
@@ -66,7 +66,7 @@ def _list_step_types(steps: Any) -> list[tuple[str, type]]:
 
 
 def _create_scaler(scaling: Scaling) -> list[tuple[str, Any]]:
-    from sklearn.preprocessing import MinMaxScaler, StandardScaler  # noqa: PLC0415 - heavy
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
     if scaling == "standard":
         return [("scale", StandardScaler())]
@@ -79,7 +79,7 @@ class NaiveBayesLearner(PipelineLearner):
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
         """Return a fitted pipeline, if there are no negative counts."""
-        from scipy.sparse import issparse  # noqa: PLC0415 - heavy, and optional
+        from scipy.sparse import issparse
 
         if issparse(matrix) and matrix.nnz and matrix.data.min() < 0:
             raise BadInput(
@@ -94,7 +94,7 @@ class NaiveBayesLearner(PipelineLearner):
 
 
 def _create_logistic(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - heavy, and optional
+    from sklearn.linear_model import LogisticRegression
 
     return PipelineLearner(
         LogisticRegression(C=params["C"], max_iter=MOST_STEPS, random_state=seed)
@@ -102,7 +102,7 @@ def _create_logistic(params: Params, seed: int) -> PipelineLearner:
 
 
 def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold  # noqa: PLC0415 - heavy
+    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
 
     return PipelineLearner(
         OrdinalThreshold(**params, max_iter=MOST_STEPS), predict_rows=_predict_latent
@@ -110,13 +110,13 @@ def _create_threshold(params: Params, _seed: int) -> PipelineLearner:
 
 
 def _create_frank_hall(params: Params, _seed: int) -> PipelineLearner:
-    from ordinate.models.classifiers.ordinal_regression import FrankHall  # noqa: PLC0415 - heavy
+    from ordinate.models.classifiers.ordinal_regression import FrankHall
 
     return PipelineLearner(FrankHall(**params, max_iter=MOST_STEPS))
 
 
 def _create_svm(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.svm import LinearSVC  # noqa: PLC0415 - heavy, and optional
+    from sklearn.svm import LinearSVC
 
     return PipelineLearner(
         LinearSVC(**params, max_iter=MOST_STEPS, random_state=seed), predict_rows=_softmax_decisions
@@ -124,7 +124,7 @@ def _create_svm(params: Params, seed: int) -> PipelineLearner:
 
 
 def _create_ridge(params: Params, seed: int) -> PipelineLearner:
-    from sklearn.linear_model import Ridge  # noqa: PLC0415 - heavy, and optional
+    from sklearn.linear_model import Ridge
 
     # sparse_cg is what 'auto' takes for sparse features with an intercept; a fixed one is the same
     # for all versions. Conjugate gradients need no more steps than there are items.
@@ -133,7 +133,7 @@ def _create_ridge(params: Params, seed: int) -> PipelineLearner:
 
 
 def _create_naive_bayes(params: Params, _seed: int) -> PipelineLearner:
-    from sklearn.naive_bayes import ComplementNB, MultinomialNB  # noqa: PLC0415 - heavy
+    from sklearn.naive_bayes import ComplementNB, MultinomialNB
 
     variants = {"multinomial": MultinomialNB, "complement": ComplementNB}
     estimator = variants[params["variant"]](alpha=params["alpha"])
@@ -142,7 +142,7 @@ def _create_naive_bayes(params: Params, _seed: int) -> PipelineLearner:
 
 def _softmax_decisions(fitted: Any, matrix: Any) -> Floats:
     """Return decision values as if they were logits, to be recalibrated on held-out items."""
-    from scipy.special import softmax  # noqa: PLC0415 - heavy, and optional
+    from scipy.special import softmax
 
     values = fitted.decision_function(matrix)
     if values.ndim == 1:  # of two levels, the value of the higher one

@@ -68,7 +68,7 @@ class LightGBM(TreeRegressor):
     def _fit(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
-        from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
+        from lightgbm.basic import LightGBMError
 
         try:
             return self._train_booster(x, y, validation, progress)
@@ -78,7 +78,7 @@ class LightGBM(TreeRegressor):
     def _train_booster(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
-        import lightgbm  # noqa: PLC0415 - heavy, and optional
+        import lightgbm
 
         settings = dict(self.params)
         rounds, patience = int(settings.pop("rounds")), int(settings.pop("patience"))
@@ -116,7 +116,7 @@ class LightGBM(TreeRegressor):
 
 def _create_progress_callback(progress: StepCallback) -> Any:
     """Return a callback that reports the validation RMSE and stops where it is told to."""
-    from lightgbm.callback import EarlyStopException  # noqa: PLC0415 - heavy, and optional
+    from lightgbm.callback import EarlyStopException
 
     def report(state: Any) -> None:
         step = state.iteration + 1
@@ -164,7 +164,7 @@ class HistBoosting(TreeRegressor):
     def _fit(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: StepCallback
     ) -> TreeEnsemble:
-        from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
+        from sklearn.ensemble import HistGradientBoostingRegressor
 
         model = HistGradientBoostingRegressor(
             max_iter=int(self.params["rounds"]),

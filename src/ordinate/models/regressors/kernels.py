@@ -55,7 +55,7 @@ def compute_kernel(name: str, a: Floats, b: Floats, lengths: Floats) -> Floats:
     >>> compute_kernel("laplace", rows, centres, np.array([2.0])).round(3)
     array([[1.   , 0.368]])
     """
-    from scipy.spatial.distance import cdist  # noqa: PLC0415 - heavy, and optional
+    from scipy.spatial.distance import cdist
 
     return KERNELS[name](cdist(a / lengths, b / lengths))
 
@@ -153,8 +153,8 @@ class GaussianProcess(KernelRegressor):
 
     def _maximize_likelihood(self, x: Floats, y: Floats) -> tuple[float, Floats, float]:
         """Return height, length scales and noise of the largest marginal likelihood."""
-        from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - heavy, and optional
-        from sklearn.gaussian_process import (  # noqa: PLC0415 - the same
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.gaussian_process import (
             GaussianProcessRegressor,
             kernels,
         )
@@ -227,7 +227,7 @@ class SupportVectorRegression(KernelRegressor):
         }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
-        from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
+        from sklearn.svm import SVR
 
         width = float(self.params["width"])
         drawn = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
@@ -259,14 +259,14 @@ def _warn_of_subsampling(n: int, most: int) -> None:
 
 def _solve_weights(system: Floats, y: Floats, penalty: float) -> Floats:
     """Return the weights that solve (kernel + penalty) w = y."""
-    from scipy.linalg import cho_solve  # noqa: PLC0415 - heavy, and optional
+    from scipy.linalg import cho_solve
 
     return np.asarray(cho_solve((_factor_cholesky(system, penalty), True), y, check_finite=False))
 
 
 def _factor_cholesky(system: Floats, penalty: float) -> Floats:
     """Return the lower factor of Cholesky of kernel + penalty; the kernel's place is used."""
-    from scipy.linalg import cholesky  # noqa: PLC0415 - heavy, and optional
+    from scipy.linalg import cholesky
 
     system[np.diag_indices_from(system)] += penalty + DIAGONAL_JITTER
     return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))
@@ -307,7 +307,7 @@ def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[Trimmed
     w = A⁻¹y (Rasmussen and Williams 2006, chapter 5). Leaving row i out for good takes the part
     of its column c out of A⁻¹: c c' / c_i.
     """
-    from scipy.linalg import cho_solve, lapack  # noqa: PLC0415 - heavy, and optional
+    from scipy.linalg import cho_solve, lapack
 
     half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
     complete = weights = half.T @ (half @ y)

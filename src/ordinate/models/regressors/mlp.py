@@ -70,9 +70,9 @@ class MLP(Regressor):
     def _fit(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> "NetworkEnsemble":
-        from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds  # noqa: PLC0415 - heavy, and optional
-        from ordinate.models.networks.residual_network import ResidualNetwork  # noqa: PLC0415 - heavy, and optional
-        from ordinate.models.networks.training_schedule import TrainingConfig  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds
+        from ordinate.models.networks.residual_network import ResidualNetwork
+        from ordinate.models.networks.training_schedule import TrainingConfig
 
         def report(epoch: "EpochReport") -> bool | None:
             return progress(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
@@ -113,7 +113,7 @@ class MLP(Regressor):
         return fitted.save(folder)
 
     def _load(self, folder: Path) -> "NetworkEnsemble":
-        from ordinate.models.networks.batched_ensemble import NetworkEnsemble  # noqa: PLC0415 - heavy, and optional
+        from ordinate.models.networks.batched_ensemble import NetworkEnsemble
 
         return NetworkEnsemble.load(folder)
 
@@ -132,7 +132,7 @@ def _describe_idle_members(idle: int, members: int) -> str:
 @contextmanager
 def _limit_torch_threads() -> Iterator[None]:
     """Keep torch to one thread, in which sums have one order; it was loaded after other limits."""
-    import torch  # noqa: PLC0415 - heavy, and optional
+    import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -26,9 +26,9 @@ class PolyRidge(Regressor):
         }
 
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> Any:
-        from sklearn.linear_model import Ridge  # noqa: PLC0415 - heavy, and optional
-        from sklearn.pipeline import make_pipeline  # noqa: PLC0415 - the same
-        from sklearn.preprocessing import (  # noqa: PLC0415 - the same
+        from sklearn.linear_model import Ridge
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import (
             PolynomialFeatures,
             StandardScaler,
         )
