@@ -213,7 +213,7 @@ def test_sets_may_lie_elsewhere(root, tmp_path):
         (("--group-by", "text"), "'text' is the column of the texts"),
         (("--min-df", "5", "--max-df", "2"), "in 5 texts at least (min_df) and in 2 at most"),
         (("--name", "../out"), "cannot name a feature set"),
-        (("--name", "x" * 101), "has 101 letters, and 100 can stand in one"),
+        (("--name", "x" * 101), "has 101 characters, and 100 can stand in one"),
         (("--batch", "0"), "1 row or more"),
         (("--text-column", "nope"), "no column 'nope'"),
         (("--min-df", "1000"), "No n-gram of the 12 training texts"),
