@@ -72,7 +72,7 @@ def measured(table: Table, seed: int, settings: Settings) -> tuple[Part, Searche
     predictions = {AUTO: np.asarray(test.predictions[tuning.winner.name])}
     predictions |= plain | {AVERAGE: mean_of(plain), INDICATOR: mean_of(indicated)}
     predictions |= steps(table.features, table.target, split, seed)
-    log(f"seed {seed}: {tuning.winner.kind}, {seconds:.0f} s")
+    log(f"seed {seed}: {tuning.winner.model_type}, {seconds:.0f} s")
     part = Part(f"seed {seed}", split.test, test.targets, predictions, test.lower, test.upper)
     return part, Searched(seed, tuning, seconds)
 
@@ -85,7 +85,7 @@ def mean_of(columns: dict[str, Floats]) -> Floats:
 def beyond(table: Table, by: str, end: Any, settings: Settings) -> Shift:
     """Keep a region apart, and learn from the rest."""
     found, seconds = searched(table, replace(settings, shift=by, shift_end=end))
-    log(f"beyond {by}: {found.winner.kind}, {seconds:.0f} s")
+    log(f"beyond {by}: {found.winner.model_type}, {seconds:.0f} s")
     within, without = found.tests
     return Shift(f"the {end}est tenth of {TARGET if by == 'target' else by}", within, without)
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ordinate.inference import Estimate
 from ordinate.models.regressors import create_regressor
-from ordinate.regress.model_inputs import Lattice, ModelInputs
+from ordinate.regress.lattice_features import Lattice
+from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.table import Table as Data
 from ordinate.regress.tuning_result import HeldOutResult, TuningResult
@@ -331,7 +332,7 @@ def worst(data: Data, whole: Part, systems: Sequence[str]) -> list[str]:
     failed, thin = (int(kinds[name].sum()) for name in (FAILED, THIN))
     heavy = [[name, f"{100 * _carried(whole.squares(name)):.0f} %"] for name in systems]
     rows = [_kind_row(whole, name, flags) for name, flags in kinds.items()]
-    on = Lattice.fit(data.features).contains_rows(data.features)
+    on = Lattice.fit(data.features).mark_rows(data.features)
     low = data.target < LOW
     return [
         f"Share of the squared error that the worst {100 * WORST:g} % of the test rows carry:",
@@ -373,7 +374,7 @@ USE = (
 
 def _campaigns(data: Data, on: Flags) -> Table:
     """Return how the target on the lattice differs from that beside it, at the same inputs."""
-    inputs = ModelInputs.fit(data.features, data.target, lattice=True)
+    inputs = ModelInputs.fit(data.features, data.target, extra=Lattice.fit)
     scale = inputs.scaled.target
     model = create_regressor("gp").fit(inputs.of(data.features), scale.normalize(data.target))
     own, other = (
@@ -394,7 +395,7 @@ FAILED, THIN, OTHERS = "failed runs", f"SigH from {STEEP:g}", "all others"
 
 def kinds_of(data: Data) -> dict[str, Flags]:
     """Return which rows are failed runs, which are where the liquid evaporates, and the others."""
-    on = Lattice.fit(data.features).contains_rows(data.features)
+    on = Lattice.fit(data.features).mark_rows(data.features)
     thin = data.column("SigH") >= STEEP
     failed = ~thin & (_below(data.features, data.target, on) > BELOW)
     return {FAILED: failed, THIN: thin, OTHERS: ~failed & ~thin}
@@ -436,15 +437,15 @@ def _kind_row(whole: Part, name: str, flags: Flags) -> list[str]:
 
 
 def _chosen(one: Searched) -> list[str]:
-    trials = ", ".join(f"{len(kind.trials)} {kind.kind}" for kind in one.tuning.searched)
+    trials = ", ".join(f"{len(kind.trials)} {kind.model_type}" for kind in one.tuning.searched)
     return [f"seed {one.seed}", f"{one.seconds:.0f}", trials, _winner(one.tuning)]
 
 
 def _winner(tuning: TuningResult) -> str:
     winner = tuning.winner
     if not winner.members:
-        return winner.kind
-    kinds = {one.name: one.kind for one in tuning.finalists}
+        return winner.model_type
+    kinds = {one.name: one.model_type for one in tuning.finalists}
     weighed = zip(winner.weights, winner.members, strict=True)
     return " + ".join(f"{weight:.2f} {kinds[name]}" for weight, name in weighed)
 

@@ -233,7 +233,7 @@ def predict(
     held = [
         create_classifier(THRESHOLD, size=size)
         .fit(matrix[train[fitted]], levels[train[fitted]])
-        .answers(matrix[train[part]])
+        .predict(matrix[train[part]])
         for fitted, part in zip(rest, parts, strict=True)
     ]
     plan = CalibrationPlan.of(
@@ -241,12 +241,14 @@ def predict(
     )
     decision = plan.fit(join_folds(held, parts), levels[train])
     found = {
-        LOGISTIC: logistic.answers(matrix[test]).argmax(axis=1),
-        THRESHOLD: decision.levels(threshold.answers(matrix[test]), "argmax"),
+        LOGISTIC: logistic.predict(matrix[test]).argmax(axis=1),
+        THRESHOLD: decision.levels(threshold.predict(matrix[test]), "argmax"),
         OWN: threshold.present[threshold.fitted.predict_proba(matrix[test]).argmax(axis=1)],
     }
     noted = [
-        f"{model.kind.name}: {note}" for model in (logistic, threshold) for note in model.notes
+        f"{model.model_type.name}: {note}"
+        for model in (logistic, threshold)
+        for note in model.notes
     ]
     return found, noted
 

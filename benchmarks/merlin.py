@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from essays import FOLDS, Essays, counted, folds, read
-from ordinate.classify.bench import Bench
 from ordinate.classify.decision_rules import CalibrationPlan
 from ordinate.classify.finalists import EvaluatedCandidate
+from ordinate.classify.search_context import SearchContext
 from ordinate.classify.selection import ModelSelection, select_model
 from ordinate.classify.settings import Settings
 from ordinate.classify.training_data import TrainingData
@@ -91,7 +91,7 @@ def tuned(
         experiment = laid_out(essays, train, test, Path(folder))
         training = TrainingData.of(experiment, scale="cefr")
         with WorkerPool(settings.jobs) as workers:
-            bench = Bench(training, settings, workers)
+            bench = SearchContext(training, settings, workers)
             choice = select_model(bench)
             matrices = {
                 name: experiment.features(name, "test").matrix for name in choice.winner.sets
@@ -99,18 +99,20 @@ def tuned(
             return _decoded(bench, choice, matrices), choice.winner.title
 
 
-def _decoded(bench: Bench, choice: ModelSelection, matrices: dict[str, Any]) -> dict[str, Array]:
+def _decoded(
+    bench: SearchContext, choice: ModelSelection, matrices: dict[str, Any]
+) -> dict[str, Array]:
     """Return the predictions of the winner, decoded for each metric out of fold."""
     winner, scale, predictions = choice.winner, bench.training.scale, {}
     for name in METRICS:
         if isinstance(winner, EvaluatedCandidate):
-            kind = winner.candidate.kind
+            kind = winner.candidate.model_type
             plan = CalibrationPlan.of(
                 kind, scale, find_metric(name), weighted=winner.candidate.weighted
             )
         else:
             plan = CalibrationPlan(scale, find_metric(name))
-        predictions[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["decoded"]
+        predictions[name] = replace(winner, plan=plan).fit(bench).levels(matrices)["metric_optimal"]
     return predictions
 
 

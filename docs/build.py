@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ordinate.metrics import METRIC_KINDS, Metric, get_summary_type, list_metrics
+from ordinate.metrics import SUMMARY_TYPES, Metric, get_summary_type, list_metrics
 from ordinate.metrics.references import REFERENCES
 from ordinate.results.metric_catalogue import TITLES, MetricCatalogue
 
@@ -41,7 +41,7 @@ def with_outputs(text: str) -> str:
 def reference() -> str:
     """Return the page of all metrics."""
     parts = [HEAD]
-    for kind in METRIC_KINDS:
+    for kind in SUMMARY_TYPES:
         if kind != "labels":
             parts.append(f"# {TITLES[kind]}")
         family = None
@@ -79,7 +79,7 @@ def section(metric: Metric) -> str:
 
 def main() -> None:
     """Write everything."""
-    every = [metric for kind in METRIC_KINDS for metric in list_metrics(get_summary_type(kind))]
+    every = [metric for kind in SUMMARY_TYPES for metric in list_metrics(get_summary_type(kind))]
     unknown = {metric.reference for metric in every} - set(REFERENCES) - {""}
     if unknown:
         raise ValueError(f"references without an entry: {unknown}")

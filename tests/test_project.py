@@ -13,9 +13,8 @@ from typing import get_args
 import pytest
 
 import ordinate
-from ordinate.cli import compare, evaluate, options
+from ordinate.cli import compare, evaluate
 from ordinate.inference.confidence_intervals import IntervalMethod
-from ordinate.render import RENDERERS
 from ordinate.results import evaluation_text, leaderboard_text
 from ordinate.results.leaderboard import Correction
 
@@ -125,7 +124,6 @@ def test_what_can_be_asked_for_is_listed_the_same_everywhere():
         == set(get_args(Correction))
         == set(leaderboard_text.CORRECTION_NAMES)
     )
-    assert set(options.REPORT_FORMATS) == set(RENDERERS)
 
 
 RETIRED = (  # words of our own, for which the field has better ones

@@ -158,7 +158,7 @@ def test_undone_weights_nearly_give_what_an_unweighted_fit_gives():
     undone = answers_of(data, parts, strategy="inverse")
     assert np.abs(plain - undone).mean() < 0.02
     model, weights = fit_candidate(data, Candidate("set", "logistic", {}, 4, 0, "inverse"))
-    raw = model.answers(data.matrix)
+    raw = model.predict(data.matrix)
     assert np.abs(plain - raw).mean() > 0.05  # so there was something to undo
     decision = CalibrationPlan.of("logistic", SCALE, find_metric("mae"), weighted=True).fit(
         undone, data.levels, select_reversible_weights("logistic", weights)
@@ -219,7 +219,9 @@ def test_no_fold_is_decided_by_its_own_gold(data, metric, how):
     for way in DECISION_RULES:
         assert np.array_equal(first.levels[way][parts[2]], second.levels[way][parts[2]])
     assert np.array_equal(first.probabilities[parts[2]], second.probabilities[parts[2]])
-    assert not np.array_equal(first.levels["decoded"], second.levels["decoded"])  # of other folds
+    assert not np.array_equal(
+        first.levels["metric_optimal"], second.levels["metric_optimal"]
+    )  # of other folds
 
 
 def test_crossed_decisions_stand_in_the_order_of_the_items(data):
@@ -250,7 +252,7 @@ def test_decoding_is_no_worse_than_argmax_on_average(metric):
                     find_metric(metric), count_confusion(SCALE, data.levels, found.levels[way])
                 )[0]
             )
-            for way in ("decoded", "argmax")
+            for way in ("metric_optimal", "argmax")
         ]
         gains.append(merits[0] - merits[1])
     assert np.mean(gains) > (-0.002 if metric == "mae" else 0.0)
@@ -308,7 +310,9 @@ def test_one_item_of_a_level_does_not_wreck_the_probabilities_of_others(how):
             else fit_vote_calibration(plan, [(plan, answers)] * 2, gold, parts)
         )
         surest.append(found.probabilities(answers).max(axis=1).mean())
-        assert len(calibrate_out_of_fold(plan, answers, gold, parts).levels["decoded"]) == len(rows)
+        assert len(
+            calibrate_out_of_fold(plan, answers, gold, parts).levels["metric_optimal"]
+        ) == len(rows)
     assert surest[1] == pytest.approx(surest[0], abs=0.02)
 
 
@@ -323,7 +327,9 @@ def test_decisions_for_a_weighted_metric_are_better_by_it():
             merits = []
             for given in (tuple(weights), None):
                 plan = CalibrationPlan(SCALE, find_metric(name), weights=given)
-                levels = calibrate_out_of_fold(plan, answers, data.levels, parts).levels["decoded"]
+                levels = calibrate_out_of_fold(plan, answers, data.levels, parts).levels[
+                    "metric_optimal"
+                ]
                 whole = count_confusion(SCALE, data.levels, levels, None, weights[data.levels])
                 merits.append(find_metric(name).merit(compute_value(find_metric(name), whole)[0]))
             found.append(merits[0] - merits[1])

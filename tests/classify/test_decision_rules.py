@@ -58,7 +58,7 @@ CASES = {
     ),
     "scores": (CalibrationPlan(WIDE, find_metric("mae"), scores=True, cut=True), SCORES, None),
     "argmax": (CalibrationPlan(SCALE, find_metric("mae"), decode="argmax"), ROWS, None),
-    "average": (CalibrationPlan(WIDE, find_metric("mae"), decode="average"), ROWS, None),
+    "rounded_mean": (CalibrationPlan(WIDE, find_metric("mae"), decode="rounded_mean"), ROWS, None),
     "undecodable": (CalibrationPlan(SCALE, find_metric("kendall_tau_b")), ROWS, None),
     "weighted metric": (
         CalibrationPlan(SCALE, find_metric("mae"), weights=(0.5, 1.0, 2.0, 4.0)),
@@ -154,13 +154,13 @@ def test_argmax_takes_the_lowest_of_equals():
 
 def test_the_average_goes_to_the_nearest_level_by_its_position():
     rows = [[0.5, 0.0, 0.0, 0.5], [0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.9, 0.1]]
-    even = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "average")
-    wide = CalibrationPlan(WIDE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "average")
+    even = CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "rounded_mean")
+    wide = CalibrationPlan(WIDE, find_metric("mae")).fit(ROWS, GOLD).levels(rows, "rounded_mean")
     assert even.tolist() == [1, 0, 2]  # 1.5 and 0.5 go to the lower of two
     assert wide.tolist() == [2, 0, 2]  # 5.0 is nearer to 2 than to 10
 
 
-@pytest.mark.parametrize("decode", ["argmax", "average"])
+@pytest.mark.parametrize("decode", ["argmax", "rounded_mean"])
 def test_decoded_means_another_way_where_that_is_asked_for(decode):
     decision = CalibrationPlan(SCALE, find_metric("quadratic_kappa"), decode=decode).fit(ROWS, GOLD)
     assert np.array_equal(decision.levels(ROWS), decision.levels(ROWS, decode))
@@ -237,7 +237,7 @@ def test_items_of_a_level_that_no_fit_had_seen_do_not_decide_how_sure_to_be(reca
     rows, gold = ROWS[there] * [1, 1, 1, 0], GOLD[there].copy()
     gold[7] = 3  # which its fit had never seen
     taught = np.arange(len(there)) != 7
-    kept = plan.fit(rows, gold, taught=taught).probabilities(rows)
+    kept = plan.fit(rows, gold, seen=taught).probabilities(rows)
     alone = plan.fit(rows[taught], gold[taught]).probabilities(rows)
     wrecked = plan.fit(rows, gold).probabilities(rows)
     assert np.array_equal(kept, alone)
@@ -246,7 +246,7 @@ def test_items_of_a_level_that_no_fit_had_seen_do_not_decide_how_sure_to_be(reca
 
 def test_where_no_item_was_taught_answers_stay_as_they_are():
     decision = CalibrationPlan(SCALE, find_metric("mae")).fit(
-        ROWS, GOLD, taught=np.zeros(len(GOLD), bool)
+        ROWS, GOLD, seen=np.zeros(len(GOLD), bool)
     )
     assert decision.scaling is None
     assert np.allclose(decision.probabilities(ROWS), ROWS)
@@ -368,14 +368,14 @@ STORED_ODDS = {
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("gain", [[1.0, 0.0], [0.0, 1.0]], "'gain' of a decision takes 4 x 4 numbers"),
-        ("gain", [[1.0] * 4] * 3 + [[1.0] * 3], "'gain' of a decision takes 4 x 4"),
-        ("gain", [[None] * 4] * 4, "'gain' of a decision takes 4 x 4"),
-        ("gain", [["inf"] * 4] * 4, "'gain' of a decision takes 4 x 4"),
+        ("gain", [[1.0, 0.0], [0.0, 1.0]], "'gain' of a calibration takes 4 x 4 numbers"),
+        ("gain", [[1.0] * 4] * 3 + [[1.0] * 3], "'gain' of a calibration takes 4 x 4"),
+        ("gain", [[None] * 4] * 4, "'gain' of a calibration takes 4 x 4"),
+        ("gain", [["inf"] * 4] * 4, "'gain' of a calibration takes 4 x 4"),
         ("gain", None, "nothing leads to the levels of its metric"),
-        ("scaling", [[1.0], [0.0]], "'scaling' of a decision takes 2 x 4 numbers"),
-        ("scaling", [[1.0, 1.0, 1.0, "nan"], [0.0] * 4], "'scaling' of a decision takes"),
-        ("scaling", 1.0, "'scaling' of a decision takes 2 x 4"),
+        ("scaling", [[1.0], [0.0]], "'scaling' of a calibration takes 2 x 4 numbers"),
+        ("scaling", [[1.0, 1.0, 1.0, "nan"], [0.0] * 4], "'scaling' of a calibration takes"),
+        ("scaling", 1.0, "'scaling' of a calibration takes 2 x 4"),
         ("decode", "evil", "decode 'evil' is not known"),
         ("decode", ["metric"], "is not known"),
         ("positions", [0, 1, 2], "cannot be read: .*4 finite"),
@@ -383,11 +383,11 @@ STORED_ODDS = {
         ("positions", 5, "cannot be read"),
         ("scale", None, "cannot be read"),
         ("class_weights", [1.0, 1.0, 0.0, 1.0], "class weights are not above 0"),
-        ("class_weights", [1.0], "'class_weights' of a decision takes 4 numbers"),
-        ("threshold", "nan", "'threshold' of a decision takes one numbers"),
+        ("class_weights", [1.0], "'class_weights' of a calibration takes 4 numbers"),
+        ("threshold", "nan", "'threshold' of a calibration takes one numbers"),
         ("threshold", None, "lacks 'threshold'"),
-        ("threshold", -0.5, "threshold of sets is below 0"),
-        ("cuts", [0.0, 1.0], "'cuts' of a decision takes 3 numbers"),
+        ("threshold", -0.5, "threshold of prediction sets is below 0"),
+        ("cuts", [0.0, 1.0], "'cuts' of a calibration takes 3 numbers"),
         ("cuts", [0.0, 2.0, 1.0], "cuts do not rise"),
         ("cuts", [0.0, 1.0, "inf"], "it has no odds"),
         ("notes", None, "cannot be read"),
@@ -396,19 +396,19 @@ STORED_ODDS = {
         ("odds", STORED_ODDS | {"seen": [0, 1, 2, 4]}, "some of their 4 levels"),
         ("odds", STORED_ODDS | {"seen": [0, 2, 1, 3]}, "some of their 4 levels"),
         ("odds", STORED_ODDS | {"seen": []}, "some of their 4 levels"),
-        ("odds", STORED_ODDS | {"cuts": [0.0]}, "'cuts' of a decision takes 3 numbers"),
+        ("odds", STORED_ODDS | {"cuts": [0.0]}, "'cuts' of a calibration takes 3 numbers"),
         ("odds", STORED_ODDS | {"cuts": [0.0, 2.0, 1.0]}, "do not rise"),
         ("odds", STORED_ODDS | {"spread": 0.0}, "do not rise"),
-        ("odds", STORED_ODDS | {"slope": "inf"}, "'slope' of a decision takes one"),
+        ("odds", STORED_ODDS | {"slope": "inf"}, "'slope' of a calibration takes one"),
     ],
 )
-def test_a_stored_decision_that_cannot_work_is_refused(name, value, said):
+def test_a_stored_calibration_that_cannot_work_is_refused(name, value, said):
     with pytest.raises(BadStore, match=said):
         OutputCalibration.from_dict(plain() | {name: value})
 
 
 @pytest.mark.parametrize("name", plain())
-def test_a_stored_decision_that_lacks_something_is_refused(name):
+def test_a_stored_calibration_that_lacks_something_is_refused(name):
     data = plain()
     del data[name]
     with pytest.raises(BadStore, match=f"lacks '{name}'"):
@@ -416,8 +416,8 @@ def test_a_stored_decision_that_lacks_something_is_refused(name):
 
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
-def test_what_is_no_decision_is_refused(value):
-    with pytest.raises(BadStore, match="A decision cannot be read"):
+def test_what_is_no_calibration_is_refused(value):
+    with pytest.raises(BadStore, match="A calibration cannot be read"):
         OutputCalibration.from_dict(value)
 
 
@@ -456,11 +456,11 @@ def test_a_plan_knows_what_a_kind_of_model_needs(kind, weights, scores, recalibr
         ),
         (
             lambda: CalibrationPlan(SCALE, find_metric("mae"), decode="best"),
-            "not one of metric, argmax, average",
+            "not one of metric, argmax, rounded_mean",
         ),
         (
             lambda: CalibrationPlan(SCALE, find_metric("mae")).fit(ROWS, GOLD).levels(ROWS, "best"),
-            "way='best'",
+            "rule='best'",
         ),
     ],
     ids=["probabilities", "option", "decode", "way"],

@@ -92,10 +92,10 @@ def test_every_form_of_the_same_answers_is_read_alike(way):
 @pytest.mark.parametrize("way", ["probabilities", "json of probabilities"])
 def test_probabilities_are_decoded_by_argmax_and_that_is_said(way):
     (found,) = read_external_systems([WAYS[way]()], CEFR)
-    said = " ".join(found.describe_coverage(found.answered(IDS)))
+    said = " ".join(found.describe_coverage(found.measure_coverage(IDS)))
     assert "argmax" in said
     (levels,) = read_external_systems([with_levels("levels.csv")], CEFR)
-    assert "argmax" not in " ".join(levels.describe_coverage(levels.answered(IDS)))
+    assert "argmax" not in " ".join(levels.describe_coverage(levels.measure_coverage(IDS)))
 
 
 def test_answers_go_before_probabilities_and_a_gold_label_beside_them_does_not():
@@ -148,17 +148,17 @@ def test_a_truth_value_is_no_number_and_one_level_has_one_probability():
 def test_an_empty_answer_is_none(empty):
     (found,) = read_external_systems([as_json("x.json", {"e1": "B1", "e2": empty})], CEFR)
     assert found.look_up_levels(["e1", "e2", "e3"]).tolist() == [2, 6, 6]
-    assert found.answered(["e1", "e2", "e3"]).count == 1
+    assert found.measure_coverage(["e1", "e2", "e3"]).count == 1
 
 
 def test_the_share_of_answers_and_unknown_ids_are_stated():
     rows = [["e1", "B1"], ["e2", None], ["x7", "A1"], ["o1", "A2"]]
     (found,) = read_external_systems([table("llm.csv", ["id", "level"], rows)], CEFR)
-    answered = found.answered(IDS, elsewhere=["o1"])
+    answered = found.measure_coverage(IDS, elsewhere=["o1"])
     assert (answered.count, answered.items, answered.share) == (1, 4, 0.25)
     assert (answered.unknown, answered.elsewhere) == (("x7",), 1)
     said = " ".join(found.describe_coverage(answered))
-    assert "answers 1 of 4 items (25.0%)" in said
+    assert "predicts 1 of 4 items (25.0%)" in said
     assert "1 row of an unknown item ('x7')" in said
     assert json.loads(json.dumps(answered.to_dict()))["unknown_ids"] == ["x7"]
 
@@ -166,7 +166,7 @@ def test_the_share_of_answers_and_unknown_ids_are_stated():
 def test_many_unknown_ids_are_counted_and_the_first_are_named():
     rows = [["e1", "B1"], *([f"x{k}", "B1"] for k in range(9))]
     (found,) = read_external_systems([table("llm.csv", ["id", "level"], rows)], CEFR)
-    said = found.describe_coverage(found.answered(IDS))[1]
+    said = found.describe_coverage(found.measure_coverage(IDS))[1]
     assert "9 rows of unknown items ('x0', 'x1', 'x2', 'x3', 'x4', …)" in said
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from ordinate import Scale, compare
-from ordinate.classify.contest import Contest, format_chance_flag
-from ordinate.classify.external_systems import AnswerCoverage
+from ordinate.classify.external_systems import PredictionCoverage
 from ordinate.classify.model_ranking import ModelRanking
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
+from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import Estimate
 from ordinate.metrics import find_metric
@@ -39,7 +39,7 @@ PARTLY = np.where(np.arange(N) < 30, NONE, FAIR)
 
 
 def contest(answers, **further):
-    return Contest("essays", "essays.csv", CEFR, IDS, GOLD, answers, **further)
+    return SystemPredictions("essays", "essays.csv", CEFR, IDS, GOLD, answers, **further)
 
 
 def ranked(answers, metric="cem_ord", missing="worst", how=QUICK, **further):
@@ -97,7 +97,7 @@ def test_baselines_are_rows_of_the_leaderboard_and_of_the_flat_records():
     assert "(always " in str(result)
     assert "(chance)" in str(result)
     rows = list(csv.DictReader(io.StringIO(render(result, "csv"))))
-    assert [row["kind"] for row in rows] == ["system", "system"] + ["baseline"] * 3
+    assert [row["role"] for row in rows] == ["system", "system"] + ["baseline"] * 3
     assert rows[-1]["system"] == "chance"
     assert 0.0 < float(rows[-1]["value"]) < 0.6
 
@@ -106,9 +106,9 @@ def test_baselines_are_rows_of_the_leaderboard_and_of_the_flat_records():
 
 
 def test_unanswered_items_count_as_the_worst_answer_unless_said_otherwise():
-    answered = {"partly": AnswerCoverage(60, N)}
-    worst = ranked({"good": GOOD, "partly": PARTLY}, metric="mae", answered=answered)
-    dropped = ranked({"good": GOOD, "partly": PARTLY}, "mae", "drop", answered=answered)
+    answered = {"partly": PredictionCoverage(60, N)}
+    worst = ranked({"good": GOOD, "partly": PARTLY}, metric="mae", coverage=answered)
+    dropped = ranked({"good": GOOD, "partly": PARTLY}, "mae", "drop", coverage=answered)
     kept = np.arange(N) >= 30
     mae = np.abs(FAIR - GOLD)[kept].mean()
     assert dropped.tests[0].leaderboard.get_standing("partly").estimate.value == pytest.approx(mae)
@@ -117,12 +117,12 @@ def test_unanswered_items_count_as_the_worst_answer_unless_said_otherwise():
     alone = ranked({"good": GOOD}, "mae").tests[0].leaderboard.get_standing("good").estimate.value
     assert worst.tests[0].leaderboard.get_standing("good").estimate.value == alone
     assert "left out for all of them" in str(dropped)
-    assert "Unanswered items count as the worst answer." in str(worst)
+    assert "Unanswered items count as the worst prediction." in str(worst)
     assert "66.7 %" in str(worst)
 
 
 def test_unanswered_items_can_be_refused_by_their_ids():
-    message = r"30 of 90 answers of partly are missing \(id e0, id e1, .*--missing worst"
+    message = r"30 of 90 predictions of partly are missing \(id e0, id e1, .*--missing worst"
     with pytest.raises(MissingLabels, match=message):
         ranked({"good": GOOD, "partly": PARTLY}, missing="error")
     with pytest.raises(BadOption, match="missing='best' is not one of"):
@@ -144,13 +144,13 @@ def test_the_flag_of_a_system_with_gaps_comes_from_the_items_that_it_answers():
 
 
 def test_json_has_what_every_system_answers_and_its_kappa():
-    unknown = AnswerCoverage(60, N, ("zz",))
-    result = ranked({"good": GOOD, "partly": PARTLY}, "mae", answered={"partly": unknown})
+    unknown = PredictionCoverage(60, N, ("zz",))
+    result = ranked({"good": GOOD, "partly": PARTLY}, "mae", coverage={"partly": unknown})
     found = json.loads(render(result, "json"))
     systems = found["tests"]["essays"]["metrics"]["mae"]["systems"]
-    assert systems["partly"]["answers"]["unknown_ids"] == ["zz"]
-    assert systems["partly"]["answers"]["share"] == pytest.approx(2 / 3)
-    assert systems["good"]["answers"] is None
+    assert systems["partly"]["coverage"]["unknown_ids"] == ["zz"]
+    assert systems["partly"]["coverage"]["share"] == pytest.approx(2 / 3)
+    assert systems["good"]["coverage"] is None
     assert systems["good"]["quadratic_kappa"]["low"] > 0
     assert (found["metric"], found["missing"]) == ("mae", "worst")
 
@@ -169,7 +169,7 @@ def test_one_system_alone_has_its_value_and_no_differences():
 
 def test_every_test_set_has_its_own_board():
     half = np.arange(N) < 45
-    other = Contest("letters", "l.csv", CEFR, IDS[:45], GOLD[half], {"good": FAIR[half]})
+    other = SystemPredictions("letters", "l.csv", CEFR, IDS[:45], GOLD[half], {"good": FAIR[half]})
     result = ModelRanking.of(
         [contest({"good": GOOD, "fair": FAIR}), other], find_metric("mae"), QUICK
     )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from experiments import CEFR, lay_out
 
-from ordinate.classify.bench import Bench
 from ordinate.classify.screening import screen_feature_sets, shortlist_sets
+from ordinate.classify.search_context import SearchContext
 from ordinate.classify.settings import Settings
 from ordinate.classify.training_data import TrainingData
 from ordinate.classify.tuning_result import ScreeningResult
@@ -18,9 +18,9 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.workers import WorkerPool
 
 
-def bench(root, **settings) -> Bench:
+def context(root, **settings) -> SearchContext:
     options = {"models": "logistic", "folds": 3} | settings
-    return Bench(TrainingData.of(Experiment.open(root)), Settings(**options), WorkerPool(1))
+    return SearchContext(TrainingData.of(Experiment.open(root)), Settings(**options), WorkerPool(1))
 
 
 def found(**values: float) -> list[ScreeningResult]:
@@ -34,7 +34,7 @@ def found(**values: float) -> list[ScreeningResult]:
 
 
 def kept(screened: list[ScreeningResult]) -> list[str]:
-    return [one.set for one in screened if one.kept]
+    return [one.set for one in screened if one.shortlisted]
 
 
 @pytest.fixture(scope="module")
@@ -43,18 +43,18 @@ def root(tmp_path_factory):
 
 
 def test_sets_come_out_best_first_with_their_intervals_and_baselines(root):
-    screened = screen_feature_sets(bench(root))
+    screened = screen_feature_sets(context(root))
     assert [one.set for one in screened] == ["strong", "weak", "noise"]
     strong, _, noise = (one.evaluation for one in screened)
-    assert strong.limits[0] < strong.value < strong.limits[1]
+    assert strong.bounds[0] < strong.value < strong.bounds[1]
     assert not strong.by_chance
     assert noise.by_chance
     assert strong.score.beats_constant
 
 
 def test_what_was_screened_is_found_again_and_not_fitted(root, monkeypatch):
-    before = screen_feature_sets(bench(root))
-    again = bench(root)
+    before = screen_feature_sets(context(root))
+    again = context(root)
     monkeypatch.setattr(again.workers, "attempt", lambda *_: pytest.fail("fitted again"))
     assert screen_feature_sets(again) == before
 
@@ -65,28 +65,28 @@ def test_what_was_screened_is_found_again_and_not_fitted(root, monkeypatch):
     ids=["folds", "metric", "seed", "decode"],
 )
 def test_other_settings_are_screened_anew(root, options):
-    first, other = bench(root), bench(root, **options)
-    assert first.code("strong", kind="logistic") != other.code("strong", kind="logistic")
+    first, other = context(root), context(root, **options)
+    assert first.compute_digest("strong") != other.compute_digest("strong")
 
 
 @pytest.mark.parametrize("options", [{"top_k": 1}, {"stage2_trials": 7}, {"jobs": 2}], ids=str)
-def test_settings_that_change_no_value_share_what_is_kept(root, options):
-    first, other = bench(root), bench(root, **options)
-    assert first.code("strong", kind="logistic") == other.code("strong", kind="logistic")
+def test_settings_that_change_no_value_share_what_is_cached(root, options):
+    first, other = context(root), context(root, **options)
+    assert first.compute_digest("strong") == other.compute_digest("strong")
 
 
 def test_a_changed_label_is_screened_anew(root, tmp_path):
     labels = ["C2", *(CEFR[i % 6] for i in range(1, 60))]
     other = lay_out(tmp_path, labels=labels, sets=("noise", "strong", "weak"))
-    assert bench(root).code() != bench(other).code()
+    assert context(root).compute_digest() != context(other).compute_digest()
 
 
 def test_the_interval_belongs_to_the_pooled_table_of_all_folds(root):
-    (strong, *_) = screen_feature_sets(bench(root))
-    own = bench(root)
-    path = root / f"results/screening/strong-{own.code('strong', kind='logistic')}.json"
-    levels = np.array(json.loads(path.read_text())["levels"]["decoded"])
-    whole, _ = own.items.tables(levels)
+    (strong, *_) = screen_feature_sets(context(root))
+    own = context(root)
+    path = root / f"results/screening/strong-{own.compute_digest('strong', kind='logistic')}.json"
+    levels = np.array(json.loads(path.read_text())["levels"]["metric_optimal"])
+    whole = own.items.count_confusion(levels)
     assert whole.n == 60
     assert strong.evaluation.value == own.settings.measure(whole)
 
@@ -113,7 +113,7 @@ def test_a_threshold_discards_what_is_worse_in_the_direction_of_the_metric(metri
     screened = shortlist_sets(found(a=0.5, b=0.7, c=-0.6 if metric == "bias" else 0.6), settings)
     assert sorted(kept(screened)) == left
     assert all(
-        "--early-discard-threshold" in one.discard_reason for one in screened if not one.kept
+        "--early-discard-threshold" in one.discard_reason for one in screened if not one.shortlisted
     )
 
 
@@ -134,7 +134,7 @@ def test_a_percentile_discards_what_is_worse_than_it(metric, percentile, left):
 
 def test_a_set_that_failed_is_last_and_never_searched():
     screened = shortlist_sets(found(bad=math.nan, good=0.1), Settings(early_discard_percentile=0.0))
-    assert [(one.set, one.kept) for one in screened] == [("good", True), ("bad", False)]
+    assert [(one.set, one.shortlisted) for one in screened] == [("good", True), ("bad", False)]
 
 
 def test_no_set_left_is_an_error_that_says_the_best_value():

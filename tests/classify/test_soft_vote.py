@@ -23,7 +23,7 @@ def voted(tmp_path_factory):
 
 def test_members_are_the_best_models(voted):
     _, result = voted
-    ranked = sorted((one.best for one in result.searched), key=lambda one: -one.evaluation.value)
+    ranked = sorted((one.best for one in result.studies), key=lambda one: -one.evaluation.value)
     names = [one.name for one in ranked]
     members = list(result.vote.members)
     assert 2 <= len(members) <= 5
@@ -35,8 +35,8 @@ def test_the_number_of_members_is_the_best_by_cross_validation(voted, monkeypatc
     sizes = {}
     vote = voting_module._evaluate_vote
 
-    def watched(bench, members):
-        found = vote(bench, members)
+    def watched(context, members):
+        found = vote(context, members)
         sizes[len(members)] = found.evaluation.value
         return found
 
@@ -52,11 +52,11 @@ def test_a_saved_vote_averages_its_saved_members(voted):
     vote = load_model(experiment, result.vote.name)
     features = {name: experiment.features(name, "test") for name in vote.sets}
     each = [
-        member.calibration.probabilities(member.answers(features))
+        member.calibration.probabilities(member.compute_outputs(features))
         for member in (load_model(experiment, name) for name in result.vote.members)
     ]
     average = np.mean(each, axis=0)
-    np.testing.assert_allclose(vote.answers(features), average)
+    np.testing.assert_allclose(vote.compute_outputs(features), average)
     recalibrated = vote.calibration.probabilities(average)
     np.testing.assert_allclose(vote.predict(features).probabilities, recalibrated)
     assert vote.manifest.config["members"] == list(result.vote.members)

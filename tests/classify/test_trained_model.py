@@ -13,13 +13,14 @@ from experiments import lay_out
 from saved_models import crown, save_model, save_vote
 
 from ordinate import Scale
-from ordinate.classify.prediction import (
+from ordinate.classify.batch_prediction import (
     load_data_items,
     load_experiment_items,
     load_feature_items,
     predict_datasets,
     predict_items,
 )
+from ordinate.classify.decision_rules import DECISION_RULES
 from ordinate.classify.predictions import Predictions
 from ordinate.classify.trained_model import list_model_names, load_model, load_models
 from ordinate.errors import BadInput, BadOption, BadOutput, BadStore, NoItems
@@ -111,7 +112,7 @@ def reseal(folder, **changes):
     Manifest.of(folder, changes.pop("kind", "model"), folder.name, **known).write(folder)
 
 
-@pytest.mark.parametrize("file", ["model.json", "decision.json", "model.skops"])
+@pytest.mark.parametrize("file", ["model.json", "calibration.json", "model.skops"])
 def test_a_model_that_was_changed_is_refused_by_the_file(study, names, file):
     path = study.folder("models") / names["strong"] / file
     path.write_bytes(path.read_bytes() + b" ")
@@ -120,8 +121,8 @@ def test_a_model_that_was_changed_is_refused_by_the_file(study, names, file):
 
 
 def test_a_member_of_a_vote_that_was_changed_is_refused(study, names):
-    (study.folder("models") / names["weak"] / "decision.json").write_text("{}")
-    with pytest.raises(BadStore, match=r"decision.json"):
+    (study.folder("models") / names["weak"] / "calibration.json").write_text("{}")
+    with pytest.raises(BadStore, match=r"calibration.json"):
         load_model(study, "vote")
     shutil.rmtree(study.folder("models") / names["weak"])
     with pytest.raises(BadStore, match="There is no model 'weak-"):
@@ -129,9 +130,9 @@ def test_a_member_of_a_vote_that_was_changed_is_refused(study, names):
 
 
 def test_a_vote_that_was_changed_is_refused(study, names):
-    path = study.folder("models") / names["vote"] / "decision.json"
+    path = study.folder("models") / names["vote"] / "calibration.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"threshold": 0.5}))
-    with pytest.raises(BadStore, match=r"'decision.json' .* is not what its manifest"):
+    with pytest.raises(BadStore, match=r"'calibration.json' .* is not what its manifest"):
         load_model(study, "vote")
 
 
@@ -153,14 +154,14 @@ def test_a_folder_that_fits_its_manifest_and_no_model_is_refused(study, names):
     reseal(folder, config=config | {"features": "six"})
     with pytest.raises(BadStore, match="do not fit together"):
         load_model(study, names["strong"])
-    decision = json.loads((folder / "decision.json").read_text())
-    (folder / "decision.json").write_text(json.dumps(decision | {"scale": ["A1", "A1"]}))
+    decision = json.loads((folder / "calibration.json").read_text())
+    (folder / "calibration.json").write_text(json.dumps(decision | {"scale": ["A1", "A1"]}))
     reseal(folder, config=config)
-    with pytest.raises(BadStore, match="is no decision"):
+    with pytest.raises(BadStore, match="is no calibration"):
         load_model(study, names["strong"])
-    (folder / "decision.json").write_text("[]")
+    (folder / "calibration.json").write_text("[]")
     reseal(folder, config=config)
-    with pytest.raises(BadStore, match="is no decision"):
+    with pytest.raises(BadStore, match="is no calibration"):
         load_model(study, names["strong"])
     vote = study.folder("models") / names["vote"]
     reseal(vote, config={"members": [names["vote"]]})
@@ -183,12 +184,16 @@ def test_predictions_are_what_model_and_decision_say(study, names, key):
     model = load_model(study, names[key])
     found = predict_items(model, load_experiment_items(study, model, "test")).predictions
     features = {name: study.features(name, "test") for name in model.sets}
-    answers = model.answers(features)
+    answers = model.compute_outputs(features)
     assert found.probabilities.shape == (24, 6)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0)
     np.testing.assert_array_equal(found.levels, model.calibration.levels(answers))
-    np.testing.assert_array_equal(found.argmax, found.probabilities.argmax(axis=1))
-    np.testing.assert_array_equal(found.average, model.calibration.levels(answers, "average"))
+    np.testing.assert_array_equal(
+        found.by_decision_rule["argmax"], found.probabilities.argmax(axis=1)
+    )
+    np.testing.assert_array_equal(
+        found.by_decision_rule["rounded_mean"], model.calibration.levels(answers, "rounded_mean")
+    )
     assert (found.sets.low_positions <= found.sets.high_positions).all()
     gold = study.dataset("test").gold(model.scale)
     assert np.abs(found.levels - gold).mean() < 0.8
@@ -199,7 +204,7 @@ def test_a_vote_averages_the_probabilities_of_its_members(study, names):
     assert vote.sets == ("strong", "weak")
     features = {name: study.features(name, "test") for name in vote.sets}
     each = [one.predict(features).probabilities for one in members]
-    np.testing.assert_allclose(vote.answers(features), np.mean(each, axis=0))
+    np.testing.assert_allclose(vote.compute_outputs(features), np.mean(each, axis=0))
 
 
 def test_a_level_that_training_lacks_keeps_its_place_on_the_scale(tmp_path):
@@ -271,7 +276,8 @@ def some(scale="cefr", ids=("=1+1", "b")):
     scale = Scale.of(scale)
     p = np.full((2, len(scale)), 1 / len(scale))
     two = np.array([0, 1])
-    return Predictions("m", scale, ids, two, two, two, p, PredictionSets(scale, two, two))
+    by_rule = dict.fromkeys(DECISION_RULES, two)
+    return Predictions("m", scale, ids, by_rule, p, PredictionSets(scale, two, two))
 
 
 def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path):
@@ -284,7 +290,7 @@ def test_parquet_and_csv_hold_the_same_at_full_precision(study, names, tmp_path)
     table = pq.read_table(tmp_path / "a.parquet").to_pylist()
     assert list(rows[0]) == list(table[0])
     assert list(rows[0]) == [
-        *("id", "level", "argmax", "average"),
+        *("id", "level", "argmax", "rounded_mean"),
         *(f"p_{label}" for label in CEFR),
         *("set_low", "set_high"),
     ]
@@ -311,7 +317,7 @@ def test_ids_are_no_formulas_and_rows_are_numbered_without_them(tmp_path):
 def test_a_part_of_predictions_is_that_of_some_items():
     whole = some()
     wide = PredictionSets(whole.scale, np.array([0, 1]), np.array([2, 4]))
-    part = replace(whole, sets=wide).part(np.array([False, True]))
+    part = replace(whole, sets=wide).select_rows(np.array([False, True]))
     assert (part.ids, part.levels.tolist()) == (("b",), [1])
     assert (part.sets.low.tolist(), part.sets.high.tolist()) == (["A2"], ["C1"])
 

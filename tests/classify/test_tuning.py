@@ -8,43 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from experiments import CEFR, lay_out, models_of, results_of, write_data, write_features
+from tuned_experiments import QUICK, stage2, tuned
 
 from ordinate.classify.cross_validation import split_folds
 from ordinate.classify.settings import Settings
 from ordinate.classify.trained_model import load_model
 from ordinate.classify.tuning import tune
-from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
+from ordinate.errors import OrdinateError
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.manifest import Manifest
-from ordinate.experiment.safe_files import compute_digest
 from ordinate.metrics import find_metric
 
-QUICK = Settings(models="logistic,regression", stage2_trials=3, folds=3, top_k=1)
 SOURCE_METRICS = (
     *("accuracy", "f1_macro", "f1_weighted", "f1_micro", "precision_macro", "recall_macro"),
     *("ordinal_accuracy", "ordinal_distance_linear", "ordinal_distance_quadratic", "ordinal_mse"),
 )
-
-
-def tuned(root, settings=QUICK, **options):
-    return tune(Experiment.open(root), settings, **options)
-
-
-def stage2(root) -> dict:
-    return json.loads((root / "ho_multifeat_results/stage2_optimization_results.json").read_text())
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """An experiment that was tuned once; tests that change it take a copy."""
-    root = lay_out(tmp_path_factory.mktemp("finished"), sets=("strong", "weak", "noise"))
-    return root, tuned(root)
-
-
-@pytest.fixture
-def copied(finished, tmp_path):
-    return shutil.copytree(finished[0], tmp_path / "copy")
-
 
 # --- what comes out ------------------------------------------------------------------------------
 
@@ -78,11 +56,11 @@ def test_the_value_of_a_model_is_that_of_one_table_over_all_folds(finished):
     from ordinate.classify.decision_rules import CalibrationPlan
 
     plan = CalibrationPlan.of(
-        result.winner.kind, model.scale, find_metric("cem_ord"), weighted=False
+        result.winner.model_type, model.scale, find_metric("cem_ord"), weighted=False
     )
     decided = calibrate_out_of_fold(plan, answers, gold, split_folds(gold, None, 3, 0))
     found, _ = compute_value(
-        find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["decoded"])
+        find_metric("cem_ord"), count_confusion(model.scale, gold, decided.levels["metric_optimal"])
     )
     assert result.winner.evaluation.value == found
     assert model.config["cv"]["value"] == found
@@ -114,7 +92,7 @@ def test_every_model_has_a_manifest_that_holds(finished):
         folder = root / "models" / one.name
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-        assert manifest.artifact == "model"
+        assert manifest.kind == "model"
         assert manifest.config["scale"] == list(CEFR)
         assert manifest.config["run"] == result.run
         assert manifest.data.keys() == {"train", f"{one.sets[0]}/train"}
@@ -127,7 +105,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
         "best constant",
         "chance",
         "no better than chance",
-        "rounded average",
+        "rounded mean",
         "The winner is strong-",
         "matched by row order: noise",
         "The best of many is optimistically biased",
@@ -143,7 +121,7 @@ def test_the_report_shows_baselines_flags_ways_and_the_test(finished):
 def test_a_second_run_finds_everything_and_writes_the_same(copied):
     before = results_of(copied) | models_of(copied)
     stages = []
-    tuned(copied, tell=lambda *told: stages.append(told))
+    tuned(copied, progress=lambda *told: stages.append(told))
     assert results_of(copied) | models_of(copied) == before
     assert not list(copied.rglob(".ordinate-*"))
     assert not (copied / ".lock").exists()
@@ -157,11 +135,11 @@ def test_more_trials_go_on_from_those_that_are_there(copied, monkeypatch):
     monkeypatch.setattr(
         hyperparameter_search,
         "_finish_trial",
-        lambda *a: (made.append(a[2].asked.number), whole(*a)),
+        lambda *a: (made.append(a[2].pending.number), whole(*a)),
     )
     more = tuned(copied, replace(QUICK, stage2_trials=5))
     assert sorted(set(made)) == [3, 4]
-    assert [len(one.trials) for one in more.searched] == [5, 5]
+    assert [len(one.trials) for one in more.studies] == [5, 5]
 
 
 def test_fewer_trials_than_there_are_give_the_result_of_fewer(copied):
@@ -380,193 +358,3 @@ def test_a_metric_that_is_undefined_ends_with_its_reason(tmp_path):
     settings = replace(settings, weight_metric=True)
     with pytest.raises(OrdinateError, match=r"undefined.*whole counts"):
         tuned(root, settings)
-
-
-# --- what is refused -----------------------------------------------------------------------------
-
-
-def test_a_timeout_ends_the_search_after_one_round_and_says_so(tmp_path):
-    root = lay_out(tmp_path, sets=("strong",))
-    settings = replace(QUICK, stage2_trials=9)
-    cut = tuned(root, replace(settings, timeout=0.0))
-    assert [len(one.trials) for one in cut.searched] == [4, 4]
-    assert "timeout ended the search" in str(cut)
-    whole = tuned(root, settings)
-    assert [len(one.trials) for one in whole.searched] == [9, 9]
-    assert "timeout" not in str(whole)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"metric": "macro_f1"}, "Did you mean 'f1_macro'"),
-        ({"metric": "mae,mse"}, "takes one metric"),
-        ({"metric": "brier"}, "brier"),
-        ({"metric": "expected_cost"}, "expected_cost needs matrix"),
-        ({"weight_alpha": 1.1}, "--weight-alpha takes a finite number of 0 to 1, not 1.1"),
-        ({"weight_alpha": math.nan}, "--weight-alpha takes a finite number"),
-        ({"weight_strategy": "inverse-sqrt"}, "Did you mean 'inverse_sqrt'"),
-        ({"models": "logistik"}, "There is no model 'logistik'. Did you mean 'logistic'"),
-        ({"models": ""}, "no model"),
-        ({"models": "vote"}, "A vote averages the probabilities"),
-        ({"folds": 1}, "--folds takes an integer of at least 2, not 1"),
-        ({"top_k": 0}, "--top-k takes"),
-        ({"stage2_trials": 0}, "--stage2-trials takes"),
-        ({"jobs": 0}, "--jobs takes"),
-        ({"seed": -1}, "--seed takes"),
-        ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
-        ({"early_discard_percentile": 101.0}, "of 0 to 100"),
-        ({"early_discard_threshold": math.inf}, "takes a finite number, not inf"),
-        ({"decode": "best"}, "--decode takes metric, argmax or average"),
-    ],
-    ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
-)
-def test_settings_are_checked_before_any_work(options, message):
-    with pytest.raises(OrdinateError, match=message):
-        Settings(**options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"feature_pattern": "tfidf*"}, "No feature set is called 'tfidf"),
-        ({"train": ["trian"]}, "Did you mean 'train'"),
-        ({"early_discard_threshold": 1.0}, "Every feature set is discarded.*strong, has cem_ord 0"),
-        ({"folds": 61}, "61 folds cannot be made of 60 items"),
-    ],
-    ids=["pattern", "train", "threshold", "folds"],
-)
-def test_settings_that_do_not_fit_the_data_are_errors(copied, options, message):
-    with pytest.raises(OrdinateError, match=message):
-        tuned(copied, replace(QUICK, **options))
-    assert not (copied / ".lock").exists()
-
-
-def test_an_experiment_without_data_or_features_is_an_error(tmp_path):
-    with pytest.raises(BadInput, match="has no training data"):
-        tuned(tmp_path)
-    write_data(tmp_path, "ml-training-data", "train", ["A1", "B1"] * 5)
-    with pytest.raises(BadInput, match="There are no feature sets in"):
-        tuned(tmp_path)
-
-
-def test_training_data_of_one_level_are_an_error(tmp_path):
-    root = lay_out(tmp_path, labels=["B1"] * 20, sets=("strong",))
-    with pytest.raises(BadInput, match="All training items are B1"):
-        tuned(root)
-
-
-def test_a_test_label_off_the_scale_is_an_error_before_any_work(tmp_path):
-    root = lay_out(tmp_path, sets=("strong",))
-    write_data(root, "ml-test-data", "test", ["B3", *(CEFR[i % 6] for i in range(1, 24))])
-    words = r"'B3'.*Correct the file, or declare a scale that has it \(--scale\)\.$"
-    with pytest.raises(OffScale, match=words):
-        tuned(root)
-    assert not (root / "results").exists()
-
-
-def test_test_features_of_other_names_are_an_error_before_any_work(copied):
-    (copied / "features/noise/test/feature_names.csv").write_text(
-        "feature\n" + "".join(f"other_{j}\n" for j in range(6))
-    )
-    path = copied / "features/noise/test/features_dense.csv"
-    rows = path.read_text().splitlines()
-    path.write_text("\n".join([",".join(f"other_{j}" for j in range(6)), *rows[1:]]) + "\n")
-    with pytest.raises(BadInput, match="are not the same: number 1 is 'noise_0' and 'other_0'"):
-        tuned(copied)
-
-
-def test_training_files_with_other_features_are_an_error(copied):
-    labels = [CEFR[i % 6] for i in range(24)]
-    write_data(copied, "ml-training-data", "more", labels)
-    for name in ("strong", "weak", "noise"):
-        write_features(copied, name, "more", labels, rng=np.random.default_rng(5), columns=5)
-    with pytest.raises(BadInput, match=r"5 and 6 of them.*--train more"):
-        tuned(copied)
-
-
-def test_a_saved_model_that_was_changed_is_refused(copied, finished):
-    (path,) = (copied / "models" / finished[1].winner.name).glob("out_of_fold.npy")
-    path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
-    with pytest.raises(BadStore, match=f"remove {path.parent} and repeat the command"):
-        tuned(copied)
-
-
-def test_what_is_kept_of_screening_is_made_again_if_it_is_damaged(copied):
-    before = results_of(copied)
-    for path in (copied / "results/screening").iterdir():
-        path.write_text("{")
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-@pytest.mark.parametrize("entry", [99, -1, 0.5, "x", True, None], ids=str)
-def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
-    before = results_of(copied)
-    for path in _records(copied):
-        record = json.loads(path.read_text())
-        del record["digest"]
-        record["levels"]["decoded"][0] = entry
-        code = compute_digest({"name": path.name, "record": record}, length=64)
-        path.write_text(json.dumps(record | {"digest": code}))
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def test_a_record_that_is_not_as_it_was_kept_is_made_again(copied):
-    before = results_of(copied)
-    for path in _records(copied):
-        record = json.loads(path.read_text())
-        levels = record["levels"]["decoded"]
-        record["levels"]["decoded"] = [(level + 1) % 6 for level in levels]
-        path.write_text(json.dumps(record))
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def test_a_record_under_the_name_of_another_is_made_again(copied):
-    first, *others = sorted((copied / "results/screening").iterdir())
-    before = results_of(copied)
-    for other in others:
-        other.write_bytes(first.read_bytes())
-    tuned(copied)
-    assert results_of(copied) == before
-
-
-def _records(root):
-    found = [*(root / "results/screening").iterdir(), *(root / "results").glob("*/test-*.json")]
-    assert len(found) > 1
-    return found
-
-
-def test_ids_that_were_corrected_count_for_training_and_test(copied):
-    before = stage2(copied)
-    _shuffle(copied / "features/strong/test/ids.csv")
-    tuned(copied)
-    after = stage2(copied)
-    assert after["winner"] == before["winner"]
-    assert len(list((copied / "results").glob("*/test-*.json"))) == 2
-    assert after["tests"] != before["tests"]
-    _shuffle(copied / "features/strong/train/ids.csv")
-    tuned(copied)
-    assert stage2(copied)["winner"] != before["winner"]
-
-
-def _shuffle(path):
-    header, *lines = path.read_text().splitlines()
-    path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
-
-
-def test_saved_answers_that_do_not_fit_the_items_are_refused(copied, finished):
-    folder = copied / "models" / finished[1].winner.name
-    np.save(folder / "out_of_fold.npy", np.zeros((3, 6)))
-    old = Manifest.read(folder)
-    known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
-    Manifest.of(folder, "model", folder.name, **known).write(folder)
-    with pytest.raises(BadStore, match=r"does not hold the answers for 60 items\. Remove"):
-        tuned(copied)
-
-
-def test_a_whole_option_is_refused_as_an_error_of_options():
-    with pytest.raises(BadOption, match="--models takes names"):
-        Settings(models=5)

@@ -63,8 +63,8 @@ def test_optimism_is_positive_where_cross_validation_was_better(
     ids=["optimistic", "not optimistic", "undefined"],
 )
 def test_the_report_says_which_of_the_two_was_better(result, found, words):
-    told = replace(result, tests=(replace(result.tests[0], optimism=found),))
-    assert words in " ".join(str(told).split())
+    tested = replace(result, tests=(replace(result.tests[0], optimism=found),))
+    assert words in " ".join(str(tested).split())
 
 
 # --- trials --------------------------------------------------------------------------------------
@@ -85,33 +85,33 @@ def test_every_trial_is_told_of_with_its_reason_and_its_sign():
 # --- flags ---------------------------------------------------------------------------------------
 
 
-def ways(result, **by_chance):
-    """Return a judgement in which some decision rules are no better than chance."""
+def scores(result, **by_chance):
+    """Return scores by which some decision rules are no better than chance."""
     gold = np.arange(48) % 6
-    answers = {
-        way: np.full(48, 2) if by_chance.get(way) else gold
-        for way in ("decoded", "argmax", "average")
+    levels = {
+        rule: np.full(48, 2) if by_chance.get(rule) else gold
+        for rule in ("metric_optimal", "argmax", "rounded_mean")
     }
     return evaluate_decision_rules(
-        LabelledItems(result.source.scale, gold), answers, find_metric("cem_ord"), seed=0
+        LabelledItems(result.source.scale, gold), levels, find_metric("cem_ord"), seed=0
     )
 
 
 def with_winner(result, found):
-    """Return the result with another judgement of its only model."""
+    """Return the result with another evaluation of its only model."""
     winner = replace(result.winner, evaluation=found)
-    searched = (replace(result.searched[0], best=winner),)
-    return replace(result, winner=winner, searched=searched)
+    studies = (replace(result.studies[0], best=winner),)
+    return replace(result, winner=winner, studies=studies)
 
 
-def test_ways_of_answering_stand_beside_what_they_must_beat(result):
-    table = grid(with_winner(result, ways(result)), "by the decision rule")
+def test_decision_rules_stand_beside_what_they_must_beat(result):
+    table = grid(with_winner(result, scores(result)), "by the decision rule")
     assert table.header[1:] == (
-        *("decoded", "argmax", "rounded average"),
+        *("metric-optimal", "argmax", "rounded mean"),
         *("best constant", "chance", "flag"),
     )
     (row,) = table.rows
-    score = ways(result).score
+    score = scores(result).score
     assert row[1:4] == (1.0, 1.0, 1.0)
     assert row[5] == score.baselines.chance.value
     assert row[6] is None
@@ -121,19 +121,19 @@ def test_ways_of_answering_stand_beside_what_they_must_beat(result):
     ("by_chance", "said"),
     [
         ({"argmax": True}, f"argmax: {NO_BETTER_THAN_CHANCE}"),
-        ({"argmax": True, "average": True}, f"argmax, rounded average: {NO_BETTER_THAN_CHANCE}"),
-        ({"decoded": True, "argmax": True, "average": True}, NO_BETTER_THAN_CHANCE),
+        ({"argmax": True, "rounded_mean": True}, f"argmax, rounded mean: {NO_BETTER_THAN_CHANCE}"),
+        ({"metric_optimal": True, "argmax": True, "rounded_mean": True}, NO_BETTER_THAN_CHANCE),
     ],
     ids=["one", "two", "all"],
 )
-def test_the_flag_names_the_ways_of_answering_that_chance_could_do(result, by_chance, said):
-    table = grid(with_winner(result, ways(result, **by_chance)), "by the decision rule")
+def test_the_flag_names_the_decision_rules_that_chance_could_match(result, by_chance, said):
+    table = grid(with_winner(result, scores(result, **by_chance)), "by the decision rule")
     assert table.rows[0][-1] == said
 
 
-def test_each_way_of_answering_has_its_own_flag_in_the_test(result):
-    held = HeldOutResult("test", 48, ways(result, argmax=True), 0.0)
-    told = replace(result, tests=(held,))
-    assert [row[-1] for row in grid(told, "Test:").rows] == [None, NO_BETTER_THAN_CHANCE, None]
-    flags = {row["way"]: row["flag"] for row in told.rows() if row["stage"] == "test"}
-    assert flags == {"decoded": None, "argmax": NO_BETTER_THAN_CHANCE, "average": None}
+def test_each_decision_rule_has_its_own_flag_in_the_test(result):
+    held = HeldOutResult("test", 48, scores(result, argmax=True), 0.0)
+    tested = replace(result, tests=(held,))
+    assert [row[-1] for row in grid(tested, "Test:").rows] == [None, NO_BETTER_THAN_CHANCE, None]
+    flags = {row["decision_rule"]: row["flag"] for row in tested.rows() if row["stage"] == "test"}
+    assert flags == {"metric_optimal": None, "argmax": NO_BETTER_THAN_CHANCE, "rounded_mean": None}

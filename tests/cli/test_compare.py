@@ -4,12 +4,10 @@ import csv
 import io
 import json
 import os
-import pty
 import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from command import Ran, run
 
-from ordinate.cli import progress
 from ordinate.cli.main import build_parser
 from ordinate.results.comparison import compare
 
@@ -28,11 +25,7 @@ METRICS = ("--metrics", "cem_ord,mae,weighted_kappa(power=1)")
 PATIENCE = 60  # seconds after which a child counts as hung
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch) -> Path:
-    """Work in an empty folder, so that files are called by their names."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def items(n: int = 120, seed: int = 2) -> list[dict]:
@@ -504,73 +497,3 @@ def test_help_loads_no_numpy():
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert ran.stdout.endswith("False\n")
-
-
-# --- progress ------------------------------------------------------------------------------------
-
-IMPATIENT = (
-    "import sys; from ordinate.cli import progress; progress.START_SECONDS = 0.0; "
-    "progress.UPDATE_SECONDS = 0.01; from ordinate.cli.main import main; "
-    "sys.exit(main(sys.argv[1:]))"
-)
-
-
-def impatient(stderr) -> subprocess.CompletedProcess:
-    """Run a comparison that shows its progress at once, if at all."""
-    asked = [*wide(ROWS), "--resamples", "4000", "--format", "json"]
-    return subprocess.run(
-        [sys.executable, "-c", IMPATIENT, "compare", *asked],
-        stdout=subprocess.PIPE,
-        stderr=stderr,
-        check=False,
-        timeout=PATIENCE,
-    )
-
-
-def test_a_terminal_sees_how_far_the_work_is():
-    terminal, child = pty.openpty()
-    try:
-        ran = impatient(child)
-        os.close(child)
-        shown = os.read(terminal, 1 << 16).decode()
-    finally:
-        os.close(terminal)
-    assert ran.returncode == 0
-    assert json.loads(ran.stdout)["resamples"] == 4000
-    assert re.search(r"\rcomparing \[#* *\] +\d+%", shown)
-
-
-def test_a_pipe_never_sees_it():
-    ran = impatient(subprocess.PIPE)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def test_the_bar_is_as_long_as_the_work_and_is_wiped_away(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "START_SECONDS", 0.0)
-    monkeypatch.setattr(progress, "UPDATE_SECONDS", 0.001)
-    until = time.monotonic() + PATIENCE
-    with progress.show_share("weaving") as tick:
-        tick(0.5)
-        while " 50%" not in terminal.getvalue() and time.monotonic() < until:
-            time.sleep(0.001)
-    shown = terminal.getvalue().split("\r")
-    half = next(part for part in shown if part.endswith(" 50%"))
-    assert half == f"weaving [{'#' * 20}{' ' * 20}]  50%"
-    assert shown[-1] == ""
-    assert set(shown[-2]) == {" "}
-    assert len(shown[-2]) >= len("weaving [") + 40 + len("] 100%")
-
-
-def test_quick_work_shows_nothing(monkeypatch):
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    with progress.show_share("weaving") as tick:
-        tick(1.0)
-    assert terminal.getvalue() == ""

@@ -75,12 +75,12 @@ def test_the_command_line_wins(config):
     [
         ("topk = 2", "'topk' is no flag of this command. Did you mean 'top-k'"),
         ("[tune]\ntop-k = 2", "'tune' is no flag"),
-        ("top-k = 2.5", "top-k takes a whole number, not 2.5"),
-        ('top-k = "2"', "top-k takes a whole number, not '2'"),
-        ("top-k = true", "top-k takes a whole number, not True"),
+        ("top-k = 2.5", "top-k takes an integer, not 2.5"),
+        ('top-k = "2"', "top-k takes an integer, not '2'"),
+        ("top-k = true", "top-k takes an integer, not True"),
         ("nested = 1", "nested takes true or false, not 1"),
-        ("metric = ['mae']", "metric takes a text, not"),
-        ("train = [1]", "train takes a text or a list of texts"),
+        ("metric = ['mae']", "metric takes a string, not"),
+        ("train = [1]", "train takes a string or a list of strings"),
         ("weight-alpha = true", "weight-alpha takes a number, not True"),
         ("top-k = ", "is no TOML: .* Write lines such as seed = 5"),  # a flag of every command
         ("top-k = 1\ntop-k = 2", "is no TOML"),

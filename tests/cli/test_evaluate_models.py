@@ -57,9 +57,10 @@ def test_every_model_on_every_test_set_is_what_python_says():
             levels = [CEFR[k] for k in predictions.levels]
             expected = evaluate(list(study.dataset(stem).labels), levels, scale="cefr").to_dict()
             one = found["tests"][stem]["models"][model.name]
-            for key in ("metrics", "table", "per_level", "n"):
+            for key in ("metrics", "confusion_matrix", "per_level", "n"):
                 assert one[key] == json.loads(json.dumps(expected[key])), key
-            assert one["ways"]["decoded"]["mae"] == expected["metrics"]["mae"]["value"]
+            by_rule = one["decision_rules"]
+            assert by_rule["metric_optimal"]["mae"] == expected["metrics"]["mae"]["value"]
             assert 1 <= one["sets"]["mean_size"] <= 6
 
 
@@ -75,7 +76,7 @@ def test_the_table_has_intervals_baselines_and_flags(names):
     for line, name in zip(table[2:], ("(best constant)", "(majority)", "(chance)"), strict=True):
         assert name in line
     assert "by the decision rule" in ran.out
-    assert "rounded average" in ran.out
+    assert "rounded mean" in ran.out
 
 
 def test_chance_and_constants_are_those_of_the_gold_levels():
@@ -118,7 +119,7 @@ def test_intervals_can_be_left_out():
 def test_flat_records_have_models_and_baselines(names):
     ran = run("evaluate", "-e", "study", "--metrics", "mae", "--test", "test", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(ran.out)))
-    assert [(row["kind"], row["name"].split(" (")[0]) for row in rows] == [
+    assert [(row["role"], row["name"].split(" (")[0]) for row in rows] == [
         ("model", names["strong"]),
         ("model", names["noise"]),
         ("baseline", "best constant"),
@@ -142,9 +143,12 @@ def test_changed_test_labels_change_no_prediction():
     after = evaluated("--metrics", "mae", "--test", "test")
     for name, one in before["tests"]["test"]["models"].items():
         other = after["tests"]["test"]["models"][name]
-        columns = [[sum(column) for column in zip(*x["table"], strict=True)] for x in (one, other)]
+        columns = [
+            [sum(column) for column in zip(*x["confusion_matrix"], strict=True)]
+            for x in (one, other)
+        ]
         assert columns[0] == columns[1]
-        assert one["table"] != other["table"]
+        assert one["confusion_matrix"] != other["confusion_matrix"]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_bounds_times_residuals_rivals_shifts_and_levels_join_the_report():
     columns = _columns()
     y, p = columns["density"], columns["predicted"]
     covered = float(((columns["lo"] <= y) & (y <= columns["hi"])).mean())
-    assert found["predictive"]["interval_coverage"]["value"] == pytest.approx(covered)
+    assert found["prediction_intervals"]["interval_coverage"]["value"] == pytest.approx(covered)
     assert found["baselines"][-1]["name"] == "previous value"
     looked = analyse_residuals(y, p, {"family": columns["family"]}, unit="kg/m³").to_dict()
     assert found["residuals"]["largest"][0]["row"] == looked["largest"][0]["row"]
@@ -137,7 +137,7 @@ def test_a_limit_fails_a_run():
         (["--lower", "lo"], "name both columns"),
         (["--bins", "700,600"], "rising edges"),
         (["--bins", "x"], "rising edges"),
-        (["--missing", "worst"], "no worst answer"),
+        (["--missing", "worst"], "no worst prediction"),
         (["--scale", "1..5"], "--scale is for labels"),
         (["--metrics", "cem_ord"], "There is no metric 'cem_ord'"),
         (["--predicted", "nothing"], "has no column 'nothing'"),
@@ -236,7 +236,7 @@ def test_the_level_reaches_the_parts_and_so_does_no_interval():
     none = _json(*parts, "--no-interval")
     assert none["comparison"]["interval"] is none["residuals"]["interval"] is None
     assert none["residuals"]["bias"]["low"] is None
-    assert none["predictive"]["interval_coverage"]["low"] is None
+    assert none["prediction_intervals"]["interval_coverage"]["low"] is None
     assert none["comparison"]["models"]["other"]["rmse"]["low"] is None
     for one, other in zip(
         none["comparison"]["differences"], _json(*parts)["comparison"]["differences"], strict=True
@@ -245,7 +245,7 @@ def test_the_level_reaches_the_parts_and_so_does_no_interval():
         assert (one["p"], one["verdict"]) == (other["p"], other["verdict"])
     assert none["levels"]["metrics"]["accuracy"]["low"] is None
     text = run(*ASKED, *parts, "--shifted", "hot.csv", "--no-interval").out
-    assert "% interval" not in text
+    assert "% CI" not in text
     assert "significantly different" not in text
 
 
@@ -257,13 +257,13 @@ def test_bounds_take_groups_for_units_and_subgroups_have_their_own():
         columns["density"], columns["lo"], columns["hi"], groups=columns["lab"]
     )
     one = estimate_clustered_interval_metric("interval_coverage", table)
-    assert _limits(found["predictive"]["interval_coverage"]) == pytest.approx(
+    assert _limits(found["prediction_intervals"]["interval_coverage"]) == pytest.approx(
         [one.value, one.low, one.high]
     )
-    assert found["predictive"]["interval_coverage"]["method"] == "t"
+    assert found["prediction_intervals"]["interval_coverage"]["method"] == "t"
     inside = (columns["lo"] <= columns["density"]) & (columns["density"] <= columns["hi"])
     for name in ("a", "b"):
-        own = found["by"][name]["predictive"]["interval_coverage"]["value"]
+        own = found["by"][name]["prediction_intervals"]["interval_coverage"]["value"]
         assert own == pytest.approx(inside[columns["family"] == name].mean())
     text = " ".join(run(*ASKED, *bounds, "--alpha", 0.2, "--unit", "kg/m³").out.split())
     assert "The intervals should hold 80 % of the targets, and hold" in text
@@ -296,12 +296,12 @@ def test_bounds_of_groups_of_one_item_are_those_of_items():
 
 def test_bounds_on_the_normalised_scale_are_turned_back(here):
     training, columns = Normalization(673.27, 104.26), _columns()
-    plain = _json("--lower", "lo", "--upper", "hi")["predictive"]
+    plain = _json("--lower", "lo", "--upper", "hi")["prediction_intervals"]
     for name in ("density", "predicted", "lo", "hi"):
         columns[name] = training.normalize(columns[name])
     _write(here / "dens.csv", columns)
     numbers = ("--train-mean", 673.27, "--train-std", 104.26, "--normalized")
-    turned = _json("--lower", "lo", "--upper", "hi", *numbers)["predictive"]
+    turned = _json("--lower", "lo", "--upper", "hi", *numbers)["prediction_intervals"]
     for name, one in plain.items():
         assert turned[name]["value"] == pytest.approx(one["value"])
 
@@ -444,7 +444,14 @@ def test_csv_has_the_records_of_every_part():
     assert ran.code == 0, ran.err
     rows = list(csv.DictReader(ran.out.splitlines()))
     kinds = {row["part"].partition(":")[0] for row in rows}
-    expected = {"metrics", "baselines", "predictive", "residuals", "comparison", "shifted"}
+    expected = {
+        "metrics",
+        "baselines",
+        "prediction_intervals",
+        "residuals",
+        "comparison",
+        "shifted",
+    }
     assert kinds == expected | {"levels"}
     assert {row["part"] for row in rows} >= {"residuals: prediction", "residuals: largest"}
     (cover,) = [row for row in rows if row["metric"] == "interval_coverage"]

@@ -203,10 +203,10 @@ def test_sets_may_lie_elsewhere(root, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--ngrams", "x"), "--ngrams takes a whole number"),
+        (("--ngrams", "x"), "--ngrams takes an integer"),
         (("--ngrams", "3..1"), "N-grams run from 1"),
         (("--min-df", "many"), "--min-df takes a number"),
-        (("--max-features", "few"), "--max-features takes a whole number"),
+        (("--max-features", "few"), "--max-features takes an integer"),
         (("--group-by", "nope"), "no column 'nope'"),
         (("--group-by", "level"), "is the column of the levels"),
         (("--group-by", "id"), "'id' is the column of the ids"),

@@ -184,10 +184,10 @@ def test_a_comparison_on_many_levels_has_the_value_of_each_system_alone(size):
     chance = random.Random(size)  # noqa: S311 - of a test
     gold, one, other = ([chance.randint(1, size) for _ in range(50)] for _ in range(3))
     panel = Panel.of(f"1..{size}", gold, {"one": one, "other": other})
-    assert panel.table("one") == ConfusionMatrix.of(f"1..{size}", gold, one)
+    assert panel.confusion_matrix("one") == ConfusionMatrix.of(f"1..{size}", gold, one)
     assert (
         panel.pair_systems("one", "other").second.weights.tolist()
-        == panel.table("other").weights.tolist()
+        == panel.confusion_matrix("other").weights.tolist()
     )
 
 

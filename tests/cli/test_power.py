@@ -78,7 +78,7 @@ def test_the_shipped_example_can_be_planned_from():
         (("--systems", "a", "--difference", "0.1"), "A difference is between two systems"),
         (("--systems", "a,b", "--difference", "-1"), "must be above 0"),
         (("--systems", "a,b", "--power", "2"), "power is 0.5 to below 1"),
-        (("--systems", "a,b", "--items", "x"), "whole numbers"),
+        (("--systems", "a,b", "--items", "x"), "integers"),
         (("--systems", "a,b", "--items", "0"), "1 or more"),
         (("--systems", "a,b", "--metric", "nope"), "no metric 'nope'"),
         (("--systems", "a,c"), "no column 'c'"),

@@ -19,7 +19,7 @@ from ordinate.experiment.folder import Experiment
 from ordinate.experiment.lock import hold_lock
 
 CEFR = ("A1", "A2", "B1", "B2", "C1", "C2")
-COLUMNS = ["level", "argmax", "average", *(f"p_{x}" for x in CEFR), "set_low", "set_high"]
+COLUMNS = ["level", "argmax", "rounded_mean", *(f"p_{x}" for x in CEFR), "set_low", "set_high"]
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +100,7 @@ def test_the_report_comes_in_every_form(form, made):
         found = json.loads(ran.out)
         assert found["model"] == made[1]
         assert [one["data"] for one in found["data"]] == ["other", "test"]
-        assert sum(found["data"][0]["shares"]["decoded"]) == pytest.approx(1.0)
+        assert sum(found["data"][0]["shares"]["metric_optimal"]) == pytest.approx(1.0)
     else:
         assert "A1" in ran.out
 
@@ -123,7 +123,7 @@ def test_new_texts_get_their_features_from_the_stored_maker():
     assert [row["id"] for row in found] == ["n1", "n2", "n3"]
     assert [row["level"] for row in found[:2]] == ["A1", "C2"]
     assert "1 of 3 texts is empty." in ran.out
-    assert "features made by the stored makers" in ran.out
+    assert "features made by the stored extractors" in ran.out
     own = predict("--model", name, "--data", "study/ml-test-data/test.csv", "-o", "own.csv")
     assert "matched by" in own.out
     shutil.copy("study/ml-test-data/test.csv", "copy.csv")
@@ -167,11 +167,11 @@ def test_bad_input_is_one_line(arguments, message):
 
 
 def test_a_tampered_model_is_refused(made):
-    path = Path("study/models") / made[1] / "decision.json"
+    path = Path("study/models") / made[1] / "calibration.json"
     path.write_text(path.read_text().replace("0", "1", 1))
     ran = run("predict", "-e", "study")
     assert ran.code == 2
-    assert "decision.json" in ran.err
+    assert "calibration.json" in ran.err
     assert "was changed or damaged" in ran.err
 
 

@@ -139,7 +139,7 @@ def test_without_predictions_the_most_probable_level_is_taken():
     answers = np.array(LABELS)[ROWS.argmax(axis=1)]
     found = report(write(frame()), "--probabilities", "p_")
     beside = report(write(frame(answer=answers), "b.csv"), "--predicted", "answer")
-    assert found["table"] == beside["table"]
+    assert found["confusion_matrix"] == beside["confusion_matrix"]
     assert close(found["metrics"], beside["metrics"])
     assert found["source"]["predicted"] == "the most probable of p_low, p_mid, p_high"
     assert beside["probabilities"] is None
@@ -148,7 +148,9 @@ def test_without_predictions_the_most_probable_level_is_taken():
 def test_with_predictions_both_are_judged():
     path = write(frame(answer="mid"))
     found = report(path, "--predicted", "answer", "--probabilities", "p_")
-    assert [row[1] for row in found["table"]] == [int((k == GOLD).sum()) for k in range(3)]
+    assert [row[1] for row in found["confusion_matrix"]] == [
+        int((k == GOLD).sum()) for k in range(3)
+    ]
     assert close(found["probabilities"], in_memory())
     assert found["source"]["predicted"] == "answer"
 

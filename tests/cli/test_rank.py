@@ -150,7 +150,7 @@ def test_test_sets_that_nobody_answers_are_an_error_that_says_why():
         shutil.rmtree(f"study/features/{name}/test")
     ran = run("rank", "-e", "study", "--by", "mae", "--test", "test")
     assert ran.code == 2
-    assert "There is nothing to evaluate. Nobody answers test." in ran.err
+    assert "There is nothing to evaluate. No system predicts test." in ran.err
     assert "'weak' has no features for test" in ran.err
 
 
@@ -161,8 +161,8 @@ def test_files_of_others_join_with_the_share_of_their_answers():
     answers = dict(list(gold("test", 36).items())[:27]) | {"nobody": "A1"}
     found = ranked("--by", "mae", "--test", "test", "--external", external("llm.json", answers))
     one = systems(found)["llm"]
-    assert one["answers"]["share"] == 0.75
-    assert one["answers"]["unknown_ids"] == ["nobody"]
+    assert one["coverage"]["share"] == 0.75
+    assert one["coverage"]["unknown_ids"] == ["nobody"]
     assert one["value"] > 0  # unanswered items are the worst answer
     assert found["missing"] == "worst"
     dropped = ranked(
@@ -172,7 +172,7 @@ def test_files_of_others_join_with_the_share_of_their_answers():
     assert dropped["tests"]["test"]["n"] == 27
     ran = run("rank", "-e", "study", "--by", "mae", "--external", "llm.json", "--missing", "error")
     assert ran.code == 2
-    assert "9 of 36 answers of llm are missing (id test-27, " in ran.err
+    assert "9 of 36 predictions of llm are missing (id test-27, " in ran.err
 
 
 def test_probabilities_of_others_are_decoded_by_argmax_and_that_is_said():
@@ -184,8 +184,8 @@ def test_probabilities_of_others_are_decoded_by_argmax_and_that_is_said():
     assert ran.code == 0, ran.err
     text = " ".join(ran.out.split())
     assert "the most probable one (argmax)" in text
-    assert "answers 36 of 36 items (100.0%)" in text
-    assert "llm answers no item of other and is left out there." in text
+    assert "predicts 36 of 36 items (100.0%)" in text
+    assert "llm predicts no item of other and is left out there." in text
     assert systems(ranked("--by", "mae", "--external", "llm.json"))["llm"]["value"] == 0.0
 
 
@@ -232,7 +232,7 @@ def test_rows_stand_for_ids_where_there_are_none():
         (("--by", "mae", "--test", "tset"), "There is no test set 'tset' (--test)"),
         (("--by", "mae", "--model", "none"), "There is no model 'none'"),
         (("--by", "mae", "--external", "gone.csv"), "There is no file 'gone.csv'"),
-        (("--by", "mae", "--external", "far.json"), "far.json answers none of the items: its ids"),
+        (("--by", "mae", "--external", "far.json"), "far.json predicts none of the items: its ids"),
         (("--by", "mae", "--external", "bad.json"), "Label 'B9' (id 'test-1' of bad.json)"),
         (("--by", "mae", "--external", "sum.json"), "sum to 0.9, not to 1"),
         (("--by", "mae", "--external", "strong-logistic*.json"), "like another system"),

@@ -8,17 +8,17 @@ import pytest
 from command import run
 
 from ordinate.cli.study import EXAMPLES, READING_OPTIONS
-from ordinate.meta.replication import reading_search, synthetic_systems
-from ordinate.meta.replication.reading_search import ReadingSearch
+from ordinate.meta.replication import option_search, synthetic_experiment
+from ordinate.meta.replication.option_search import ReadingSearch
 from ordinate.meta.replication.study import run_replication
-from ordinate.meta.replication.synthetic_systems import CHOICES, FITTED, SEARCH_SEEDS, Reading
+from ordinate.meta.replication.synthetic_experiment import CHOICES, FITTED, SEARCH_SEEDS, Reading
 
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        synthetic_systems, "CASES", 5
+        synthetic_experiment, "CASES", 5
     )  # quick; the whole experiment is run elsewhere
 
 
@@ -27,16 +27,16 @@ def quick(monkeypatch):
     """A search that knows its answer, and keeps the seeds that it was asked for."""
     asked = []
 
-    def search(seeds, *, tick):
+    def search(seeds, *, progress):
         asked.append(tuple(seeds))
-        tick(1.0)
-        best, tried = reading_search.descend_readings(
-            reading_search.LITERAL,
-            lambda reading: reading_search.ReadingFit(len(reading.changes(FITTED)), 0.0, 0, 0),
+        progress(1.0)
+        best, tried = option_search.descend_readings(
+            option_search.LITERAL,
+            lambda reading: option_search.ReadingFit(len(reading.changes(FITTED)), 0.0, 0, 0),
         )
         return ReadingSearch(tuple(seeds), best, tried)
 
-    monkeypatch.setattr(reading_search, "search_readings", search)
+    monkeypatch.setattr(option_search, "search_readings", search)
     return asked
 
 
@@ -113,7 +113,7 @@ def test_a_report_is_written_whole_and_never_over_another(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("synthetic", "--seed", "-1"), "--seed takes a whole number of at least 0, not -1"),
+        (("synthetic", "--seed", "-1"), "--seed takes an integer of at least 0, not -1"),
         (("synthetic", "--seeds", "0"), "--seeds takes a number of at least 1, not 0"),
         (("synthetic", "--seeds", "100000"), "1 to 1,000"),
         (("synthetic", "--seed", "x"), "invalid int value"),

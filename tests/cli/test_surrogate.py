@@ -277,7 +277,7 @@ def test_analysis_and_comparison_are_reports(finished, tmp_path):
         (("tune", "{data}", "--target", "y", "--features", "a,q"), "'q'"),
         (("tune", "{data}", "--target", "y", "--shift", "q"), "'q'"),
         (("tune", "absent.csv", "--target", "y"), "absent.csv"),
-        (("train", "{data}", "--target", "y"), "Which kind of model?"),
+        (("train", "{data}", "--target", "y"), "Which model type?"),
         (("train", "{data}", "--target", "y", "--model", "svr", "--params", "[1]"), "JSON object"),
         (("train", "{data}", "--target", "y", "--model", "svr", "--params", "{{"), "JSON object"),
         (
@@ -295,7 +295,7 @@ def test_analysis_and_comparison_are_reports(finished, tmp_path):
         (("train", "{data}", "--target", "y", "--model", "svr", "--device", "cuda"), "mlp"),
         (("ensemble", "{data}", "--target", "y", "--model", "svr"), "two or more"),
         (("ensemble", "{data}", "--target", "y", "--model", "svr"), "--model mlp --members 16"),
-        (("train", "{data}", "--target", "y", "--model", "auto"), "train takes one kind of model"),
+        (("train", "{data}", "--target", "y", "--model", "auto"), "train takes one model type"),
         (
             ("train", "{data}", "--target", "y", "--params-of", "{root}", "--model", "gp"),
             "has no parameters of gp. It has those of poly_ridge, kernel_ridge.",
@@ -388,6 +388,6 @@ def test_examples_of_the_help_run_one_after_the_other(tmp_path, monkeypatch):
     for line in examples:
         ran = run(*shlex.split(line))
         assert ran.code == 0, f"{line}: {ran.err}"
-    kinds = [settings.kinds for settings in made[4:]]
+    kinds = [settings.model_types for settings in made[4:]]
     assert kinds == [("gp",), ("gp", "svr", "lightgbm"), ("mlp",)]
     assert made[-1].fixed["mlp"]["members"] == 16

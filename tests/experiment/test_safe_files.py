@@ -22,6 +22,7 @@ from ordinate.experiment.safe_files import (
     write_json,
     write_text,
 )
+from ordinate.render import atomic_files
 
 WRITER = """
 import sys, time
@@ -123,7 +124,9 @@ def test_files_get_the_permissions_that_the_user_set(tmp_path):
 def test_all_files_of_a_folder_reach_the_disk_before_the_rename(tmp_path, monkeypatch):
     seen = []
     path = tmp_path / "best"
-    monkeypatch.setattr(safe_files, "_sync", lambda one: seen.append((one.name, path.exists())))
+    monkeypatch.setattr(
+        safe_files, "sync_to_disk", lambda one: seen.append((one.name, path.exists()))
+    )
     with create_folder(path) as temporary:
         (temporary / "parts").mkdir()
         (temporary / "parts" / "a.txt").write_text("a")
@@ -138,7 +141,9 @@ def test_all_files_of_a_folder_reach_the_disk_before_the_rename(tmp_path, monkey
 def test_a_file_reaches_the_disk_before_the_rename_and_its_name_after(tmp_path, monkeypatch):
     seen = []
     path = tmp_path / "best.txt"
-    monkeypatch.setattr(safe_files, "_sync", lambda one: seen.append((one.name, path.exists())))
+    monkeypatch.setattr(
+        atomic_files, "sync_to_disk", lambda one: seen.append((one.name, path.exists()))
+    )
     with replace_file(path) as temporary:
         temporary.write_text("a")
     assert seen == [(temporary.name, False), (tmp_path.name, True)]

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from saved_models import save_model, save_vote
 
-from ordinate.classify.prediction import (
+from ordinate.classify.batch_prediction import (
     load_data_items,
     load_experiment_items,
     load_feature_items,

@@ -9,7 +9,7 @@ from command import run
 from feature_texts import rows_of, write
 from scipy.sparse import csr_matrix
 
-from ordinate.classify.prediction import load_data_items, load_feature_items
+from ordinate.classify.batch_prediction import load_data_items, load_feature_items
 from ordinate.errors import BadInput, BadStore, FolderLocked
 from ordinate.experiment.feature_files import read_stored_features
 from ordinate.experiment.folder import Experiment

@@ -119,11 +119,11 @@ def run_logged(root: Path, settings: dict[str, Any], log: Path) -> None:
 
     begun = hyperparameter_search._start_trial
 
-    def logged(bench, name, kind, asked):
+    def logged(context, name, kind, asked):
         with log.open("a", encoding="utf-8") as file:
-            part = f"{bench.part}/" if bench.part else ""
+            part = f"{context.subset}/" if context.subset else ""
             file.write(f"{part}{name}/{kind}/{asked.number}\n")
-        return begun(bench, name, kind, asked)
+        return begun(context, name, kind, asked)
 
     hyperparameter_search._start_trial = logged
     tune(Experiment.open(root), Settings(**settings))

@@ -42,7 +42,7 @@ def dense(pairs: PairedPredictions) -> tuple[Array, Array]:
     size = len(pairs.scale)
     groups = () if pairs.groups is None else (pairs.group_count,)
     found = np.zeros((2, *groups, size, size + 1, size + 1))
-    at = (pairs.gold, pairs.first_answers, pairs.second_answers)
+    at = (pairs.gold, pairs.first_predictions, pairs.second_predictions)
     at = at if pairs.groups is None else (pairs.groups, *at)
     found[:, *at] = [pairs.items, pairs.weights]
     return found[0], found[1]

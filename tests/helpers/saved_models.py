@@ -32,14 +32,14 @@ def save_model(
     gold = experiment.dataset("train").gold(scale)
     model = create_classifier(kind, size=len(scale)).fit(features.matrix, gold)
     plan = CalibrationPlan.of(kind, scale, find_metric(metric), weighted=False)
-    decision = _decision(plan, model.answers(features.matrix), gold)
+    decision = _decision(plan, model.predict(features.matrix), gold)
     name = f"{set_name}-{kind}-{compute_digest([set_name, kind, metric, suffix])}"
     config = {
         "set": set_name,
-        "kind": kind,
+        "model_type": kind,
         "features": len(features.names),
         "feature_names": compute_digest(list(features.names)),
-        "maker": find_extractor_identity(features.manifest),
+        "extractor": find_extractor_identity(features.manifest),
         "metric": metric,
     }
     with create_folder(root / "models" / name) as folder:
@@ -62,11 +62,11 @@ def save_vote(
     scale = experiment.scale()
     loaded = [load_model(experiment, name) for name in members]
     sets = {one.sets[0]: experiment.features(one.sets[0], "train") for one in loaded}
-    each = [one.calibration.probabilities(one.answers(sets)) for one in loaded]
+    each = [one.calibration.probabilities(one.compute_outputs(sets)) for one in loaded]
     gold = experiment.dataset("train").gold(scale)
     decision = _decision(CalibrationPlan(scale, find_metric(metric)), np.mean(each, axis=0), gold)
     name = f"vote-{compute_digest(members)}"
-    config = {"kind": "vote", "members": members, "sets": list(sets), "metric": metric}
+    config = {"model_type": "vote", "members": members, "sets": list(sets), "metric": metric}
     with create_folder(root / "models" / name) as folder:
         _seal(folder, name, decision, config)
     return name
@@ -86,6 +86,6 @@ def crown(root: Path, name: str) -> None:
 
 
 def _seal(folder, name, decision, config) -> None:
-    write_json(folder / "decision.json", decision.to_dict())
+    write_json(folder / "calibration.json", decision.to_dict())
     made = Manifest.of(folder, "model", name, config=config, data={}, seed=0, command="test")
     made.write(folder)

@@ -1,11 +1,15 @@
 """Small tables with a known law, for tests of surrogates."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinate.regress.table import Table, make_table
+
+if TYPE_CHECKING:  # heavy
+    from ordinate.regress.bench import Bench
+    from ordinate.regress.settings import Settings
 
 LAW = "y = 10 + 3 a² + b c, with noise of 0.1"
 
@@ -33,6 +37,15 @@ def write(path: Path, n: int = 80, seed: int = 0, *, target: bool = True) -> Pat
     lines = [",".join(names), *(",".join(map(repr, row)) for row in rows.tolist())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+def open_bench(table: Table, root: Path, settings: "Settings") -> "Bench":
+    """Return a bench with one worker, as a search opens it."""
+    from ordinate.experiment.workers import WorkerPool
+    from ordinate.regress.bench import Bench
+    from ordinate.regress.splits import split_table
+
+    return Bench(root, table, split_table(table, 0), settings, WorkerPool(1))
 
 
 def left_by(root: Path) -> dict[str, bytes]:

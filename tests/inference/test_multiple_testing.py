@@ -30,7 +30,6 @@ p_values = st.lists(some_p, min_size=1, max_size=40)
 
 @every_correction
 @given(p=p_values)
-@settings(max_examples=150)
 def test_adjusted_p_values_are_those_of_statsmodels(name, p):
     with mock.patch("gc.collect"):  # which statsmodels calls each time
         expected = multipletests(p, method=name)[1]
@@ -114,7 +113,6 @@ def largest_sets(apart):
 
 
 @given(told_apart())
-@settings(max_examples=300)
 def test_two_systems_share_a_letter_exactly_where_they_are_not_told_apart(apart):
     shown = compact_letter_display(apart)
     assert len(shown) == len(apart)
@@ -123,7 +121,6 @@ def test_two_systems_share_a_letter_exactly_where_they_are_not_told_apart(apart)
 
 
 @given(told_apart())
-@settings(max_examples=300)
 def test_no_letter_says_what_another_says_already(apart):
     found = list(sets_of(compact_letter_display(apart)).values())
     for one, other in itertools.permutations(found, 2):
@@ -131,14 +128,12 @@ def test_no_letter_says_what_another_says_already(apart):
 
 
 @given(told_apart())
-@settings(max_examples=300)
 def test_letters_are_the_largest_sets_that_cannot_be_told_apart(apart):
     found = sorted(map(sorted, sets_of(compact_letter_display(apart)).values()))
     assert found == sorted(map(sorted, largest_sets(apart)))
 
 
 @given(told_apart())
-@settings(max_examples=150)
 def test_letters_begin_with_a_at_the_best_and_go_on_without_a_gap(apart):
     found = sets_of(compact_letter_display(apart))
     assert list(found) == [chr(ord("a") + k) for k in range(len(found))]

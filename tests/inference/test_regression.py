@@ -1,15 +1,12 @@
 """How sure metrics of quantities are: against item and group bootstraps, derivatives, coverage."""
 
 import math
-import sys
 
 import numpy as np
 import pytest
-from scipy import stats
+from regression_cases import CHECKED, TRAIN, named, t_errors, table_of
 
-from ordinate.errors import BadOption
 from ordinate.inference import ConfidenceIntervals
-from ordinate.inference.distributions import NO_STUDENT_NOTE
 from ordinate.inference.regression import (
     NO_ERROR_NOTE,
     compute_gradient,
@@ -18,36 +15,14 @@ from ordinate.inference.regression import (
     resample_poisson,
     standard_error,
 )
-from ordinate.metrics import find_metric, list_metrics, metric
+from ordinate.metrics import find_metric, metric
 from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.summaries import regression
 from ordinate.summaries.regression import Moments
 
-CHECKED = (
-    "mse",
-    "rmse",
-    "mae",
-    "bias",
-    "r2",
-    "explained_variance",
-    "relative_accuracy",
-    "nrmse",
-    "skill",
-    "pearson",
-    "ccc",
-)
-TRAIN = 640.0
 DRAWS = 2_500  # their Monte Carlo error is 1.4 % of a standard error
+
+
 NEAR = 0.07
-
-
-def named(*names):
-    return [find_metric(name, Moments) for name in names]
-
-
-def t_errors(n, rng):
-    y = rng.normal(670, 104, n)
-    return y, 0.9 * y + 75 + 40 * rng.standard_t(5, n)
 
 
 def lognormal_errors(n, rng):
@@ -80,10 +55,6 @@ def by_hand(y, p, w):
         "pearson": cov / np.sqrt(var_y * var_p),
         "ccc": 2 * cov / (var_y + var_p + mean(e) ** 2),
     }
-
-
-def table_of(y, p, w=None, **options):
-    return Moments.of(y, p, w, constants={"train_mean": TRAIN}, **options)
 
 
 # --- standard errors -----------------------------------------------------------------------------
@@ -364,6 +335,8 @@ TRUTH = {
     "median_absolute_error": 0.67449,
     "pearson": 2 / math.sqrt(5),
 }
+
+
 REPLICATES = 400
 
 
@@ -407,240 +380,3 @@ def test_few_groups_cover_by_students_t():
     assert found[0]["bias"].method == "t"
     assert 0.91 <= coverage(found)["bias"] <= 0.98
     assert 0.86 <= coverage(found)["rmse"] <= 0.98  # twelve groups say little of a variance
-
-
-# --- where there is no interval ------------------------------------------------------------------
-
-
-def test_the_median_has_limits_of_ranks():
-    rng = np.random.default_rng(41)
-    y = np.zeros(101)
-    e = np.sort(rng.lognormal(0, 1, 101))
-    found = estimate_regression_metrics(
-        named("median_absolute_error"), Moments.of(y, e, histogram=True), ConfidenceIntervals()
-    )["median_absolute_error"]
-    assert found.method == "ranks"
-    # P(40 < B < 61) for B ~ Bin(101, ½) is 95 per cent and a half.
-    assert found.low == pytest.approx(e[40], rel=0.0051)
-    assert found.high == pytest.approx(e[60], rel=0.0051)
-
-
-def test_limits_of_a_median_know_how_much_the_weights_differ():
-    rng = np.random.default_rng(42)
-    e = rng.lognormal(0, 1, 400)
-    even, uneven = (
-        estimate_regression_metrics(
-            named("median_absolute_error"),
-            Moments.of(np.zeros(400), e, w, histogram=True),
-            ConfidenceIntervals(),
-        )["median_absolute_error"]
-        for w in (np.full(400, 0.5), rng.gamma(0.1, 1.0, 400) + 1e-9)
-    )
-    assert uneven.width > 1.8 * even.width
-    counts = rng.integers(1, 4, 400)
-    weighted, repeated = (
-        estimate_regression_metrics(named("median_absolute_error"), table, ConfidenceIntervals())[
-            "median_absolute_error"
-        ]
-        for table in (
-            Moments.of(np.zeros(400), e, counts, histogram=True),
-            Moments.of(np.zeros(counts.sum()), np.repeat(e, counts), histogram=True),
-        )
-    )
-    assert (weighted.low, weighted.high) == (repeated.low, repeated.high)
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_a_few_items_say_nothing_of_a_median(n):
-    table = Moments.of(np.zeros(n), np.arange(n) + 1.0, histogram=True)
-    found = estimate_regression_metrics(
-        named("median_absolute_error"), table, ConfidenceIntervals()
-    )
-    assert found["median_absolute_error"].note == "there are too few items"
-    assert math.isnan(found["median_absolute_error"].low)
-
-
-def test_one_item_has_no_interval():
-    found = estimate_regression_metrics(
-        list_metrics(Moments), table_of([1.0], [2.0], histogram=True), ConfidenceIntervals()
-    )
-    assert all(math.isnan(one.low) and one.method is None and one.note for one in found.values())
-    twice = estimate_regression_metrics(
-        named("rmse"), table_of([1.0], [2.0], [2]), ConfidenceIntervals()
-    )["rmse"]
-    assert twice.note == NO_ERROR_NOTE
-
-
-def test_one_group_has_no_interval():
-    batch = table_of([1.0, 2.0, 3.0], [2.0, 2.0, 5.0], groups=Groups(["a"], np.zeros(3, int)))
-    found = estimate_regression_metrics(named("rmse", "mae"), batch, ConfidenceIntervals())
-    assert {one.note for one in found.values()} == {"there are too few groups"}
-
-
-@pytest.mark.parametrize("poisson", [False, True])
-def test_perfect_predictions_have_no_interval_and_no_warning(poisson):
-    y = np.linspace(0.1, 7.7, 30)
-    table, how = table_of(y, y, histogram=True), ConfidenceIntervals(resamples=200)
-    found = (
-        estimate_from_poisson(list_metrics(Moments), table, resample_poisson(y, y, how), how)
-        if poisson
-        else estimate_regression_metrics(list_metrics(Moments), table, how)
-    )
-    assert found["rmse"].value == found["mae"].value == found["bias"].value == 0.0
-    assert found["r2"].value == found["pearson"].value == found["ccc"].value == 1.0
-    assert all(math.isnan(found[name].low) and found[name].note for name in CHECKED)
-
-
-@pytest.mark.parametrize("factor", [2.0, -1.0, 0.1, 1e6])
-def test_a_perfect_correlation_is_no_division_by_zero(factor):
-    y = np.random.default_rng(1).normal(5, 1, 40)
-    found = estimate_regression_metrics(
-        named("pearson"), Moments.of(y, y * factor + 3), ConfidenceIntervals()
-    )["pearson"]
-    assert found.value == pytest.approx(math.copysign(1.0, factor))
-    assert math.isnan(found.low) or found.width < 1e-5
-
-
-def test_errors_that_are_all_the_same_have_no_interval():
-    y = np.arange(20.0)
-    found = estimate_regression_metrics(
-        named("bias", "mae", "rmse"), Moments.of(y, y + 0.5), ConfidenceIntervals()
-    )
-    assert all(math.isnan(one.low) and one.note for one in found.values())
-
-
-def test_moments_of_order_two_are_no_base_for_what_needs_four():
-    y, p = t_errors(100, np.random.default_rng(1))
-    found, full = (
-        estimate_regression_metrics(named(*CHECKED), table_of(y, p, order=k), ConfidenceIntervals())
-        for k in (2, 4)
-    )
-    for name in CHECKED:
-        assert found[name].value == pytest.approx(full[name].value, rel=1e-12)
-        if name in {"mae", "bias"}:
-            assert found[name].low == pytest.approx(full[name].low, rel=1e-9)
-        else:
-            assert "moments of order 4" in found[name].note
-            assert math.isnan(found[name].low)
-
-
-def test_baselines_and_what_bends_have_no_interval():
-    y, p = t_errors(100, np.random.default_rng(1))
-    found = estimate_regression_metrics(
-        named("baseline_rmse", "max_error"), table_of(y, p), ConfidenceIntervals()
-    )
-    assert found["baseline_rmse"].note == "it is a baseline"
-    assert found["max_error"].note == "no method covers it"
-
-
-@pytest.mark.parametrize("method", ["bca", "percentile", "wilson", "dirichlet"])
-def test_a_method_that_does_not_fit_is_refused(method):
-    table = table_of([1.0, 2.0, 4.0], [2.0, 2.0, 5.0])
-    with pytest.raises(BadOption, match="does not fit quantities"):
-        estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method=method))
-    with pytest.raises(BadOption, match="stratified"):
-        estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(stratified=True))
-    estimate_regression_metrics(named("rmse"), table, ConfidenceIntervals(method="delta"))
-
-
-def test_how_many_groups_are_few():
-    y, p = t_errors(600, np.random.default_rng(1))
-    how = {}
-    for count in (12, 29, 30, 100):
-        batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % count))
-        how[count] = estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals())[
-            "rmse"
-        ].method
-    assert how == {12: "t", 29: "t", 30: "delta", 100: "delta"}
-    batch = Moments.of(y, p, groups=factorize_column(np.arange(600) % 12))
-    wide, narrow = (
-        estimate_regression_metrics(named("rmse"), batch, ConfidenceIntervals(method=x))["rmse"]
-        for x in ("t", "delta")
-    )
-    assert wide.width > narrow.width
-
-
-def test_chunks_of_draws_are_like_other_chunks(monkeypatch):
-    y, p = t_errors(300, np.random.default_rng(1))
-    how = ConfidenceIntervals(resamples=4_000)
-    usual = resample_poisson(y, p, how)
-    monkeypatch.setattr("ordinate.inference.regression.CHUNK_SIZE", 17)
-    other = resample_poisson(y, p, how)
-    assert other.squares.mean() == pytest.approx(usual.squares.mean(), rel=0.01)
-    assert other.squares.std() == pytest.approx(usual.squares.std(), rel=0.1)
-    assert regression.HIGHEST_ORDER == 4
-
-
-def test_a_metric_of_sizes_of_errors_has_no_interval_that_nobody_knows():
-    @metric(direction="minimize")
-    def share_of_sigma(table: Moments):
-        return table.absolute / table.total / np.sqrt(table.plain.mean(2, 0))
-
-    @metric(direction="minimize")
-    def squared_share(table: Moments):
-        return table.squares / table.total / table.plain.mean(2, 0)
-
-    rng = np.random.default_rng(0)
-    y = rng.normal(size=200)
-    table = Moments.of(y, y + rng.standard_t(5, 200))
-    found = estimate_regression_metrics(
-        [share_of_sigma, squared_share], table, ConfidenceIntervals()
-    )
-    assert found["share_of_sigma"].note == "no method covers it"
-    assert found["squared_share"].low < found["squared_share"].value < found["squared_share"].high
-
-
-@pytest.mark.parametrize("n", [2, 5, 29])
-def test_the_bias_of_few_items_has_the_limits_of_students_mean(n):
-    y, p = t_errors(n, np.random.default_rng(n))
-    found = estimate_regression_metrics(
-        named("bias"), table_of(y, p), ConfidenceIntervals(level=0.9)
-    )["bias"]
-    low, high = stats.t.interval(0.9, n - 1, np.mean(p - y), stats.sem(p - y))
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9)
-    assert found.method == "t"
-
-
-def test_thirty_items_are_not_few():
-    y, p = t_errors(30, np.random.default_rng(0))
-    assert (
-        estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())[
-            "mae"
-        ].method
-        == "delta"
-    )
-    few = estimate_regression_metrics(
-        named("mae"), table_of(y[:29], p[:29]), ConfidenceIntervals(method="delta")
-    )
-    assert few["mae"].method == "delta"
-
-
-def test_a_whole_weight_is_so_many_items_when_items_are_few():
-    y, p = t_errors(20, np.random.default_rng(0))
-    twice = Moments.of(y, p, weights=np.full(20, 2))
-    assert (
-        estimate_regression_metrics(named("mae"), twice, ConfidenceIntervals())["mae"].method
-        == "delta"
-    )
-
-
-@pytest.mark.parametrize("n", [3, 8])
-def test_limits_of_few_items_hold_the_mean_error_as_often_as_they_promise(n):
-    """The normal ones did in 81 % at three items; the bound is four Monte-Carlo errors below."""
-    rng, held, times = np.random.default_rng(0), 0, 600
-    for _ in range(times):
-        errors = rng.normal(size=n)
-        found = estimate_regression_metrics(
-            named("mae"), table_of(np.zeros(n), errors), ConfidenceIntervals()
-        )["mae"]
-        held += found.low <= math.sqrt(2.0 / math.pi) <= found.high
-    assert held / times > 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / times)
-
-
-def test_few_items_without_scipy_have_no_limits_and_are_told_how_to_get_them(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy", None)
-    y, p = t_errors(29, np.random.default_rng(0))
-    found = estimate_regression_metrics(named("mae"), table_of(y, p), ConfidenceIntervals())["mae"]
-    assert math.isnan(found.low)
-    assert found.note == NO_STUDENT_NOTE
-    assert "pip install 'ordinate[stats]'" in NO_STUDENT_NOTE

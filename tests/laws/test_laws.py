@@ -49,7 +49,7 @@ def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
 @given(table=tables(), factor=st.sampled_from([2, 3, 1000]))
 @settings(max_examples=15)
 def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, table, factor):
-    if not metric.needs_whole_counts:
+    if not metric.needs_integer_counts:
         scaled = ConfusionMatrix.from_counts(table.scale, table.counts * factor / 7)
         assert same(float(metric(table)), float(metric(scaled)))
 
@@ -244,7 +244,7 @@ def test_corners_give_a_value_or_a_reason_and_never_a_warning(metric, size, kind
 @settings(max_examples=15)
 def test_tiny_and_huge_weights_change_nothing_but_the_scale(metric, scale, data):
     cells = data.draw(counts(len(scale)))
-    if metric.needs_whole_counts:
+    if metric.needs_integer_counts:
         return
     values = [metric(ConfusionMatrix.from_counts(scale, cells * w)) for w in (1, 1e-12, 1e12)]
     assert same(float(values[0]), float(values[1]))
@@ -260,7 +260,7 @@ def test_weights_of_24_orders_of_magnitude_stay_within_bounds(metric, scale, dat
     cells = np.reshape(
         data.draw(st.lists(weight, min_size=size**2, max_size=size**2)), (size, size)
     )
-    if not cells.any() or metric.needs_whole_counts:
+    if not cells.any() or metric.needs_integer_counts:
         return
     value = metric(ConfusionMatrix.from_counts(scale, cells))
     low, high = metric.bounds

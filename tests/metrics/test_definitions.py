@@ -81,9 +81,9 @@ def test_gwet_agrees_with_irrcac(case, weights):
 
 
 @pytest.mark.parametrize("name", ["kendall_tau_a", "krippendorff_alpha", "oci(gamma=2)"])
-def test_metrics_that_depend_on_the_number_of_items_need_whole_counts(name):
+def test_metrics_that_depend_on_the_number_of_items_need_integer_counts(name):
     half = ConfusionMatrix.from_counts(scale_of(3), np.eye(3) / 2)
-    with pytest.raises(NotApplicable, match="whole counts"):
+    with pytest.raises(NotApplicable, match="integer counts"):
         find_metric(name)(half)
 
 

@@ -224,7 +224,7 @@ def test_options_are_checked():
         central_coverage.with_options(level=1.0)(members)
     with pytest.raises(BadOption, match="is not one of 'fair', 'nrg'"):
         crps.with_options(estimator="qd")
-    with pytest.raises(BadOption, match="bins=0 is not a whole number"):
+    with pytest.raises(BadOption, match="bins=0 is not an integer"):
         compute_pit_histogram(members, bins=0)
 
 

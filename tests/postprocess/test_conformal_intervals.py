@@ -178,7 +178,9 @@ def test_normalised_intervals_hold_items_of_small_and_large_spread_alike():
     told = fitted.predict(p[2000:], p[2000:])
     sides = np.where(p[2000:] < 2, "low", "high")
     shares = [
-        find_metric("interval_coverage", PredictionIntervals)(band.summary(y[2000:], groups=sides))
+        find_metric("interval_coverage", PredictionIntervals)(
+            band.summarise(y[2000:], groups=sides)
+        )
         for band in (plain, told)
     ]
     assert np.ptp(shares[0]) > 0.1

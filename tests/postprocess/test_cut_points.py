@@ -263,11 +263,9 @@ def test_grouped_scores_are_not_exact_and_lose_little(expression, monkeypatch):
 
 
 def test_columns_in_blocks_are_the_same_as_at_once(monkeypatch):
-    from ordinate.postprocess import cut_segments
-
     scores, gold = many(200)
     at_once = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_segments, "MOST_CELLS", 1 << 12)
+    monkeypatch.setattr(cut_search, "MOST_SEGMENT_CELLS", 1 << 12)
     in_blocks = CutPoints("f1_macro", scale="0..5").fit(scores, gold)
     assert in_blocks.cuts_.tolist() == at_once.cuts_.tolist()
 
@@ -275,7 +273,7 @@ def test_columns_in_blocks_are_the_same_as_at_once(monkeypatch):
 def test_a_search_over_many_scores_ends_between_neighbouring_scores(monkeypatch):
     scores, gold = many(900)
     full = CutPoints("mcc", scale="0..5").fit(scores, gold)
-    monkeypatch.setattr(cut_search, "MOST_TRIED", 60)
+    monkeypatch.setattr(cut_search, "MOST_CANDIDATES", 60)
     coarse = CutPoints("mcc", scale="0..5").fit(scores, gold)
     assert coarse.value_ > full.value_ - 0.01
     monkeypatch.setattr(cut_search, "_refine_cuts", lambda _metric, _items, places, _stops: places)

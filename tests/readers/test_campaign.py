@@ -128,7 +128,7 @@ def test_a_quote_inside_a_column_is_a_letter():
     write("gold.csv", rows)
     write("run.tsv", 'd\tC1\nb"c\tB1\na\tA1\n')
     campaign = clean("gold.csv", "run.tsv")
-    assert campaign.panel.table("run").items.trace() == 3
+    assert campaign.panel.confusion_matrix("run").items.trace() == 3
 
 
 def test_a_label_that_is_the_usual_name_of_a_column_makes_no_header():
@@ -279,7 +279,7 @@ def test_missing_answers_follow_the_policy_that_was_asked_for():
     assert lenient("gold.tsv", "run.tsv").panel.dropped == 1
     worst = lenient("gold.tsv", "run.tsv", missing="worst").panel
     assert worst.dropped == 0
-    assert worst.table("run").unanswered.sum() == 1
+    assert worst.confusion_matrix("run").unanswered.sum() == 1
     with pytest.raises(MissingLabels, match=r"1 of 4 predictions of run are missing \(t2 b\)"):
         lenient("gold.tsv", "run.tsv", missing="error")
     with pytest.raises(BadOption, match="missing='none' is not one of"):

@@ -26,7 +26,7 @@ from ordinate.summaries.reliability import Reliability, ReliabilityParts
 LABELS = ("low", "mid", "high")
 SCALE = Scale(LABELS)
 PARTS = ReliabilityParts(
-    frozenset({("top", 10), ("levels", 5)}), scores=True, table=True, ranking=True
+    frozenset({("top", 10), ("levels", 5)}), scores=True, confusion_matrix=True, ranking=True
 )
 GOLD, ROWS = sample(120, 3, seed=1)
 WEIGHTS = np.arange(120) % 4 / 2
@@ -57,8 +57,9 @@ def count(*paths, named=("p_",), missing="error", scale=SCALE, parts=PARTS, **co
 
 
 def leaves(found):
-    arrays = [found.items, found.weight, found.squares, found.confidence, found.table]
-    arrays += [found.ranking, *found.argmax._arrays, *found.scores]
+    arrays = [found.items, found.weight, found.squares, found.confidence, found.confusion_matrix]
+    counts = found.argmax
+    arrays += [found.ranking, counts.items, counts.weights, counts.squares, *found.scores]
     return arrays + [part for sums in found.bins.values() for part in sums]
 
 

@@ -67,15 +67,15 @@ def test_the_measures_are_what_they_are_called(found):
 def test_the_lowest_error_stands_beside_that_of_the_winner(found):
     rows = {row["measure"]: row["value"] for row in analyze_search(found[0]).summary}
     (lowest,) = (name for name in rows if name.startswith("lowest held-out RMSE ("))
-    judged = {one.kind: one.rmse.value for one in found[1].finalists}
+    judged = {one.model_type: one.rmse.value for one in found[1].finalists}
     assert rows[lowest] == min(judged.values()) == judged[lowest.split("(")[1][:-1]]
     assert rows["held-out RMSE of the winner"] == found[1].winner.rmse.value
 
 
 def test_importance_sums_to_one_and_names_only_what_varied(found):
     importance = analyze_search(found[0]).importance
-    for kind, shares in importance.items():
-        assert sum(shares.values()) == pytest.approx(1.0), kind
+    for model_type, shares in importance.items():
+        assert sum(shares.values()) == pytest.approx(1.0), model_type
     assert set(importance["kernel_ridge"]) == {"kernel", "width", "penalty"}
     assert "rounds" not in importance["lightgbm"]
 
@@ -109,7 +109,7 @@ def test_measures_have_keys_that_do_not_depend_on_the_winner(found):
 def test_widths_of_intervals_and_baselines_have_their_unit(found):
     told = json.loads((found[0] / "results.json").read_text())["tests"]["test"]
     assert {one["unit"] for one in told["baselines"]} == {"kg/m³"}
-    units = {name: one["unit"] for name, one in told["predictive"].items()}
+    units = {name: one["unit"] for name, one in told["prediction_intervals"].items()}
     assert units.pop("interval_coverage") is None
     assert set(units) == {"mean_interval_width", "winkler(alpha=0.1)"}
     assert set(units.values()) == {"kg/m³"}
@@ -231,9 +231,9 @@ def test_files_that_lack_something_are_refused(tmp_path):
 
 def test_finalists_of_one_search_are_compared(found):
     result = compare_searches([found[0]])
-    assert set(result.models) == {one.kind for one in found[1].finalists}
+    assert set(result.models) == {one.model_type for one in found[1].finalists}
     test = found[1].tests[0].values.metrics["rmse"].value
-    assert result.models[found[1].winner.kind]["rmse"].value == pytest.approx(test)
+    assert result.models[found[1].winner.model_type]["rmse"].value == pytest.approx(test)
 
 
 def test_winners_of_several_searches_are_compared_on_their_common_test_rows(tmp_path):
@@ -331,7 +331,9 @@ def test_damaged_test_rows_are_told_in_words(found, tmp_path, tests):
 def test_every_error_of_a_report_has_its_limits(found, report):
     root, result = found
     document = (result if report == "search" else analyze_search(root)).document()
-    grids = [x for x in document.blocks if isinstance(x, Grid) and "95 % intervals" in x.title]
+    grids = [
+        x for x in document.blocks if isinstance(x, Grid) and re.search("95 % (CI|int)", x.title)
+    ]
     assert len(grids) == {"search": 1 + len(result.tests), "analysis": 1}[report]
     for grid in grids:
         errors = [k for k, name in enumerate(grid.header) if re.search(r"rmse|mae|r2|RMSE", name)]

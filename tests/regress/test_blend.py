@@ -100,5 +100,5 @@ def test_a_blend_that_is_one_of_its_models_is_none(tmp_path, monkeypatch, weight
         best = min(found.finalists, key=lambda one: one.rmse.value)
         assert found.winner is best
     always = tune(smooth(), tmp_path / "always", Settings(**asked, blend="always"))
-    assert always.winner.kind == "blend"
+    assert always.winner.model_type == "blend"
     assert list(always.winner.weights) == weights

@@ -9,7 +9,8 @@ from surrogates import columns, smooth
 
 from ordinate.errors import BadInput, BadOption, BadStore, OrdinateError
 from ordinate.experiment.manifest import Manifest
-from ordinate.regress.model_inputs import Lattice, ModelInputs
+from ordinate.regress.lattice_features import Lattice
+from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.settings import Settings
 from ordinate.regress.trained_model import load_surrogate
 from ordinate.regress.tuning import tune
@@ -188,78 +189,14 @@ def test_nothing_that_is_saved_is_a_pickle(found):
         assert set(stored.files) == {"targets", "predictions", "spread", "floor"}
 
 
-def test_inputs_are_stored_to_the_last_digit_with_their_lattice():
-    x = np.array([[0.1, 2.0]] * 6 + [[0.3, 2.0], [0.7, 1 / 3]])
-    before = ModelInputs.fit(x, np.arange(8.0), lattice=True)
-    after = ModelInputs.from_dict(json.loads(json.dumps(before.to_dict())))
-    assert np.array_equal(before.of(x), after.of(x))
-    assert before.of(x)[:, 2].tolist() == [1.0] * 6 + [-1.0] * 2
-
-
-@pytest.mark.parametrize("lattice", [[[1.0]], ["a", "b"], 3, [[10**400], [1.0]], [[1.0], [None]]])
-def test_a_stored_lattice_that_is_none_is_refused(lattice):
-    x = np.array([[0.1, 2.0], [0.3, 1.0]])
-    stored = ModelInputs.fit(x, np.arange(2.0), lattice=False).to_dict()
-    with pytest.raises(BadStore, match="no lattice of the features"):
-        ModelInputs.from_dict(stored | {"lattice": lattice})
-
-
 @pytest.mark.parametrize(
     "change", [{"means": [10**400, 0]}, {"target": {"mean": 0, "std": 10**400}}]
 )
 def test_a_stored_normalisation_that_is_none_is_refused(change):
     x = np.array([[0.1, 2.0], [0.3, 1.0]])
-    stored = ModelInputs.fit(x, np.arange(2.0), lattice=False).to_dict()
+    stored = ModelInputs.fit(x, np.arange(2.0), extra=None).to_dict()
     with pytest.raises(BadStore, match=r"The normalisation: .* must be a finite number"):
-        ModelInputs.from_dict({"scaled": stored["scaled"] | change})
-
-
-def test_a_value_is_on_the_lattice_only_if_training_repeats_it():
-    train = np.array([[1.0], [1.0], [1.0], [1.0], [1.0], [1.0], [2.0], [2.0]])
-    assert Lattice.fit(train).contains_rows([[1.0], [2.0], [3.0]]).tolist() == [True, False, False]
-
-
-def test_a_stored_lattice_may_be_in_any_order_and_empty():
-    stored = ModelInputs.fit(
-        np.array([[0.1, 2.0], [0.3, 1.0]]), np.arange(2.0), lattice=False
-    ).to_dict()
-    lattice = ModelInputs.from_dict(stored | {"lattice": [[3.0, 1.0, 2.0], []]}).lattice
-    assert lattice.values[0].tolist() == [1.0, 2.0, 3.0]
-    assert lattice.contains_rows([[1.0, 0.0], [np.nan, np.inf]]).tolist() == [False, False]
-
-
-@pytest.mark.parametrize(
-    "again",
-    [
-        lambda x: x.astype(np.float32),
-        lambda x: np.array([[float(f"{value:.10g}") for value in row] for row in x]),
-    ],
-    ids=["float32", "typed"],
-)
-def test_a_value_is_on_the_lattice_whatever_its_last_digits(again):
-    steps = np.arange(-3.0, 9.0) * 0.1
-    grid = np.array([(a, 300.0 + 50.0 * b) for a in steps for b in steps])
-    grid[:, 0] += 0.3 - 3 * 0.1  # 0 and what is 0 up to rounding
-    lattice = Lattice.fit(grid)
-    assert lattice.contains_rows(again(grid)).all()
-    assert not lattice.contains_rows(grid + np.array([1e-4, 0.0])).any()
-    assert not lattice.contains_rows(grid + np.array([0.0, 1e-3])).any()
-    assert Lattice.fit(np.vstack([grid[:48], again(grid[:48])])).contains_rows(grid[:48]).all()
-
-
-def test_values_that_lie_close_are_told_apart():
-    days = np.repeat(20240101.0 + 100 * np.arange(8), 6)[:, None]
-    assert not Lattice.fit(days).contains_rows(days + 1.0).any()
-    sizes = np.repeat(np.geomspace(1e-9, 1e3, 13), 6)[:, None]
-    assert Lattice.fit(sizes).contains_rows(sizes).all()
-    assert not Lattice.fit(sizes).contains_rows(sizes[6:] * 1.01).any()
-    once = np.random.default_rng(0).uniform(size=(100_000, 1))
-    assert not Lattice.fit(once).contains_rows(once).any()
-    half = np.vstack([np.full((50, 1), 0.3), once[:50]])  # one value repeats
-    assert (
-        Lattice.fit(half).contains_rows(half.astype(np.float32)).tolist()
-        == [True] * 50 + [False] * 50
-    )
+        ModelInputs.from_dict({"scaled": stored["scaled"] | change}, load_extra=Lattice.from_list)
 
 
 # --- what is forged or damaged, and sealed again -------------------------------------------------
@@ -311,7 +248,7 @@ def test_a_normalisation_of_other_features_is_refused(fresh):
     about = json.loads((folder / "surrogate.json").read_text())
     scaled = about["inputs"]["scaled"]
     fewer = scaled | {"means": scaled["means"][:2], "stds": scaled["stds"][:2]}
-    changed(folder, inputs={"scaled": fewer, "lattice": None})
+    changed(folder, inputs={"scaled": fewer, "extra": None})
     with pytest.raises(BadStore, match="not about the same features"):
         load_surrogate(root)
 
@@ -387,13 +324,3 @@ def test_results_that_are_not_whole_are_refused(fresh, values):
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
     with pytest.raises(BadStore, match=r"must be .* Run the search again"):
         load_surrogate(root)
-
-
-def test_a_lattice_asks_nothing_of_what_never_varied():
-    train = np.column_stack([np.repeat([1.0, 2.0], 6), np.full(12, 5.0)])
-    inputs = ModelInputs.fit(train, np.arange(12.0), lattice=True)
-    assert inputs.is_on_lattice([[1.0, 5.0], [2.0, 6.0], [1.5, 5.0]]).tolist() == [
-        True,
-        True,
-        False,
-    ]

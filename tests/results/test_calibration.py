@@ -66,7 +66,7 @@ def test_the_bins_of_the_report_are_those_of_its_metrics():
 
 @pytest.mark.parametrize("bins", [0, -1, 1001, 2.5])
 def test_so_many_bins_are_refused(bins):
-    with pytest.raises(BadOption, match="whole number"):
+    with pytest.raises(BadOption, match="an integer"):
         judged(bins=bins)
 
 
@@ -175,7 +175,7 @@ def test_parts_that_nobody_asked_for_take_no_memory():
     counter = ReliabilityAccumulator(Scale.of("0..199"), ReliabilityParts(scores=True), blocks=64)
     size = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert counter.table is counter.ranking is None
+    assert counter.confusion_matrix is counter.ranking is None
     assert size < 1.1 * counter.cells.nbytes
 
 
@@ -223,14 +223,14 @@ def test_label_metrics_are_no_metrics_of_probabilities():
 def test_without_predictions_the_most_probable_level_is_taken():
     found = evaluate(LABELS, scale="cefr", probabilities=ROWS)
     answers = np.array(CEFR)[[naive.best(row)[0] for row in ROWS.tolist()]]
-    assert found.table == evaluate(LABELS, answers, scale="cefr").table
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix == evaluate(LABELS, answers, scale="cefr").confusion_matrix
+    assert found.confusion_matrix == found.probabilities.summary.argmax
     assert found.to_dict()["probabilities"]["n"] == 400
 
 
 def test_with_predictions_both_are_judged():
     found = evaluate(LABELS, ["B1"] * 400, scale="cefr", probabilities=ROWS)
-    assert found.table.predicted[2] == 400
+    assert found.confusion_matrix.predicted[2] == 400
     assert found.probabilities.metrics["brier"].value == judged().metrics["brier"].value
 
 
@@ -257,7 +257,7 @@ def test_missing_gold_is_dropped_from_both():
     with pytest.raises(MissingLabels, match="row 1"):
         evaluate(gold, scale="cefr", probabilities=ROWS)
     found = evaluate(gold, scale="cefr", probabilities=ROWS, missing="drop")
-    assert (found.table.n, found.table.dropped) == (399, 1)
+    assert (found.confusion_matrix.n, found.confusion_matrix.dropped) == (399, 1)
     assert (found.probabilities.summary.n, found.probabilities.summary.dropped) == (399, 1)
 
 
@@ -267,8 +267,8 @@ def test_items_without_probabilities_are_dropped_from_both():
     with pytest.raises(BadProbabilities, match="row 6"):
         evaluate(LABELS, scale="cefr", probabilities=rows)
     found = evaluate(LABELS, scale="cefr", probabilities=rows, missing="drop")
-    assert found.table.n == found.probabilities.summary.n == 399
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix.n == found.probabilities.summary.n == 399
+    assert found.confusion_matrix == found.probabilities.summary.argmax
 
 
 @pytest.mark.parametrize("gone", ["gold", "row"])
@@ -286,8 +286,8 @@ def test_items_are_dropped_also_where_columns_are_named_and_rows_renormalized(go
         renormalize=True,
         missing="drop",
     )
-    assert found.table.n == found.probabilities.summary.n == 399
-    assert found.table == found.probabilities.summary.argmax
+    assert found.confusion_matrix.n == found.probabilities.summary.n == 399
+    assert found.confusion_matrix == found.probabilities.summary.argmax
     kept = np.arange(400) != 5
     alone = judged(LABELS[kept], ROWS[kept]).metrics["brier"].value
     assert found.probabilities.metrics["brier"].value == pytest.approx(alone)
@@ -435,5 +435,5 @@ def test_the_levels_of_the_language_test_are_the_usual_ones():
     with pytest.raises(BadProbabilities, match="3 columns of probabilities for the 6 levels A1 <"):
         cefr_calibration_report(["A1"], [[0.2, 0.3, 0.5]])
     for bins in (0, 5000):
-        with pytest.raises(BadOption, match="whole number"):
+        with pytest.raises(BadOption, match="an integer"):
             cefr_calibration_report(["A1"], [[1.0, 0, 0, 0, 0, 0]], n_bins=bins)

@@ -181,7 +181,7 @@ def test_an_evaluation_has_the_losses_that_were_asked_for():
     result = evaluate(GOLD, ANSWERS, scale_of(3), "mae", error_attribution="cem_ord,accuracy")
     assert list(result.error_attribution) == ["cem_ord", "accuracy"]
     for name, found in result.error_attribution.items():
-        assert found == attribute_errors(find_metric(name), result.table)
+        assert found == attribute_errors(find_metric(name), result.confusion_matrix)
     assert evaluate(GOLD, ANSWERS, scale_of(3), "mae").error_attribution == {}
     plain = json.loads(render(result, "json"))["error_attribution"]
     assert plain["accuracy"] == [x.to_dict() for x in result.error_attribution["accuracy"]]
@@ -192,7 +192,7 @@ def test_the_report_shows_the_dearest_cells():
         GOLD, [*ANSWERS[:-1], None], scale_of(3), error_attribution="mae", missing="worst"
     )
     shown = " ".join(str(result).split())
-    assert "Where the loss of mae comes from" in shown
+    assert "Error attribution of mae" in shown
     first = result.error_attribution["mae"][0]
     assert f"{first.gold} {first.predicted} {first.weight:g} {first.gain:.3f}" in shown
     assert "L0 no answer 1" in shown

@@ -51,7 +51,7 @@ def simulated(metric, n, count, seed, gold=GOLD, systems=SYSTEMS):
         who = rng.integers(len(gold), size=n)
         for place, answers in enumerate(systems.values()):
             np.add.at(cells[draw, place], (gold[who], np.array(answers)[who]), 1.0)
-    table = panel_of(GOLD, SYSTEMS, SIZE).table("s0")
+    table = panel_of(GOLD, SYSTEMS, SIZE).confusion_matrix("s0")
     return np.asarray(find_metric(metric)(table.with_cells(cells)))
 
 
@@ -118,7 +118,7 @@ def test_items_that_come_in_groups_are_worth_less():
     grouped = planned("mae", 0.1, gold * 10, many, groups=groups)
     assert grouped.spread == pytest.approx(math.sqrt(10) * alone.spread, rel=0.1)
     assert grouped.needed == pytest.approx(10 * alone.needed, rel=0.2)
-    assert "groups of the same kind" in " ".join(str(grouped).split())
+    assert "groups like these" in " ".join(str(grouped).split())
 
 
 @pytest.mark.parametrize("count", [3, 5, 12, 29])
@@ -180,7 +180,7 @@ def test_with_the_items_needed_the_difference_is_seen_as_often_as_was_asked(chan
     """A z-test of drawn items, whose true difference is that of the pilot; 3 binomial errors."""
     gaps = item_gaps()
     plan = planned("mae", abs(gaps.mean()), power=chance, interval=level)
-    assert abs(plan.seen) == pytest.approx(plan.asked.difference)
+    assert abs(plan.seen) == pytest.approx(plan.settings.difference)
     rng = np.random.default_rng(5)
     drawn = rng.choice(gaps, (2000, plan.needed))
     error = drawn.std(axis=1, ddof=1) / math.sqrt(plan.needed)
@@ -304,10 +304,10 @@ KEYS = {
 
 
 @pytest.mark.parametrize("systems", [SYSTEMS, {"s0": SYSTEMS["s0"]}], ids=["two", "one"])
-@pytest.mark.parametrize("form", [*RENDERERS, "html"])
+@pytest.mark.parametrize("form", RENDERERS)
 def test_every_form_can_be_rendered(form, systems):
     plan = planned(systems=systems, difference=0.1 if len(systems) == 2 else None)
-    shown = plan._repr_html_() if form == "html" else render(plan, form)
+    shown = render(plan, form)
     assert all(name in shown for name in systems)
     assert json.loads(render(plan, "json")).keys() == KEYS
 
@@ -317,7 +317,7 @@ def test_the_report_says_how_many_items_it_takes():
     shown = " ".join(str(plan).split())
     assert "To see a difference of 0.05 between two systems like these in 80 %" in shown
     assert f"takes about {plan.needed:,} items" in shown
-    assert "Width of 95 % intervals" in shown
+    assert "Width of 95 % confidence intervals" in shown
     for one in plan.outlooks:
         assert f"{one.items:,}" in shown
         assert f"{100 * one.power:.1f} %" in shown
@@ -342,14 +342,14 @@ def test_no_name_of_a_system_can_drive_the_terminal():
         ({"power": 1.0}, "The power is 0.5 to below 1"),
         ({"interval": 0.3}, "The level is 0.5 to below 1"),
         ({"difference": 1e-10}, "difference to be seen must be above 0"),
-        ({"items": [0]}, "Numbers of items are whole numbers, 1 or more"),
-        ({"items": [100, -5]}, "Numbers of items are whole numbers, 1 or more"),
-        ({"items": [100, 2.5]}, "Numbers of items are whole numbers, 1 or more"),
-        ({"items": [200.0]}, "Numbers of items are whole numbers, 1 or more"),
-        ({"items": ["200"]}, "Numbers of items are whole numbers, 1 or more"),
-        ({"items": 0}, "Numbers of items are whole numbers, 1 or more"),
+        ({"items": [0]}, "Numbers of items are integers, 1 or more"),
+        ({"items": [100, -5]}, "Numbers of items are integers, 1 or more"),
+        ({"items": [100, 2.5]}, "Numbers of items are integers, 1 or more"),
+        ({"items": [200.0]}, "Numbers of items are integers, 1 or more"),
+        ({"items": ["200"]}, "Numbers of items are integers, 1 or more"),
+        ({"items": 0}, "Numbers of items are integers, 1 or more"),
         ({"resamples": 10}, "10 resamples are too few"),
-        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": -1}, "seed must be an integer"),
         ({"metric": "mea"}, "There is no metric 'mea'"),
         ({"systems": {"s0": SYSTEMS["s0"]}, "difference": 0.1}, "between two systems: name both"),
         ({"systems": {f"s{k}": SYSTEMS["s0"] for k in range(3)}}, "one system or two, not 3"),

@@ -1,8 +1,5 @@
 """A panel is a count of items: distinct rows of answers, which merge, and nothing gets lost."""
 
-import json
-from dataclasses import FrozenInstanceError
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -101,7 +98,7 @@ def test_weights_and_their_squares_are_summed_within_groups(rows):
 def test_one_system_is_a_panel_too(rows):
     gold, systems, _, _ = rows
     panel = Panel.of(SCALE, gold, {"one": systems["one"]})
-    assert panel.table("one") == ConfusionMatrix.of(SCALE, gold, systems["one"])
+    assert panel.confusion_matrix("one") == ConfusionMatrix.of(SCALE, gold, systems["one"])
 
 
 @pytest.mark.parametrize(
@@ -123,15 +120,6 @@ def test_columns_of_every_kind_are_counted_alike(column):
     assert Panel.of(SCALE, column(gold), {"a": column(answers), "b": column(gold)}) == plain
 
 
-def test_a_panel_cannot_be_changed():
-    panel = Panel.of(SCALE, ["low"], {"a": ["mid"]})
-    with pytest.raises(FrozenInstanceError):
-        panel.dropped = 3
-    for array in (panel.rows, panel.items, panel.weights, panel.squares):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 5
-
-
 # --- tables --------------------------------------------------------------------------------------
 
 
@@ -142,7 +130,7 @@ def test_the_table_of_a_system_is_the_confusion_of_its_column(rows):
         panel = Panel.of(SCALE, gold, systems, given_weights, missing="worst")
         for name, answers in systems.items():
             expected = ConfusionMatrix.of(SCALE, gold, answers, given_weights, "worst")
-            assert panel.table(name) == expected
+            assert panel.confusion_matrix(name) == expected
 
 
 @given(items(missing=[None]))
@@ -162,7 +150,7 @@ def test_the_tables_of_groups_are_the_confusions_of_their_items(rows):
             assert np.array_equal(batch.weights[k], alone.weights)
             assert np.array_equal(batch.items[k], alone.items)
             assert np.array_equal(batch.squares[k], alone.squares)
-        assert np.array_equal(batch.pooled.weights, panel.table(name).weights)
+        assert np.array_equal(batch.pooled.weights, panel.confusion_matrix(name).weights)
 
 
 @given(rows=items(missing=[None]), pair=st.permutations(NAMES))
@@ -177,9 +165,9 @@ def test_a_pair_is_how_often_each_two_answers_meet(rows, pair):
         expected[:, place[g], place[a], place[b]] += [w > 0, w]
     assert np.array_equal(dense(both), expected)
     assert (both.items > 0).all()
-    assert np.array_equal(both.first.weights, panel.table(first).weights)
-    assert np.array_equal(both.second.weights, panel.table(second).weights)
-    assert np.array_equal(both.answers, expected[1].sum(axis=0)[:3, :3])
+    assert np.array_equal(both.first.weights, panel.confusion_matrix(first).weights)
+    assert np.array_equal(both.second.weights, panel.confusion_matrix(second).weights)
+    assert np.array_equal(both.predictions, expected[1].sum(axis=0)[:3, :3])
 
 
 @given(items(missing=[None]))
@@ -200,7 +188,7 @@ def test_pairs_can_be_added():
     pair = panel.pair_systems("a", "b")
     assert np.array_equal(dense(pair + pair), dense((panel + panel).pair_systems("a", "b")))
     other = Panel.of("low,high", ["low"], {"a": ["low"], "b": ["low"]}).pair_systems("a", "b")
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(OrdinateError, match="differ in scale"):
         _ = pair + other
 
 
@@ -209,7 +197,7 @@ def test_pairs_of_groups_are_added_as_panels_only():
     gold, answers = ["low", "mid"], {"a": ["low", "low"], "b": ["mid"] * 2}
     panel = Panel.of(SCALE, gold, answers, groups=factorize_column(["anna", "bert"]))
     pairs = panel.pair_systems("a", "b", grouped=True)
-    with pytest.raises(TypeError, match="unsupported operand"):
+    with pytest.raises(OrdinateError, match="add the panels"):
         _ = pairs + pairs
 
 
@@ -252,7 +240,7 @@ def test_panels_add_up_as_if_they_had_been_counted_together(rows, data, weighted
     assert rows_of(first + second) == rows_of(second + first) == rows_of(whole)
     assert (first + second).n == whole.n
     for name in NAMES:
-        assert (first + second).table(name) == whole.table(name)
+        assert (first + second).confusion_matrix(name) == whole.confusion_matrix(name)
     if not grouped:
         assert first + second == second + first == whole
 
@@ -299,38 +287,20 @@ def test_panels_of_other_scales_systems_or_groups_cannot_be_added():
         Panel.of(SCALE, ["low"], {"b": ["low"]}),
         Panel.of(Scale(LABELS, positions=[0, 1, 5]), ["low"], {"a": ["low"]}),
     ):
-        with pytest.raises(OrdinateError, match="other scales or systems"):
+        with pytest.raises(OrdinateError, match=r"differ in (scale|systems) cannot be added"):
             _ = panel + other
     grouped = Panel.of(SCALE, ["low"], {"a": ["low"]}, None, factorize_column(["x"]))
-    with pytest.raises(OrdinateError, match="with groups and one without"):
+    with pytest.raises(OrdinateError, match="A summary with groups and one without"):
         _ = panel + grouped
-    with pytest.raises(TypeError, match="unsupported operand"):
-        _ = panel + 1
-    assert panel != 1
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-@given(rows=items(missing=[None]))
-@settings(max_examples=60)
-def test_a_panel_comes_back_from_its_plain_values(rows, grouped):
-    gold, systems, weights, groups = rows
-    units = grouping(groups) if grouped else None
-    panel = Panel.of(SCALE, gold, systems, weights, units, "worst")
-    back = Panel.from_dict(json.loads(json.dumps(panel.to_dict(), allow_nan=False)))
-    assert back == panel
-    assert rows_of(back) == rows_of(panel)
-    assert back.rows.dtype == panel.rows.dtype
-    assert back + panel == panel + back
-    for name in NAMES:
-        assert back.table(name) == panel.table(name)
-
-
-def test_positions_and_names_of_the_levels_come_back():
+def test_a_panel_comes_back_from_its_plain_values():
     scale = Scale(LABELS, positions=[0, 1, 5], names=["L", "M", "H"])
     panel = Panel.of(scale, ["low", "mid"], {"a": ["high", "mid"]})
     back = Panel.from_dict(panel.to_dict())
     assert back.scale == scale
     assert back.scale.names == ("L", "M", "H")
+    assert back.rows.dtype == panel.rows.dtype
 
 
 # --- missing labels ------------------------------------------------------------------------------
@@ -382,7 +352,7 @@ def test_the_worst_answer_is_an_unanswered_item_and_nothing_is_dropped(rows):
     panel = Panel.of(SCALE, gold, systems, missing="worst")
     for name, answers in systems.items():
         silent = [g for g, p in zip(gold, answers, strict=True) if p is None]
-        assert panel.table(name).unanswered.tolist() == [silent.count(x) for x in LABELS]
+        assert panel.confusion_matrix(name).unanswered.tolist() == [silent.count(x) for x in LABELS]
     assert panel.dropped == 0
 
 
@@ -395,7 +365,9 @@ def test_what_counts_as_missing_is_missing_here_too(empty):
         with pytest.raises(OffScale, match=r"row 2 of a\b"):
             Panel.of(SCALE, ["low", "mid"], answers, missing="worst")
         return
-    assert Panel.of(SCALE, ["low", "mid"], answers, missing="worst").table("a") == expected
+    assert (
+        Panel.of(SCALE, ["low", "mid"], answers, missing="worst").confusion_matrix("a") == expected
+    )
 
 
 def test_there_must_be_something_left_to_compare():
@@ -468,7 +440,7 @@ def test_an_item_of_weight_0_may_hold_anything(column, label):
 def test_weights_that_are_no_counts_are_none_even_where_they_add_up_to_one(weights):
     panel = Panel.of(SCALE, ["low"] * 2, {"a": ["low"] * 2}, weights)
     assert not panel.whole
-    assert not panel.table("a").whole
+    assert not panel.confusion_matrix("a").whole
     assert Panel.of(SCALE, ["low"] * 2, {"a": ["low"] * 2}, [2, 3]).whole
 
 

@@ -1,6 +1,5 @@
 """A reliability summary is a sum over items: it bins them exactly, and it merges."""
 
-import json
 import math
 import tracemalloc
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_probabilities import judged, sample
 from strategies import scale_of
+from summary_values import assert_close
 
 from ordinate.errors import (
     BadOption,
@@ -32,31 +32,13 @@ EVENTS = ("top", "levels", "cumulative")
 
 def parts(*bins):
     found = frozenset((e, b) for e in EVENTS for b in bins or (10,))
-    return ReliabilityParts(found, scores=True, table=True, ranking=True)
+    return ReliabilityParts(found, scores=True, confusion_matrix=True, ranking=True)
 
 
 def summary(gold, rows, weights=None, wanted=None, **options):
     scale = scale_of(len(rows[0]))
     labels = [scale.labels[g] for g in gold]
     return Reliability.of(scale, labels, rows, wanted or parts(), weights=weights, **options)
-
-
-def leaves(found):
-    """Every array of a summary, by where it stands."""
-    arrays = {"items": found.items, "weight": found.weight, "squares": found.squares}
-    arrays |= {"confidence": found.confidence, "table": found.table, "ranking": found.ranking}
-    arrays |= {f"argmax {k}": x for k, x in enumerate(found.argmax._arrays)}
-    arrays |= {f"{key} {k}": x for key, sums in found.bins.items() for k, x in enumerate(sums)}
-    return arrays | {f"scores {k}": x for k, x in enumerate(found.scores or ())}
-
-
-def same(one, two, tolerance=1e-12):
-    mine, theirs = leaves(one), leaves(two)
-    assert mine.keys() == theirs.keys()
-    for name, array in mine.items():
-        np.testing.assert_allclose(array, theirs[name], tolerance, tolerance, err_msg=name)
-    assert (one.dropped, one.scale) == (two.dropped, two.scale)
-    assert one.argmax.counted == two.argmax.counted
 
 
 # --- bins ----------------------------------------------------------------------------------------
@@ -140,7 +122,7 @@ def test_the_other_sums(items):
     for g, row, w in zip(gold, rows, each, strict=True):
         table[g] += w * np.array(row)
         confidence[naive.best(row)[0]] += w * naive.best(row)[1]
-    np.testing.assert_allclose(found.table, table, atol=1e-12)
+    np.testing.assert_allclose(found.confusion_matrix, table, atol=1e-12)
     np.testing.assert_allclose(found.confidence, confidence, atol=1e-12)
     items_of = [(naive.brier_of, naive.log_loss_of, naive.rps_sum_of)]
     scores = np.array(
@@ -186,7 +168,7 @@ def test_whole_weights_are_repeated_rows(items, data):
         [row for row, t in zip(rows, times, strict=True) for _ in range(t)],
     )
     np.testing.assert_allclose(weighted.weight, repeated.weight)
-    np.testing.assert_allclose(weighted.table, repeated.table, atol=1e-12)
+    np.testing.assert_allclose(weighted.confusion_matrix, repeated.confusion_matrix, atol=1e-12)
     np.testing.assert_allclose(weighted.ranking, repeated.ranking)
     np.testing.assert_allclose(weighted.scores.weighted, repeated.scores.weighted, atol=1e-11)
     np.testing.assert_allclose(weighted.argmax.weights, repeated.argmax.weights)
@@ -213,7 +195,7 @@ def test_an_item_of_weight_0_does_not_exist_whatever_it_says(items, data):
         parts(),
         weights=[*each[:place], 0.0, *each[place:]],
     )
-    same(found, summary(gold, rows, each))
+    assert_close(found, summary(gold, rows, each))
 
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
@@ -225,27 +207,13 @@ def test_a_bad_weight_is_named(bad):
 # --- merging -------------------------------------------------------------------------------------
 
 
-@given(judged(max_items=20), st.data())
-@settings(max_examples=40)
-def test_any_two_parts_add_up_to_the_whole(items, data):
-    gold, rows, weights = items
-    gold, rows, weights = gold * 2, rows * 2, weights and weights * 2
-    cut = data.draw(st.integers(1, len(gold) - 1)) if len(gold) > 2 else 1
-    ends = [slice(0, cut), slice(cut, None)]
-    if weights and not all(any(weights[end]) for end in ends):
-        return
-    first, second = (summary(gold[e], rows[e], weights and weights[e]) for e in ends)
-    same(first + second, summary(gold, rows, weights))
-    same(second + first, first + second)
-
-
 @given(judged(max_items=40), st.integers(1, 8))
 @settings(max_examples=40)
 def test_blocks_pool_to_one_pass(items, blocks):
     gold, rows, weights = items
     found = summary(gold, rows, weights, blocks=blocks)
     assert found.shape == (blocks,)
-    same(found.pooled, summary(gold, rows, weights))
+    assert_close(found.pooled, summary(gold, rows, weights))
 
 
 @given(judged(max_items=30), st.integers(1, 7), st.sampled_from([None, 3]))
@@ -255,7 +223,7 @@ def test_the_size_of_a_chunk_does_not_matter(items, size, blocks):
     whole = summary(gold, rows, weights, blocks=blocks)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reliability, "ROWS_PER_BLOCK", size)
-        same(summary(gold, rows, weights, blocks=blocks), whole)
+        assert_close(summary(gold, rows, weights, blocks=blocks), whole)
 
 
 def test_blocks_are_even_and_do_not_follow_the_order_of_the_file():
@@ -276,26 +244,9 @@ def test_a_mixture_is_a_sum_of_blocks(items, data):
     times = data.draw(st.lists(st.integers(0, 3), min_size=3, max_size=3))
     mixed = found.sum_with_multiplicities(np.array([times, [1, 1, 1]], float))
     assert mixed.shape == (2,)
-    same(mixed.map(lambda array: array[1]), found.pooled)
+    assert_close(mixed[1], found.pooled)
     by_hand = found.map(lambda array: np.einsum("g,g...->...", np.array(times, float), array))
-    same(mixed.map(lambda array: array[0]), by_hand)
-
-
-@given(judged(max_items=10), st.sampled_from([None, 2]))
-@settings(max_examples=40)
-def test_plain_values_make_the_same_summary(items, blocks):
-    gold, rows, weights = items
-    found = summary(gold, rows, weights, blocks=blocks)
-    again = Reliability.from_dict(json.loads(json.dumps(found.to_dict())))
-    same(again, found, tolerance=0)
-    same(again + found, found + found, tolerance=1e-15)
-
-
-def test_a_summary_without_parts_goes_to_plain_values_and_back():
-    found = summary([0, 1], [[0.7, 0.3], [0.2, 0.8]], wanted=ReliabilityParts(scores=True))
-    again = Reliability.from_dict(json.loads(json.dumps(found.to_dict())))
-    assert (again.table, again.ranking, again.bins) == (None, None, {})
-    assert again.scores.weighted.tolist() == found.scores.weighted.tolist()
+    assert_close(mixed[0], by_hand)
 
 
 @pytest.mark.parametrize(
@@ -343,12 +294,12 @@ def test_an_item_with_empty_cells_only_is_dropped_and_one_with_a_hole_is_refused
 def test_wishes_unite_and_only_they_are_kept():
     wanted = (
         ReliabilityParts(frozenset({("top", 5)}))
-        | ReliabilityParts(table=True)
+        | ReliabilityParts(confusion_matrix=True)
         | ReliabilityParts(frozenset({("levels", 3)}))
     )
     found = summary([0], [[1, 0]], wanted=wanted)
     assert set(found.bins) == {("top", 5), ("levels", 3)}
-    assert found.table is not None
+    assert found.confusion_matrix is not None
     assert found.scores is found.ranking is None
 
 
@@ -395,7 +346,7 @@ def test_renormalizing_gives_rows_that_sum_to_1():
     rows = np.array([[0.2, 0.3, 0.505], [0.1, 0.1, 0.795]])
     found = summary([0, 2], rows.tolist(), renormalize=True)
     exact = rows / rows.sum(axis=1, keepdims=True)
-    same(found, summary([0, 2], exact.tolist()))
+    assert_close(found, summary([0, 2], exact.tolist()))
     with pytest.raises(BadProbabilities, match=r"sum to 1\.005.*--renormalize"):
         summary([0, 2], rows.tolist())
 
@@ -403,7 +354,7 @@ def test_renormalizing_gives_rows_that_sum_to_1():
 def test_single_precision_is_read_as_what_it_is():
     gold, rows = sample(500)
     single = rows.astype(np.float32)
-    same(summary(gold, single), summary(gold, single.astype(float)))
+    assert_close(summary(gold, single), summary(gold, single.astype(float)))
 
 
 def test_columns_of_memory_in_any_layout_are_the_same():
@@ -411,7 +362,7 @@ def test_columns_of_memory_in_any_layout_are_the_same():
     wide = np.empty((300, 12))
     wide[:, ::2] = rows
     for other in (np.asfortranarray(rows), wide[:, ::2], rows[::-1][::-1]):
-        same(summary(gold, other), summary(gold, rows))
+        assert_close(summary(gold, other), summary(gold, rows))
 
 
 def test_the_input_stays_as_it_was():

@@ -19,21 +19,21 @@ def compute_class_weights(
 
     `inverse` weighs a level by one over its share, `inverse_sqrt` by the root of that; `alpha`
     blends with equal weights: 0 is equal, 1 is the strategy. The mean weight over the items is 1. A
-    level that no item has gets weight 1. The weights of items are `class_weights(…)[levels]`.
+    level that no item has gets weight 1. Index the result by `levels` for the weights of items.
 
     >>> compute_class_weights(np.array([0, 0, 0, 2]), 3, "inverse").round(3).tolist()
     [0.667, 1.0, 2.0]
     """
     check_weighting(strategy, alpha)
     counts = _count_levels(levels, size)
-    there = counts > 0
+    present = counts > 0
     weights = np.ones(size)
-    weights[there] = _compute_raw_weights(counts[there], strategy)
+    weights[present] = _compute_raw_weights(counts[present], strategy)
     return (1.0 - alpha) + alpha * weights
 
 
 def check_weighting(strategy: str, alpha: float) -> None:
-    """Complain about a strategy that does not exist, or an alpha outside [0, 1]."""
+    """Refuse a strategy that does not exist, or an alpha outside [0, 1]."""
     if strategy not in WEIGHT_STRATEGIES:
         raise BadOption(
             f"There is no weight strategy {shorten(strategy)}. Known are "

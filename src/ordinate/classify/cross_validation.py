@@ -1,4 +1,4 @@
-"""Cross-validation: folds, fits of one fold, decisions that never saw what they decide, values."""
+"""Cross-validation: folds, out-of-fold predictions, their recalibration, and metric values."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -21,9 +21,10 @@ from ordinate.classify.decision_rules import (
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import Metric
+from ordinate.models.classifiers import MODEL_TYPES, create_classifier
 from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.scored_items import encode_groups
+from ordinate.postprocess.input_columns import encode_groups
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
@@ -31,60 +32,61 @@ from ordinate.summaries import ConfusionMatrix
 
 
 def split_folds(levels: Positions, groups: Any, k: int, seed: int) -> list[Positions]:
-    """Return the rows of k test parts, each with about the same share of each level.
+    """Return the test rows of k folds, each with about the same share of each level.
 
     A level with fewer items than folds is in some of them only. Groups stay together.
 
-    >>> [part.tolist() for part in split_folds(np.array([0, 0, 1, 1, 2]), None, 2, seed=0)]
+    >>> [fold.tolist() for fold in split_folds(np.array([0, 0, 1, 1, 2]), None, 2, seed=0)]
     [[0, 2, 4], [1, 3]]
     """
-    own = (
+    codes = (
         np.arange(len(levels))
         if groups is None
         else encode_groups(groups, len(levels), "items").codes
     )
-    count, what = len(np.unique(own)), "items" if groups is None else "groups"
+    count, units = len(np.unique(codes)), "items" if groups is None else "groups"
     if not 2 <= k <= count:
         raise BadOption(
-            f"{k} folds cannot be made of {count} {what}: ask for 2 or more (--folds), and for no "
-            f"more than there are {what}."
+            f"{k} folds cannot be made of {count} {units}: ask for 2 or more (--folds), and for no "
+            f"more than there are {units}."
         )
     rng = np.random.default_rng(seed)
-    part = (
+    fold_of_item = (
         _assign_items_to_folds(levels, k, rng)
         if groups is None
-        else _assign_groups_to_folds(levels, own, k, rng)
+        else _assign_groups_to_folds(levels, codes, k, rng)
     )
-    return [np.flatnonzero(part == number) for number in range(k)]
+    return [np.flatnonzero(fold_of_item == number) for number in range(k)]
 
 
 def _assign_items_to_folds(levels: Positions, k: int, rng: np.random.Generator) -> Positions:
     """Deal the items out like cards, one level after the other, each shuffled."""
     shuffled = rng.permutation(len(levels))
     order = shuffled[np.argsort(levels[shuffled], kind="stable")]
-    part = np.empty(len(levels), np.intp)
-    part[order] = np.arange(len(levels)) % k
-    return part
+    fold_of_item = np.empty(len(levels), np.intp)
+    fold_of_item[order] = np.arange(len(levels)) % k
+    return fold_of_item
 
 
 def _assign_groups_to_folds(
-    levels: Positions, own: Positions, k: int, rng: np.random.Generator
+    levels: Positions, groups: Positions, k: int, rng: np.random.Generator
 ) -> Positions:
     """Give each group, large ones first, to the fold that is shortest of what it brings."""
-    count, size = int(own.max()) + 1, int(levels.max()) + 1
-    brings = np.bincount(own * size + levels, minlength=count * size).reshape(count, size)
-    total = brings.sum(axis=0)
-    shares = np.column_stack([brings / np.maximum(total, 1), brings.sum(axis=1) / len(levels)])
+    count, size = int(groups.max()) + 1, int(levels.max()) + 1
+    counts = np.bincount(groups * size + levels, minlength=count * size).reshape(count, size)
+    total = counts.sum(axis=0)
+    shares = np.column_stack([counts / np.maximum(total, 1), counts.sum(axis=1) / len(levels)])
     shuffled = rng.permutation(count)
-    held, taken, home = np.zeros((k, size + 1)), np.zeros(k), np.empty(count, np.intp)
+    fold_shares, fold_sizes = np.zeros((k, size + 1)), np.zeros(k)
+    fold_of_group = np.empty(count, np.intp)
     for group in shuffled[np.argsort(-(shares[shuffled] ** 2).sum(axis=1), kind="stable")]:
         # The least sum of squares: adding c to s adds 2 s·c, and the same c·c everywhere.
         # So an empty fold comes first.
-        fold = int(np.lexsort((taken, (held @ shares[group]).round(12)))[0])
-        held[fold] += shares[group]
-        taken[fold] += brings[group].sum()
-        home[group] = fold
-    return home[own]
+        fold = int(np.lexsort((fold_sizes, (fold_shares @ shares[group]).round(12)))[0])
+        fold_shares[fold] += shares[group]
+        fold_sizes[fold] += counts[group].sum()
+        fold_of_group[group] = fold
+    return fold_of_group[groups]
 
 
 # --- fits ----------------------------------------------------------------------------------------
@@ -99,10 +101,10 @@ class LabelledFeatures(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """One model that may be chosen: data, kind and parameters, and how its items are weighed."""
+    """One model that may be selected: feature set, model type, hyperparameters, class weights."""
 
     data: str  # the name under which workers keep it
-    kind: str
+    model_type: str
     params: Mapping[str, Any]
     size: int  # levels of the scale
     seed: int = 0
@@ -116,7 +118,7 @@ class Candidate:
 
 
 class FoldTask(NamedTuple):
-    """A candidate to be fitted on some rows, and asked about others."""
+    """A candidate to be fitted on some rows, to predict others."""
 
     candidate: Candidate
     train: Positions
@@ -130,78 +132,71 @@ def fit_candidate(
 
     The weights come from these rows alone.
     """
-    from ordinate.models.classifiers import create_classifier  # noqa: PLC0415 - only those who fit pay for it
-
     matrix, levels = data if rows is None else (data.matrix[rows], data.levels[rows])
     weights = None
     if candidate.weighted:
         weights = compute_class_weights(levels, candidate.size, candidate.strategy, candidate.alpha)
     params, size = dict(candidate.params), candidate.size
-    model = create_classifier(candidate.kind, params, size=size, seed=candidate.seed)
+    model = create_classifier(candidate.model_type, params, size=size, seed=candidate.seed)
     model.fit(matrix, levels, None if weights is None else weights[levels])
     return model, weights
 
 
-def select_reversible_weights(kind: str, weights: Floats | None) -> Floats | None:
+def select_reversible_weights(model_type: str, weights: Floats | None) -> Floats | None:
     """Return the class weights that division undoes: those of likelihood fits, or None."""
-    from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - only those who fit pay for it
-
-    return (
-        weights
-        if MODEL_TYPES[kind].likelihood and MODEL_TYPES[kind].output_type == "probabilities"
-        else None
-    )
+    known = MODEL_TYPES[model_type]
+    return weights if known.likelihood and known.output_type == "probabilities" else None
 
 
-def fit_fold(kept: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
-    """Return answers about the test rows, class weights undone where that is possible."""
-    candidate, data = task.candidate, kept[task.candidate.data]
+def fit_fold(loaded: Mapping[str, LabelledFeatures], task: FoldTask) -> Floats:
+    """Return outputs for the test rows, class weights undone where that is possible."""
+    candidate, data = task.candidate, loaded[task.candidate.data]
     model, weights = fit_candidate(data, candidate, task.train)
-    answers = np.asarray(model.answers(data.matrix[task.test]), float)
-    return undo_class_weights(answers, select_reversible_weights(candidate.kind, weights))
+    outputs = np.asarray(model.predict(data.matrix[task.test]), float)
+    return undo_class_weights(outputs, select_reversible_weights(candidate.model_type, weights))
 
 
 def make_fold_tasks(
-    candidate: Candidate, parts: Sequence[Positions], rows: Positions | None = None
+    candidate: Candidate, folds: Sequence[Positions], rows: Positions | None = None
 ) -> list[FoldTask]:
-    """Return the task of each fold; parts number the given rows of the data, or all of them."""
-    n = sum(map(len, parts))
+    """Return the task of each fold; folds number the given rows of the data, or all of them."""
+    n = sum(map(len, folds))
     within = np.arange(n) if rows is None else rows
     tasks = []
-    for part in parts:
-        rest = np.ones(n, bool)
-        rest[part] = False
-        tasks.append(FoldTask(candidate, within[rest], within[part]))
+    for fold in folds:
+        train = np.ones(n, bool)
+        train[fold] = False
+        tasks.append(FoldTask(candidate, within[train], within[fold]))
     return tasks
 
 
-def join_folds(answers: Sequence[NDArray[Any]], parts: Sequence[Positions]) -> NDArray[Any]:
-    """Return the answers of all folds as one array, in the order of the rows."""
-    n = sum(map(len, parts))
-    whole = np.empty((n, *answers[0].shape[1:]), answers[0].dtype)
-    for found, part in zip(answers, parts, strict=True):
-        whole[part] = found
-    return whole
+def join_folds(values: Sequence[NDArray[Any]], folds: Sequence[Positions]) -> NDArray[Any]:
+    """Return the values of all folds as one array, in the order of the rows."""
+    n = sum(map(len, folds))
+    joined = np.empty((n, *values[0].shape[1:]), values[0].dtype)
+    for of_fold, fold in zip(values, folds, strict=True):
+        joined[fold] = of_fold
+    return joined
 
 
 def predict_out_of_fold(
     workers: WorkerPool,
     candidate: Candidate,
-    parts: Sequence[Positions],
+    folds: Sequence[Positions],
     rows: Positions | None = None,
 ) -> Floats:
-    """Return the answers of a candidate about each row, from a fit that lacked its fold."""
-    return join_folds(workers.map(fit_fold, make_fold_tasks(candidate, parts, rows)), parts)
+    """Return the outputs of a candidate for each row, from a fit that lacked its fold."""
+    return join_folds(workers.map(fit_fold, make_fold_tasks(candidate, folds, rows)), folds)
 
 
-# --- decisions -----------------------------------------------------------------------------------
+# --- recalibration -------------------------------------------------------------------------------
 
 
-VoteMember = tuple[CalibrationPlan, Floats]  # of a vote, with its answers
+VoteMember = tuple[CalibrationPlan, Floats]  # of a vote, with its out-of-fold outputs
 
 
 class OutOfFoldPredictions(NamedTuple):
-    """What decisions fitted on the other folds say about each item."""
+    """What calibrations fitted on the other folds predict for each item."""
 
     levels: dict[DecisionRule, Positions]
     probabilities: Floats
@@ -214,111 +209,111 @@ CalibrationLearner = Callable[
 
 
 def calibrate_out_of_fold(
-    plan: CalibrationPlan, answers: Floats, gold: Positions, parts: Sequence[Positions]
+    plan: CalibrationPlan, outputs: Floats, gold: Positions, folds: Sequence[Positions]
 ) -> OutOfFoldPredictions:
-    """Decide each fold by what was learned from the answers and the gold of the other folds."""
-    return _fit_by_fold(_make_single_learner(plan, answers, gold, parts), parts)
+    """Calibrate each fold by what was learned from outputs and gold of the other folds."""
+    return _fit_by_fold(_make_single_learner(plan, outputs, gold, folds), folds)
 
 
 def calibrate_vote_out_of_fold(
     plan: CalibrationPlan,
     members: Sequence[VoteMember],
     gold: Positions,
-    parts: Sequence[Positions],
+    folds: Sequence[Positions],
 ) -> OutOfFoldPredictions:
-    """Do the same with the average of the members' probabilities, each from its own decision."""
-    return _fit_by_fold(_make_vote_learner(plan, members, gold, parts), parts)
+    """Do the same with the mean of the members' probabilities, each from its own calibration."""
+    return _fit_by_fold(_make_vote_learner(plan, members, gold, folds), folds)
 
 
 def fit_calibration(
     plan: CalibrationPlan,
-    answers: Floats,
+    outputs: Floats,
     gold: Positions,
-    parts: Sequence[Positions],
+    folds: Sequence[Positions],
     class_weights: Floats | None = None,
 ) -> OutputCalibration:
-    """Learn from all answers what is kept with a model, whose class weights may be undone.
+    """Learn from all outputs what is saved with a model, whose class weights may be undone.
 
-    Sets come from the crossed probabilities, in which no item has seen its own gold.
+    Prediction sets come from out-of-fold probabilities, in which no item has seen its own gold.
     """
-    found = _fit_on_all_items(_make_single_learner(plan, answers, gold, parts), gold, parts)
-    return replace(found, class_weights=class_weights)
+    learner = _make_single_learner(plan, outputs, gold, folds)
+    return replace(_fit_on_all_items(learner, gold, folds), class_weights=class_weights)
 
 
 def fit_vote_calibration(
     plan: CalibrationPlan,
     members: Sequence[VoteMember],
     gold: Positions,
-    parts: Sequence[Positions],
+    folds: Sequence[Positions],
 ) -> OutputCalibration:
-    """Do the same with the average of the members' probabilities."""
-    return _fit_on_all_items(_make_vote_learner(plan, members, gold, parts), gold, parts)
+    """Do the same with the mean of the members' probabilities."""
+    return _fit_on_all_items(_make_vote_learner(plan, members, gold, folds), gold, folds)
 
 
-def mark_seen_levels(gold: Positions, parts: Sequence[Positions]) -> Bools:
-    """Tell of which items the level is in other folds, too, so that their fit has seen it.
+def mark_seen_levels(gold: Positions, folds: Sequence[Positions]) -> Bools:
+    """Mark the items whose level is in other folds, too, so that their fit has seen it.
 
     >>> mark_seen_levels(np.array([0, 0, 1, 1]), [np.array([0, 2, 3]), np.array([1])]).tolist()
     [True, True, False, False]
     """
-    of_levels, known = np.bincount(gold), np.empty(len(gold), bool)
-    for part in parts:
-        here = np.bincount(gold[part], minlength=len(of_levels))
-        known[part] = (here < of_levels)[gold[part]]
-    return known
+    counts, seen = np.bincount(gold), np.empty(len(gold), bool)
+    for fold in folds:
+        counts_here = np.bincount(gold[fold], minlength=len(counts))
+        seen[fold] = (counts_here < counts)[gold[fold]]
+    return seen
 
 
 def _make_single_learner(
-    plan: CalibrationPlan, answers: Floats, gold: Positions, parts: Sequence[Positions]
+    plan: CalibrationPlan, outputs: Floats, gold: Positions, folds: Sequence[Positions]
 ) -> CalibrationLearner:
-    known = mark_seen_levels(gold, parts)
+    seen = mark_seen_levels(gold, folds)
 
-    def learned(rest: Positions) -> tuple[OutputCalibration, Floats]:
-        return plan.fit(answers[rest], gold[rest], taught=known[rest]), answers
+    def learn(rows: Positions) -> tuple[OutputCalibration, Floats]:
+        return plan.fit(outputs[rows], gold[rows], seen=seen[rows]), outputs
 
-    return learned
+    return learn
 
 
 def _make_vote_learner(
     plan: CalibrationPlan,
     members: Sequence[VoteMember],
     gold: Positions,
-    parts: Sequence[Positions],
+    folds: Sequence[Positions],
 ) -> CalibrationLearner:
-    known = mark_seen_levels(gold, parts)
+    seen = mark_seen_levels(gold, folds)
 
-    def learned(rest: Positions) -> tuple[OutputCalibration, Floats]:
+    def learn(rows: Positions) -> tuple[OutputCalibration, Floats]:
         each = [
-            own.fit(x[rest], gold[rest], taught=known[rest]).probabilities(x) for own, x in members
+            own.fit(x[rows], gold[rows], seen=seen[rows]).probabilities(x) for own, x in members
         ]
-        average = np.mean(each, axis=0)
-        return plan.fit(average[rest], gold[rest], taught=known[rest]), average
+        mean = np.mean(each, axis=0)
+        return plan.fit(mean[rows], gold[rows], seen=seen[rows]), mean
 
-    return learned
+    return learn
 
 
 def _fit_on_all_items(
-    learned: CalibrationLearner, gold: Positions, parts: Sequence[Positions]
+    learn: CalibrationLearner, gold: Positions, folds: Sequence[Positions]
 ) -> OutputCalibration:
-    found, _ = learned(np.arange(len(gold)))
-    return found.calibrate_sets(_fit_by_fold(learned, parts).probabilities, gold)
+    calibration, _ = learn(np.arange(len(gold)))
+    return calibration.calibrate_sets(_fit_by_fold(learn, folds).probabilities, gold)
 
 
-def _fit_by_fold(learned: CalibrationLearner, parts: Sequence[Positions]) -> OutOfFoldPredictions:
-    levels: dict[DecisionRule, list[Positions]] = {way: [] for way in DECISION_RULES}
+def _fit_by_fold(learn: CalibrationLearner, folds: Sequence[Positions]) -> OutOfFoldPredictions:
+    levels: dict[DecisionRule, list[Positions]] = {rule: [] for rule in DECISION_RULES}
     probabilities: list[Floats] = []
     notes: list[str] = []
-    for part in parts:
-        rest = np.concatenate([other for other in parts if other is not part])
+    for fold in folds:
+        rest = np.concatenate([other for other in folds if other is not fold])
         rest.sort()
-        decision, answers = learned(rest)
-        for way in DECISION_RULES:
-            levels[way].append(decision.levels(answers[part], way))
-        probabilities.append(decision.probabilities(answers[part]))
-        notes += decision.notes
+        calibration, outputs = learn(rest)
+        for rule in DECISION_RULES:
+            levels[rule].append(calibration.levels(outputs[fold], rule))
+        probabilities.append(calibration.probabilities(outputs[fold]))
+        notes += calibration.notes
     return OutOfFoldPredictions(
-        {way: join_folds(found, parts) for way, found in levels.items()},
-        join_folds(probabilities, parts),
+        {rule: join_folds(of_folds, folds) for rule, of_folds in levels.items()},
+        join_folds(probabilities, folds),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -329,7 +324,7 @@ def _fit_by_fold(learned: CalibrationLearner, parts: Sequence[Positions]) -> Out
 def count_confusion(
     scale: Scale, gold: Positions, levels: Positions, groups: Any = None, weights: Any = None
 ) -> ConfusionMatrix:
-    """Count levels against gold: one table, or one for each group.
+    """Count levels against gold: one confusion matrix, or one for each group.
 
     `weights` are those of the items, for metrics that are to be weighted as well.
     """
@@ -342,24 +337,23 @@ def count_confusion(
     )
 
 
-def compute_value(metric: Metric, counted: ConfusionMatrix) -> tuple[float, str | None]:
+def compute_value(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, str | None]:
     """Return the value of all items together; where it is undefined, nan and the reason.
 
     >>> from ordinate.metrics import find_metric
-    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "high"], ["mid", "high"])
-    >>> compute_value(find_metric("mae"), table)
+    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "high"], ["mid", "high"])
+    >>> compute_value(find_metric("mae"), matrix)
     (0.5, None)
     """
-    whole = counted.pooled if counted.shape else counted
     try:
-        found = float(metric(whole))
+        value = float(metric(matrix.pooled if matrix.shape else matrix))
     except NotApplicable as reason:
         return math.nan, str(reason)
-    if math.isfinite(found):
-        return found, None
+    if math.isfinite(value):
+        return value, None
     return math.nan, metric.undefined_when or "the metric is undefined here"
 
 
-def compute_objective(metric: Metric, found: float) -> float:
+def compute_objective(metric: Metric, value: float) -> float:
     """Return the number to optimise: the value, or its distance from 0 where 0 is best."""
-    return float(metric.size(found))
+    return float(metric.size(value))

@@ -1,7 +1,7 @@
-"""Decisions: from what a model answers to levels, probabilities and prediction sets.
+"""Decision rules and recalibration: from model outputs to levels and prediction sets.
 
-Everything in a decision is learned from out-of-fold answers, and then frozen as a few numbers.
-Answers are probabilities [N, K] in the order of the scale, or scores [N] that rise with the levels.
+All of it is learned from out-of-fold outputs, and then frozen as a few numbers. Outputs are
+probabilities [N, K] in the order of the scale, or scores [N] that rise with the levels.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from ordinate.errors import (
     shorten,
 )
 from ordinate.metrics import Metric
+from ordinate.models.classifiers import MODEL_TYPES
 from ordinate.postprocess import (
     CutPoints,
     Decoder,
@@ -31,20 +32,26 @@ from ordinate.postprocess import (
 from ordinate.postprocess.class_priors import undo_class_weights
 from ordinate.postprocess.conformal_sets import compute_nonconformity_scores
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.decoding_costs import choose_levels as decoded
-from ordinate.postprocess.scored_items import read_score_column
+from ordinate.postprocess.decoding_costs import choose_levels
+from ordinate.postprocess.input_columns import read_score_column
 from ordinate.scale import Scale
 from ordinate.summaries import ConfusionMatrix
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
 Bools = NDArray[np.bool]
-DecisionRule = Literal["decoded", "argmax", "average"]
-DecodeOption = Literal["metric", "argmax", "average"]
+DecisionRule = Literal["metric_optimal", "argmax", "rounded_mean"]
+DecodeOption = Literal["metric", "argmax", "rounded_mean"]
 RecalibrationMethod = Literal["temperature", "vector"]
 
 DECISION_RULES: tuple[DecisionRule, ...] = get_args(DecisionRule)
-ALPHA = 0.1  # the share of new items whose level a set may lack
+METRIC_OPTIMAL: DecisionRule = "metric_optimal"  # the rule by which models are selected
+RULE_TITLES: dict[str, str] = {
+    "metric_optimal": "metric-optimal",
+    "argmax": "argmax",
+    "rounded_mean": "rounded mean",
+}
+ALPHA = 0.1  # the share of new items whose level a prediction set may lack
 DISTANCE_DECIMALS = 12  # decimals to which two distances are compared
 ARGMAX_FALLBACK_NOTE = "The most probable level is taken instead."
 
@@ -60,21 +67,21 @@ def check_metric(metric: Metric) -> None:
 
 @dataclass(frozen=True)
 class CalibrationPlan:
-    """What a decision is made of, before anything is learned.
+    """How outputs are to become levels and probabilities, before anything is learned.
 
-    `decode` says what the way 'decoded' means: the levels that the metric rewards most, or simply
-    one of the other two ways. Probabilities are `recalibrated`: a model that was held back by a
-    strong penalty is less sure than it could be, and decoding would take that for doubt. One
-    temperature does that; where class weights cannot be undone, or answers are no probabilities,
+    `decode` says what the metric-optimal rule means: the levels that the metric rewards most, or
+    simply one of the other two rules. Probabilities are recalibrated: a model that was held back
+    by a strong penalty is less sure than it could be, and decoding would take that for doubt. One
+    temperature does that; where class weights cannot be undone, or outputs are no probabilities,
     each level has a slope and an offset. Scores become probabilities by their odds, and are `cut`
-    where the metric is best if that is wanted. `weights` are those of the levels in the metric,
+    where the metric is best if that is requested. `weights` are those of the levels in the metric,
     where it is to be weighted, too.
     """
 
     scale: Scale
     metric: Metric
     decode: DecodeOption = "metric"
-    scores: bool = False  # whether answers are one number for each item
+    scores: bool = False  # whether outputs are one number for each item
     recalibration: RecalibrationMethod = "temperature"
     cut: bool = False
     weights: tuple[float, ...] | None = None  # [K]
@@ -88,7 +95,7 @@ class CalibrationPlan:
     @classmethod
     def of(
         cls,
-        kind: str,
+        model_type: str,
         scale: Scale,
         metric: Metric,
         *,
@@ -96,74 +103,73 @@ class CalibrationPlan:
         decode: DecodeOption = "metric",
         weights: tuple[float, ...] | None = None,
     ) -> "CalibrationPlan":
-        """Return the plan for a kind of model, fitted with class weights or without."""
-        from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - it may load much
-
-        known = MODEL_TYPES[kind]
-        changed = not known.calibrated or (weighted and not known.likelihood)
-        recalibrated: RecalibrationMethod = "vector" if changed else "temperature"
-        scores = known.output_type == "scores"
-        return cls(scale, metric, decode, scores, recalibrated, known.cut, weights)
+        """Return the plan for a model type, fitted with class weights or without."""
+        known = MODEL_TYPES[model_type]
+        biased = not known.calibrated or (weighted and not known.likelihood)
+        return cls(
+            scale,
+            metric,
+            decode,
+            scores=known.output_type == "scores",
+            recalibration="vector" if biased else "temperature",
+            cut=known.cut,
+            weights=weights,
+        )
 
     def fit(
         self,
-        answers: Any,
+        outputs: Any,
         gold: Positions,
         class_weights: Floats | None = None,
         *,
-        taught: Bools | None = None,
+        seen: Bools | None = None,
     ) -> "OutputCalibration":
-        """Learn from out-of-fold answers, in which class weights are undone already.
+        """Learn from out-of-fold outputs, in which class weights are undone already.
 
-        `class_weights` are those of the model whose answers the decision will be asked about; they
-        are undone first, so pass them for likelihood kinds only. `taught` tells of which items the
-        level was among those that the fit of their fold had seen (all, without it): a probability
-        of 0 for any other level says nothing of how sure a model may be. Sets are not learned
-        here, as these probabilities have seen their gold: `with_sets` does.
+        `class_weights` are those of the model whose outputs will be calibrated; they are undone
+        first, so pass them for likelihood models only. `seen` tells of which items the level was
+        among those that the fit of their fold had seen (all, without it): a probability of 0 for
+        any other level says nothing of how sure a model may be. Prediction sets are not learned
+        here, as these probabilities have seen their gold: `calibrate_sets` does.
         """
         weights = None if class_weights is None else np.array(class_weights, float)
         plain = OutputCalibration(self.scale, self.decode)
         if self.scores:
-            plain = replace(
-                plain, odds=ProportionalOdds.fit(read_score_column(answers), gold, len(self.scale))
-            )
+            odds = ProportionalOdds.fit(read_score_column(outputs), gold, len(self.scale))
+            plain = replace(plain, odds=odds)
         else:
-            rows, of = (
-                _normalize_rows(self.scale, answers),
-                slice(None) if taught is None else taught,
-            )
-            scaling = _fit_scaling(self.scale, rows[of], gold[of], self.recalibration)
+            rows = _normalize_rows(self.scale, outputs)
+            learned = slice(None) if seen is None else seen
+            scaling = _fit_scaling(self.scale, rows[learned], gold[learned], self.recalibration)
             plain = replace(plain, scaling=scaling)
-        found = self._add_decoding(plain, answers, gold)
-        return replace(found, class_weights=weights)
+        return replace(self._add_decoding(plain, outputs, gold), class_weights=weights)
 
     def _add_decoding(
-        self, found: "OutputCalibration", answers: Any, gold: Positions
+        self, calibration: "OutputCalibration", outputs: Any, gold: Positions
     ) -> "OutputCalibration":
         """Add what leads to the levels that the metric rewards, or say why nothing does."""
         if self.decode != "metric":
-            return found
+            return calibration
         labels = make_label_array(self.scale)[gold]
         weights = None if self.weights is None else np.array(self.weights)
         items = None if weights is None else weights[gold]
         try:
             if self.cut:
-                scores = read_score_column(answers)
+                scores = read_score_column(outputs)
                 cuts = CutPoints(self.metric, scale=self.scale).fit(scores, labels, items)
-                return replace(found, cuts=cuts.cuts_)
+                return replace(calibration, cuts=cuts.cuts_)
             # Among items that count w_k times, levels have the probabilities p_k w_k; and so what
-            # an answer is worth there, times w_k, is what it is worth by p_k.
+            # a prediction is worth there, times w_k, is what it is worth by p_k.
             rows = undo_class_weights(
-                found.probabilities(answers), None if weights is None else 1.0 / weights
+                calibration.probabilities(outputs), None if weights is None else 1.0 / weights
             )
             decoder = Decoder(self.metric, self.scale, columns=self.scale.labels)
             decoder.fit(rows, labels, items)
             gain = decoder.gain_ if weights is None else decoder.gain_ * weights[:, None]
-            return replace(found, gain=gain, notes=(*found.notes, *decoder.notes_))
+            return replace(calibration, gain=gain, notes=(*calibration.notes, *decoder.notes_))
         except (BadOption, NotApplicable) as reason:
-            return replace(
-                found, decode="argmax", notes=(*found.notes, f"{reason} {ARGMAX_FALLBACK_NOTE}")
-            )
+            note = f"{reason} {ARGMAX_FALLBACK_NOTE}"
+            return replace(calibration, decode="argmax", notes=(*calibration.notes, note))
 
 
 class ScalingParameters(NamedTuple):
@@ -175,9 +181,9 @@ class ScalingParameters(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OutputCalibration:
-    """From a model's answers to levels, probabilities and sets, as learned out of fold.
+    """From a model's outputs to levels, probabilities and prediction sets, as learned out of fold.
 
-    Each part that is None is left out. `decode` is 'argmax' where the metric could not be decoded;
+    Each step that is None is left out. `decode` is 'argmax' where the metric could not be decoded;
     `notes` say why.
     """
 
@@ -186,36 +192,38 @@ class OutputCalibration:
     class_weights: Floats | None = None  # [K], to be undone
     scaling: ScalingParameters | None = None
     odds: ProportionalOdds | None = None  # from scores to probabilities
-    gain: Floats | None = None  # [K, K]: what an answer is worth, rows gold
+    gain: Floats | None = None  # [K, K]: what a prediction is worth, rows gold
     cuts: Floats | None = None  # [K - 1], of scores
-    threshold: float = np.inf  # of sets
+    threshold: float = np.inf  # of prediction sets
     notes: tuple[str, ...] = ()
 
-    def levels(self, answers: Any, way: DecisionRule = "decoded") -> Positions:
+    def levels(self, outputs: Any, rule: DecisionRule = METRIC_OPTIMAL) -> Positions:
         """Return the position of the level of each item.
 
-        'argmax' is the most probable level, the lowest of equals; 'average' the level nearest to
-        the average of the positions, the lower of two.
+        'argmax' is the most probable level, the lowest of equals; 'rounded_mean' the level nearest
+        to the mean of the positions, the lower of two.
         """
-        if way not in DECISION_RULES:
-            raise BadOption(f"way={way!r} is not one of {', '.join(DECISION_RULES)}.")
-        chosen = self.decode if way == "decoded" else way
-        if chosen == "metric" and self.cuts is not None:
-            return np.searchsorted(self.cuts, read_score_column(answers)).astype(np.intp)
-        probabilities = self.probabilities(answers)
-        if chosen == "metric" and self.gain is not None:
-            return decoded(probabilities, self.gain)
-        return (
-            _round_mean(self.scale, probabilities)
-            if chosen == "average"
-            else _take_argmax(probabilities)
-        )
+        if rule not in DECISION_RULES:
+            raise BadOption(f"rule={rule!r} is not one of {', '.join(DECISION_RULES)}.")
+        decode = self.decode if rule == METRIC_OPTIMAL else rule
+        if decode == "metric" and self.cuts is not None:
+            return np.searchsorted(self.cuts, read_score_column(outputs)).astype(np.intp)
+        probabilities = self.probabilities(outputs)
+        if decode == "metric" and self.gain is not None:
+            return choose_levels(probabilities, self.gain)
+        if decode == "rounded_mean":
+            return _round_mean(self.scale, probabilities)
+        return _take_argmax(probabilities)
 
-    def probabilities(self, answers: Any) -> Floats:
+    def levels_by_rule(self, outputs: Any) -> dict[DecisionRule, Positions]:
+        """Return the position of the level of each item, by decision rule."""
+        return {rule: self.levels(outputs, rule) for rule in DECISION_RULES}
+
+    def probabilities(self, outputs: Any) -> Floats:
         """Return the probability of each level [N, K]; each row sums to 1."""
         if self.odds is not None:
-            return self.odds.probabilities(read_score_column(answers))
-        rows = undo_class_weights(_normalize_rows(self.scale, answers), self.class_weights)
+            return self.odds.probabilities(read_score_column(outputs))
+        rows = undo_class_weights(_normalize_rows(self.scale, outputs), self.class_weights)
         if self.scaling is None:
             return rows
         scaling = VectorScaling(self.scale, columns=self.scale.labels)
@@ -224,15 +232,15 @@ class OutputCalibration:
         return scaling.predict_proba(rows)
 
     def calibrate_sets(self, probabilities: Floats, gold: Positions) -> "OutputCalibration":
-        """Learn sets from probabilities of items whose gold had no part in them."""
+        """Learn prediction sets from probabilities of items whose gold had no part in them."""
         sets = OrdinalConformalSets(ALPHA, scale=self.scale, columns=self.scale.labels)
         sets.fit(probabilities, make_label_array(self.scale)[gold])
         notes = (*self.notes, *sets.notes_)
         return replace(self, threshold=float(sets.thresholds_[0, 0]), notes=notes)
 
-    def sets(self, answers: Any) -> PredictionSets:
-        """Return a set of neighbouring levels for each item, for a promise of 1 - ALPHA."""
-        joined = compute_nonconformity_scores(self.probabilities(answers)) <= self.threshold
+    def sets(self, outputs: Any) -> PredictionSets:
+        """Return a set of neighbouring levels for each item, for a coverage of 1 - ALPHA."""
+        joined = compute_nonconformity_scores(self.probabilities(outputs)) <= self.threshold
         low = joined.argmax(axis=1)
         high = len(self.scale) - 1 - joined[:, ::-1].argmax(axis=1)
         return PredictionSets(self.scale, low, high)
@@ -240,7 +248,7 @@ class OutputCalibration:
     # --- plain values --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same decision."""
+        """Return plain values, from which `from_dict` makes the same calibration."""
         return {
             "scale": list(self.scale.labels),
             "positions": list(self.scale.at),
@@ -257,17 +265,17 @@ class OutputCalibration:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> "OutputCalibration":
-        """Return the decision that `to_dict` described, or say what is wrong with that."""
+        """Return the calibration that `to_dict` described, or say what is wrong with that."""
         try:
             scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
             decode, odds, notes = data["decode"], data["odds"], tuple(map(str, data["notes"]))
         except KeyError as missing:
-            raise BadStore(f"A decision lacks {missing}.") from None
+            raise BadStore(f"A calibration lacks {missing}.") from None
         except (TypeError, ValueError, OverflowError) as problem:
-            raise BadStore(f"A decision cannot be read: {problem}") from None
+            raise BadStore(f"A calibration cannot be read: {problem}") from None
         size = len(scale)
         scaling = parse_numbers(data, "scaling", (2, size))
-        found = cls(
+        calibration = cls(
             scale=scale,
             decode=decode,
             class_weights=parse_numbers(data, "class_weights", (size,)),
@@ -278,11 +286,11 @@ class OutputCalibration:
             threshold=float(require_numbers(data, "threshold", finite=False)),
             notes=notes,
         )
-        found._check()
-        return found
+        calibration._check()
+        return calibration
 
     def _check(self) -> None:
-        """Complain about parts that cannot work, or cannot work together."""
+        """Refuse steps that cannot work, or cannot work together."""
         size, decodes = len(self.scale), self.gain is not None or self.cuts is not None
         wrong = {
             f"decode {shorten(self.decode)} is not known": self.decode
@@ -294,29 +302,29 @@ class OutputCalibration:
             and not (self.cuts[1:] >= self.cuts[:-1]).all(),
             "cuts are of scores, and it has no odds": self.cuts is not None and self.odds is None,
             f"its odds are not of {size} levels": self.odds is not None and self.odds.size != size,
-            "the threshold of sets is below 0": self.threshold < 0,
+            "the threshold of prediction sets is below 0": self.threshold < 0,
         }
-        for what, is_so in wrong.items():
+        for problem, is_so in wrong.items():
             if is_so:
-                raise BadStore(f"A decision cannot be used: {what}.")
+                raise BadStore(f"A calibration cannot be used: {problem}.")
 
 
-def predict_rough_levels(answers: Floats, gold: Positions, size: int) -> Positions:
-    """Return levels without a decision, good enough to give a trial up early."""
-    if answers.ndim == 2:
-        return _take_argmax(answers)
-    return _take_argmax(ProportionalOdds.fit(answers, gold, size).probabilities(answers))
+def predict_rough_levels(outputs: Floats, gold: Positions, size: int) -> Positions:
+    """Return levels without calibration, good enough to prune a trial early."""
+    if outputs.ndim == 2:
+        return _take_argmax(outputs)
+    return _take_argmax(ProportionalOdds.fit(outputs, gold, size).probabilities(outputs))
 
 
-# --- parts ---------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------
 
 
-def _normalize_rows(scale: Scale, answers: Any) -> Floats:
+def _normalize_rows(scale: Scale, outputs: Any) -> Floats:
     """Return rows that sum to 1 as exactly as they can: single precision sums to 1 only nearly."""
-    rows = np.asarray(answers, float)
+    rows = np.asarray(outputs, float)
     if rows.ndim != 2 or rows.shape[1] != len(scale):
         raise BadProbabilities(
-            f"Answers of the shape {rows.shape} are no probabilities of the {len(scale)} levels "
+            f"Outputs of the shape {rows.shape} are no probabilities of the {len(scale)} levels "
             f"{scale}: each level needs a column."
         )
     total = rows.sum(axis=1, keepdims=True)
@@ -324,22 +332,21 @@ def _normalize_rows(scale: Scale, answers: Any) -> Floats:
     if bad.any():
         row = int(np.argmax(bad))
         raise BadProbabilities(
-            f"The model answers with {rows[row].tolist()} (item {row + 1}), which are no "
-            "probabilities."
+            f"The model predicts {rows[row].tolist()} (item {row + 1}), which are no probabilities."
         )
     return rows / total
 
 
 def _fit_scaling(
-    scale: Scale, rows: Floats, gold: Positions, way: RecalibrationMethod
+    scale: Scale, rows: Floats, gold: Positions, method: RecalibrationMethod
 ) -> ScalingParameters | None:
     """Recalibrate, unless there is nothing to learn from."""
     labels, columns = make_label_array(scale)[gold], scale.labels
     if not len(labels):
         return None
-    if way == "vector":
-        found = VectorScaling(scale, columns=columns).fit(rows, labels)
-        return ScalingParameters(found.slopes_, found.offsets_)
+    if method == "vector":
+        scaling = VectorScaling(scale, columns=columns).fit(rows, labels)
+        return ScalingParameters(scaling.slopes_, scaling.offsets_)
     slope = 1.0 / TemperatureScaling(scale, columns=columns).fit(rows, labels).temperature_
     return ScalingParameters(np.full(len(scale), slope), np.zeros(len(scale)))
 
@@ -349,13 +356,13 @@ def _take_argmax(probabilities: Floats) -> Positions:
 
 
 def _round_mean(scale: Scale, probabilities: Floats) -> Positions:
-    average = probabilities @ scale.positions
-    distances = np.abs(average[:, None] - scale.positions).round(DISTANCE_DECIMALS)
+    mean = probabilities @ scale.positions
+    distances = np.abs(mean[:, None] - scale.positions).round(DISTANCE_DECIMALS)
     return distances.argmin(axis=1)
 
 
 def _convert_to_json(numbers: Floats | None) -> Any:
-    """Return numbers as JSON knows them: the infinities as texts."""
+    """Return numbers as JSON knows them: the infinities as strings."""
     return None if numbers is None else _spell_infinities(numbers.tolist())
 
 

@@ -1,4 +1,4 @@
-"""The dry run: what a run would do, from data that are read and nothing that is written."""
+"""The dry run: what a tuning run would do; data are read, and nothing is written."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +8,11 @@ from ordinate.classify.training_data import FeatureSet, TrainingData, TrainingDa
 from ordinate.classify.tuning import load_training_data
 from ordinate.experiment.folder import Experiment
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 
-@dataclass(frozen=True)
-class DryRun:
+@dataclass(frozen=True, repr=False)
+class DryRun(Result):
     """The feature sets, the models and the number of fits that a run would take at most."""
 
     settings: Settings
@@ -21,16 +22,16 @@ class DryRun:
 
     @property
     def fits(self) -> dict[str, int]:
-        """How many models each stage fits at most; fewer where trials are pruned or kept."""
-        asked = self.settings
-        studies = min(asked.top_k, len(self.sets)) * len(asked.searched)
+        """How many models each stage fits at most; fewer where trials are pruned or cached."""
+        settings = self.settings
+        studies = min(settings.top_k, len(self.sets)) * len(settings.searched_models)
         stages = {
-            "screening": len(self.sets) * asked.folds,
-            "search": studies * asked.stage2_trials * asked.folds,
-            "finalists": studies * (asked.folds + 1),
+            "screening": len(self.sets) * settings.folds,
+            "search": studies * settings.stage2_trials * settings.folds,
+            "finalists": studies * (settings.folds + 1),
         }
-        if asked.nested:
-            stages["nested"] = asked.folds * (sum(stages.values()) - studies + 1)
+        if settings.nested:
+            stages["nested"] = settings.folds * (sum(stages.values()) - studies + 1)
         return stages
 
     def to_dict(self) -> dict[str, Any]:
@@ -61,20 +62,21 @@ class DryRun:
 
     def document(self) -> Document:
         """Return the plan for people."""
-        asked, source = self.settings, self.source
+        settings, source = self.settings, self.source
         rows = tuple((x.name, source.n, len(x.names), x.matched) for x in self.sets)
         counts = zip(source.scale.names, source.counts, strict=True)
         levels = ", ".join(f"{name} {count}" for name, count in counts)
         data = f"Training data: {', '.join(source.training)} ({levels}). "
         data += f"Test data: {', '.join(self.tests) or 'none'}."
-        sets = f"the best {min(asked.top_k, len(self.sets))} of {len(self.sets)} feature sets"
-        jobs = f"{asked.jobs} process{'' if asked.jobs == 1 else 'es'}"
-        models = f"Models: {', '.join(asked.models)}, {asked.stage2_trials} trials each for {sets},"
-        models += f" in {asked.folds} folds, with {jobs}."
+        sets = f"the best {min(settings.top_k, len(self.sets))} of {len(self.sets)} feature sets"
+        jobs = f"{settings.jobs} process{'' if settings.jobs == 1 else 'es'}"
+        models = f"Models: {', '.join(settings.models)}, {settings.stage2_trials} trials each for "
+        models += f"{sets},"
+        models += f" in {settings.folds} folds, with {jobs}."
         stages = ", ".join(f"{count:,} for {stage}" for stage, count in self.fits.items())
         fits = f"At most {sum(self.fits.values()):,} fits: {stages}. Nothing was written."
         grid = Grid("Feature sets", ("set", "items", "features", "rows matched"), rows)
-        title = f"Plan: tune for {asked.metric} on {source.scale}"
+        title = f"Plan: tune for {settings.metric} on {source.scale}"
         return Document(title, (data, grid, models, fits))
 
 
@@ -82,7 +84,7 @@ def plan_run(
     experiment: Experiment, settings: Settings | None = None, *, scale: str | None = None
 ) -> DryRun:
     """Read and check everything that a run would, and say what it would do."""
-    asked = settings or Settings()
-    training: TrainingData = load_training_data(experiment, asked, scale)
+    settings = settings or Settings()
+    training: TrainingData = load_training_data(experiment, settings, scale)
     sets = tuple(training.sets.values())
-    return DryRun(asked, training.source, sets, tuple(experiment.tests))
+    return DryRun(settings, training.source, sets, tuple(experiment.tests))

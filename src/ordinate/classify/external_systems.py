@@ -25,8 +25,8 @@ ARGMAX_NOTE = "the most probable one (argmax), where it gives probabilities"
 
 
 @dataclass(frozen=True)
-class AnswerCoverage:
-    """How many of the items a file answers; `unknown` are ids that no data set has."""
+class PredictionCoverage:
+    """How many of the items a file predicts; `unknown` are ids that no data set has."""
 
     count: int
     items: int
@@ -35,7 +35,7 @@ class AnswerCoverage:
 
     @property
     def share(self) -> float:
-        """The share of the items that are answered."""
+        """The share of the items that have a prediction."""
         return self.count / self.items if self.items else math.nan
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,9 +52,9 @@ class AnswerCoverage:
 
 @dataclass(frozen=True, eq=False)
 class ExternalSystem:
-    """What one file answers, by id: positions on the scale, K where it has no answer.
+    """What one file predicts, by id: positions on the scale, K where it predicts none.
 
-    `way` says where its levels come from.
+    `decision_rule` says where its levels come from.
     """
 
     name: str
@@ -64,29 +64,32 @@ class ExternalSystem:
     decision_rule: str
 
     def look_up_levels(self, ids: Sequence[str]) -> Positions:
-        """Return the position of each item, K for those that the file does not answer."""
+        """Return the position of each item, K for those that the file does not predict."""
         none = len(self.scale)
         return np.array([self.levels.get(one, none) for one in ids], np.intp)
 
-    def answered(self, ids: Sequence[str], elsewhere: Iterable[str] = ()) -> AnswerCoverage:
-        """Return how many items have an answer; `elsewhere` are the ids of other data sets."""
+    def measure_coverage(
+        self, ids: Sequence[str], elsewhere: Iterable[str] = ()
+    ) -> PredictionCoverage:
+        """Return how many items have a prediction; `elsewhere` are the ids of other data sets."""
         here, others = set(ids), set(elsewhere)
         count = int((self.look_up_levels(ids) < len(self.scale)).sum())
         beyond = [one for one in self.levels if one not in here]
         unknown = tuple(one for one in beyond if one not in others)
-        return AnswerCoverage(count, len(ids), unknown, len(beyond) - len(unknown))
+        return PredictionCoverage(count, len(ids), unknown, len(beyond) - len(unknown))
 
-    def describe_coverage(self, found: AnswerCoverage) -> list[str]:
+    def describe_coverage(self, coverage: PredictionCoverage) -> list[str]:
         """Say what the levels are, how many items have one, and which ids are unknown."""
-        counts = f"{found.count:,} of {found.items:,} items ({found.share:.1%})"
-        parts = [f"{self.name} ({self.file}) answers {counts}; its level is {self.decision_rule}."]
-        if found.unknown:
-            count = len(found.unknown)
+        counts = f"{coverage.count:,} of {coverage.items:,} items ({coverage.share:.1%})"
+        file = f"{self.name} ({self.file})"
+        sentences = [f"{file} predicts {counts}; its level is {self.decision_rule}."]
+        if coverage.unknown:
+            count = len(coverage.unknown)
             rows = "1 row of an unknown item" if count == 1 else f"{count:,} rows of unknown items"
             more = ", …" if count > SHOWN_IDS else ""
-            ids = ", ".join(map(shorten, found.unknown[:SHOWN_IDS])) + more
-            parts.append(f"{self.name} has {rows} ({ids}), left out.")
-        return parts
+            ids = ", ".join(map(shorten, coverage.unknown[:SHOWN_IDS])) + more
+            sentences.append(f"{self.name} has {rows} ({ids}), left out.")
+        return sentences
 
 
 def read_external_systems(
@@ -98,7 +101,7 @@ def read_external_systems(
 ) -> list[ExternalSystem]:
     """Read files of predictions on a scale; a level without a probability has probability 0."""
     read = read_external_predictions(paths, columns or PredictionColumns())
-    return [_LevelParser(scale, one, renormalize=renormalize).external() for one in read]
+    return [_LevelParser(scale, one, renormalize=renormalize).parse_system() for one in read]
 
 
 def _strip_formula_quote(one: str, known: set[str]) -> str:
@@ -108,30 +111,33 @@ def _strip_formula_quote(one: str, known: set[str]) -> str:
 
 
 class _LevelParser:
-    """The answers of one file, one after the other brought onto the scale."""
+    """The predictions of one file, one after the other brought onto the scale."""
 
     def __init__(self, scale: Scale, given: ExternalPredictions, *, renormalize: bool) -> None:
         self.scale, self.given, self.renormalize = scale, given, renormalize
 
-    def external(self) -> ExternalSystem:
-        """Return all answers as positions."""
+    def parse_system(self) -> ExternalSystem:
+        """Return all predictions as positions."""
         given = self.given
         known = {one for one, _ in given.rows}
         levels = {
-            _strip_formula_quote(one, known): self._level(one, answer) for one, answer in given.rows
+            _strip_formula_quote(one, known): self._parse_level(one, predicted)
+            for one, predicted in given.rows
         }
-        way = "the one it gives" if given.column is None else f"that of its column {given.column!r}"
-        if any(isinstance(answer, Mapping) for _, answer in given.rows):
-            way = ARGMAX_NOTE
-        return ExternalSystem(given.name, given.file, self.scale, levels, way)
+        rule = (
+            "the one it gives" if given.column is None else f"that of its column {given.column!r}"
+        )
+        if any(isinstance(predicted, Mapping) for _, predicted in given.rows):
+            rule = ARGMAX_NOTE
+        return ExternalSystem(given.name, given.file, self.scale, levels, rule)
 
-    def _level(self, one: str, answer: Any) -> int:
-        """Return the position of one answer, K where it is empty."""
-        if not isinstance(answer, Mapping):
-            return self._parse_position(one, answer)
+    def _parse_level(self, one: str, predicted: Any) -> int:
+        """Return the position of one prediction, K where it is empty."""
+        if not isinstance(predicted, Mapping):
+            return self._parse_position(one, predicted)
         shares = np.zeros(len(self.scale))
-        cells = {self._parse_position(one, level): cell for level, cell in answer.items()}
-        if len(cells) < len(answer) or len(self.scale) in cells:
+        cells = {self._parse_position(one, level): cell for level, cell in predicted.items()}
+        if len(cells) < len(predicted) or len(self.scale) in cells:
             raise BadProbabilities(
                 f"{self.given.file}: the levels of the probabilities of id {shorten(one)} are not "
                 f"each another one of {self.scale}."
@@ -139,7 +145,7 @@ class _LevelParser:
         if all(is_missing(cell) for cell in cells.values()):
             return len(self.scale)
         for position, cell in cells.items():
-            shares[position] = self._number(one, cell)
+            shares[position] = self._parse_probability(one, cell)
         self._check(one, shares)
         return int(shares.argmax())
 
@@ -163,10 +169,11 @@ class _LevelParser:
             )
             raise OffScale(
                 f"Label {shorten(label)} (id {shorten(one)} of {self.given.file}) is not on the "
-                f"scale {self.scale}.{hint} Correct it, or leave it empty where there is no answer."
+                f"scale {self.scale}.{hint} Correct it, or leave it empty where there is no "
+                "prediction."
             ) from None
 
-    def _number(self, one: str, cell: Any) -> float:
+    def _parse_probability(self, one: str, cell: Any) -> float:
         try:
             if isinstance(cell, bool) or is_missing(cell):
                 raise ValueError

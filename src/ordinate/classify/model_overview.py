@@ -8,21 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.classify.contest import Contest, format_chance_flag
-from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE
+from ordinate.classify.decision_rules import METRIC_OPTIMAL, RULE_TITLES, DecisionRule
+from ordinate.classify.scoring import KAPPA, NO_BETTER_THAN_CHANCE, flatten_score
+from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.errors import NotApplicable
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
 from ordinate.postprocess.prediction_sets import PredictionSetEvaluation, evaluate_prediction_sets
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell
-from ordinate.results.baselines import BaselinePredictors, Baselines, to_json_label
-from ordinate.results.evaluation import BETTER_VALUES, SCHEMA, Evaluation, Origin, Score
-from ordinate.results.evaluation_text import format_with_interval
+from ordinate.render.estimates import format_with_interval
+from ordinate.results.base import BETTER_VALUES, SCHEMA, Origin, Result, to_json_label
+from ordinate.results.baselines import BaselinePredictors, Baselines
+from ordinate.results.evaluation import Evaluation, Score
 from ordinate.summaries import ConfusionMatrix
 
 METRICS_PER_GRID = 4  # metrics in one grid
+OTHER_RULES: tuple[DecisionRule, ...] = ("argmax", "rounded_mean")
 SHOWN_METRICS = ("cem_ord", KAPPA, "accuracy", "mae")  # of the default metrics; JSON has all
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a model whose interval of quadratic_kappa is not "
@@ -33,43 +36,47 @@ CHANCE_NOTE = (
 
 @dataclass(frozen=True)
 class ModelEvaluation:
-    """One model on one test set: its decoded levels, the other decision rules, its sets."""
+    """One model on one test set: by each decision rule, and its prediction sets."""
 
     model: str
     evaluation: Evaluation
-    by_decision_rule: dict[str, dict[str, float]]  # by decision rule and metric
+    by_decision_rule: dict[DecisionRule, dict[str, float]]  # and by metric
     sets: PredictionSetEvaluation
     kappa: Estimate
 
     @classmethod
     def of(
-        cls, contest: Contest, model: str, metrics: list[Metric], how: ConfidenceIntervals | None
+        cls,
+        test_set: SystemPredictions,
+        model: str,
+        metrics: list[Metric],
+        intervals: ConfidenceIntervals | None,
     ) -> "ModelEvaluation":
-        """Evaluate the answers of a model."""
-        predictions = contest.predictions[model]
-        tables = {
-            way: contest.source(levels, "error")
-            for way, levels in predictions.by_decision_rule.items()
+        """Evaluate the predictions of a model."""
+        predictions = test_set.of_models[model]
+        matrices = {
+            rule: test_set.count_confusion(levels, "error")
+            for rule, levels in predictions.by_decision_rule.items()
         }
-        ways = {
-            way: {
-                metric.expression: _compute_value(metric, _pool_groups(table)) for metric in metrics
+        by_rule = {
+            rule: {
+                metric.expression: _compute_value(metric, _pool_groups(matrix))
+                for metric in metrics
             }
-            for way, table in tables.items()
+            for rule, matrix in matrices.items()
         }
-        source = tables["decoded"]
+        matrix = matrices[METRIC_OPTIMAL]
         evaluation = Evaluation.from_summary(
-            _pool_groups(source),
+            _pool_groups(matrix),
             metrics,
-            groups=source if source.shape else None,
-            interval=how,
-            origin=Origin(predicted=model, files=(contest.file,)),
+            groups=matrix if matrix.shape else None,
+            interval=intervals,
+            origin=Origin(predicted=model, files=(test_set.file,)),
         )
-        level = 0.95 if how is None else how.level
-        sets = evaluate_prediction_sets(predictions.sets, contest.get_labels(contest.gold), level)
-        return cls(
-            model, evaluation, ways, sets, contest.kappa(model, how or ConfidenceIntervals())
-        )
+        level = 0.95 if intervals is None else intervals.level
+        sets = evaluate_prediction_sets(predictions.sets, test_set.get_labels(test_set.gold), level)
+        kappa = test_set.estimate_kappa(model, intervals or ConfidenceIntervals())
+        return cls(model, evaluation, by_rule, sets, kappa)
 
     @property
     def flag(self) -> str | None:
@@ -78,13 +85,13 @@ class ModelEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        ways = {
-            way: {name: _replace_nonfinite(value) for name, value in values.items()}
-            for way, values in self.by_decision_rule.items()
+        by_rule = {
+            rule: {name: _replace_nonfinite(value) for name, value in values.items()}
+            for rule, values in self.by_decision_rule.items()
         }
         return self.evaluation.to_dict() | {
             "model": self.model,
-            "ways": ways,
+            "decision_rules": by_rule,
             "sets": self.sets.to_dict(),
             "kappa": self.kappa.to_dict(),
             "flag": self.flag,
@@ -95,21 +102,27 @@ class ModelEvaluation:
 class DatasetEvaluation:
     """One test set with all models, and what constants and chance reach on it."""
 
-    contest: Contest
+    test_set: SystemPredictions
     models: tuple[ModelEvaluation, ...]
     baselines: dict[str, Baselines]
 
     @classmethod
     def of(
-        cls, contest: Contest, metrics: list[Metric], how: ConfidenceIntervals | None
+        cls,
+        test_set: SystemPredictions,
+        metrics: list[Metric],
+        intervals: ConfidenceIntervals | None,
     ) -> "DatasetEvaluation":
-        """Evaluate all models of a contest."""
-        yardstick = BaselinePredictors(_pool_groups(contest.source(contest.gold, "error")))
-        found = [ModelEvaluation.of(contest, model, metrics, how) for model in contest.predictions]
+        """Evaluate all models on a test set, the best first."""
+        perfect = _pool_groups(test_set.count_confusion(test_set.gold, "error"))
+        models = [
+            ModelEvaluation.of(test_set, model, metrics, intervals) for model in test_set.of_models
+        ]
         first = metrics[0]
-        found.sort(key=lambda one: _make_sort_key(first, one.evaluation.metrics[first.expression]))
-        baselines = {metric.expression: yardstick.measure(metric) for metric in metrics}
-        return cls(contest, tuple(found), baselines)
+        models.sort(key=lambda one: _make_sort_key(first, one.evaluation.metrics[first.expression]))
+        predictors = BaselinePredictors(perfect)
+        baselines = {metric.expression: predictors.measure(metric) for metric in metrics}
+        return cls(test_set, tuple(models), baselines)
 
     def list_baselines(self, metric: str) -> dict[str, tuple[float, str | None]]:
         """Return what needs no model: values, and the level of a constant."""
@@ -125,8 +138,8 @@ class DatasetEvaluation:
         }
 
 
-@dataclass(frozen=True)
-class ModelOverview:
+@dataclass(frozen=True, repr=False)
+class ModelOverview(Result):
     """All models on all test sets."""
 
     metrics: tuple[Metric, ...]
@@ -138,29 +151,22 @@ class ModelOverview:
     @classmethod
     def of(
         cls,
-        contests: Sequence[Contest],
+        test_sets: Sequence[SystemPredictions],
         metrics: Sequence[Metric],
-        how: ConfidenceIntervals | None,
+        intervals: ConfidenceIntervals | None,
         *,
         shown: Sequence[str] = (),
         notes: Sequence[str] = (),
-        tick: ProgressCallback | None = None,
+        progress: ProgressCallback | None = None,
     ) -> "ModelOverview":
-        """Evaluate the models of all contests; `shown` are the metrics of the tables, else all."""
-        wanted = list(metrics)
-        names = tuple(shown) or tuple(metric.expression for metric in wanted)
+        """Evaluate the models on all test sets; `shown` are the metrics of tables, else all."""
+        names = tuple(shown) or tuple(metric.expression for metric in metrics)
         tests = []
-        for index, one in enumerate(contests):
-            tests.append(DatasetEvaluation.of(one, wanted, how))
-            if tick is not None:
-                tick((index + 1) / len(contests))
-        return cls(tuple(wanted), names, tuple(tests), how, tuple(notes))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
+        for index, test_set in enumerate(test_sets):
+            tests.append(DatasetEvaluation.of(test_set, list(metrics), intervals))
+            if progress is not None:
+                progress((index + 1) / len(test_sets))
+        return cls(tuple(metrics), names, tuple(tests), intervals, tuple(notes))
 
     @cached_property
     def _by_name(self) -> dict[str, Metric]:
@@ -170,13 +176,13 @@ class ModelOverview:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
-        scale = self.tests[0].contest.scale
+        scale = self.tests[0].test_set.scale
         return {
             "schema": SCHEMA,
             "task": "evaluate models",
             "scale": [to_json_label(label) for label in scale.labels],
             "interval": None if self.interval is None else self.interval.level,
-            "tests": {one.contest.name: _convert_test_to_dict(one) for one in self.tests},
+            "tests": {one.test_set.name: _convert_test_to_dict(one) for one in self.tests},
             "notes": list(self.notes),
         }
 
@@ -195,14 +201,14 @@ class ModelOverview:
         """Return the report."""
         blocks: list[str | Grid] = [
             *self.notes,
-            *(_describe_contest(one.contest) for one in self.tests),
+            *(_describe_test_set(one.test_set) for one in self.tests),
         ]
         starts = range(0, len(self.shown), METRICS_PER_GRID)
         blocks += [
             self._build_grid(self.shown[start : start + METRICS_PER_GRID]) for start in starts
         ]
         blocks += [self._build_rule_grid(), self._build_set_grid(), CHANCE_NOTE]
-        models = len({model for one in self.tests for model in one.contest.predictions})
+        models = len({model for one in self.tests for model in one.test_set.of_models})
         sets = len(self.tests)
         title = f"{models} model{'' if models == 1 else 's'} on {sets} test set"
         return Document(title + ("" if sets == 1 else "s"), tuple(blocks))
@@ -213,7 +219,7 @@ class ModelOverview:
         for test in self.tests:
             for one in test.models:
                 scores = (one.evaluation.metrics[name] for name in names)
-                rows.append((test.contest.name, one.model, *map(_format_score, scores), one.flag))
+                rows.append((test.test_set.name, one.model, *map(_format_score, scores), one.flag))
             rows += _build_baseline_rows(test, names)
         better = (f"{name} ({BETTER_VALUES[self._by_name[name].direction]})" for name in names)
         level = "" if self.interval is None else f" with {100 * self.interval.level:g} % intervals"
@@ -224,20 +230,20 @@ class ModelOverview:
         name = self.shown[0]
         rows: list[tuple[Cell, ...]] = [
             (
-                test.contest.name,
+                test.test_set.name,
                 one.model,
                 *(values[name] for values in one.by_decision_rule.values()),
             )
             for test in self.tests
             for one in test.models
         ]
-        header = ("test set", "model", "decoded", "argmax", "rounded average")
+        header = ("test set", "model", *RULE_TITLES.values())
         return Grid(f"{name} by the decision rule", header, tuple(rows), left=2)
 
     def _build_set_grid(self) -> Grid:
         rows = tuple(
             (
-                test.contest.name,
+                test.test_set.name,
                 one.model,
                 format_with_interval(one.sets.coverage),
                 one.sets.mean_size,
@@ -245,62 +251,48 @@ class ModelOverview:
             for test in self.tests
             for one in test.models
         )
-        header = ("test set", "model", "gold in the set", "levels on average")
+        header = ("test set", "model", "coverage", "mean size")
         return Grid("Conformal prediction sets", header, rows, left=2)
 
 
 def _convert_test_to_dict(one: DatasetEvaluation) -> dict[str, Any]:
     return {
-        "n": len(one.contest.gold),
-        "file": one.contest.file,
-        "unlabelled": one.contest.unlabelled,
-        "groups": None if one.contest.groups is None else len(np.unique(one.contest.groups)),
-        "notes": list(one.contest.notes),
+        "n": len(one.test_set.gold),
+        "file": one.test_set.file,
+        "unlabelled": one.test_set.unlabelled,
+        "groups": None if one.test_set.groups is None else len(np.unique(one.test_set.groups)),
+        "notes": list(one.test_set.notes),
         "baselines": {name: found.to_dict() for name, found in one.baselines.items()},
         "models": {model.model: model.to_dict() for model in one.models},
     }
 
 
 def _build_metric_rows(test: DatasetEvaluation, name: str) -> list[dict[str, Any]]:
-    head = {"test": test.contest.name, "n": len(test.contest.gold), "metric": name}
-    found = [
+    head = {"test": test.test_set.name, "n": len(test.test_set.gold), "metric": name}
+    rows = [
         head
-        | {"kind": "model", "name": one.model, **_flatten_score(one.evaluation.metrics[name])}
-        | {
-            "argmax": one.by_decision_rule["argmax"][name],
-            "average": one.by_decision_rule["average"][name],
-        }
+        | {"role": "model", "name": one.model, **flatten_score(one.evaluation.metrics[name])}
+        | {rule: one.by_decision_rule[rule][name] for rule in OTHER_RULES}
         | {"flag": one.flag}
         for one in test.models
     ]
-    blank = dict.fromkeys(found[0]) if found else {}
-    return found + [
-        blank | head | {"kind": "baseline", "name": _format_title(kind, level), "value": value}
-        for kind, (value, level) in test.list_baselines(name).items()
+    blank = dict.fromkeys(rows[0]) if rows else {}
+    return rows + [
+        blank | head | {"role": "baseline", "name": _format_title(title, level), "value": value}
+        for title, (value, level) in test.list_baselines(name).items()
     ]
-
-
-def _flatten_score(score: Score) -> dict[str, Any]:
-    found = score.estimate
-    return {
-        "value": score.value,
-        "low": found and found.low,
-        "high": found and found.high,
-        "method": found and found.method,
-        "undefined": score.undefined,
-    }
 
 
 def _build_baseline_rows(test: DatasetEvaluation, names: Sequence[str]) -> list[tuple[Cell, ...]]:
     by_metric = [test.list_baselines(name) for name in names]
     return [
         (
-            test.contest.name,
-            f"({kind})",
-            *(_format_with_level(found[kind]) for found in by_metric),
+            test.test_set.name,
+            f"({title})",
+            *(_format_with_level(baselines[title]) for baselines in by_metric),
             None,
         )
-        for kind in by_metric[0]
+        for title in by_metric[0]
     ]
 
 
@@ -309,27 +301,27 @@ def _format_with_level(point: tuple[float, str | None]) -> Cell:
     return value if level is None or math.isnan(value) else f"{format_cell(value)} ({level})"
 
 
-def _format_title(kind: str, level: str | None) -> str:
-    return kind if level is None else f"{kind} ({level})"
+def _format_title(title: str, level: str | None) -> str:
+    return title if level is None else f"{title} ({level})"
 
 
-def _describe_contest(contest: Contest) -> str:
-    items = f"{len(contest.gold):,} item{'' if len(contest.gold) == 1 else 's'}"
-    parts = [f"{contest.name}: {items} of {contest.file} on {contest.scale}."]
-    return " ".join([*parts, *contest.report_sentences])
+def _describe_test_set(test_set: SystemPredictions) -> str:
+    items = f"{len(test_set.gold):,} item{'' if len(test_set.gold) == 1 else 's'}"
+    source = f"{test_set.name}: {items} of {test_set.file} on {test_set.scale}."
+    return " ".join([source, *test_set.report_sentences])
 
 
 def _format_score(score: Score) -> Cell:
     return score.value if score.estimate is None else format_with_interval(score.estimate)
 
 
-def _pool_groups(table: ConfusionMatrix) -> ConfusionMatrix:
-    return table.pooled if table.shape else table
+def _pool_groups(matrix: ConfusionMatrix) -> ConfusionMatrix:
+    return matrix.pooled if matrix.shape else matrix
 
 
-def _compute_value(metric: Metric, table: ConfusionMatrix) -> float:
+def _compute_value(metric: Metric, matrix: ConfusionMatrix) -> float:
     try:
-        return float(metric(table))
+        return float(metric(matrix))
     except NotApplicable:
         return math.nan
 

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ordinate.classify.contest import Contest, format_chance_flag
 from ordinate.classify.scoring import NO_BETTER_THAN_CHANCE
+from ordinate.classify.system_predictions import SystemPredictions, format_chance_flag
 from ordinate.inference import Estimate
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.results.comparison import Comparison
-from ordinate.results.evaluation import SCHEMA, Origin
 from ordinate.results.leaderboard import (
     AGAINST_ALL,
     ComparisonSettings,
@@ -25,38 +24,41 @@ from ordinate.summaries.tabulation import MissingPolicy
 
 CHANCE_NOTE = (
     f"'{NO_BETTER_THAN_CHANCE}' stands beside a system whose interval of quadratic_kappa, on the "
-    "items that it answers, is not above 0."
+    "items that it predicts, is not above 0."
 )
 
 
 @dataclass(frozen=True)
-class ContestRanking:
+class DatasetRanking:
     """One test set: its systems compared, and the quadratic kappa of each."""
 
-    contest: Contest
+    test_set: SystemPredictions
     comparison: Comparison
     kappas: dict[str, Estimate]
 
     @classmethod
     def of(
         cls,
-        contest: Contest,
+        test_set: SystemPredictions,
         metric: Metric,
-        how: ComparisonSettings,
+        settings: ComparisonSettings,
         missing: MissingPolicy,
-        tick: ProgressCallback | None,
-    ) -> "ContestRanking":
-        """Compare the systems of a contest; one alone gets its value and no more."""
-        panel = contest.panel(missing)
-        origin = Origin(gold="its levels", files=(contest.file,), notes=contest.report_sentences)
+        progress: ProgressCallback | None,
+    ) -> "DatasetRanking":
+        """Compare the systems on a test set; one alone gets its value and no more."""
+        panel = test_set.count_panel(missing)
+        origin = Origin(gold="its levels", files=(test_set.file,), notes=test_set.report_sentences)
         if len(panel.systems) > 1:
-            compared = Comparison.from_panel(panel, [metric], how, origin=origin, tick=tick)
+            comparison = Comparison.from_panel(
+                panel, [metric], settings, origin=origin, progress=progress
+            )
         else:
-            alone = replace(how, against=AGAINST_ALL)
-            boards = LeaderboardBuilder(panel, [metric], alone, tick).all()
-            compared = Comparison(panel, boards, (), alone, origin)
-        kappas = {name: contest.kappa(name, how.intervals) for name in panel.systems}
-        return cls(contest, compared, kappas)
+            alone = replace(settings, against=AGAINST_ALL)
+            boards = LeaderboardBuilder(panel, [metric], alone, progress).all()
+            comparison = Comparison(panel, boards, (), alone, origin)
+        intervals = settings.intervals
+        kappas = {name: test_set.estimate_kappa(name, intervals) for name in panel.systems}
+        return cls(test_set, comparison, kappas)
 
     @property
     def leaderboard(self) -> Leaderboard:
@@ -70,16 +72,22 @@ class ContestRanking:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each system, and for each baseline."""
-        found = [
-            {"test": self.contest.name, "kind": "system", **row}
+        rows = [
+            {"test": self.test_set.name, "role": "system", **row}
             for row in self._build_system_rows()
         ]
         metric, n = self.leaderboard.metric.expression, self.comparison.panel.n
-        blank = dict.fromkeys(found[0])
+        blank = dict.fromkeys(rows[0])
         for name, value in self._list_baselines():
-            one = {"kind": "baseline", "metric": metric, "system": name, "value": value, "n": n}
-            found.append(blank | {"test": self.contest.name} | one)
-        return found
+            baseline = {
+                "role": "baseline",
+                "metric": metric,
+                "system": name,
+                "value": value,
+                "n": n,
+            }
+            rows.append(blank | {"test": self.test_set.name} | baseline)
+        return rows
 
     def _build_system_rows(self) -> list[dict[str, Any]]:
         return [
@@ -95,8 +103,8 @@ class ContestRanking:
         ]
 
     def _share(self, system: str) -> float:
-        found = self.contest.answered.get(system)
-        return 1.0 if found is None else found.share
+        coverage = self.test_set.coverage.get(system)
+        return 1.0 if coverage is None else coverage.share
 
     def _list_baselines(self) -> list[tuple[str, float]]:
         against = self.leaderboard.baselines
@@ -111,11 +119,11 @@ class ContestRanking:
         found = self.comparison.to_dict()
         systems = found["metrics"][self.leaderboard.metric.expression]["systems"]
         for name, kappa in self.kappas.items():
-            answered = self.contest.answered.get(name)
+            coverage = self.test_set.coverage.get(name)
             systems[name]["quadratic_kappa"] = kappa.to_dict()
             systems[name]["flag"] = format_chance_flag(kappa)
-            systems[name]["answers"] = None if answered is None else answered.to_dict()
-        return found | {"test": self.contest.name, "unlabelled": self.contest.unlabelled}
+            systems[name]["coverage"] = None if coverage is None else coverage.to_dict()
+        return found | {"test": self.test_set.name, "unlabelled": self.test_set.unlabelled}
 
     def blocks(self) -> list[str | Grid]:
         """Return the report: that of a comparison, with shares and flags in the leaderboard."""
@@ -130,55 +138,49 @@ class ContestRanking:
         return self.comparison.document().blocks
 
     def _mark_leaderboard(self, board: Grid) -> Grid:
-        """Return the leaderboard with what each system answers, and the flags."""
-        shares, flags = bool(self.contest.answered), any(map(self.flag, self.kappas))
+        """Return the leaderboard with the share that each system predicts, and the flags."""
+        shares, flags = bool(self.test_set.coverage), any(map(self.flag, self.kappas))
         header = (*board.header, *(("answered",) if shares else ()), *(("",) if flags else ()))
         names = [one.system for one in self.leaderboard.standings]  # baselines come after them
         rows: list[tuple[Cell, ...]] = []
         for place, row in enumerate(board.rows):
             name = names[place] if place < len(names) else None
-            known = None if name is None else f"{100 * self._share(name):.1f} %"
-            warned = None if name is None else self.flag(name)
-            rows.append((*row, *((known,) if shares else ()), *((warned,) if flags else ())))
+            share = None if name is None else f"{100 * self._share(name):.1f} %"
+            flag = None if name is None else self.flag(name)
+            rows.append((*row, *((share,) if shares else ()), *((flag,) if flags else ())))
         return replace(
-            board, title=f"{self.contest.name}: {board.title}", header=header, rows=tuple(rows)
+            board, title=f"{self.test_set.name}: {board.title}", header=header, rows=tuple(rows)
         )
 
 
-@dataclass(frozen=True)
-class ModelRanking:
+@dataclass(frozen=True, repr=False)
+class ModelRanking(Result):
     """The leaderboard of every test set."""
 
     metric: Metric
-    tests: tuple[ContestRanking, ...]
+    tests: tuple[DatasetRanking, ...]
     missing: MissingPolicy
     notes: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls,
-        contests: Sequence[Contest],
+        test_sets: Sequence[SystemPredictions],
         metric: Metric,
-        how: ComparisonSettings | None = None,
+        settings: ComparisonSettings | None = None,
         *,
         missing: MissingPolicy = "worst",
         notes: Sequence[str] = (),
-        tick: ProgressCallback | None = None,
+        progress: ProgressCallback | None = None,
     ) -> "ModelRanking":
-        """Rank the systems of each contest; an item without an answer counts as the worst one."""
-        how = how or ComparisonSettings()
-        count = len(contests)
+        """Rank the systems on each test set; an unanswered item counts as the worst prediction."""
+        settings = settings or ComparisonSettings()
+        count = len(test_sets)
         tests = tuple(
-            ContestRanking.of(one, metric, how, missing, _scale_progress(tick, index, count))
-            for index, one in enumerate(contests)
+            DatasetRanking.of(one, metric, settings, missing, _scale_progress(progress, k, count))
+            for k, one in enumerate(test_sets)
         )
         return cls(metric, tests, missing, tuple(notes))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each test set and system."""
@@ -193,8 +195,8 @@ class ModelRanking:
             "metric": self.metric.expression,
             "direction": self.metric.direction,
             "missing": self.missing,
-            "scale": [to_json_label(label) for label in first.contest.scale.labels],
-            "tests": {one.contest.name: one.to_dict() for one in self.tests},
+            "scale": [to_json_label(label) for label in first.test_set.scale.labels],
+            "tests": {one.test_set.name: one.to_dict() for one in self.tests},
             "notes": list(self.notes),
         }
 
@@ -211,18 +213,18 @@ class ModelRanking:
 
     def _describe_missing_policy(self) -> list[str]:
         """Say what became of unanswered items, where there were any."""
-        if not any(one.contest.unanswered for one in self.tests):
+        if not any(one.test_set.has_unanswered for one in self.tests):
             return []
         if self.missing == "drop":
             return ["An item that any system leaves unanswered is left out for all of them."]
         values = [one.estimate.value for test in self.tests for one in test.leaderboard.standings]
         lost = any(map(math.isnan, values))
         more = " Where a metric has no value then, --missing drop takes the items out for all."
-        return ["Unanswered items count as the worst answer." + (more if lost else "")]
+        return ["Unanswered items count as the worst prediction." + (more if lost else "")]
 
 
 def _scale_progress(
-    tick: ProgressCallback | None, index: int, count: int
+    progress: ProgressCallback | None, index: int, count: int
 ) -> ProgressCallback | None:
     """Return a progress that fills one of many equal parts of another."""
-    return None if tick is None else lambda share: tick((index + share) / count)
+    return None if progress is None else lambda share: progress((index + share) / count)

@@ -1,56 +1,64 @@
-"""The nested estimate: the whole choice made on a part of the items, judged on the rest."""
+"""Nested cross-validation: the whole selection on all folds but one, evaluated on that one."""
 
 from pathlib import Path
 
 import numpy as np
 
-from ordinate.classify.bench import Bench
-from ordinate.classify.cached_results import (
+from ordinate.classify.cross_validation import join_folds
+from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.classify.prediction_cache import (
     CachedRecord,
     convert_levels_to_lists,
     load_or_compute,
     read_levels,
 )
-from ordinate.classify.cross_validation import join_folds
-from ordinate.classify.decision_rules import DECISION_RULES, Positions
+from ordinate.classify.search_context import SearchContext
 from ordinate.classify.selection import select_model
 from ordinate.classify.tuning_result import NestedEstimate
 from ordinate.experiment.safe_files import resolve_inside
 
 
-def run_nested_cross_validation(bench: Bench) -> NestedEstimate:
-    """Choose anew for each fold, on the other folds alone, and judge what was chosen on it."""
-    found = [_run_outer_fold(bench, number, part) for number, part in enumerate(bench.parts, 1)]
-    each = [read_levels(one) for one in found]
-    levels = {way: join_folds([one[way] for one in each], bench.parts) for way in DECISION_RULES}
-    finished = all(one.get("finished", True) for one in found)
+def run_nested_cross_validation(context: SearchContext) -> NestedEstimate:
+    """Select anew for each fold, on the other folds alone, and evaluate on it what was selected."""
+    records = [_run_outer_fold(context, k, fold) for k, fold in enumerate(context.folds, 1)]
+    by_fold = [read_levels(record) for record in records]
+    levels = {
+        rule: join_folds([of_fold[rule] for of_fold in by_fold], context.folds)
+        for rule in DECISION_RULES
+    }
     return NestedEstimate(
-        bench.evaluate_predictions(levels), tuple(one["chosen"] for one in found), finished
+        context.evaluate_predictions(levels),
+        selected=tuple(record["selected"] for record in records),
+        finished=all(record.get("finished", True) for record in records),
     )
 
 
-def _run_outer_fold(bench: Bench, number: int, part: Positions) -> CachedRecord:
-    """Return what one outer fold chose and answered; all that was asked decides that."""
-    code = bench.code(*bench.training.sets, asked=bench.settings.asked)
+def _run_outer_fold(context: SearchContext, number: int, fold: Positions) -> CachedRecord:
+    """Return what one outer fold selected and predicted; all settings decide that."""
+    digest = context.compute_digest(
+        *context.training.sets, settings=context.settings.result_settings
+    )
     return load_or_compute(
-        _locate_record(bench, f"outer-{number}-{code}.json"),
-        len(part),
-        len(bench.training.scale),
-        lambda: _select_and_predict(bench, number, part),
+        _locate_record(context, f"outer-{number}-{digest}.json"),
+        len(fold),
+        len(context.training.scale),
+        lambda: _select_and_predict(context, number, fold),
     )
 
 
-def _select_and_predict(bench: Bench, number: int, part: Positions) -> CachedRecord:
-    rest = np.setdiff1d(np.arange(len(bench.levels)), part)
-    inner = bench.within(rest, f"outer-{number}")
-    choice = select_model(inner)
-    winner = choice.winner
-    matrices = {name: bench.load_feature_set(name).matrix[part] for name in winner.sets}
-    levels = winner.fit(inner).levels(matrices)
-    done = choice.finished  # a search that a timeout ended is not kept: it goes on next time
-    about = {"chosen": winner.title, "finished": done, "final": done}
-    return about | {"levels": convert_levels_to_lists(levels)}
+def _select_and_predict(context: SearchContext, number: int, fold: Positions) -> CachedRecord:
+    rest = np.setdiff1d(np.arange(len(context.levels)), fold)
+    inner = context.restrict_to_rows(rest, f"outer-{number}")
+    selection = select_model(inner)
+    winner = selection.winner
+    matrices = {name: context.load_feature_set(name).matrix[fold] for name in winner.sets}
+    return {
+        "selected": winner.title,
+        "finished": selection.finished,
+        "final": selection.finished,  # a search that a timeout ended goes on next time
+        "levels": convert_levels_to_lists(winner.fit(inner).levels(matrices)),
+    }
 
 
-def _locate_record(bench: Bench, name: str) -> Path:
-    return resolve_inside(bench.training.experiment.folder("results"), "nested", name)
+def _locate_record(context: SearchContext, name: str) -> Path:
+    return resolve_inside(context.training.experiment.folder("results"), "nested", name)

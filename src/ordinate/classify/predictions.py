@@ -1,13 +1,14 @@
 """Predictions of one model for the items of a data set, and the files that hold them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.classify.decision_rules import METRIC_OPTIMAL, DecisionRule
 from ordinate.errors import BadOption, shorten
 from ordinate.postprocess.decoder import make_label_array
 from ordinate.postprocess.prediction_sets import PredictionSets
@@ -27,15 +28,14 @@ CSV_SUFFIXES, PARQUET_SUFFIXES = (".csv",), (".parquet", ".pq")
 class Predictions:
     """Levels, probabilities and prediction sets, as positions on the scale.
 
-    `levels` are decoded as the model was tuned; `ids` are None where the items have none.
+    `levels` are those of the rule that the model was tuned with; `ids` are None where the items
+    have none.
     """
 
     model: str
     scale: Scale
     ids: tuple[str, ...] | None
-    levels: Positions
-    argmax: Positions
-    average: Positions
+    by_decision_rule: dict[DecisionRule, Positions]
     probabilities: Floats  # [N, K]
     sets: PredictionSets
 
@@ -43,45 +43,41 @@ class Predictions:
         return len(self.levels)
 
     @property
-    def by_decision_rule(self) -> dict[str, Positions]:
-        """The levels by each decision rule."""
-        return {"decoded": self.levels, "argmax": self.argmax, "average": self.average}
+    def levels(self) -> Positions:
+        """The levels by the metric-optimal rule."""
+        return self.by_decision_rule[METRIC_OPTIMAL]
 
-    def part(self, rows: NDArray[Any]) -> "Predictions":
+    def select_rows(self, rows: NDArray[Any]) -> "Predictions":
         """Return the predictions for some of the items."""
         places = np.arange(len(self))[rows]
-        ids = None if self.ids is None else tuple(self.ids[k] for k in places)
         sets = PredictionSets(
             self.scale, self.sets.low_positions[places], self.sets.high_positions[places]
         )
-        return Predictions(
-            self.model,
-            self.scale,
-            ids,
-            self.levels[places],
-            self.argmax[places],
-            self.average[places],
-            self.probabilities[places],
-            sets,
+        return replace(
+            self,
+            ids=None if self.ids is None else tuple(self.ids[k] for k in places),
+            by_decision_rule={rule: x[places] for rule, x in self.by_decision_rule.items()},
+            probabilities=self.probabilities[places],
+            sets=sets,
         )
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the columns of a file, in order: labels are texts."""
+        """Return the columns of a file, in order: labels are strings."""
         labels = np.array(
             [normalize_label(label) for label in make_label_array(self.scale)], object
         )
-        found: dict[str, NDArray[Any]] = (
+        columns: dict[str, NDArray[Any]] = (
             {"row": np.arange(1, len(self) + 1)}
             if self.ids is None
             else {"id": np.array([*self.ids, None], object)[:-1]}
         )
-        found |= {"level": labels[self.levels], "argmax": labels[self.argmax]}
-        found["average"] = labels[self.average]
+        for rule, levels in self.by_decision_rule.items():
+            columns["level" if rule == METRIC_OPTIMAL else rule] = labels[levels]
         names = make_names_distinct(*(f"p_{label}" for label in labels))
-        found |= {name: self.probabilities[:, k] for k, name in enumerate(names)}
-        found["set_low"] = labels[self.sets.low_positions]
-        found["set_high"] = labels[self.sets.high_positions]
-        return found
+        columns |= {name: self.probabilities[:, k] for k, name in enumerate(names)}
+        columns["set_low"] = labels[self.sets.low_positions]
+        columns["set_high"] = labels[self.sets.high_positions]
+        return columns
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one record for each item."""
@@ -103,13 +99,13 @@ class Predictions:
         with connect() as connection:
             columns = {f"c{k}": column for k, column in enumerate(self.columns().values())}
             connection.register("predictions", columns)
-            chosen = ", ".join(
+            selected = ", ".join(
                 f"c{k} AS {quote_identifier(name)}" for k, name in enumerate(self.columns())
             )
-            form = COPY_FORMATS[PARQUET_SUFFIXES[0]]
+            file_format = COPY_FORMATS[PARQUET_SUFFIXES[0]]
             connection.execute(
-                f"COPY (SELECT {chosen} FROM predictions) "  # noqa: S608 - names are quoted
-                f"TO {quote_literal(str(path))} (FORMAT {form})"
+                f"COPY (SELECT {selected} FROM predictions) "  # noqa: S608 - names are quoted
+                f"TO {quote_literal(str(path))} (FORMAT {file_format})"
             )
 
 
@@ -120,9 +116,9 @@ def check_suffix(path: str) -> None:
 
 
 def compute_level_shares(predictions: Predictions) -> list[tuple[str, Sequence[float]]]:
-    """Return how often each level is given, by each decision rule."""
+    """Return how often each level is predicted, by each decision rule."""
     size, n = len(predictions.scale), max(1, len(predictions))
     return [
-        (way, (np.bincount(levels, minlength=size) / n).tolist())
-        for way, levels in predictions.by_decision_rule.items()
+        (rule, (np.bincount(levels, minlength=size) / n).tolist())
+        for rule, levels in predictions.by_decision_rule.items()
     ]

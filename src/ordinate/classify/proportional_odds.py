@@ -1,4 +1,4 @@
-"""Odds: from a score to the probabilities of levels, by proportional odds in that score alone."""
+"""Proportional odds: from a score to the probabilities of levels, by that score alone."""
 
 import warnings
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadStore, shorten
+from ordinate.postprocess.cumulative_logits import compute_level_probabilities, sigmoid
 
 Floats = NDArray[np.float64]
 Positions = NDArray[np.intp]
@@ -43,8 +44,6 @@ class ProportionalOdds:
 
     def probabilities(self, scores: Floats) -> Floats:
         """Return the probability of each level [N, K]: 0 for those that were never seen."""
-        from ordinate.postprocess.cumulative_logits import compute_level_probabilities, sigmoid  # noqa: PLC0415 - models load much
-
         latent = self.slope * _standardize_scores(scores, self.center, self.spread)
         found = np.zeros((len(scores), self.size))
         found[:, self.seen] = compute_level_probabilities(sigmoid(latent[:, None] - self.cuts))
@@ -65,9 +64,9 @@ class ProportionalOdds:
     def from_dict(cls, data: dict[str, Any]) -> "ProportionalOdds":
         """Return the odds that `to_dict` described, or say what is wrong with that."""
         size, seen = require_numbers(data, "size"), require_numbers(data, "seen", (None,))
-        whole = np.array_equal(seen, seen.round()) and size == size.round()
+        integers = np.array_equal(seen, seen.round()) and size == size.round()
         inside = len(seen) and seen[0] >= 0 and seen[-1] < size and (np.diff(seen) > 0).all()
-        if not (whole and inside):
+        if not (integers and inside):
             raise BadStore(f"Odds are not of some of their {size:g} levels: {seen.tolist()}.")
         cuts, spread = (
             require_numbers(data, "cuts", (len(seen) - 1,)),
@@ -97,7 +96,7 @@ def parse_numbers(
     array([0.5, inf])
     """
     if not isinstance(data, dict) or name not in data:
-        raise BadStore(f"A decision lacks {name!r}.")
+        raise BadStore(f"A calibration lacks {name!r}.")
     if data[name] is None:
         return None
     try:
@@ -105,12 +104,12 @@ def parse_numbers(
     except (TypeError, ValueError, OverflowError):
         found = np.array(np.nan)
     alike = len(found.shape) == len(shape) and all(
-        wanted in {None, given} for wanted, given in zip(shape, found.shape, strict=True)
+        expected in {None, given} for expected, given in zip(shape, found.shape, strict=True)
     )
     if not alike or not (np.isfinite(found) if finite else ~np.isnan(found)).all():
-        what = " x ".join("some" if count is None else str(count) for count in shape) or "one"
+        count = " x ".join("some" if size is None else str(size) for size in shape) or "one"
         raise BadStore(
-            f"{shorten(name)} of a decision takes {what} numbers, not {shorten(data[name])}."
+            f"{shorten(name)} of a calibration takes {count} numbers, not {shorten(data[name])}."
         )
     return found
 
@@ -121,7 +120,7 @@ def require_numbers(
     """Return numbers that cannot be left out."""
     found = parse_numbers(data, name, shape, finite=finite)
     if found is None:
-        raise BadStore(f"A decision lacks {name!r}.")
+        raise BadStore(f"A calibration lacks {name!r}.")
     return found
 
 
@@ -134,12 +133,12 @@ def _compute_center_and_spread(scores: Floats) -> tuple[float, float]:
 
 
 def _standardize_scores(scores: Floats, center: float, spread: float) -> Floats:
-    with np.errstate(over="ignore"):  # infinitely far from the middle is an answer, too
+    with np.errstate(over="ignore"):  # infinitely far from the middle is a place, too
         return (scores - center) / spread
 
 
 def _fit_proportional_odds(features: Floats, gold: Positions) -> Any:
-    from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold  # noqa: PLC0415 - scikit-learn
+    from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold  # noqa: PLC0415 - scikit-learn
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cuts that have nearly arrived will do

@@ -1,4 +1,4 @@
-"""Judging: what levels are worth against gold, in each decision rule, beside baselines."""
+"""Scores of predicted levels against gold, by decision rule, beside baselines."""
 
 import math
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.classify.cross_validation import count_confusion
-from ordinate.classify.decision_rules import DecisionRule
+from ordinate.classify.decision_rules import METRIC_OPTIMAL
 from ordinate.inference import ConfidenceIntervals
 from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric, find_metric
@@ -20,14 +20,13 @@ from ordinate.summaries import ConfusionMatrix
 Levels = NDArray[np.intp]
 Floats = NDArray[np.float64]
 
-METRIC_OPTIMAL: DecisionRule = "decoded"  # the decision rule that counts
 KAPPA = "quadratic_kappa"
 NO_BETTER_THAN_CHANCE = "no better than chance"
 
 
 @dataclass(frozen=True)
 class DecisionRuleScores:
-    """The scores of a system by decision rule, of which the decoded answers count.
+    """The scores of a system by decision rule, of which the metric-optimal one counts.
 
     A system whose interval of the quadratic kappa reaches down to 0 is no better than chance.
     """
@@ -37,12 +36,12 @@ class DecisionRuleScores:
 
     @property
     def kappa(self) -> Score:
-        """The quadratic kappa of the decoded answers."""
+        """The quadratic kappa of the metric-optimal predictions."""
         return self.kappas[METRIC_OPTIMAL]
 
     @property
     def score(self) -> Score:
-        """The score of the decoded answers."""
+        """The score of the metric-optimal predictions."""
         return self.scores[METRIC_OPTIMAL]
 
     @property
@@ -56,10 +55,10 @@ class DecisionRuleScores:
         return self.score.undefined
 
     @property
-    def limits(self) -> tuple[float, float]:
-        """The interval of the value; nan where there is none."""
-        found = self.score.estimate
-        return (math.nan, math.nan) if found is None else (found.low, found.high)
+    def bounds(self) -> tuple[float, float]:
+        """The confidence interval of the value; nan where there is none."""
+        estimate = self.score.estimate
+        return (math.nan, math.nan) if estimate is None else (estimate.low, estimate.high)
 
     @property
     def by_chance(self) -> bool:
@@ -70,7 +69,7 @@ class DecisionRuleScores:
         """Return plain values, nan as None."""
         return {
             "value": to_json_number(self.value),
-            **{way: score.to_dict() for way, score in self.scores.items()},
+            **{rule: score.to_dict() for rule, score in self.scores.items()},
             KAPPA: self.kappa.to_dict(),
             "no_better_than_chance": self.by_chance,
         }
@@ -78,7 +77,15 @@ class DecisionRuleScores:
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each decision rule."""
         return [
-            _flatten_score(way, x) | {"flag": self.get_flag(way)} for way, x in self.scores.items()
+            {
+                "decision_rule": rule,
+                **flatten_score(score),
+                "best_constant": score.baselines.best_constant.value,
+                "majority": score.baselines.majority.value,
+                "chance": score.baselines.chance.value,
+                "flag": self.get_flag(rule),
+            }
+            for rule, score in self.scores.items()
         ]
 
     @property
@@ -86,57 +93,66 @@ class DecisionRuleScores:
         """What a table says beside it."""
         return self.get_flag(METRIC_OPTIMAL)
 
-    def get_flag(self, way: str) -> str | None:
+    def get_flag(self, rule: str) -> str | None:
         """Return what a table says beside one decision rule."""
-        found = self.kappas[way].estimate
-        return None if found is not None and found.low > 0.0 else NO_BETTER_THAN_CHANCE
+        estimate = self.kappas[rule].estimate
+        return None if estimate is not None and estimate.low > 0.0 else NO_BETTER_THAN_CHANCE
 
 
-def _flatten_score(way: str, score: Score) -> dict[str, Any]:
-    found = score.estimate
+def flatten_score(score: Score) -> dict[str, Any]:
+    """Return a value with its confidence interval, as the columns of a record."""
+    estimate = score.estimate
     return {
-        "way": way,
         "value": score.value,
-        "low": found and found.low,
-        "high": found and found.high,
-        "method": found and found.method,
+        "low": estimate and estimate.low,
+        "high": estimate and estimate.high,
+        "method": estimate and estimate.method,
         "undefined": score.undefined,
-        "best_constant": score.baselines.best_constant.value,
-        "majority": score.baselines.majority.value,
-        "chance": score.baselines.chance.value,
     }
 
 
 @dataclass(frozen=True)
 class LabelledItems:
-    """Labelled items as judging sees them: gold, groups that belong together, weights."""
+    """Items with gold levels, to evaluate predictions on: groups and weights, where there are."""
 
     scale: Scale
     gold: Levels
     groups: NDArray[Any] | None = None
     weights: Floats | None = None
 
-    def tables(self, levels: Levels) -> tuple[ConfusionMatrix, ConfusionMatrix | None]:
-        """Return the one table of gold and these levels, and one for each group, if there are."""
-        whole = count_confusion(self.scale, self.gold, levels, None, self.weights)
+    def count_confusion(self, levels: Levels) -> ConfusionMatrix:
+        """Count these levels against gold."""
+        return count_confusion(self.scale, self.gold, levels, None, self.weights)
+
+    def count_by_group(self, levels: Levels) -> ConfusionMatrix | None:
+        """Count these levels against gold in each group; None without groups."""
         if self.groups is None:
-            return whole, None
-        return whole, count_confusion(self.scale, self.gold, levels, self.groups, self.weights)
+            return None
+        return count_confusion(self.scale, self.gold, levels, self.groups, self.weights)
 
 
 def evaluate_decision_rules(
-    items: LabelledItems, answers: Mapping[str, Levels], metric: Metric, *, seed: int
+    items: LabelledItems, levels_by_rule: Mapping[str, Levels], metric: Metric, *, seed: int
 ) -> DecisionRuleScores:
-    """Judge the levels that each decision rule gives."""
-    found = {way: _compute_scores(items, levels, metric, seed) for way, levels in answers.items()}
-    scores = {way: of[metric.expression] for way, of in found.items()}
-    return DecisionRuleScores(scores, {way: of[KAPPA] for way, of in found.items()})
+    """Evaluate the levels that each decision rule gives."""
+    scores = {
+        rule: _compute_scores(items, levels, metric, seed)
+        for rule, levels in levels_by_rule.items()
+    }
+    return DecisionRuleScores(
+        {rule: by_metric[metric.expression] for rule, by_metric in scores.items()},
+        {rule: by_metric[KAPPA] for rule, by_metric in scores.items()},
+    )
 
 
 def _compute_scores(
     items: LabelledItems, levels: Levels, metric: Metric, seed: int
 ) -> dict[str, Score]:
-    wanted = list(dict.fromkeys([metric, find_metric(KAPPA)]))
-    whole, groups = items.tables(levels)
-    how = ConfidenceIntervals(seed=seed)
-    return Evaluation.from_summary(whole, wanted, groups=groups, interval=how).metrics
+    metrics = list(dict.fromkeys([metric, find_metric(KAPPA)]))
+    evaluation = Evaluation.from_summary(
+        items.count_confusion(levels),
+        metrics,
+        groups=items.count_by_group(levels),
+        interval=ConfidenceIntervals(seed=seed),
+    )
+    return evaluation.metrics

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ordinate.classify.bench import Bench
-from ordinate.classify.cached_results import (
+from ordinate.classify.cross_validation import fit_fold, join_folds
+from ordinate.classify.prediction_cache import (
     CachedRecord,
     convert_levels_to_lists,
     load_or_compute,
     read_levels,
 )
-from ordinate.classify.cross_validation import fit_fold, join_folds
+from ordinate.classify.search_context import SearchContext
 from ordinate.classify.settings import Settings
 from ordinate.classify.tuning_result import ScreeningResult
 from ordinate.errors import BadInput, OrdinateError
@@ -25,50 +25,49 @@ SCREENING_MODEL = "logistic"
 STAGE = "screening"
 
 
-def screen_feature_sets(bench: Bench) -> list[ScreeningResult]:
+def screen_feature_sets(context: SearchContext) -> list[ScreeningResult]:
     """Return all feature sets, the best first, and which of them are worth searching."""
-    found: list[ScreeningResult] = []
-    names = list(bench.training.sets)
+    screened: list[ScreeningResult] = []
+    names = list(context.training.sets)
     for done, name in enumerate(names):
-        values = [one.evaluation.value for one in found if one.evaluation and not one.failed]
-        bench.tell(
-            bench.format_stage(STAGE), done / len(names), format_best_value(bench.settings, values)
+        values = [one.evaluation.value for one in screened if one.evaluation and not one.failed]
+        context.report_progress(
+            STAGE, done / len(names), format_best_value(context.settings, values)
         )
-        found.append(_screen_or_load(bench, name))
-    return shortlist_sets(found, bench.settings)
+        screened.append(_screen_or_load(context, name))
+    return shortlist_sets(screened, context.settings)
 
 
-def _screen_or_load(bench: Bench, name: str) -> ScreeningResult:
-    """Screen one set, or find what an earlier run has kept of it."""
+def _screen_or_load(context: SearchContext, name: str) -> ScreeningResult:
+    """Screen one set, or load what an earlier run has cached of it."""
     record = load_or_compute(
-        _locate_record(bench, name),
-        len(bench.levels),
-        len(bench.training.scale),
-        lambda: _fit_screening_model(bench, name),
+        _locate_record(context, name),
+        len(context.levels),
+        len(context.training.scale),
+        lambda: _fit_screening_model(context, name),
     )
-    known = bench.training.sets[name]
+    known = context.training.sets[name]
     facts = ScreeningResult(name, len(known.names), known.matched, None, record["failed"])
     if record["failed"]:
         return facts
-    judged = bench.evaluate_predictions(read_levels(record))
-    return replace(
-        facts, evaluation=judged, failed=_describe_undefined(bench.settings, judged.undefined)
-    )
+    evaluation = context.evaluate_predictions(read_levels(record))
+    failed = _describe_undefined(context.settings, evaluation.undefined)
+    return replace(facts, evaluation=evaluation, failed=failed)
 
 
-def _fit_screening_model(bench: Bench, name: str) -> CachedRecord:
+def _fit_screening_model(context: SearchContext, name: str) -> CachedRecord:
     """Return the out-of-fold levels that the cheap model gives, or why it gives none."""
-    bench.load_feature_set(name)
-    candidate = bench.candidate(name, SCREENING_MODEL, {})
-    found = bench.workers.attempt(fit_fold, bench.tasks(candidate))
+    context.load_feature_set(name)
+    candidate = context.make_candidate(name, SCREENING_MODEL, {})
+    outputs = context.workers.attempt(fit_fold, context.make_fold_tasks(candidate))
     try:
-        for one in found:
-            if isinstance(one, OrdinateError):
-                raise one
-        decided = bench.calibrate_out_of_fold(candidate, join_folds(found, bench.parts))
+        for of_fold in outputs:
+            if isinstance(of_fold, OrdinateError):
+                raise of_fold
+        predictions = context.calibrate_out_of_fold(candidate, join_folds(outputs, context.folds))
     except OrdinateError as reason:
         return {"failed": str(reason), "levels": {}}
-    return {"failed": None, "levels": convert_levels_to_lists(decided.levels)}
+    return {"failed": None, "levels": convert_levels_to_lists(predictions.levels)}
 
 
 def _describe_undefined(settings: Settings, reason: str | None) -> str | None:
@@ -76,42 +75,40 @@ def _describe_undefined(settings: Settings, reason: str | None) -> str | None:
 
 
 def format_best_value(settings: Settings, values: Sequence[float]) -> str:
-    """Say what the best of some values is."""
+    """Return a sentence on the best of these values."""
     if not values:
         return ""
     return f"best {settings.metric} {format_cell(max(values, key=settings.merit))}"
 
 
-# --- which are searched --------------------------------------------------------------------------
+# --- shortlist -----------------------------------------------------------------------------------
 
 
 def shortlist_sets(
     screened: Sequence[ScreeningResult], settings: Settings
 ) -> list[ScreeningResult]:
-    """Return the sets, the best first, with those kept that are to be searched."""
-    whole = sorted(
+    """Return the sets, the best first, with those shortlisted that are to be searched."""
+    ranked = sorted(  # of equals, the first by name
         screened, key=lambda one: -_compute_merit(settings, one)
-    )  # of equals, the first by name
-    merits = [_compute_merit(settings, one) for one in whole if not one.failed]
+    )
+    best = ranked[0]
+    merits = [_compute_merit(settings, one) for one in ranked if not one.failed]
     if not merits:
-        raise BadInput(
-            f"Nothing can be learned from any feature set. {whole[0].set}: {whole[0].failed}"
-        )
-    reasons = [_explain_discard(one, merits, settings) for one in whole]
-    left = [one.set for one, why in zip(whole, reasons, strict=True) if why is None]
+        raise BadInput(f"Nothing can be learned from any feature set. {best.set}: {best.failed}")
+    reasons = [_explain_discard(one, merits, settings) for one in ranked]
+    left = [one.set for one, reason in zip(ranked, reasons, strict=True) if reason is None]
     if not left:
-        best = whole[0].evaluation
-        value = math.nan if best is None else best.value
+        value = math.nan if best.evaluation is None else best.evaluation.value
         raise BadInput(
-            f"Every feature set is discarded: the best of them, {whole[0].set}, has "
+            f"Every feature set is discarded: the best of them, {best.set}, has "
             f"{settings.metric} {format_cell(value)}. Loosen --early-discard-threshold."
         )
-    chosen, few = left[: settings.top_k], f"not among the best {settings.top_k} (--top-k)"
+    shortlist, beyond = left[: settings.top_k], f"not among the best {settings.top_k} (--top-k)"
     return [
-        replace(
-            one, kept=one.set in chosen, discard_reason=why or (None if one.set in chosen else few)
-        )
-        for one, why in zip(whole, reasons, strict=True)
+        replace(one, shortlisted=True)
+        if one.set in shortlist
+        else replace(one, discard_reason=reason or beyond)
+        for one, reason in zip(ranked, reasons, strict=True)
     ]
 
 
@@ -136,8 +133,8 @@ def _compute_merit(settings: Settings, one: ScreeningResult) -> float:
     )
 
 
-def _locate_record(bench: Bench, name: str) -> Path:
-    code = bench.code(name, kind=SCREENING_MODEL)
+def _locate_record(context: SearchContext, name: str) -> Path:
+    digest = context.compute_digest(name, kind=SCREENING_MODEL)
     return resolve_inside(
-        bench.training.experiment.folder("results"), "screening", f"{name}-{code}.json"
+        context.training.experiment.folder("results"), "screening", f"{name}-{digest}.json"
     )

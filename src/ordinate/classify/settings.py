@@ -1,4 +1,4 @@
-"""Settings: what a run of tuning is asked for, checked before any work is done."""
+"""Settings of a tuning run, checked before any work is done."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -11,16 +11,21 @@ from ordinate.classify.decision_rules import DecodeOption, check_metric
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.experiment.settings_checks import check_choice, check_integer, check_number
 from ordinate.metrics import Metric, find_metric, split_expressions
+from ordinate.models.classifiers import MODEL_TYPES
 
 VOTE = "vote"
 DEFAULT_MODELS = ("logistic", "threshold", "lightgbm")
-# What changes when and where the work is done, and nothing that is found.
+# What changes when and where the work is done, and no result.
 EXECUTION_SETTINGS = ("jobs", "timeout")
+# Settings that decide the value of one model on given data.
+EVALUATION_SETTINGS = (
+    *("metric", "weight_strategy", "weight_alpha", "weight_metric", "decode", "folds", "seed"),
+)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that a run is asked for; errors name the flag.
+    """Everything that a run is told; errors name the flag.
 
     >>> Settings(metric="mae", models="logistic,svm").models
     ('logistic', 'svm')
@@ -49,6 +54,8 @@ class Settings:
         object.__setattr__(self, "models", _parse_models(self.models))
         object.__setattr__(self, "train", tuple(self.train))
         object.__setattr__(self, "metric", _parse_metric(self.metric).expression)
+        if isinstance(self.decode, str):  # as flags spell it: rounded-mean
+            object.__setattr__(self, "decode", self.decode.replace("-", "_"))
         for name, least in (("top_k", 1), ("folds", 2), ("stage2_trials", 1), ("jobs", 1)):
             check_integer(name, getattr(self, name), least)
         check_integer("seed", self.seed, 0)
@@ -74,13 +81,13 @@ class Settings:
         return round(float(self.measure.merit(value)), 12)
 
     @property
-    def searched(self) -> tuple[str, ...]:
-        """The kinds of models that are searched; the vote is made of what they find."""
-        return tuple(kind for kind in self.models if kind != VOTE)
+    def searched_models(self) -> tuple[str, ...]:
+        """The model types that are searched; the vote is made of the best of them."""
+        return tuple(name for name in self.models if name != VOTE)
 
     @property
-    def votes(self) -> bool:
-        """Whether a vote is asked for."""
+    def includes_vote(self) -> bool:
+        """Whether a vote is among the models."""
         return VOTE in self.models
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,51 +96,49 @@ class Settings:
         return {name: list(x) if isinstance(x, tuple) else x for name, x in plain.items()}
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def result_settings(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
         return {
             name: value for name, value in self.to_dict().items() if name not in EXECUTION_SETTINGS
         }
 
     @property
-    def judging(self) -> dict[str, Any]:
+    def evaluation_settings(self) -> dict[str, Any]:
         """What decides the value of one model on given data, and so the name of its study."""
-        names = ("metric", "weight_strategy", "weight_alpha", "weight_metric", "decode", "folds")
-        return {name: value for name, value in self.to_dict().items() if name in (*names, "seed")}
+        return {
+            name: value for name, value in self.to_dict().items() if name in EVALUATION_SETTINGS
+        }
 
 
-def _parse_metric(wanted: Any) -> Metric:
-    if not isinstance(wanted, (str, Metric)):
-        raise BadOption(f"--metric takes the name of a metric, not {shorten(wanted)}.")
-    if isinstance(wanted, str) and len(split_expressions(wanted)) > 1:
+def _parse_metric(given: Any) -> Metric:
+    if not isinstance(given, (str, Metric)):
+        raise BadOption(f"--metric takes the name of a metric, not {shorten(given)}.")
+    if isinstance(given, str) and len(split_expressions(given)) > 1:
         raise BadOption(
-            f"Tuning takes one metric, and {shorten(wanted)} names several. Choose the one that "
+            f"Tuning takes one metric, and {shorten(given)} names several. Choose the one that "
             "matters most: evaluate and rank show the others."
         )
-    metric = find_metric(wanted)
+    metric = find_metric(given)
     check_metric(metric)
     return metric
 
 
-def _parse_models(wanted: Any) -> tuple[str, ...]:
-    from ordinate.models.classifiers import MODEL_TYPES  # noqa: PLC0415 - models are not needed to be told of
-
-    listed = wanted.split(",") if isinstance(wanted, str) else wanted
+def _parse_models(given: Any) -> tuple[str, ...]:
+    listed = given.split(",") if isinstance(given, str) else given
     if not isinstance(listed, Iterable):
-        raise BadOption(f"--models takes names separated by commas, not {shorten(wanted)}.")
-    models = tuple(dict.fromkeys(str(one).strip() for one in listed))
+        raise BadOption(f"--models takes names separated by commas, not {shorten(given)}.")
+    models = tuple(dict.fromkeys(str(name).strip() for name in listed))
     known = [*MODEL_TYPES, VOTE]
-    for one in models:
-        if one not in known:
-            near = suggest_names(one, known)
-            raise BadOption(f"There is no model {shorten(one)}.{near} Known: {', '.join(known)}.")
-        if one != VOTE:
-            MODEL_TYPES[one].check()
+    for name in models:
+        if name not in known:
+            near = suggest_names(name, known)
+            raise BadOption(f"There is no model {shorten(name)}.{near} Known: {', '.join(known)}.")
+        if name != VOTE:
+            MODEL_TYPES[name].check()
     if models == (VOTE,):
         raise BadOption(
             "A vote averages the probabilities of other models. Name some of "
-            f"{', '.join(MODEL_TYPES)} "
-            "beside it in --models."
+            f"{', '.join(MODEL_TYPES)} beside it in --models."
         )
     if not models:
         raise BadOption(f"--models names no model. Known: {', '.join(known)}.")

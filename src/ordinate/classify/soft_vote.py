@@ -1,25 +1,50 @@
-"""The soft vote: the probabilities of the best models, averaged over as many as serve best."""
+"""The soft vote: the mean of the probabilities of the best models, of as many as serve best."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ordinate.classify.bench import Bench
+import numpy as np
+
 from ordinate.classify.cross_validation import (
     VoteMember,
     calibrate_vote_out_of_fold,
     fit_vote_calibration,
 )
-from ordinate.classify.decision_rules import CalibrationPlan, OutputCalibration
-from ordinate.classify.finalists import EvaluatedCandidate, SoftVote, select_best
+from ordinate.classify.decision_rules import (
+    CalibrationPlan,
+    DecisionRule,
+    OutputCalibration,
+    Positions,
+)
+from ordinate.classify.finalists import (
+    CalibratedModel,
+    EvaluatedCandidate,
+    FeatureMatrices,
+    select_best,
+)
 from ordinate.classify.scoring import DecisionRuleScores
+from ordinate.classify.search_context import SearchContext
 from ordinate.classify.settings import VOTE
 
-FEWEST_MEMBERS, MOST_MEMBERS = 2, 5  # members
+FEWEST_MEMBERS, MOST_MEMBERS = 2, 5
+
+
+@dataclass(frozen=True, eq=False)
+class SoftVote:
+    """The mean of the probabilities of several fitted models, with a calibration of its own."""
+
+    members: tuple[CalibratedModel, ...]
+    calibration: OutputCalibration
+
+    def levels(self, matrices: FeatureMatrices) -> dict[DecisionRule, Positions]:
+        """Return the level of each item, by decision rule."""
+        each = [member.probabilities(matrices) for member in self.members]
+        return self.calibration.levels_by_rule(np.mean(each, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class VoteCandidate:
-    """The best contenders as members of one vote."""
+    """The best candidates as members of one vote."""
 
     members: tuple[EvaluatedCandidate, ...]
     plan: CalibrationPlan
@@ -36,47 +61,47 @@ class VoteCandidate:
         """What people call it."""
         return f"{VOTE} of {' and '.join(member.title for member in self.members)}"
 
-    def calibration(self, bench: Bench) -> OutputCalibration:
-        """Learn how the average of the members becomes levels, from all their answers."""
+    def fit_calibration(self, context: SearchContext) -> OutputCalibration:
+        """Learn how the mean of the members becomes levels, from all their outputs."""
         return fit_vote_calibration(
-            self.plan, _pair_plans_with_outputs(self.members), bench.levels, bench.parts
+            self.plan, _pair_plans_with_outputs(self.members), context.levels, context.folds
         )
 
-    def fit(self, bench: Bench) -> SoftVote:
-        """Fit all members on all items of the bench."""
+    def fit(self, context: SearchContext) -> SoftVote:
+        """Fit all members on all items of the context."""
         return SoftVote(
-            tuple(member.fit(bench) for member in self.members), self.calibration(bench)
+            tuple(member.fit(context) for member in self.members), self.fit_calibration(context)
         )
 
 
 def select_best_vote(
-    bench: Bench, contenders: Sequence[EvaluatedCandidate]
+    context: SearchContext, candidates: Sequence[EvaluatedCandidate]
 ) -> VoteCandidate | None:
-    """Return the best vote of two to five contenders; None where there are not two.
+    """Return the best vote of two to five candidates; None where there are not two.
 
-    The members are always the best ones, so that their number is all that is chosen.
+    The members are always the best ones, so that their number is all that is selected.
     """
-    merit = bench.settings.merit
-    ranked = sorted(contenders, key=lambda one: -merit(one.evaluation.value))
+    merit = context.settings.merit
+    ranked = sorted(candidates, key=lambda one: -merit(one.evaluation.value))
     if len(ranked) < FEWEST_MEMBERS:
         return None
     sizes = range(FEWEST_MEMBERS, min(MOST_MEMBERS, len(ranked)) + 1)
-    votes = [_evaluate_vote(bench, ranked[:size]) for size in sizes]
-    best: VoteCandidate = select_best(bench.settings, votes)
+    votes = [_evaluate_vote(context, ranked[:size]) for size in sizes]
+    best: VoteCandidate = select_best(context.settings, votes)
     return best
 
 
-def _evaluate_vote(bench: Bench, members: Sequence[EvaluatedCandidate]) -> VoteCandidate:
-    asked = bench.settings
-    weights = bench.level_weights
-    plan = CalibrationPlan(bench.training.scale, asked.measure, asked.decode, weights=weights)
-    decided = calibrate_vote_out_of_fold(
-        plan, _pair_plans_with_outputs(members), bench.levels, bench.parts
+def _evaluate_vote(context: SearchContext, members: Sequence[EvaluatedCandidate]) -> VoteCandidate:
+    settings = context.settings
+    plan = CalibrationPlan(
+        context.training.scale, settings.measure, settings.decode, weights=context.level_weights
     )
-    return VoteCandidate(
-        tuple(members), plan, bench.evaluate_predictions(decided.levels), decided.notes
+    predictions = calibrate_vote_out_of_fold(
+        plan, _pair_plans_with_outputs(members), context.levels, context.folds
     )
+    evaluation = context.evaluate_predictions(predictions.levels)
+    return VoteCandidate(tuple(members), plan, evaluation, predictions.notes)
 
 
 def _pair_plans_with_outputs(members: Sequence[EvaluatedCandidate]) -> list[VoteMember]:
-    return [(member.plan, member.answers) for member in members]
+    return [(member.plan, member.outputs) for member in members]

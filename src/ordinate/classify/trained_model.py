@@ -1,4 +1,4 @@
-"""Saved models: found by name, verified before they are opened, asked for levels."""
+"""Tuned models: loaded by name, verified before they are opened, and used for prediction."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,10 @@ from ordinate.scale import Scale
 Floats = NDArray[np.float64]
 MODELS_FOLDER, LATEST_FOLDER = "models", "ho_multifeat_results"
 WINNER_FILE = "stage2_optimization_results.json"
-CALIBRATION_FILE = "decision.json"
+CALIBRATION_FILE = "calibration.json"
 SHOWN_MODELS = 12  # models named in an error
-MANIFEST_SHAPE = {
-    "set": str,
-    "features": int,
-    "feature_names": str,
-}  # of what a manifest says of a model
+# What the manifest of a model has to say.
+MANIFEST_FIELDS = {"set": str, "features": int, "feature_names": str}
 
 
 class _Winner(TypedDict):
@@ -43,7 +40,7 @@ class _Members(TypedDict):
 
 @dataclass(frozen=True, eq=False)
 class TunedModel:
-    """A saved model with its decision; a vote has members in the place of a model."""
+    """A saved model with its calibration; a vote has members in the place of a model."""
 
     name: str
     manifest: Manifest = field(repr=False)
@@ -71,32 +68,31 @@ class TunedModel:
     def predict(
         self, features: Mapping[str, DatasetFeatures], ids: Sequence[str] | None = None
     ) -> Predictions:
-        """Return levels, probabilities and sets for the items of features, by feature set."""
-        with (
-            limit_to_one_thread()
-        ):  # so that the last digits are those of any other machine's threads
-            answers, decision = self.answers(features), self.calibration
+        """Return levels, probabilities and prediction sets; features are by feature set."""
+        with limit_to_one_thread():  # so that the last digits are those of any other machine
+            outputs = self.compute_outputs(features)
             return Predictions(
                 self.name,
                 self.scale,
                 None if ids is None else tuple(ids),
-                decision.levels(answers),
-                decision.levels(answers, "argmax"),
-                decision.levels(answers, "average"),
-                decision.probabilities(answers),
-                decision.sets(answers),
+                by_decision_rule=self.calibration.levels_by_rule(outputs),
+                probabilities=self.calibration.probabilities(outputs),
+                sets=self.calibration.sets(outputs),
             )
 
-    def answers(self, features: Mapping[str, DatasetFeatures]) -> Floats:
-        """Return what the model itself answers; a vote averages the members' probabilities."""
+    def compute_outputs(self, features: Mapping[str, DatasetFeatures]) -> Floats:
+        """Return the outputs of the model itself; a vote averages the members' probabilities."""
         if self.model is None:
-            parts = [one.calibration.probabilities(one.answers(features)) for one in self.members]
-            return np.asarray(np.mean(parts, axis=0))
+            each = [
+                member.calibration.probabilities(member.compute_outputs(features))
+                for member in self.members
+            ]
+            return np.asarray(np.mean(each, axis=0))
         (name,) = self.sets
         if name not in features:
             raise BadInput(f"The model {self.name} needs the feature set {name!r}.")
         self._check(features[name])
-        return self.model.answers(features[name].matrix)
+        return self.model.predict(features[name].matrix)
 
     def _check(self, given: DatasetFeatures) -> None:
         """Refuse features that are not those of training, whatever their number."""
@@ -108,24 +104,24 @@ class TunedModel:
         raise BadInput(
             f"The model {self.name} was fitted to {count:,} features of the set {given.set!r} "
             f"(names {self.config['feature_names']}), and {given.path} has {len(names):,} others "
-            f"(names {compute_digest(names)}: {shown}, …). Make the features with the maker of the "
-            "training data, or tune again."
+            f"(names {compute_digest(names)}: {shown}, …). Make the features with the extractor of "
+            "the training data, or tune again."
         )
 
     def _check_extractor(self, given: DatasetFeatures) -> None:
-        """Refuse features of the same names by another maker; who made some is not known."""
-        own, its = self.config.get("maker"), find_extractor_identity(given.manifest)
+        """Refuse features of the same names by another extractor, where both are known."""
+        own, its = self.config.get("extractor"), find_extractor_identity(given.manifest)
         if own is None or its is None or own == its:
             return
         raise BadInput(
-            f"The model {self.name} was fitted to features of the set {given.set!r} by the maker "
-            f"{shorten(str(own)[:12])}, and those of {given.path} are by another one, "
+            f"The model {self.name} was fitted to features of the set {given.set!r} by the "
+            f"extractor {shorten(str(own)[:12])}, and those of {given.path} are by another one, "
             f"{shorten(str(its)[:12])}: the set was made anew, by another request or of other "
             "data. Put the former set back, or tune again."
         )
 
 
-# --- finding -------------------------------------------------------------------------------------
+# --- names ---------------------------------------------------------------------------------------
 
 
 def list_model_names(experiment: Experiment) -> list[str]:
@@ -136,9 +132,10 @@ def list_model_names(experiment: Experiment) -> list[str]:
     return sorted(p.name for p in folder.iterdir() if p.is_dir() and p.name[0] not in "._")
 
 
-def load_models(experiment: Experiment, wanted: Sequence[str] = ()) -> list[TunedModel]:
-    """Load all saved models, or those that were asked for, each once."""
-    names = [resolve_model_name(experiment, one) for one in wanted] or list_model_names(experiment)
+def load_models(experiment: Experiment, requested: Sequence[str] = ()) -> list[TunedModel]:
+    """Load all saved models, or the requested ones, each once."""
+    names = [resolve_model_name(experiment, name) for name in requested]
+    names = names or list_model_names(experiment)
     if not names:
         raise _explain_no_models(experiment)
     return [load_model(experiment, name) for name in dict.fromkeys(names)]
@@ -156,25 +153,24 @@ def load_model(experiment: Experiment, name: str | None = None) -> TunedModel:
     )
 
 
-def resolve_model_name(experiment: Experiment, wanted: str) -> str:
+def resolve_model_name(experiment: Experiment, requested: str) -> str:
     """Return the full name of a model."""
-    resolve_inside(
-        experiment.folder(MODELS_FOLDER), wanted
-    )  # first of all: a name may lead elsewhere
+    # First of all: a name may lead elsewhere.
+    resolve_inside(experiment.folder(MODELS_FOLDER), requested)
     known = list_model_names(experiment)
-    if wanted in known:
-        return wanted
-    found = [name for name in known if name.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
+    if requested in known:
+        return requested
+    matches = [name for name in known if name.startswith(requested)]
+    if len(matches) == 1:
+        return matches[0]
     if not known:
         raise _explain_no_models(experiment)
-    what = "Several models begin with" if found else "There is no model"
-    near = "" if found else suggest_names(wanted, known)
-    listed = found or known
+    problem = "Several models begin with" if matches else "There is no model"
+    near = "" if matches else suggest_names(requested, known)
+    listed = matches or known
     more = ", …" if len(listed) > SHOWN_MODELS else ""
     raise BadOption(
-        f"{what} {shorten(wanted)} (--model).{near} There are: "
+        f"{problem} {shorten(requested)} (--model).{near} There are: "
         f"{', '.join(listed[:SHOWN_MODELS])}{more}."
     )
 
@@ -208,7 +204,7 @@ def _explain_no_models(experiment: Experiment) -> BadInput:
     )
 
 
-# --- opening -------------------------------------------------------------------------------------
+# --- loading -------------------------------------------------------------------------------------
 
 
 def _load_by_name(experiment: Experiment, name: str, *, member: bool = False) -> TunedModel:
@@ -218,21 +214,24 @@ def _load_by_name(experiment: Experiment, name: str, *, member: bool = False) ->
     manifest = read_verified_manifest(folder)
     if manifest.artifact != "model":
         raise BadStore(f"{folder} holds {shorten(manifest.artifact)} by its manifest, not a model.")
-    decision = _load_calibration(folder / CALIBRATION_FILE)
+    calibration = _load_calibration(folder / CALIBRATION_FILE)
     members = _read_members(folder, manifest)
     if members and member:
         raise BadStore(f"{folder} is a vote among the members of a vote.")
     if members:
         votes = tuple(_load_by_name(experiment, one, member=True) for one in members)
         sizes = {len(one.scale) for one in votes}
-        tuned = TunedModel(name, manifest, decision, None, votes)
+        tuned = TunedModel(name, manifest, calibration, None, votes)
     else:
         model = load_classifier(folder)
         sizes = {model.size}
-        tuned = TunedModel(name, manifest, decision, model)
-    known = all(isinstance(manifest.config.get(x), kind) for x, kind in MANIFEST_SHAPE.items())
-    if sizes != {len(decision.scale)} or not (members or known):
-        raise BadStore(f"The manifest, the model and the decision in {folder} do not fit together.")
+        tuned = TunedModel(name, manifest, calibration, model)
+    fields = MANIFEST_FIELDS.items()
+    complete = all(isinstance(manifest.config.get(name), type_) for name, type_ in fields)
+    if sizes != {len(calibration.scale)} or not (members or complete):
+        raise BadStore(
+            f"The manifest, the model and the calibration in {folder} do not fit together."
+        )
     return tuned
 
 
@@ -246,5 +245,6 @@ def _load_calibration(path: Path) -> OutputCalibration:
     try:
         return OutputCalibration.from_dict(read_json(path, dict[str, Any]))
     except OrdinateError as problem:
-        why = f"{path} is no decision ({problem})"
-        raise BadStore(f"{why}. Tune again, or restore the folder.") from None
+        raise BadStore(
+            f"{path} is no calibration ({problem}). Tune again, or restore the folder."
+        ) from None

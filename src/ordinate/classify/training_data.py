@@ -1,4 +1,4 @@
-"""What a run learns from: the training data pooled, and the feature sets that cover them."""
+"""Training data: the items of all training files pooled, and the feature sets that cover them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ordinate.experiment.feature_rows import DatasetFeatures
 from ordinate.experiment.folder import Experiment
 from ordinate.experiment.layout import TRAINING
 from ordinate.experiment.safe_files import compute_digest
-from ordinate.results.baselines import to_json_label
+from ordinate.results.base import to_json_label
 from ordinate.scale import Scale
 
 Levels = NDArray[np.int64]
@@ -27,7 +27,7 @@ class FeatureSet:
 
     name: str
     names: tuple[str, ...] = field(repr=False)
-    matched: str  # how rows were matched to items
+    matched: str  # the method by which rows were matched to items
     files: dict[str, str] = field(repr=False)  # hash of the feature file, by data set
 
     @property
@@ -38,7 +38,7 @@ class FeatureSet:
 
 @dataclass(frozen=True)
 class TrainingDataSummary:
-    """What was learned from: how many items of which level, from which files."""
+    """What a report says of training data: how many items of which level, from which files."""
 
     scale: Scale
     counts: tuple[int, ...]  # items of each level
@@ -104,14 +104,14 @@ class TrainingData:
 
     def matrix(self, name: str) -> Any:
         """Read the features of all items."""
-        parts = [self.experiment.features(name, stem).matrix for stem in self.stems]
-        if len(parts) == 1:
-            return parts[0]
-        if all(isinstance(part, np.ndarray) for part in parts):
-            return np.concatenate(parts)
+        matrices = [self.experiment.features(name, stem).matrix for stem in self.stems]
+        if len(matrices) == 1:
+            return matrices[0]
+        if all(isinstance(matrix, np.ndarray) for matrix in matrices):
+            return np.concatenate(matrices)
         from scipy.sparse import vstack  # noqa: PLC0415 - heavy, and optional
 
-        return vstack(parts, format="csr")
+        return vstack(matrices, format="csr")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -130,33 +130,33 @@ class TrainingData:
 
     def fingerprints(self, *sets: str) -> dict[str, str]:
         """Return what a manifest says of the data and of feature sets."""
-        found = {stem: self.experiment.dataset(stem).fingerprint for stem in self.stems}
+        prints = {stem: self.experiment.dataset(stem).fingerprint for stem in self.stems}
         for name in sets:
-            found |= {f"{name}/{stem}": x for stem, x in self.sets[name].files.items()}
-        return found
+            prints |= {f"{name}/{stem}": x for stem, x in self.sets[name].files.items()}
+        return prints
 
     @property
     def source(self) -> TrainingDataSummary:
-        """What a report says of it."""
+        """What a report says of the data."""
         counts = np.bincount(self.levels, minlength=len(self.scale))
         groups = None if self.groups is None else len(np.unique(self.groups.astype(str)))
         return TrainingDataSummary(self.scale, tuple(counts.tolist()), self.stems, groups)
 
 
-def _select_stems(experiment: Experiment, wanted: Sequence[str]) -> tuple[str, ...]:
+def _select_stems(experiment: Experiment, requested: Sequence[str]) -> tuple[str, ...]:
     known = experiment.training
     if not known:
         raise BadInput(
             f"{experiment.root} has no training data: put CSV files with a column of levels into "
             f"{TRAINING}."
         )
-    for stem in wanted:
+    for stem in requested:
         if stem not in known:
             raise BadOption(
                 f"There is no training data {shorten(stem)} (--train): there is {', '.join(known)}."
                 f"{suggest_names(stem, known)}"
             )
-    return tuple(stem for stem in known if not wanted or stem in wanted)
+    return tuple(stem for stem in known if not requested or stem in requested)
 
 
 def _match_feature_sets(experiment: Experiment, pattern: str) -> list[str]:
@@ -166,37 +166,37 @@ def _match_feature_sets(experiment: Experiment, pattern: str) -> list[str]:
             f"There are no feature sets in {experiment.features_dir}. Make some with `ordinate "
             "features`, or name their folder with --features-base-dir."
         )
-    found = [name for name in known if fnmatchcase(name, pattern)]
-    if not found:
+    matches = [name for name in known if fnmatchcase(name, pattern)]
+    if not matches:
         raise BadOption(
             f"No feature set is called {shorten(pattern)} (--feature-pattern): there is "
             f"{', '.join(known)}."
         )
-    return found
+    return matches
 
 
 def _inspect_feature_set(experiment: Experiment, name: str, stems: Sequence[str]) -> FeatureSet:
     first, *others = [experiment.features(name, stem) for stem in stems]
     for other in others:
         check_same_features(first, other)
-    ways = dict.fromkeys(one.matched for one in (first, *others))
+    methods = dict.fromkeys(one.matched for one in (first, *others))
     files = {one.dataset: one.digest for one in (first, *others)}
-    return FeatureSet(name, first.names, " and ".join(ways), files)
+    return FeatureSet(name, first.names, " and ".join(methods), files)
 
 
 def check_same_features(first: DatasetFeatures, other: DatasetFeatures) -> None:
-    """Complain if two data sets have different features under one name."""
+    """Refuse data sets that have different features under one name."""
     if first.names == other.names:
         return
     pairs = zip(first.names, other.names, strict=False)
     differs = next((k for k, (a, b) in enumerate(pairs) if a != b), None)
-    what = (
+    difference = (
         f"{len(first.names):,} and {len(other.names):,} of them"
         if differs is None
         else f"number {differs + 1} is {shorten(first.names[differs])} and "
         f"{shorten(other.names[differs])}"
     )
     raise BadInput(
-        f"The features of {first.path} and {other.path} are not the same: {what}. Make both with "
-        f"one maker, or tune on one of them (--train {first.dataset})."
+        f"The features of {first.path} and {other.path} are not the same: {difference}. Make both "
+        f"with one extractor, or tune on one of them (--train {first.dataset})."
     )

@@ -5,14 +5,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ordinate.classify.bench import Bench, ProgressCallback, ignore_progress
 from ordinate.classify.finalists import EvaluatedCandidate
+from ordinate.classify.held_out_evaluation import check_test_sets, evaluate_on_test_sets
 from ordinate.classify.nested_estimate import run_nested_cross_validation
 from ordinate.classify.saved_models import save_candidate, save_vote
+from ordinate.classify.search_context import ProgressCallback, SearchContext, ignore_progress
 from ordinate.classify.selection import ModelSelection, select_model
 from ordinate.classify.settings import VOTE, Settings
 from ordinate.classify.soft_vote import VoteCandidate
-from ordinate.classify.testing import check_test_sets, evaluate_on_test_sets
 from ordinate.classify.trained_model import LATEST_FOLDER
 from ordinate.classify.training_data import TrainingData
 from ordinate.classify.tuning_result import Finalist, NestedEstimate, StudyResult, TuningResult
@@ -37,47 +37,47 @@ def tune(
     scale: str | None = None,
     command: str = "ordinate.tune",
     config: str = "",
-    tell: ProgressCallback = ignore_progress,
+    progress: ProgressCallback = ignore_progress,
 ) -> TuningResult:
     """Screen feature sets, search models, save the best of each study, and test the winner.
 
-    Choices are made by cross-validation on the training data alone. A run that was killed goes on
-    where it stopped. `config` is the text of a file that repeats the run, kept with its results;
-    `tell` is told how far it is.
+    Models are selected by cross-validation on the training data alone. A run that was killed goes
+    on where it stopped. `config` is the text of a file that repeats the run, saved with its
+    results.
     """
-    asked = settings or Settings()
-    with _open_bench(experiment, asked, scale, command, tell) as bench:
-        run = make_run_id(bench)
-        choice = select_model(bench)
-        searched, vote, winner = _save_finalists(bench, choice, run, command)
-        tests = evaluate_on_test_sets(bench, winner, _locate_run(experiment, run))
-        inner = run_nested_cross_validation(bench) if asked.nested else None
-        found = TuningResult(
-            run,
-            asked,
-            bench.training.source,
-            tuple(choice.screened),
-            searched,
-            vote,
-            winner,
-            tests,
-            inner,
-            tuple(_collect_notes(choice, asked, inner)),
+    settings = settings or Settings()
+    with _open_context(experiment, settings, scale, command, progress) as context:
+        run = make_run_id(context)
+        selection = select_model(context)
+        studies, vote, winner = _save_finalists(context, selection, run, command)
+        tests = evaluate_on_test_sets(context, winner, _locate_run(experiment, run))
+        nested = run_nested_cross_validation(context) if settings.nested else None
+        result = TuningResult(
+            run=run,
+            settings=settings,
+            source=context.training.source,
+            screened=tuple(selection.screened),
+            studies=studies,
+            vote=vote,
+            winner=winner,
+            tests=tests,
+            nested=nested,
+            notes=tuple(_collect_notes(selection, settings, nested)),
         )
-        _write_run(bench, found, command, config)
-    return found
+        _write_run(context, result, command, config)
+    return result
 
 
 @contextmanager
-def _open_bench(
+def _open_context(
     experiment: Experiment,
     settings: Settings,
     scale: str | None,
     command: str,
-    tell: ProgressCallback,
-) -> Iterator[Bench]:
+    progress: ProgressCallback,
+) -> Iterator[SearchContext]:
     """Take the lock, clear what killed runs left, and check everything before any work."""
-    import ordinate.models.classifiers.ordinal_threshold  # noqa: F401, PLC0415 - libraries obey once loaded
+    import ordinate.models.classifiers.ordinal_regression  # noqa: F401, PLC0415 - libraries obey once loaded
 
     with (
         hold_lock(experiment.root, command),
@@ -85,13 +85,14 @@ def _open_bench(
         WorkerPool(settings.jobs) as workers,
     ):
         remove_leftovers(experiment.root)
-        yield Bench(load_training_data(experiment, settings, scale), settings, workers, tell)
+        training = load_training_data(experiment, settings, scale)
+        yield SearchContext(training, settings, workers, progress)
 
 
 def load_training_data(
     experiment: Experiment, settings: Settings, scale: str | None
 ) -> TrainingData:
-    """Return what a run learns from; whatever is wrong with the data comes out here."""
+    """Return what a run is trained on; whatever is wrong with the data comes out here."""
     training = TrainingData.of(
         experiment, scale=scale, train=settings.train, pattern=settings.feature_pattern
     )
@@ -99,46 +100,53 @@ def load_training_data(
     return training
 
 
-def make_run_id(bench: Bench) -> str:
-    """Return the name of a run: its metric, and a hash of the data and all that was asked."""
-    code = bench.code(*bench.training.sets, asked=bench.settings.asked)
-    return f"{bench.settings.measure.name}-{code}"
+def make_run_id(context: SearchContext) -> str:
+    """Return the name of a run: its metric, and a hash of the data and all settings."""
+    settings = context.settings
+    digest = context.compute_digest(*context.training.sets, settings=settings.result_settings)
+    return f"{settings.measure.name}-{digest}"
 
 
-# --- what is saved -------------------------------------------------------------------------------
+# --- saved models --------------------------------------------------------------------------------
 
 
 def _save_finalists(
-    bench: Bench, choice: ModelSelection, run: str, command: str
+    context: SearchContext, selection: ModelSelection, run: str, command: str
 ) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
     """Fit and save the best of each study, and the vote; return them, the winner last."""
-    how = {"run": run, "command": command}
     finalists: dict[int, Finalist] = {}
-    for done, one in enumerate(choice.candidates):
-        bench.tell("saving", done / len(choice.candidates), "")
+    for done, one in enumerate(selection.candidates):
+        context.report_progress("saving", done / len(selection.candidates))
         if one is not None:
-            finalists[id(one)] = _make_finalist(one, save_candidate(bench, one, **how))
-    searched = [
+            name = save_candidate(context, one, run=run, command=command)
+            finalists[id(one)] = _make_finalist(one, name)
+    studies = tuple(
         StudyResult(
-            one.set, one.kind, bench.settings.stage2_trials, one.trials, finalists.get(id(best))
+            set=study.set,
+            model_type=study.model_type,
+            requested=context.settings.stage2_trials,
+            trials=study.trials,
+            best=finalists.get(id(best)),
         )
-        for one, best in zip(choice.studies, choice.candidates, strict=True)
-    ]
+        for study, best in zip(selection.studies, selection.candidates, strict=True)
+    )
     vote = None
-    if choice.vote is not None:
-        members = tuple(finalists[id(member)].name for member in choice.vote.members)
-        vote = _make_vote_finalist(choice.vote, save_vote(bench, choice.vote, **how), members)
-    winner = vote if choice.winner is choice.vote and vote else finalists[id(choice.winner)]
-    return tuple(searched), vote, winner
+    if selection.vote is not None:
+        members = tuple(finalists[id(member)].name for member in selection.vote.members)
+        name = save_vote(context, selection.vote, run=run, command=command)
+        vote = _make_vote_finalist(selection.vote, name, members)
+    won = selection.winner
+    winner = vote if vote and won is selection.vote else finalists[id(won)]
+    return studies, vote, winner
 
 
 def _make_finalist(one: EvaluatedCandidate, name: str) -> Finalist:
     return Finalist(
-        name,
-        one.candidate.kind,
-        one.sets,
-        dict(one.candidate.params),
-        one.evaluation,
+        name=name,
+        model_type=one.candidate.model_type,
+        sets=one.sets,
+        params=dict(one.candidate.params),
+        evaluation=one.evaluation,
         notes=one.notes,
     )
 
@@ -148,47 +156,47 @@ def _make_vote_finalist(vote: VoteCandidate, name: str, members: tuple[str, ...]
 
 
 def _collect_notes(
-    choice: ModelSelection, settings: Settings, inner: NestedEstimate | None
+    selection: ModelSelection, settings: Settings, nested: NestedEstimate | None
 ) -> Iterator[str]:
-    if not choice.finished or (inner and not inner.finished):
+    if not selection.finished or (nested and not nested.finished):
         yield UNFINISHED_NOTE
-    if settings.votes and choice.vote is None:
+    if settings.includes_vote and selection.vote is None:
         yield NO_VOTE_NOTE
 
 
-# --- what is written -----------------------------------------------------------------------------
+# --- written results -----------------------------------------------------------------------------
 
 
 def _locate_run(experiment: Experiment, run: str) -> Path:
     return resolve_inside(experiment.folder("results"), run)
 
 
-def _write_run(bench: Bench, found: TuningResult, command: str, config: str) -> None:
+def _write_run(context: SearchContext, result: TuningResult, command: str, config: str) -> None:
     """Write the results of the run, and the same as the latest ones."""
-    experiment = bench.training.experiment
-    folder = _locate_run(experiment, found.run)
+    experiment = context.training.experiment
+    folder = _locate_run(experiment, result.run)
     if config:
         write_text(folder / CONFIG_FILE, config)
-    _write_results(folder, found)
+    _write_results(folder, result)
     Manifest.of(
         folder,
         "results",
-        found.run,
-        config=found.settings.to_dict(),
-        data=bench.training.fingerprints(*bench.training.sets),
-        seed=found.settings.seed,
+        result.run,
+        config=result.settings.to_dict(),
+        data=context.training.fingerprints(*context.training.sets),
+        seed=result.settings.seed,
         command=command,
         libraries=["scipy", "scikit-learn", "optuna"],
     ).write(folder)
-    _write_results(experiment.folder(LATEST_FOLDER), found)
+    _write_results(experiment.folder(LATEST_FOLDER), result)
 
 
-def _write_results(folder: Path, found: TuningResult) -> None:
+def _write_results(folder: Path, result: TuningResult) -> None:
     stages: dict[str, dict[str, Any]] = {
-        "stage1_screening_results.json": found.convert_screening_to_dict(),
-        "stage2_detailed_results.json": found.list_trials(),
-        "stage2_optimization_results.json": found.convert_search_to_dict(),
+        "stage1_screening_results.json": result.convert_screening_to_dict(),
+        "stage2_detailed_results.json": result.list_trials(),
+        "stage2_optimization_results.json": result.convert_search_to_dict(),
     }
     for name, values in stages.items():
         write_json(folder / name, values)
-    write_text(folder / "optimization_summary.md", render(found, "markdown"))
+    write_text(folder / "optimization_summary.md", render(result, "markdown"))

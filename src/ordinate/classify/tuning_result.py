@@ -1,4 +1,4 @@
-"""What a run of tuning found: screened sets, searched models, the winner, and its test."""
+"""The result of tuning: screened sets, studies, the winner, and its test."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,28 +7,29 @@ from typing import TYPE_CHECKING, Any
 from ordinate.classify.scoring import DecisionRuleScores
 from ordinate.classify.settings import Settings
 from ordinate.classify.training_data import TrainingDataSummary
+from ordinate.classify.tuning_text import describe_tuning
 from ordinate.inference.estimates import to_json_number
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Result, align_columns
 
 if TYPE_CHECKING:
     from ordinate.search.trials import Trial
 
-STATES = ("complete", "pruned", "failed")
+STATES = ("complete", "pruned", "failed")  # of trials
 
 
 @dataclass(frozen=True)
 class ScreeningResult:
-    """A feature set, what the cheap model makes of it, and whether it is searched."""
+    """A feature set, its evaluation with the cheap model, and whether it is searched."""
 
     set: str
     features: int
     matched: str
     evaluation: DecisionRuleScores | None  # None where nothing could be learned from it
     failed: str | None = None
-    kept: bool = False
-    discard_reason: str | None = None  # it is not searched
+    shortlisted: bool = False
+    discard_reason: str | None = None  # of a set that is not searched
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
@@ -36,8 +37,8 @@ class ScreeningResult:
             "set": self.set,
             "features": self.features,
             "matched": self.matched,
-            "kept": self.kept,
-            "why": self.discard_reason,
+            "shortlisted": self.shortlisted,
+            "discard_reason": self.discard_reason,
             "failed": self.failed,
             "screening": self.evaluation and self.evaluation.to_dict(),
         }
@@ -45,13 +46,13 @@ class ScreeningResult:
 
 @dataclass(frozen=True)
 class Finalist:
-    """The best model of a study, or a vote of several, judged by cross-validation.
+    """The best model of a study, or a vote of several, evaluated by cross-validation.
 
     `name` is that of the saved model; a vote has members, by their names.
     """
 
     name: str
-    kind: str
+    model_type: str
     sets: tuple[str, ...]
     params: dict[str, Any]
     evaluation: DecisionRuleScores
@@ -62,7 +63,7 @@ class Finalist:
         """Return plain values, nan as None."""
         return {
             "name": self.name,
-            "model": self.kind,
+            "model": self.model_type,
             "sets": list(self.sets),
             "params": self.params,
             "members": list(self.members),
@@ -73,24 +74,25 @@ class Finalist:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """One feature set with one kind of model: the trials of its study, and the best of them."""
+    """One feature set with one model type: the trials of its study, and the best of them."""
 
     set: str
-    kind: str
-    wanted: int  # trials
+    model_type: str
+    requested: int  # trials
     trials: "tuple[Trial, ...]"
     best: Finalist | None  # None where no trial was completed
 
-    def count(self, state: str) -> int:
-        """Return how many trials ended so."""
-        return sum(trial.state == state for trial in self.trials)
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many trials ended in each state."""
+        return {state: sum(trial.state == state for trial in self.trials) for state in STATES}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
             "set": self.set,
-            "model": self.kind,
-            "trials": {"wanted": self.wanted} | {state: self.count(state) for state in STATES},
+            "model": self.model_type,
+            "trials": {"requested": self.requested} | self.counts,
             "best": self.best and self.best.to_dict(),
         }
 
@@ -108,7 +110,7 @@ class StudyResult:
             }
             for trial in self.trials
         ]
-        return {"set": self.set, "model": self.kind, "trials": trials}
+        return {"set": self.set, "model": self.model_type, "trials": trials}
 
 
 @dataclass(frozen=True)
@@ -136,30 +138,30 @@ class HeldOutResult:
 
 @dataclass(frozen=True)
 class NestedEstimate:
-    """The whole procedure, run on each part of the training data and judged on the rest."""
+    """The whole selection, repeated for each outer fold and evaluated on it."""
 
     evaluation: DecisionRuleScores
-    chosen: tuple[str, ...]  # set and model that each part chose
-    finished: bool = True  # whether all parts made all trials that were asked for
+    selected: tuple[str, ...]  # set and model, for each outer fold
+    finished: bool = True  # whether every study made all its trials
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
-            "chosen": list(self.chosen),
+            "selected": list(self.selected),
             "finished": self.finished,
             "estimate": self.evaluation.to_dict(),
         }
 
 
-@dataclass(frozen=True)
-class TuningResult:
-    """A run of tuning: what was screened, what was searched, what won, and what it is worth."""
+@dataclass(frozen=True, repr=False)
+class TuningResult(Result):
+    """A tuning run: screened sets, studies, the winner, and what it is worth."""
 
     run: str
     settings: Settings
     source: TrainingDataSummary
     screened: tuple[ScreeningResult, ...]
-    searched: tuple[StudyResult, ...]
+    studies: tuple[StudyResult, ...]
     vote: Finalist | None
     winner: Finalist
     tests: tuple[HeldOutResult, ...] = ()
@@ -169,14 +171,8 @@ class TuningResult:
     @property
     def finalists(self) -> list[Finalist]:
         """The best of each study, and the vote."""
-        found = [one.best for one in self.searched if one.best is not None]
-        return [*found, self.vote] if self.vote else found
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
+        best = [study.best for study in self.studies if study.best is not None]
+        return [*best, self.vote] if self.vote else best
 
     # --- plain values ------------------------------------------------------------------------
 
@@ -188,20 +184,20 @@ class TuningResult:
             "run": self.run,
             "metric": metric.expression,
             "direction": metric.direction,
-            "settings": self.settings.asked,
+            "settings": self.settings.result_settings,
             "data": self.source.to_dict(),
         }
 
     def convert_screening_to_dict(self) -> dict[str, Any]:
-        """Return what screening found."""
+        """Return the results of screening."""
         return self._build_header() | {"sets": [one.to_dict() for one in self.screened]}
 
     def convert_search_to_dict(self) -> dict[str, Any]:
-        """Return what the search found, which model won, and its test."""
+        """Return the results of the search, the winner, and its test."""
         return self._build_header() | {
             "winner": self.winner.name,
             "winning": self.winner.to_dict(),
-            "studies": [one.to_dict() for one in self.searched],
+            "studies": [study.to_dict() for study in self.studies],
             "vote": self.vote and self.vote.to_dict(),
             "tests": [one.to_dict() for one in self.tests],
             "nested": self.nested and self.nested.to_dict(),
@@ -210,7 +206,7 @@ class TuningResult:
 
     def list_trials(self) -> dict[str, Any]:
         """Return every trial of every study."""
-        return self._build_header() | {"studies": [one.list_trials() for one in self.searched]}
+        return self._build_header() | {"studies": [study.list_trials() for study in self.studies]}
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None: what `--format json` writes."""
@@ -235,31 +231,29 @@ class TuningResult:
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.classify.tuning_text import describe_tuning  # noqa: PLC0415 - describe shows results
-
         return describe_tuning(self)
 
 
 def _name_finalist(one: Finalist) -> tuple[str, str, str]:
-    return ",".join(one.sets), one.kind, one.name
+    return ",".join(one.sets), one.model_type, one.name
 
 
 def _flatten_scores(
-    stage: str, judged: "Iterable[tuple[str, str, str, DecisionRuleScores | None]]"
+    stage: str, evaluated: "Iterable[tuple[str, str, str, DecisionRuleScores | None]]"
 ) -> list[dict[str, Any]]:
     return [
-        {"stage": stage, "set": set_, "model": kind, "name": name} | row
-        for set_, kind, name, one in judged
-        if one is not None
-        for row in one.rows()
+        {"stage": stage, "set": set_, "model": model, "name": name} | row
+        for set_, model, name, evaluation in evaluated
+        if evaluation is not None
+        for row in evaluation.rows()
     ]
 
 
-def compute_optimism(metric: Metric, chosen_by: float, tested: float) -> float:
-    """Return how much better the value was by which a model was chosen than that of its test.
+def compute_optimism(metric: Metric, selected_by: float, tested: float) -> float:
+    """Return how much better the value was by which a model was selected than that of its test.
 
     >>> from ordinate.metrics import find_metric
     >>> round(compute_optimism(find_metric("mae"), 0.3, 0.4), 3)
     0.1
     """
-    return float(metric.merit(chosen_by) - metric.merit(tested))
+    return float(metric.merit(selected_by) - metric.merit(tested))

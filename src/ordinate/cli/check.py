@@ -3,8 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
-from ordinate.cli.options import HelpFormatter, add_output_options, write_report
+from ordinate.cli.options import (
+    HelpFormatter,
+    add_experiment_options,
+    add_output_options,
+    open_experiment,
+    write_report,
+)
 
 if TYPE_CHECKING:
     from ordinate.experiment.check_report import CheckReport

@@ -1,4 +1,4 @@
-"""`ordinate compare`: what many systems answered to the same items in, leaderboards out."""
+"""`ordinate compare`: predictions of many systems for the same items in, leaderboards out."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from ordinate.cli.options import (
     add_output_options,
     add_resampling_options,
     add_system_options,
+    parse_comparison_settings,
     parse_metric_value,
     parse_names,
     read_systems,
@@ -39,7 +40,7 @@ def add_to(commands: Any) -> None:
         "compare",
         help="compare systems on the same items",
         description="Compare systems that predicted levels for the same items: a leaderboard for "
-        "each metric with intervals and limits of ranks, differences with p-values for all pairs "
+        "each metric with confidence and rank intervals, differences with p-values for all pairs "
         "at once, and tests for named pairs. The systems are columns of one file; or the first "
         "file has the gold levels, and each further file is the run of a system.",
         epilog=EXAMPLES,
@@ -59,21 +60,21 @@ def add_to(commands: Any) -> None:
         "--correction",
         choices=CORRECTIONS,
         default="max_t",
-        help="how p-values are adjusted for many comparisons (default: max_t)",
+        help="adjustment of p-values for multiple comparisons (default: max_t)",
     )
     add(
         "--margin",
         metavar="METRIC=VALUE",
         action="append",
         default=[],
-        help="a difference that does not matter, which says what is equivalent; may be repeated",
+        help="equivalence margin: a difference that does not matter; may be repeated",
     )
     add(
         "--pairs",
         metavar="A:B",
         action="append",
         default=[],
-        help="pairs that get permutation tests and their like; may be repeated",
+        help="pairs of systems for permutation, McNemar and other paired tests; may be repeated",
     )
     add_resampling_options(parser)
     add_output_options(parser)
@@ -95,32 +96,25 @@ def _compare_systems(options: argparse.Namespace) -> "Comparison":
     from ordinate.results.comparison import Comparison
     from ordinate.results.leaderboard import check_system_count
 
-    metrics, how = select_metrics(options.metrics), _parse_comparison_options(options)
-    wanted = _parse_pairs(options.pairs)
+    metrics, settings = select_metrics(options.metrics), _parse_settings(options)
+    requested = _parse_pairs(options.pairs)
     found = read_systems(options, check_system_count)
-    pairs = [_split_pair(text, found.panel.systems) for text in wanted]
+    pairs = [_split_pair(text, found.panel.systems) for text in requested]
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
-    with show_share("comparing") as tick:
+    with show_share("comparing") as progress:
         return Comparison.from_panel(
-            found.panel, metrics, replace(how, pairs=pairs), origin=origin, tick=tick
+            found.panel, metrics, replace(settings, pairs=pairs), origin=origin, progress=progress
         )
 
 
-def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
-    """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import ComparisonSettings
-
+def _parse_settings(options: argparse.Namespace) -> "ComparisonSettings":
     margins = [parse_metric_value("--margin", text) for text in options.margin]
-    how = ComparisonSettings(
-        level=options.interval,
-        resamples=options.resamples,
-        seed=options.seed,
+    return parse_comparison_settings(
+        options,
         against=options.against,
         correction=options.correction,
         margins={metric.expression: margin for metric, margin in margins},
     )
-    _ = how.intervals  # refuses a level, resamples and a seed that make no sense
-    return how
 
 
 def _parse_pairs(texts: list[str]) -> list[str]:
@@ -134,6 +128,6 @@ def _parse_pairs(texts: list[str]) -> list[str]:
 def _split_pair(text: str, systems: tuple[str, ...]) -> tuple[str, str]:
     """Return the two systems of a pair; their names may have colons too."""
     parts = text.split(":")
-    ways = [(":".join(parts[:k]), ":".join(parts[k:])) for k in range(1, len(parts))]
-    known = [way for way in ways if set(way) <= set(systems)]
-    return known[0] if known else ways[0]
+    splits = [(":".join(parts[:k]), ":".join(parts[k:])) for k in range(1, len(parts))]
+    known = [split for split in splits if set(split) <= set(systems)]
+    return known[0] if known else splits[0]

@@ -13,24 +13,24 @@ FlagTypes = Mapping[str, type]
 CODE_FLAG = "load"  # the flag that runs code, which comes from the command line only
 TYPE_NAMES = {
     bool: "true or false",
-    int: "a whole number",
+    int: "an integer",
     float: "a number",
-    str: "a text",
-    list: "a text or a list of texts",
-    dict: "a table, such as {degree = 3}, or a text of JSON",
+    str: "a string",
+    list: "a string or a list of strings",
+    dict: "a table, such as {degree = 3}, or a string of JSON",
 }
 
 
-def merge_flags(given: Mapping[str, Any], path: str | None, kinds: FlagTypes) -> dict[str, Any]:
+def merge_flags(given: Mapping[str, Any], path: str | None, types: FlagTypes) -> dict[str, Any]:
     """Return what the command line says, and where it says nothing, what the file says.
 
-    `kinds` has every flag that the file may set, by its name with underscores.
+    `types` has every flag that the file may set, by its name with underscores.
     """
-    said = {name: value for name, value in given.items() if name in kinds and value is not None}
-    return said if path is None else read_config(path, kinds, code=CODE_FLAG in given) | said
+    flags = {name: value for name, value in given.items() if name in types and value is not None}
+    return flags if path is None else read_config(path, types, code=CODE_FLAG in given) | flags
 
 
-def read_config(path: str, kinds: FlagTypes, *, code: bool = False) -> dict[str, Any]:
+def read_config(path: str, types: FlagTypes, *, code: bool = False) -> dict[str, Any]:
     """Return the flags of a TOML file, by their names with underscores; each is checked.
 
     `code` says whether the command takes Python code, which no file may ask for.
@@ -43,8 +43,8 @@ def read_config(path: str, kinds: FlagTypes, *, code: bool = False) -> dict[str,
                 f"{path}: {CODE_FLAG} runs Python code, which no file may ask for. Say "
                 f"--{CODE_FLAG} FILE.py on the command line."
             )
-        if name not in kinds:
-            known = [format_flag(one) for one in kinds]
+        if name not in types:
+            known = [format_flag(one) for one in types]
             raise BadOption(
                 f"{path}: {shorten(key)} is no flag of this "
                 f"command.{suggest_names(format_flag(name), known)} "
@@ -54,7 +54,7 @@ def read_config(path: str, kinds: FlagTypes, *, code: bool = False) -> dict[str,
             raise BadOption(
                 f"{path}: {format_flag(name)} is set twice, as {format_flag(name)} and {name}."
             )
-        found[name] = _check_value(path, name, value, kinds[name])
+        found[name] = _check_value(path, name, value, types[name])
     return found
 
 
@@ -103,20 +103,20 @@ def _parse_toml(path: str) -> dict[str, Any]:
         raise BadInput(f"{path} is no TOML: {problem}. Write lines such as seed = 5.") from None
 
 
-def _check_value(path: str, name: str, value: Any, kind: type) -> Any:
-    """Return the value of a flag, a whole number also where any number will do."""
-    if kind is list:
+def _check_value(path: str, name: str, value: Any, type_: type) -> Any:
+    """Return the value of a flag, an integer also where any number will do."""
+    if type_ is list:
         several = [value] if isinstance(value, str) else value
         if isinstance(several, list) and all(isinstance(one, str) for one in several):
             return several
-    elif kind is float and type(value) is int:
+    elif type_ is float and type(value) is int:
         return float(value)
-    elif kind is dict and isinstance(value, (dict, str)):
-        # as the command line has it; what JSON lacks, such as dates, becomes a text
+    elif type_ is dict and isinstance(value, (dict, str)):
+        # as the command line has it; what JSON lacks, such as dates, becomes a string
         return value if isinstance(value, str) else json.dumps(value, default=str)
-    elif type(value) is kind:
+    elif type(value) is type_:
         return value
-    raise BadOption(f"{path}: {format_flag(name)} takes {TYPE_NAMES[kind]}, not {shorten(value)}.")
+    raise BadOption(f"{path}: {format_flag(name)} takes {TYPE_NAMES[type_]}, not {shorten(value)}.")
 
 
 def _format_value(value: Any) -> str:
@@ -124,5 +124,5 @@ def _format_value(value: Any) -> str:
         return f"[{', '.join(map(_format_value, value))}]"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    # JSON and TOML write texts, numbers, true and false alike, but for one character.
+    # JSON and TOML write strings, numbers and booleans alike, but for one character.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -12,6 +12,7 @@ from ordinate.cli.options import (
     add_resampling_options,
     add_text_file_options,
     list_inputs,
+    parse_comparison_settings,
     parse_delimiter,
     parse_names,
 )
@@ -108,7 +109,7 @@ def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
     from ordinate.results.decoding import Decoding
     from ordinate.scale import Scale
 
-    metric, how = find_metric(options.metric), _parse_comparison_options(options)
+    metric, settings = find_metric(options.metric), parse_comparison_settings(options)
     weights = _parse_class_weights(options.class_weights)
     columns = ProbabilityColumns(
         parse_names("--probabilities", options.probabilities),
@@ -128,7 +129,7 @@ def _decode_files(options: argparse.Namespace) -> "tuple[Decoding, list[Any]]":
         decoder,
         rows.probabilities.argmax(axis=1),
         decoder.predict_positions(rows.probabilities),
-        _compare_with_argmax(scored, decoder, metric, how) if scored.known.any() else None,
+        _compare_with_argmax(scored, decoder, metric, settings) if scored.known.any() else None,
         rows.name,
         fitted.name if decoder.uses_gold_ else "",
         scored.name,
@@ -163,7 +164,7 @@ def _collect_notes(
     scored: "ProbabilityRows",
 ) -> list[str]:
     notes = list(decoder.notes_)
-    if fitted is not rows and (shift := decoder.shift(rows.probabilities)) is not None:
+    if fitted is not rows and (shift := decoder.describe_shift(rows.probabilities)) is not None:
         notes.append(shift)
     if decoder.uses_gold_ and scored is fitted:
         notes.append(
@@ -175,7 +176,7 @@ def _collect_notes(
 
 
 def _compare_with_argmax(
-    rows: "ProbabilityRows", decoder: "Decoder", metric: "Metric", how: "ComparisonSettings"
+    rows: "ProbabilityRows", decoder: "Decoder", metric: "Metric", settings: "ComparisonSettings"
 ) -> "Comparison":
     import numpy as np
 
@@ -189,25 +190,16 @@ def _compare_with_argmax(
 
     p = rows.probabilities[rows.known]
     columns = [rows.gold[rows.known], p.argmax(axis=1), decoder.predict_positions(p)]
-    answers = np.stack(columns, axis=1).astype(np.int16)
-    items = sum_single_items(len(answers), None)
-    panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), answers, items)
-    how = resolve_settings(panel, how)
+    levels = np.stack(columns, axis=1).astype(np.int16)
+    items = sum_single_items(len(levels), None)
+    panel = Panel.from_rows(decoder.scale_, (ARGMAX, DECODED), levels, items)
+    settings = resolve_settings(panel, settings)
     others = [
         m for m in select_metrics(",".join(DEFAULT_METRICS)) if m.expression != metric.expression
     ]
-    with show_share("comparing") as tick:
-        boards = LeaderboardBuilder(panel, [metric, *others], how, tick).all()
-    return Comparison(panel, boards, (), how)
-
-
-def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
-    """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import ComparisonSettings
-
-    how = ComparisonSettings(level=options.interval, resamples=options.resamples, seed=options.seed)
-    _ = how.intervals  # refuses a level, resamples and a seed that make no sense
-    return how
+    with show_share("comparing") as progress:
+        boards = LeaderboardBuilder(panel, [metric, *others], settings, progress).all()
+    return Comparison(panel, boards, (), settings)
 
 
 def _parse_class_weights(text: str | None) -> Any:

@@ -52,7 +52,7 @@ INTERVAL_METHODS = (
     "jeffreys",
     "t",
 )
-BELOW_LIMIT_CODE = 3  # the exit code of --fail-under
+BELOW_THRESHOLD_CODE = 3  # the exit code of --fail-under
 
 EXAMPLES = """examples:
   ordinate evaluate results.csv --gold level --predicted model_a
@@ -74,7 +74,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        help="evaluate predicted against gold levels",
+        help="evaluate predicted against gold levels, or a regression",
         description="Evaluate predicted against gold levels: metrics beside what constants and "
         "chance reach, the confusion matrix, and each level. With -e, all saved models of an "
         "experiment on all its test sets.",
@@ -82,6 +82,25 @@ def add_to(commands: Any) -> None:
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
+    _add_column_options(parser)
+    _add_metric_options(parser)
+    add_label_options(parser)
+    _add_interval_options(parser)
+    _add_output_options(parser)
+    add_metric_file_option(parser)
+    parser.add_argument(
+        "--task",
+        choices=("labels", "regression"),
+        default="labels",
+        help="evaluate levels, or a regression with units (default: labels)",
+    )
+    add_regression_options(parser)
+    add_model_options(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_column_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that name files and their columns."""
     add = parser.add_argument
     add(
         "files",
@@ -107,6 +126,11 @@ def add_to(commands: Any) -> None:
         metavar="COL",
         help="column of a second rater's levels: what a human reaches on the same items",
     )
+
+
+def _add_metric_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of metrics, of labels and of probabilities."""
+    add = parser.add_argument
     add(
         "--error-attribution",
         metavar="METRICS",
@@ -128,22 +152,35 @@ def add_to(commands: Any) -> None:
         "--bins",
         metavar="N",
         help="of the calibration report (default: 10); with --task regression, rising edges such "
-        "as 500,600: the quantities are evaluated as levels, too",
+        "as 500,600: targets and predictions are evaluated as levels, too",
     )
-    add_label_options(parser)
+
+
+def _add_interval_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of confidence intervals."""
     add_resampling_options(parser)
+    add = parser.add_argument
     add(
-        "--no-interval", dest="interval", action="store_const", const=None, help="give no intervals"
+        "--no-interval",
+        dest="interval",
+        action="store_const",
+        const=None,
+        help="compute no confidence intervals",
     )
     add(
         "--interval-method",
         metavar="METHOD",
         choices=(*INTERVAL_METHODS, POISSON),
-        help=f"how to find them: {', '.join(INTERVAL_METHODS)} (default: the best for each "
+        help=f"of confidence intervals: {', '.join(INTERVAL_METHODS)} (default: the best for each "
         f"metric); with --task regression, {POISSON} resamples the items",
     )
     add("--stratified", action="store_true", help="take the number of items of each level as fixed")
+
+
+def _add_output_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the report, of items that disagree, and of the exit code."""
     add_output_options(parser)
+    add = parser.add_argument
     add("--items", metavar="OUT", help="write the items that disagree (.csv, .jsonl, .parquet)")
     add(
         "--fail-under",
@@ -152,20 +189,10 @@ def add_to(commands: Any) -> None:
         default=[],
         help="exit with 3 if a metric is worse than a value; may be repeated",
     )
-    add_metric_file_option(parser)
-    add(
-        "--task",
-        choices=("labels", "regression"),
-        default="labels",
-        help="levels, or quantities with units (default: labels)",
-    )
-    add_regression_options(parser)
-    add_model_options(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Evaluate, write the report, and judge it by --fail-under."""
+    """Evaluate, write the report, and compare it with --fail-under."""
     from ordinate.cli.output import check_output_paths, replace_atomically
 
     if options.experiment is not None:
@@ -173,27 +200,27 @@ def run(options: argparse.Namespace) -> int:
     refuse_model_options(options)
     if options.task == "labels":
         refuse_regression_options(options)
-    limits = [_parse_limit(options, text) for text in options.fail_under]
+    thresholds = [_parse_threshold(options, text) for text in options.fail_under]
     check_output_paths(list_inputs(options), (options.output, options.items))
-    judged = [metric for metric, _ in limits]
-    if any(_is_of_probabilities(metric) for metric in judged) and options.probabilities is None:
+    required = [metric for metric, _ in thresholds]
+    if any(_is_of_probabilities(metric) for metric in required) and options.probabilities is None:
         raise BadOption("--fail-under of probabilities needs the columns of --probabilities.")
-    found: list[Any] = []
+    results: list[Any] = []
 
-    def result() -> Any:
+    def evaluate() -> Any:
         if options.task == "regression":
-            found.append(evaluate_regression_files(options, judged, _parse_intervals(options)))
+            results.append(evaluate_regression_files(options, required, _parse_intervals(options)))
         else:
-            found.append(_evaluate_labels(options, judged, items))
-        return found[0]
+            results.append(_evaluate_labels(options, required, items))
+        return results[0]
 
     with replace_atomically(options.items, force=options.force) as items:
-        write_report(options, result)
-    return _check_limits(found[0], limits)
+        write_report(options, evaluate)
+    return _check_thresholds(results[0], thresholds)
 
 
 def _evaluate_labels(
-    options: argparse.Namespace, judged: "list[Metric]", items: Path | None
+    options: argparse.Namespace, required: "list[Metric]", items: Path | None
 ) -> "Evaluation":
     from dataclasses import replace
 
@@ -204,23 +231,23 @@ def _evaluate_labels(
         Origin,
         needs_probabilities,
         select_metrics,
-        split_metrics_by_kind,
+        split_metrics_by_summary,
     )
     from ordinate.scale import Scale
 
-    of_labels, of_probabilities = split_metrics_by_kind(options.metrics)
+    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
     metrics = select_metrics(of_labels)
     known = {metric.expression for metric in metrics}
     metrics += [
         metric
-        for metric in judged
+        for metric in required
         if metric.expression not in known and not _is_of_probabilities(metric)
     ]
-    columns, how = _parse_columns(options), _parse_intervals(options)
+    columns, intervals = _parse_columns(options), _parse_intervals(options)
     scale = Scale.of(options.scale) if options.scale is not None else None
     calibration = None
     if options.probabilities is not None:
-        calibration, origin = _evaluate_calibration(options, of_probabilities, judged, scale)
+        calibration, origin = _evaluate_calibration(options, of_probabilities, required, scale)
         if options.predicted is None:
             return _evaluate_most_probable(options, calibration, metrics, origin)
         scale = calibration.summary.scale
@@ -230,17 +257,17 @@ def _evaluate_labels(
         options.files, columns, scale, options.missing, items=items, watch=watch_queries
     )
     origin = Origin(found.gold, found.predicted, found.files, found.joined, found.notes)
-    with show_share("evaluating") as tick:
+    with show_share("evaluating") as progress:
         result = Evaluation.from_summary(
             found.matrix,
             metrics,
             by=found.by,
             groups=found.groups,
-            human=found.second_rater,
+            second_rater=found.second_rater,
             attribution_metrics=options.error_attribution or (),
-            interval=how,
+            interval=intervals,
             origin=origin,
-            tick=tick,
+            progress=progress,
         )
     return replace(result, probabilities=calibration)
 
@@ -265,7 +292,7 @@ def _parse_columns(options: argparse.Namespace) -> "LabelColumns":
 
 
 def _evaluate_calibration(
-    options: argparse.Namespace, metrics: Any, judged: "list[Metric]", scale: "Scale | None"
+    options: argparse.Namespace, metrics: Any, required: "list[Metric]", scale: "Scale | None"
 ) -> "tuple[Calibration, Origin]":
     from dataclasses import replace
 
@@ -283,24 +310,33 @@ def _evaluate_calibration(
     if options.missing == "worst":
         raise BadOption("An item without probabilities cannot be counted: use --missing drop.")
     bins = _parse_bins(options.bins)
-    wanted = select_probability_metrics(metrics, bins)
-    known = {metric.expression for metric in wanted}
-    wanted += [metric for metric in judged if _is_of_probabilities(metric)]
-    wanted = [m for k, m in enumerate(wanted) if k < len(known) or m.expression not in known]
+    selected = select_probability_metrics(metrics, bins)
+    known = {metric.expression for metric in selected}
+    selected += [
+        metric
+        for metric in required
+        if _is_of_probabilities(metric) and metric.expression not in known
+    ]
     found = count_probabilities(
         options.files,
         replace(_parse_columns(options), by=None, groups=None, second_rater=None),
         parse_names("--probabilities", options.probabilities),
-        collect_required_parts(wanted, bins),
+        collect_required_parts(selected, bins),
         scale,
         options.missing,
         renormalize=options.renormalize,
         blocks=JACKKNIFE_BLOCKS,
         watch=watch_queries,
     )
-    how = _parse_intervals(options)
-    notes = (NOT_CLUSTERED_NOTE,) if options.groups is not None and how is not None else ()
-    result = Calibration.from_blocks(found.blocks, wanted, bins=bins, interval=how, notes=notes)
+    intervals = _parse_intervals(options)
+    clustered = options.groups is not None and intervals is not None
+    result = Calibration.from_blocks(
+        found.blocks,
+        selected,
+        bins=bins,
+        interval=intervals,
+        notes=(NOT_CLUSTERED_NOTE,) if clustered else (),
+    )
     predicted = f"the most probable of {', '.join(found.columns)}"
     return result, Origin(found.gold, predicted, found.files, found.joined, found.notes)
 
@@ -308,7 +344,7 @@ def _evaluate_calibration(
 def _evaluate_most_probable(
     options: argparse.Namespace, found: "Calibration", metrics: "list[Metric]", origin: "Origin"
 ) -> "Evaluation":
-    """Evaluate the most probable levels, of which there is a table and no more."""
+    """Evaluate the most probable levels, of which there is a confusion matrix and no more."""
     from dataclasses import replace
 
     from ordinate.results import Evaluation
@@ -327,7 +363,7 @@ def _evaluate_most_probable(
     return replace(result, probabilities=found)
 
 
-def _parse_limit(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
+def _parse_threshold(options: argparse.Namespace, text: str) -> "tuple[Metric, float]":
     """Return a metric and what it has to reach; intervals leave out what --alpha says."""
     metric, value = parse_metric_value("--fail-under", text, _find_summary(options.task, text))
     if _is_of_intervals(metric):
@@ -342,18 +378,18 @@ def _find_summary(task: str, metric: str) -> type:
     """Return the summary of which a metric is a function."""
     from ordinate.metrics import get_summary_type
     from ordinate.metrics.catalogue import is_known_metric
-    from ordinate.results import needs_probabilities, split_metrics_by_kind
+    from ordinate.results import needs_probabilities, split_metrics_by_summary
 
     if task == "regression":
         of_intervals = is_known_metric(metric.rpartition("=")[0], "intervals")
         return get_summary_type("intervals" if of_intervals else "regression")
-    _, of_probabilities = split_metrics_by_kind([metric.partition("=")[0]])
+    _, of_probabilities = split_metrics_by_summary([metric.partition("=")[0]])
     return get_summary_type("probabilities" if needs_probabilities(of_probabilities) else "labels")
 
 
 def _parse_bins(text: str | None) -> int:
     if text is not None and not (text.isdecimal() and int(text)):
-        raise BadOption(f"--bins takes a whole number of at least 1, not {text!r}.")
+        raise BadOption(f"--bins takes an integer of at least 1, not {text!r}.")
     return 10 if text is None else int(text)
 
 
@@ -377,19 +413,21 @@ def _is_of_intervals(metric: "Metric") -> bool:
 
 
 def _find_scores(result: Any, metric: "Metric") -> Any:
-    """Return the values, by metric, among which one is."""
+    """Return the scores, by metric, among which this metric is."""
     if _is_of_intervals(metric):
         return result.prediction_intervals
     return (result.probabilities if _is_of_probabilities(metric) else result).metrics
 
 
-def _check_limits(result: Any, limits: "list[tuple[Metric, float]]") -> int:
+def _check_thresholds(result: Any, thresholds: "list[tuple[Metric, float]]") -> int:
     failed = 0
-    for metric, limit in limits:
+    for metric, threshold in thresholds:
         value = _find_scores(result, metric)[metric.expression].value
-        equal = math.isclose(value, limit, rel_tol=1e-12, abs_tol=1e-12)
-        if not (equal or metric.is_better(value, limit)):
+        equal = math.isclose(value, threshold, rel_tol=1e-12, abs_tol=1e-12)
+        if not (equal or metric.is_better(value, threshold)):
             shown = "undefined" if math.isnan(value) else f"{value:.6g}"
-            sys.stderr.write(f"ordinate: {metric.expression} is {shown}, worse than {limit:g}.\n")
-            failed = BELOW_LIMIT_CODE
+            sys.stderr.write(
+                f"ordinate: {metric.expression} is {shown}, worse than {threshold:g}.\n"
+            )
+            failed = BELOW_THRESHOLD_CODE
     return failed

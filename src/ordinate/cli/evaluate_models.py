@@ -3,15 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
-from ordinate.cli.options import write_report
+from ordinate.cli.options import add_experiment_options, open_experiment, write_report
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
     from ordinate.classify.model_overview import ModelOverview
     from ordinate.inference import ConfidenceIntervals
 
-# What says something of files, and of a single system.
+# Options of files, and of a single system.
 FILE_OPTIONS = (
     *(
         "gold",
@@ -63,10 +62,12 @@ def refuse_model_options(options: argparse.Namespace) -> None:
         )
 
 
-def run_evaluate_models(options: argparse.Namespace, how: "ConfidenceIntervals | None") -> int:
+def run_evaluate_models(
+    options: argparse.Namespace, intervals: "ConfidenceIntervals | None"
+) -> int:
     """Evaluate all saved models on all test sets, and write the report."""
     _refuse_file_options(options)
-    write_report(options, lambda: _build_overview(options, how))
+    write_report(options, lambda: _build_overview(options, intervals))
     return 0
 
 
@@ -84,16 +85,20 @@ def _refuse_file_options(options: argparse.Namespace) -> None:
 
 
 def _build_overview(
-    options: argparse.Namespace, how: "ConfidenceIntervals | None"
+    options: argparse.Namespace, intervals: "ConfidenceIntervals | None"
 ) -> "ModelOverview":
-    from ordinate.classify.contests import ContestBuilder, require_one_scale, select_test_sets
     from ordinate.classify.model_overview import SHOWN_METRICS, ModelOverview
+    from ordinate.classify.system_predictions import (
+        PredictionCollector,
+        require_one_scale,
+        select_test_sets,
+    )
     from ordinate.classify.trained_model import load_models
     from ordinate.cli.progress import show_share
-    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_kind
+    from ordinate.results import needs_probabilities, select_metrics, split_metrics_by_summary
     from ordinate.scale import Scale
 
-    of_labels, of_probabilities = split_metrics_by_kind(options.metrics)
+    of_labels, of_probabilities = split_metrics_by_summary(options.metrics)
     if needs_probabilities(of_probabilities):
         raise BadOption(
             "-e evaluates levels. For metrics of probabilities, write predictions (ordinate "
@@ -105,12 +110,12 @@ def _build_overview(
     models = load_models(experiment, options.model)
     declared = None if options.scale is None else Scale.of(options.scale)
     scale = require_one_scale(models, declared) or experiment.scale()
-    entering = ContestBuilder(experiment, scale, models)
-    contests = entering.build_contests(stems)
+    collector = PredictionCollector(experiment, scale, models)
+    test_sets = collector.collect_predictions(stems)
     shown = SHOWN_METRICS if options.metrics is None else ()
-    with show_share("evaluating") as tick:
+    with show_share("evaluating") as progress:
         return ModelOverview.of(
-            contests, metrics, how, shown=shown, notes=entering.notes, tick=tick
+            test_sets, metrics, intervals, shown=shown, notes=collector.notes, progress=progress
         )
 
 

@@ -31,12 +31,12 @@ HISTOGRAM_METRICS = {"median_absolute_error", "error_percentile"}
 POISSON = "poisson"  # the one method of intervals that people may ask for
 ALPHA = 0.1
 ITEM_OPTIONS = ("residuals", "against", "bins")  # options that look at single items
-NOT_GROUPED_NOTE = "Limits of these errors take items for units, not the groups."
+NOT_GROUPED_NOTE = "Confidence intervals of these errors take items for units, not the groups."
 
 
 def add_regression_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of quantities."""
-    add = parser.add_argument_group("quantities (--task regression)").add_argument
+    """Add the options of regression."""
+    add = parser.add_argument_group("regression (--task regression)").add_argument
     add("--target", metavar="COL", help="column of the targets")
     add("--unit", metavar="UNIT", help="of the targets, such as kg/m³")
     add("--train-mean", metavar="X", type=float, help="mean of the training targets")
@@ -67,9 +67,9 @@ def add_regression_options(parser: argparse.ArgumentParser) -> None:
 
 
 def evaluate_regression_files(
-    options: argparse.Namespace, judged: "list[Metric]", how: "ConfidenceIntervals | None"
+    options: argparse.Namespace, required: "list[Metric]", how: "ConfidenceIntervals | None"
 ) -> "RegressionEvaluation":
-    """Read, evaluate, and add what was asked for; metrics that are judged are among them."""
+    """Read, evaluate, and add the requested parts; `required` metrics are among them."""
     from dataclasses import replace
 
     from ordinate.results import select_metrics
@@ -80,8 +80,8 @@ def evaluate_regression_files(
     _refuse_conflicts(options)
     metrics = select_metrics(options.metrics or DEFAULT_METRICS, Moments)
     known = {metric.expression for metric in metrics}
-    metrics += [m for m in judged if m.summary is Moments and m.expression not in known]
-    bounds = [m for m in judged if m.summary is not Moments]
+    metrics += [m for m in required if m.summary is Moments and m.expression not in known]
+    bounds = [m for m in required if m.summary is not Moments]
     run = _RegressionRun(options, _parse_normalization(options), how, metrics, bounds)
     result, items = run.evaluate_files(options.files, _parse_columns(options), run.further())
     parts = [] if items is None else run.build_item_parts(result, items)
@@ -98,11 +98,11 @@ def evaluate_regression_files(
     )
 
 
-# --- what does not fit ---------------------------------------------------------------------------
+# --- conflicting options -------------------------------------------------------------------------
 
 
 def refuse_regression_options(options: argparse.Namespace) -> None:
-    """Refuse what is said of quantities where there are labels."""
+    """Refuse options of regression where there are labels."""
     for name in REGRESSION_OPTIONS:
         if getattr(options, name) is not None and getattr(options, name) is not False:
             raise BadOption(f"{_format_flag(name)} is for --task regression.")
@@ -120,11 +120,11 @@ def _refuse_label_options(options: argparse.Namespace) -> None:
             raise BadOption(f"{_format_flag(name)} is for labels, not with --task regression.")
     if options.interval_method not in {None, POISSON}:
         raise BadOption(
-            f"--interval-method {options.interval_method} is for labels. Leave it out, or draw "
-            f"items again: {POISSON}."
+            f"--interval-method {options.interval_method} is for labels. Leave it out, or "
+            f"resample items: {POISSON}."
         )
     if options.missing == "worst":
-        raise BadOption("A quantity has no worst answer: use --missing drop, or error.")
+        raise BadOption("A regression has no worst prediction: use --missing drop, or error.")
 
 
 def _refuse_conflicts(options: argparse.Namespace) -> None:
@@ -167,7 +167,7 @@ def _is_read_once(path: str) -> bool:
 
 
 def parse_edges(text: str) -> list[float]:
-    """Return the edges between levels of a quantity."""
+    """Return the edges between levels of a target."""
     from itertools import pairwise
 
     try:
@@ -240,7 +240,7 @@ class _RegressionRun:
     training: "Normalization | None"
     how: "ConfidenceIntervals | None"
     metrics: "list[Metric]"
-    bounds: "list[Metric]"  # of prediction intervals, that are judged
+    bounds: "list[Metric]"  # of prediction intervals, that are required
 
     @property
     def level(self) -> float | None:
@@ -359,7 +359,7 @@ class _RegressionRun:
     def _add_poisson_intervals(
         self, result: "RegressionEvaluation", items: "RegressionItems"
     ) -> "RegressionEvaluation":
-        """Return the result with limits from Poisson resamples of the items."""
+        """Return the result with confidence intervals from Poisson resamples of the items."""
         from dataclasses import replace
 
         by = {
@@ -378,7 +378,7 @@ class _RegressionRun:
         if self.how is None or not len(items.table):
             return result
         resamples = resample_poisson(items.y, items.p, self.how, items.weights)
-        found = estimate_from_poisson(result.wanted, result.table, resamples, self.how)
+        found = estimate_from_poisson(result.selected, result.summary, resamples, self.how)
         return replace(result, metrics=found)
 
     def build_item_parts(
@@ -461,15 +461,16 @@ def parse_alpha(options: argparse.Namespace) -> float:
 def _list_interval_rows(result: "RegressionEvaluation") -> list[dict[str, Any]]:
     """Return flat records of prediction intervals."""
     from ordinate.metrics import find_metric
-    from ordinate.results.regression_text import get_interval_unit, to_flat_record
+    from ordinate.results.base import to_flat_record
+    from ordinate.results.regression_text import get_interval_unit
     from ordinate.summaries.prediction_intervals import PredictionIntervals
 
     return [
-        {"part": "predictive", "group": group, "metric": name}
+        {"part": "prediction_intervals", "group": group, "metric": name}
         | to_flat_record(one)
         | {
             "unit": get_interval_unit(find_metric(name, PredictionIntervals), result.unit),
-            "n": part.table.n,
+            "n": part.summary.n,
         }
         for group, part in [("", result), *result.list_subgroups()]
         for name, one in part.prediction_intervals.items()

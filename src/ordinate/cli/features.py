@@ -3,12 +3,13 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
 from ordinate.cli.options import (
     EXIT_CODES,
     HelpFormatter,
     InputPath,
+    add_experiment_options,
     add_output_options,
+    open_experiment,
     write_report,
 )
 from ordinate.errors import BadOption
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ordinate.experiment.folder import Experiment
     from ordinate.features import ExtractionResult, FeatureExtractor
 
-EXAMPLES = {  # of each maker, the first of them in the help of all
+EXAMPLES = {  # of each extractor, the first of them in the help of all
     "tfidf": """
   ordinate features tfidf -e DIR
   ordinate features tfidf -e DIR --analyzer char --ngrams 2..5 --max-features 50000
@@ -62,20 +63,20 @@ def add_to(commands: Any) -> None:
         formatter_class=HelpFormatter,
         allow_abbrev=False,
     )
-    makers = parser.add_subparsers(dest="maker", metavar="MAKER", required=True)
+    extractors = parser.add_subparsers(dest="extractor", metavar="EXTRACTOR", required=True)
     for add in (_add_tfidf, _add_lexical, _add_embeddings, _add_perplexity):
-        add(makers)
-    _add_concat(makers)
-    _add_external(makers)
-    _add_list(makers)
+        add(extractors)
+    _add_concat(extractors)
+    _add_external(extractors)
+    _add_list(extractors)
 
 
 def _format_epilog(*lines: str) -> str:
     return "\n".join(["examples:", *lines, "", EXIT_CODES])
 
 
-def _add_parser(makers: Any, name: str, what: str, more: str = "") -> Any:
-    parser = makers.add_parser(
+def _add_parser(extractors: Any, name: str, what: str, more: str = "") -> Any:
+    parser = extractors.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}. {more}".strip(),
@@ -89,25 +90,25 @@ def _add_parser(makers: Any, name: str, what: str, more: str = "") -> Any:
 
 def _add_extraction_options(parser: Any) -> None:
     add = parser.add_argument
-    add("--name", help="of the set (default: by maker and parameters)")
+    add("--name", help="of the set (default: by extractor and parameters)")
     add("--batch", type=int, metavar="N", help="rows that are made and kept at once")
     add_output_options(parser)
     parser.set_defaults(resumes=True)
 
 
-# --- makers ---------------------------------------------------------------------------------------
+# --- extractors -----------------------------------------------------------------------------------
 
 
-def _add_tfidf(makers: Any) -> None:
-    parser = _add_parser(makers, "tfidf", "TF-IDF of n-grams of words or letters, sparse")
+def _add_tfidf(extractors: Any) -> None:
+    parser = _add_parser(extractors, "tfidf", "TF-IDF of word or character n-grams, sparse")
     add = parser.add_argument
     add(
         "--analyzer",
         choices=("word", "char", "char_wb"),
         default="word",
-        help="n-grams of words, of letters, or of letters within words (default: word)",
+        help="n-grams of words, of characters, or of characters within words (default: word)",
     )
-    add("--ngrams", metavar="N..M", help="their lengths (default: 1..2 words, 2..4 letters)")
+    add("--ngrams", metavar="N..M", help="their lengths (default: 1..2 words, 2..4 characters)")
     add("--min-df", metavar="N", default="2", help="texts, or share, at least (default: 2)")
     add("--max-df", metavar="N", default="1.0", help="texts, or share, at most (default: 1.0)")
     add(
@@ -126,24 +127,22 @@ def _add_tfidf(makers: Any) -> None:
 def _make_tfidf(options: argparse.Namespace, _: "Experiment") -> "FeatureExtractor":
     from ordinate.features.tfidf import Tfidf
 
-    all_of_them = options.max_features == "all"
+    keep_all = options.max_features == "all"
     return Tfidf(
         analyzer=options.analyzer,
         ngrams=None if options.ngrams is None else _parse_span("--ngrams", options.ngrams),
         min_df=_parse_bound("--min-df", options.min_df),
         max_df=_parse_bound("--max-df", options.max_df),
-        max_features=None
-        if all_of_them
-        else _parse_integer("--max-features", options.max_features),
+        max_features=None if keep_all else _parse_integer("--max-features", options.max_features),
         sublinear=not options.linear,
         lowercase=not options.keep_case,
         group_by=options.group_by,
     )
 
 
-def _add_lexical(makers: Any) -> None:
+def _add_lexical(extractors: Any) -> None:
     parser = _add_parser(
-        makers,
+        extractors,
         "lexical",
         "length, word frequency, variety and readability, and for English CEFR levels of words",
         "Takes wordfreq, cefrpy and textstat: pip install 'ordinate[features]'.",
@@ -164,9 +163,9 @@ def _make_lexical(options: argparse.Namespace, _: "Experiment") -> "FeatureExtra
     return Lexical(options.language)
 
 
-def _add_embeddings(makers: Any) -> None:
+def _add_embeddings(extractors: Any) -> None:
     parser = _add_parser(
-        makers,
+        extractors,
         "embeddings",
         "embeddings of whole texts by a model of sentence-transformers",
         "Texts that are longer than the model takes are read in windows, whose mean is taken. "
@@ -191,9 +190,9 @@ def _make_embeddings(options: argparse.Namespace, _: "Experiment") -> "FeatureEx
     return Embeddings(**_select_given(options, "model", "overlap"))
 
 
-def _add_perplexity(makers: Any) -> None:
+def _add_perplexity(extractors: Any) -> None:
     parser = _add_parser(
-        makers,
+        extractors,
         "perplexity",
         "how much the tokens of a text surprise a causal language model",
         "Nothing is downloaded. Takes transformers: pip install 'ordinate[features]'.",
@@ -228,9 +227,9 @@ def _make_perplexity(options: argparse.Namespace, _: "Experiment") -> "FeatureEx
     return Perplexity(**_select_given(options, "model", "window", "stride"))
 
 
-def _add_concat(makers: Any) -> None:
+def _add_concat(extractors: Any) -> None:
     parser = _add_parser(
-        makers,
+        extractors,
         "concat",
         "feature sets of the experiment side by side",
         "Columns are called SET:FEATURE. The set is sparse if one of a part is; dense parts are "
@@ -247,9 +246,9 @@ def _make_concat(options: argparse.Namespace, experiment: "Experiment") -> "Feat
     return Concat(tuple(options.parts), experiment)
 
 
-def _add_external(makers: Any) -> None:
+def _add_external(extractors: Any) -> None:
     parser = _add_parser(
-        makers,
+        extractors,
         "external",
         "features of your own: a table of numbers with ids",
         "Every item of every data set needs a row of its id, and every column has to be of "
@@ -281,30 +280,32 @@ def _make_external(options: argparse.Namespace, experiment: "Experiment") -> "Fe
 
 
 def _select_given(options: argparse.Namespace, *names: str) -> dict[str, Any]:
-    """Return the options that were given; the makers know the defaults of the others."""
+    """Return the options that were given; the extractors know the defaults of the others."""
     found = {name: getattr(options, name) for name in names}
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _run_extraction(options: argparse.Namespace, maker: Any) -> int:
-    write_report(options, lambda: _extract_features(options, maker))
+def _run_extraction(options: argparse.Namespace, extractor: Any) -> int:
+    write_report(options, lambda: _extract_features(options, extractor))
     return 0
 
 
-def _extract_features(options: argparse.Namespace, maker: Any) -> "ExtractionResult":
+def _extract_features(options: argparse.Namespace, extractor: Any) -> "ExtractionResult":
     from ordinate.cli.progress import show_share
     from ordinate.features import extract_features
 
     experiment = open_experiment(options)
-    chosen = maker(options, experiment)
-    with show_share("making features") as tick:
+    built = extractor(options, experiment)
+    with show_share("making features") as progress:
         return extract_features(
-            experiment, chosen, options.name, batch=options.batch, progress=tick
+            experiment, built, options.name, batch=options.batch, progress=progress
         )
 
 
-def _add_list(makers: Any) -> None:
-    parser = _add_parser(makers, "list", "feature sets with sizes, zeros and how they were made")
+def _add_list(extractors: Any) -> None:
+    parser = _add_parser(
+        extractors, "list", "feature sets with sizes, zeros and how they were made"
+    )
     add_output_options(parser)
     parser.set_defaults(run=_run_list)
 
@@ -323,7 +324,7 @@ def _parse_integer(option: str, text: str) -> int:
     try:
         return int(text.replace("_", ""))
     except ValueError:
-        raise BadOption(f"{option} takes a whole number, not {text!r}.") from None
+        raise BadOption(f"{option} takes an integer, not {text!r}.") from None
 
 
 def _parse_bound(option: str, text: str) -> float:

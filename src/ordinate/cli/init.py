@@ -20,12 +20,8 @@ exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
 TRAINING_FILE, TEST_FILE = "ml-training-data/texts.csv", "ml-test-data/texts_test.csv"
 FEATURE_SETS = ("tfidf-word", "tfidf-char")
-LEFTOVER_PREFIXES = (
-    ".ordinate-",
-    ".ordinate.",
-    ".making-",
-    ".lock",
-)  # what a killed run leaves begins so
+# How the names begin of what a killed run leaves.
+LEFTOVER_PREFIXES = (".ordinate-", ".ordinate.", ".making-", ".lock")
 README_TEXT = """An experiment folder of Ordinate.
 
 ml-training-data/  labelled texts to learn from: CSV files with id, level and text
@@ -51,8 +47,8 @@ def add_to(commands: Any) -> None:
         "init",
         help="lay out an experiment folder with example texts",
         description="Lay out an experiment folder with the texts that ship with Ordinate, split "
-        "into training and test data, and with TF-IDF feature sets of words and letters. A killed "
-        "run is taken up by the same command; a folder with anything else in it is refused.",
+        "into training and test data, and with TF-IDF feature sets of words and characters. A "
+        "killed run is taken up by the same command; a folder with anything else in it is refused.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -85,9 +81,9 @@ def _extract_features(root: Path) -> "list[ExtractionResult]":
     from ordinate.features.tfidf import Tfidf
 
     experiment = Experiment.open(root)
-    with show_share("making features") as tick:
+    with show_share("making features") as progress:
         return [
-            extract_features(experiment, one, progress=tick)
+            extract_features(experiment, one, progress=progress)
             for one in (Tfidf(), Tfidf(analyzer="char"))
         ]
 

@@ -65,17 +65,17 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115,PTH123 - closed by the caller
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may lack a letter
-    asked = build_parser().parse_args(arguments)
+            stream.reconfigure(errors="replace")  # a terminal may lack a character
+    parsed = build_parser().parse_args(arguments)
     try:
-        options.load_metric_files(getattr(asked, "load", ()))
-        code: int = asked.run(asked)
+        options.load_metric_files(getattr(parsed, "load", ()))
+        code: int = parsed.run(parsed)
         sys.stdout.flush()
     except OrdinateError as problem:
         print(f"ordinate: {replace_control_characters(str(problem))}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
-        more = " The same command goes on." if getattr(asked, "resumes", False) else ""
+        more = " The same command goes on." if getattr(parsed, "resumes", False) else ""
         print(f"Interrupted.{more}", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough, as in `ordinate … | head`

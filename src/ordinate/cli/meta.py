@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 DEFAULT_RESAMPLES = 1_000
 
 DESCRIPTION = """\
-Judge metrics by systems on the same items: which metric captures all quality
-aspects that reference metrics stand for (coverage), ranks systems alike in
-every test case (robustness, stability) and tells them apart (discriminative
-power). Each file is the run of a system and --gold the file of gold levels; or,
-with --systems, the systems are columns of one file and --gold is one, too.
+Meta-evaluation of metrics on systems that predict the same items: which metric
+captures all quality aspects that reference metrics stand for (coverage), ranks
+systems alike in every test case (robustness, stability) and separates them
+(discriminative power). Each file is the run of a system and --gold the file of
+gold levels; or, with --systems, the systems are columns of one file and --gold
+is one, too.
 """
 
 EXAMPLES = """examples:
@@ -45,7 +46,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "meta",
-        help="judge metrics by the systems that you have",
+        help="meta-evaluation: which metrics deserve trust on your systems",
         description=DESCRIPTION,
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
@@ -86,7 +87,7 @@ def add_to(commands: Any) -> None:
         metavar="LEVEL",
         type=float,
         default=0.95,
-        help="level of the intervals (default: 0.95)",
+        help="level of the confidence intervals (default: 0.95)",
     )
     add(
         "--resamples",
@@ -131,13 +132,13 @@ def _add_file_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--missing",
         choices=("error", "drop", "worst"),
-        help="what becomes of missing labels (default: error; with --lenient, drop)",
+        help="policy for missing labels (default: error; with --lenient, drop)",
     )
     add_text_file_options(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Judge, and write the report."""
+    """Evaluate metrics, and write the report."""
     if options.systems is None and options.gold is not None:
         options.gold = InputPath(options.gold)  # a file, and no column
     write_report(options, lambda: _evaluate_metrics(options))
@@ -163,7 +164,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
     panel, origin, irregular = (
         _read_wide_file if options.systems is not None else _read_campaign_files
     )(options)
-    with show_share("judging") as tick:
+    with show_share("evaluating metrics") as progress:
         return evaluate_metrics(
             panel,
             metrics,
@@ -176,7 +177,7 @@ def _evaluate_metrics(options: argparse.Namespace) -> "MetaEvaluation":
             unanimity=options.unanimity,
             origin=origin,
             irregular=irregular,
-            tick=tick,
+            progress=progress,
         )
 
 

@@ -28,7 +28,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--of",
         choices=("labels", "probabilities", "regression", "intervals", "ensembles"),
-        help="metrics of what (default: labels; a NAME is looked for in all)",
+        help="what the metrics evaluate (default: labels; a NAME is looked for in all)",
     )
     parser.add_argument(
         "--format", choices=("text", "json", "csv", "markdown", "latex"), default="text"
@@ -42,11 +42,11 @@ def run(options: argparse.Namespace) -> int:
     from ordinate.render import render
     from ordinate.results.metric_catalogue import MetricCatalogue
 
-    kind = options.of
+    task = options.of
     catalogue = (
-        MetricCatalogue.of(options.name, kind)
+        MetricCatalogue.of(options.name, task)
         if options.name
-        else MetricCatalogue.whole(kind or "labels")
+        else MetricCatalogue.list_all(task or "labels")
     )
     sys.stdout.write(render(catalogue, options.format))
     return 0

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their texts are read."""
+"""Options that several commands share, and their parsing."""
 
 import argparse
 import csv
@@ -9,10 +9,13 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ordinate.errors import BadOption, OrdinateError
+from ordinate.render import FORMATS_BY_SUFFIX, RENDERERS, render
 
 if TYPE_CHECKING:
+    from ordinate.experiment.folder import Experiment
     from ordinate.metrics import Metric
     from ordinate.readers.systems import PanelData
+    from ordinate.results.leaderboard import ComparisonSettings
 
 
 class InputPath(str):
@@ -34,18 +37,17 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
         return text if "\n" in text else fill(text, width, initial_indent=indent)
 
 
-REPORT_FORMATS = ("text", "json", "csv", "markdown", "latex")
-FORMAT_BY_SUFFIX = {".json": "json", ".csv": "csv", ".md": "markdown", ".tex": "latex"}
+REPORT_FORMATS = tuple(RENDERERS)
 EXIT_CODES = "exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted\n"
 
 
 def add_subcommand(
-    commands: Any, name: str, what: str, description: str
+    commands: Any, name: str, summary: str, description: str
 ) -> argparse.ArgumentParser:
-    """Add a command of a command, and return its parser."""
+    """Add a subcommand of a command, and return its parser."""
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=what,
+        help=summary,
         description=description,
         epilog=EXIT_CODES,
         formatter_class=HelpFormatter,
@@ -55,7 +57,7 @@ def add_subcommand(
 
 
 def add_label_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say what the labels of a file mean."""
+    """Add the options of labels: scale, weights, clusters, missing labels."""
     add = parser.add_argument
     add(
         "--scale",
@@ -73,27 +75,27 @@ def add_label_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--groups",
         metavar="COL",
-        help="column of items that belong together (writers, topics, documents): intervals take "
-        "the groups for units",
+        help="column of clusters of items (writers, topics, documents): confidence intervals "
+        "resample clusters",
     )
     add(
         "--missing",
         choices=("error", "drop", "worst"),
         default="error",
-        help="what becomes of missing labels (default: error)",
+        help="policy for missing labels (default: error)",
     )
     add_text_file_options(parser)
 
 
 def add_text_file_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how text files are written."""
+    """Add the options of text files: delimiter and encoding."""
     add = parser.add_argument
     add("--delimiter", metavar="CHAR", help="what separates columns (default: by the first lines)")
     add("--encoding", help="of text files (default: utf-8)")
 
 
 def add_system_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which systems to read."""
+    """Add the options of files and columns of several systems."""
     add = parser.add_argument
     add(
         "files",
@@ -111,27 +113,29 @@ def add_system_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_resampling_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of intervals and their resamples."""
+    """Add the options of confidence intervals and bootstrap resamples."""
     add = parser.add_argument
     add(
         "--interval",
         metavar="LEVEL",
         type=float,
         default=0.95,
-        help="level of the intervals (default: 0.95)",
+        help="level of the confidence intervals (default: 0.95)",
     )
-    add("--resamples", metavar="N", type=int, default=2_000, help="of bootstraps (default: 2000)")
+    add(
+        "--resamples", metavar="N", type=int, default=2_000, help="of the bootstrap (default: 2000)"
+    )
     add("--seed", type=int, default=0, help="of the resamples (default: 0)")
 
 
 def add_output_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how and where the report is written."""
+    """Add the options of the report: format and file."""
     add = parser.add_argument
     add(
         "--format",
         choices=REPORT_FORMATS,
-        help="how to write the report (default: as OUT ends, "
-        f"{', '.join(FORMAT_BY_SUFFIX)}, or text)",
+        help="of the report (default: by the suffix of OUT, "
+        f"{', '.join(FORMATS_BY_SUFFIX)}, or text)",
     )
     add(
         "-o", "--output", metavar="OUT", help="where to write the report (default: standard output)"
@@ -150,6 +154,42 @@ def add_metric_file_option(parser: argparse.ArgumentParser) -> None:
         help="a Python file of your own that declares further metrics with @ordinate.metric(…); "
         "it is run; may be repeated",
     )
+
+
+def add_experiment_options(
+    parser: argparse.ArgumentParser, *, required: bool = True, labels: bool = True
+) -> None:
+    """Add the options that say where an experiment lies and what its columns are.
+
+    A command that has --scale, --delimiter and --encoding already passes `labels=False`.
+    """
+    add = parser.add_argument
+    add(
+        "-e",
+        "--experiment",
+        metavar="DIR",
+        type=StorePath,
+        required=required,
+        help="folder of the experiment, as `ordinate init` lays it out",
+    )
+    add(
+        "--features-base-dir",
+        metavar="DIR",
+        type=InputPath,
+        help="folder of the feature sets (default: features in the experiment)",
+    )
+    add("--label-column", metavar="COL", help="column of the levels (default: by its name)")
+    add("--text-column", metavar="COL", help="column of the texts (default: by its name)")
+    add("--id-column", metavar="COL", help="column of the ids (default: by its name)")
+    add("--group-column", metavar="COL", help="column of clusters of items (writers, …)")
+    if labels:
+        add(
+            "--scale",
+            help="a preset (cefr, likert5, likert7, stars5, sentiment3, sentiment5), integers "
+            "(1..6), or labels from lowest to highest (low,mid,high); default: the preset that "
+            "fits the training data",
+        )
+        add_text_file_options(parser)
 
 
 def load_metric_files(paths: Iterable[str]) -> None:
@@ -182,7 +222,6 @@ def _wrap_in_list(value: Any) -> Iterable[Any]:
 def write_report(options: argparse.Namespace, result: Callable[[], Any]) -> None:
     """Write the report of a result, which is made when the output is known to be writable."""
     from ordinate.cli.output import check_output_paths, replace_atomically
-    from ordinate.render import render
 
     check_output_paths(list_inputs(options), [options.output])
     with replace_atomically(options.output, force=options.force) as report:
@@ -197,7 +236,7 @@ def _infer_format(output: str | None) -> str:
     """Return the format that a file is to have by its suffix: whoever opens it goes by that."""
     from pathlib import Path
 
-    return "text" if output is None else FORMAT_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
+    return "text" if output is None else FORMATS_BY_SUFFIX.get(Path(output).suffix.lower(), "text")
 
 
 def read_systems(
@@ -226,14 +265,43 @@ def read_systems(
     )
 
 
+def open_experiment(options: argparse.Namespace) -> "Experiment":
+    """Return the experiment that the options name."""
+    from ordinate.experiment.dataset import DataColumns
+    from ordinate.experiment.folder import Experiment
+
+    columns = DataColumns(
+        options.label_column,
+        options.text_column,
+        options.id_column,
+        options.group_column,
+        parse_delimiter(options.delimiter),
+        options.encoding,
+    )
+    return Experiment.open(
+        options.experiment, features_dir=options.features_base_dir, columns=columns
+    )
+
+
+def parse_comparison_settings(options: argparse.Namespace, **further: Any) -> "ComparisonSettings":
+    """Return the settings of a comparison, checked before anything is read."""
+    from ordinate.results.leaderboard import ComparisonSettings
+
+    settings = ComparisonSettings(
+        level=options.interval, resamples=options.resamples, seed=options.seed, **further
+    )
+    _ = settings.intervals  # refuses a level, resamples and a seed that make no sense
+    return settings
+
+
 def parse_delimiter(text: str | None) -> str | None:
     """Return the character that separates columns."""
     if text is None:
         return None
-    letter = {"\\t": "\t", "tab": "\t"}.get(text, text)
-    if len(letter) != 1 or letter in '\r\n"':
+    character = {"\\t": "\t", "tab": "\t"}.get(text, text)
+    if len(character) != 1 or character in '\r\n"':
         raise BadOption(f"--delimiter takes one character, such as ';' or '\\t', not {text!r}.")
-    return letter
+    return character
 
 
 def parse_names(option: str, text: str) -> tuple[str, ...]:

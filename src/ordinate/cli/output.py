@@ -13,16 +13,16 @@ from ordinate.experiment.layout import refuse_reserved_path
 
 
 @contextmanager
-def replace_atomically(wanted: str | None, *, force: bool) -> Iterator[Path | None]:
-    """Give a temporary file beside the wanted one, and rename it when all went well.
+def replace_atomically(target: str | None, *, force: bool) -> Iterator[Path | None]:
+    """Give a temporary file beside the target, and rename it when all went well.
 
     A path that cannot be written, or holds a result already, is refused before any work is done.
     """
-    if wanted is None:
+    if target is None:
         yield None
         return
     with safe_files.replace_file(
-        _resolve_target(wanted, force=force), prefix=safe_files.UNLOCKED_PREFIX
+        _resolve_target(target, force=force), prefix=safe_files.UNLOCKED_PREFIX
     ) as temporary:
         yield temporary
 
@@ -63,21 +63,21 @@ def _expand_pattern(pattern: str) -> list[str]:
     return glob.glob(pattern, recursive=True)  # noqa: PTH207 - takes any root
 
 
-def _resolve_target(wanted: str, *, force: bool) -> Path:
+def _resolve_target(target: str, *, force: bool) -> Path:
     """Return the file to replace: what a link points to, and nothing but a plain file."""
-    if not wanted:
+    if not target:
         raise BadOutput("An output needs the name of a file.")
     try:
-        path = Path(wanted).resolve()
+        path = Path(target).resolve()
         there = path.exists()
         path.parent.stat()
         if len(os.fsencode(path.name)) > os.pathconf(path.parent, "PC_NAME_MAX"):
-            raise BadOutput(f"{shorten(wanted)} cannot be written: the name is too long.")
+            raise BadOutput(f"{shorten(target)} cannot be written: the name is too long.")
     except (OSError, RuntimeError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or "it is no path"
-        raise BadOutput(f"{shorten(wanted)} cannot be written: {reason}.") from None
+        raise BadOutput(f"{shorten(target)} cannot be written: {reason}.") from None
     if there and not path.is_file():
-        raise BadOutput(f"{wanted} is a folder or no plain file. Name a file.")
+        raise BadOutput(f"{target} is a folder or no plain file. Name a file.")
     if there and not force:
-        raise BadOutput(f"{wanted} exists already. Pass --force to overwrite it.")
+        raise BadOutput(f"{target} exists already. Pass --force to overwrite it.")
     return path

@@ -33,7 +33,7 @@ def add_to(commands: Any) -> None:
         "power",
         help="plan how many items a comparison takes",
         description="Plan from a pilot: how many items it takes to see a difference between two "
-        "systems like these, and how wide their intervals will be.",
+        "systems like these, and how wide their confidence intervals will be.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
     add_system_options(parser)
     add("--metric", default="cem_ord", help="name or expression (default: cem_ord)")
     add("--difference", type=float, metavar="D", help="the difference to be seen")
-    add("--power", type=float, default=0.8, help="how often it should be seen (default: 0.8)")
+    add("--power", type=float, default=0.8, help="power: the chance to see it (default: 0.8)")
     add("--items", metavar="N,N", help="numbers of items to look at (default: around the pilot's)")
     add_resampling_options(parser)
     add_output_options(parser)
@@ -62,7 +62,7 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
     from ordinate.results.sample_size import SampleSizePlan, SampleSizeSettings, check_system_count
 
     metric = find_metric(options.metric)
-    asked = SampleSizeSettings(
+    settings = SampleSizeSettings(
         options.difference,
         options.power,
         options.interval,
@@ -72,7 +72,7 @@ def _plan_sample_size(options: argparse.Namespace) -> "SampleSizePlan":
     )
     found = read_systems(options, check_system_count)
     origin = Origin(gold=found.gold, files=found.files, joined=found.joined, notes=found.notes)
-    return SampleSizePlan.from_panel(found.panel, metric, asked, origin=origin)
+    return SampleSizePlan.from_panel(found.panel, metric, settings, origin=origin)
 
 
 def _parse_sizes(text: str | None) -> tuple[int, ...]:
@@ -81,4 +81,4 @@ def _parse_sizes(text: str | None) -> tuple[int, ...]:
     try:
         return tuple(int(part.replace("_", "")) for part in parse_names("--items", text))
     except ValueError:
-        raise BadOption(f"--items takes whole numbers, such as 500,1000, not {text!r}.") from None
+        raise BadOption(f"--items takes integers, such as 500,1000, not {text!r}.") from None

@@ -1,15 +1,21 @@
-"""`ordinate predict`: a saved model and data in, levels with probabilities and sets out."""
+"""`ordinate predict`: a saved model and data in, levels, probabilities, prediction sets out."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
-from ordinate.cli.options import REPORT_FORMATS, HelpFormatter, InputPath, list_inputs
+from ordinate.cli.options import (
+    REPORT_FORMATS,
+    HelpFormatter,
+    InputPath,
+    add_experiment_options,
+    list_inputs,
+    open_experiment,
+)
 from ordinate.errors import BadOption
 
 if TYPE_CHECKING:
-    from ordinate.classify.prediction import PredictionInput
+    from ordinate.classify.batch_prediction import PredictionInput
     from ordinate.classify.trained_model import TunedModel
     from ordinate.experiment.folder import Experiment
 
@@ -19,8 +25,8 @@ EXAMPLES = """examples:
   ordinate predict -e study --data study/ml-test-data/test.csv -o test.parquet --force
   ordinate predict -e study --features new/tfidf_word -o levels.csv
 
-columns: id (or row), level (decoded as the model was tuned), argmax, average (rounded), p_LEVEL for
-each level of the full scale, set_low and set_high
+columns: id (or row), level (by the decision rule of tuning), argmax, rounded_mean, p_LEVEL for each
+level of the full scale, set_low and set_high (the conformal prediction set)
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
 """
@@ -32,7 +38,7 @@ def add_to(commands: Any) -> None:
         "predict",
         help="predict levels with a saved model",
         description="Predict levels with a model that `ordinate tune` saved: for new texts, whose "
-        "features the stored makers make, for a folder of features, or without either for all "
+        "features the stored extractors make, for a folder of features, or without either for all "
         "test sets of the experiment, into predictions/MODEL/DATA.csv.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
@@ -83,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     _check_same_scale(options, model)
     stems = _select_stems(options, experiment)
     if stems and options.output is None:
-        from ordinate.classify.prediction import predict_datasets
+        from ordinate.classify.batch_prediction import predict_datasets
 
         result = predict_datasets(experiment, model, stems, force=options.force)
         sys.stdout.write(render(result, options.format))
@@ -103,10 +109,10 @@ def _check_same_scale(options: argparse.Namespace, model: "TunedModel") -> None:
 
 
 def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list[str]:
-    """Return the data sets of the experiment that are asked for; none where others are."""
+    """Return the data sets of the experiment to predict; none where other data are given."""
     from pathlib import Path
 
-    from ordinate.classify.contests import select_test_sets
+    from ordinate.classify.system_predictions import select_test_sets
 
     if options.features is not None:
         return []
@@ -125,28 +131,27 @@ def _select_stems(options: argparse.Namespace, experiment: "Experiment") -> list
 def _write_predictions(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> None:
-    from ordinate.classify.prediction import PredictionReport, predict_items
+    from ordinate.classify.batch_prediction import PredictionReport, predict_items
     from ordinate.cli.output import check_output_paths, replace_atomically
     from ordinate.render import csv_records, render
 
     check_output_paths(list_inputs(options), [options.output], allowed="predictions")
     with replace_atomically(options.output, force=options.force) as out:
-        sought = _load_items(options, experiment, model, stems)
-        found = predict_items(model, sought, options.output)
-        result = PredictionReport(model, (found,))
+        items = _load_items(options, experiment, model, stems)
+        predicted = predict_items(model, items, options.output)
+        result, predictions = PredictionReport(model, (predicted,)), predicted.predictions
         if out is None:
-            made = found.predictions
-            sys.stdout.write(csv_records.render(made.rows(), made.columns()))
+            sys.stdout.write(csv_records.render(predictions.rows(), predictions.columns()))
             sys.stderr.write(render(result, options.format))
         else:
-            found.predictions.write(out)
+            predictions.write(out)
             sys.stdout.write(render(result, options.format))
 
 
 def _load_items(
     options: argparse.Namespace, experiment: "Experiment", model: "TunedModel", stems: list[str]
 ) -> "PredictionInput":
-    from ordinate.classify.prediction import (
+    from ordinate.classify.batch_prediction import (
         load_data_items,
         load_experiment_items,
         load_feature_items,

@@ -19,35 +19,35 @@ def watch_queries(connection: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def show_share(word: str) -> Iterator[Callable[[float], None]]:
-    """Give a function that is told the share of the work that is done, and show it."""
+    """Give a callback that takes the share of the work that is done, and show it."""
     done = [0.0]
 
-    def tick(share: float) -> None:
+    def progress(share: float) -> None:
         done[0] = share
 
     with _run_display(lambda: (word, done[0], "")):
-        yield tick
+        yield progress
 
 
 @contextmanager
 def show_stages() -> Iterator[Callable[[str, float, str], None]]:
-    """Give a function that is told the stage, its share that is done, and what to say beside it."""
-    told = [("", 0.0, "")]
+    """Give a callback that takes the stage, the share of it that is done, and a note."""
+    latest = [("", 0.0, "")]
 
-    def tell(stage: str, share: float, beside: str = "") -> None:
-        told[0] = (stage, share, beside)
+    def progress(stage: str, share: float, note: str = "") -> None:
+        latest[0] = (stage, share, note)
 
-    with _run_display(lambda: told[0]):
-        yield tell
+    with _run_display(lambda: latest[0]):
+        yield progress
 
 
 @contextmanager
-def _run_display(told: Callable[[], tuple[str, float, str]]) -> Iterator[None]:
+def _run_display(read_state: Callable[[], tuple[str, float, str]]) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
     done = threading.Event()
-    shower = threading.Thread(target=_update_display, args=(told, done), daemon=True)
+    shower = threading.Thread(target=_update_display, args=(read_state, done), daemon=True)
     shower.start()
     try:
         yield
@@ -56,12 +56,14 @@ def _run_display(told: Callable[[], tuple[str, float, str]]) -> Iterator[None]:
         shower.join()
 
 
-def _update_display(told: Callable[[], tuple[str, float, str]], done: threading.Event) -> None:
+def _update_display(
+    read_state: Callable[[], tuple[str, float, str]], done: threading.Event
+) -> None:
     if done.wait(START_SECONDS):
         return
     widest = 0
     while not done.wait(UPDATE_SECONDS):
-        line = _format_line(*told())
+        line = _format_line(*read_state())
         widest = max(widest, len(line))
         sys.stderr.write(f"\r{line:<{widest}}")  # what a longer line left is overwritten
         sys.stderr.flush()
@@ -69,7 +71,7 @@ def _update_display(told: Callable[[], tuple[str, float, str]], done: threading.
     sys.stderr.flush()
 
 
-def _format_line(word: str, share: float, beside: str) -> str:
+def _format_line(word: str, share: float, note: str) -> str:
     """Return one line of progress.
 
     >>> _format_line("searching", 0.5, "best cem_ord 0.612").replace("#" * 20, "##")
@@ -77,4 +79,4 @@ def _format_line(word: str, share: float, beside: str) -> str:
     """
     filled = "#" * round(BAR_WIDTH * share)
     line = f"{word} [{filled:<{BAR_WIDTH}}] {share:4.0%}"
-    return replace_control_characters(f"{line}  {beside}" if beside else line)
+    return replace_control_characters(f"{line}  {note}" if note else line)

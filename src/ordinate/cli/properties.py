@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write what is known or found."""
     if options.most_items is not None and (options.most_items < 1 or not options.search):
-        raise BadOption("--most-items takes a whole number of at least 1, together with --search.")
+        raise BadOption("--most-items takes an integer of at least 1, together with --search.")
     if options.explain and options.metrics:
         raise BadOption("--explain takes one metric and one property, and no further metrics.")
     write_report(options, lambda: _find_verdicts(options))
@@ -70,12 +70,12 @@ def _find_verdicts(options: argparse.Namespace) -> "PropertyVerdicts | PropertyE
     from ordinate.metrics.known_properties import drop_default_options
 
     law = find_property(options.explain[1]) if options.explain else None
-    wanted = options.explain[:1] if options.explain else options.metrics
-    named = [name for text in wanted for name in split_expressions(text)]
+    texts = options.explain[:1] if options.explain else options.metrics
+    named = [name for text in texts for name in split_expressions(text)]
     metrics = [find_metric(name) for name in named] or list_metrics()
-    with show_share("searching") as tick:
+    with show_share("searching") as progress:
         verdicts = PropertyVerdicts.of(
-            metrics, search=options.search, most_items=options.most_items, tick=tick
+            metrics, search=options.search, most_items=options.most_items, progress=progress
         )
     return (
         verdicts

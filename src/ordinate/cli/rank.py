@@ -3,13 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
 from ordinate.cli.options import (
     HelpFormatter,
     InputPath,
+    add_experiment_options,
     add_metric_file_option,
     add_output_options,
     add_resampling_options,
+    open_experiment,
+    parse_comparison_settings,
     write_report,
 )
 from ordinate.errors import BadOption
@@ -17,7 +19,6 @@ from ordinate.errors import BadOption
 if TYPE_CHECKING:
     from ordinate.classify.model_ranking import ModelRanking
     from ordinate.metrics import Metric
-    from ordinate.results.leaderboard import ComparisonSettings
 
 EXAMPLES = """examples:
   ordinate rank -e study --by cem_ord
@@ -27,7 +28,7 @@ EXAMPLES = """examples:
 
 external files join by id: CSV, TSV, JSONL or Parquet with a column of levels or columns p_LEVEL of
 probabilities; JSON {id: level} or {id: {level: p}}. Of probabilities the most probable level counts.
-Items that a file leaves unanswered count as the worst answer, so that leaving out hard items gains
+Items that a file leaves unanswered count as the worst prediction, so that leaving out hard items gains
 nothing; --missing drop takes an unanswered item out for all systems, --missing error refuses it.
 
 exit codes: 0 done, 1 internal error, 2 bad input, 130 interrupted
@@ -40,8 +41,8 @@ def add_to(commands: Any) -> None:
         "rank",
         help="rank saved models and external predictions",
         description="Rank all saved models of an experiment, and predictions of others, on every "
-        "test set: values with intervals, limits of ranks, paired tests of all differences, "
-        "constants and chance beside.",
+        "test set: values with confidence intervals, rank intervals, paired tests of all "
+        "differences, constants and chance beside.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -96,47 +97,45 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _rank_systems(options: argparse.Namespace) -> "ModelRanking":
-    from ordinate.classify.contests import ContestBuilder, require_one_scale, select_test_sets
     from ordinate.classify.external_systems import read_external_systems
     from ordinate.classify.model_ranking import ModelRanking
+    from ordinate.classify.system_predictions import (
+        PredictionCollector,
+        require_one_scale,
+        select_test_sets,
+    )
     from ordinate.classify.trained_model import list_model_names, load_models
     from ordinate.cli.progress import show_share
     from ordinate.readers.external_predictions import PredictionColumns
     from ordinate.scale import Scale
 
-    metric, how = _parse_metric(options.by), _parse_comparison_options(options)
+    metric, settings = _parse_metric(options.by), parse_comparison_settings(options)
     experiment = open_experiment(options)
     stems = select_test_sets(experiment, options.test)
-    others = options.external and not options.model and not list_model_names(experiment)
-    models = [] if others else load_models(experiment, options.model)
+    externals_only = options.external and not options.model and not list_model_names(experiment)
+    models = [] if externals_only else load_models(experiment, options.model)
     declared = None if options.scale is None else Scale.of(options.scale)
     scale = require_one_scale(models, declared) or experiment.scale()
     columns = PredictionColumns(options.id_column, options.predicted)
     externals = read_external_systems(
         options.external, scale, columns, renormalize=options.renormalize
     )
-    entering = ContestBuilder(experiment, scale, models, externals)
-    contests = entering.build_contests(stems)
-    with show_share("ranking") as tick:
+    collector = PredictionCollector(experiment, scale, models, externals)
+    test_sets = collector.collect_predictions(stems)
+    with show_share("ranking") as progress:
         return ModelRanking.of(
-            contests, metric, how, missing=options.missing, notes=entering.notes, tick=tick
+            test_sets,
+            metric,
+            settings,
+            missing=options.missing,
+            notes=collector.notes,
+            progress=progress,
         )
 
 
-def _parse_metric(wanted: str) -> "Metric":
+def _parse_metric(text: str) -> "Metric":
     from ordinate.metrics import find_metric, split_expressions
 
-    if len(split_expressions(wanted)) != 1:
-        raise BadOption(
-            f"--by takes one metric, not {wanted!r}. `ordinate evaluate -e` shows many."
-        )
-    return find_metric(wanted)
-
-
-def _parse_comparison_options(options: argparse.Namespace) -> "ComparisonSettings":
-    """Return how to compare, checked before anything is read."""
-    from ordinate.results.leaderboard import ComparisonSettings
-
-    how = ComparisonSettings(level=options.interval, resamples=options.resamples, seed=options.seed)
-    _ = how.intervals  # refuses a level, resamples and a seed that make no sense
-    return how
+    if len(split_expressions(text)) != 1:
+        raise BadOption(f"--by takes one metric, not {text!r}. `ordinate evaluate -e` shows many.")
+    return find_metric(text)

@@ -8,9 +8,9 @@ from ordinate.cli.options import HelpFormatter, add_output_options, write_report
 from ordinate.errors import BadOption, shorten
 
 if TYPE_CHECKING:
-    from ordinate.meta.replication.reading_search import ReadingSearch
+    from ordinate.meta.replication.option_search import ReadingSearch
     from ordinate.meta.replication.study import ReplicationStudy
-    from ordinate.meta.replication.synthetic_systems import Reading
+    from ordinate.meta.replication.synthetic_experiment import Reading
 
 READING_OPTIONS = """options of a reading, and their choices, the literal one first:
   deviation    grid, drawn
@@ -77,26 +77,26 @@ def run(options: argparse.Namespace) -> int:
 
 def _run_study(options: argparse.Namespace) -> "ReplicationStudy | ReadingSearch":
     from ordinate.cli.progress import show_share
-    from ordinate.meta.replication.reading_search import search_readings
+    from ordinate.meta.replication.option_search import search_readings
     from ordinate.meta.replication.study import READINGS, SEEDS, run_replication
-    from ordinate.meta.replication.synthetic_systems import SEARCH_SEEDS
+    from ordinate.meta.replication.synthetic_experiment import SEARCH_SEEDS
 
     usual = SEARCH_SEEDS if options.search else SEEDS
     seeds = _parse_seeds(options, usual[0], len(usual))
     if options.search and options.option:
         raise BadOption("--search tries every choice; it does not go with --option.")
     readings = {"chosen": _parse_reading(options.option)} if options.option else READINGS
-    with show_share("searching" if options.search else "running") as tick:
+    with show_share("searching" if options.search else "running") as progress:
         return (
-            search_readings(seeds, tick=tick)
+            search_readings(seeds, progress=progress)
             if options.search
-            else run_replication(seeds, readings, tick=tick)
+            else run_replication(seeds, readings, progress=progress)
         )
 
 
 def _parse_reading(texts: Iterable[str]) -> "Reading":
     """Return the literal reading with the options of NAME=VALUE set."""
-    from ordinate.meta.replication.synthetic_systems import LITERAL
+    from ordinate.meta.replication.synthetic_experiment import LITERAL
 
     reading, given = LITERAL, set()
     for text in texts:
@@ -116,7 +116,7 @@ def _parse_seeds(options: argparse.Namespace, first: int, count: int) -> range:
     first = first if options.seed is None else options.seed
     count = count if options.seeds is None else options.seeds
     if first < 0:
-        raise BadOption(f"--seed takes a whole number of at least 0, not {first}.")
+        raise BadOption(f"--seed takes an integer of at least 0, not {first}.")
     if count < 1:
         raise BadOption(f"--seeds takes a number of at least 1, not {count}.")
     return range(first, first + count)

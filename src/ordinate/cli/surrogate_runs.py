@@ -63,8 +63,8 @@ def _add_tune(commands: Any) -> None:
     parser = add_subcommand(
         commands,
         "tune",
-        "search models, blend the best of each kind, test the winner",
-        "Search models of several kinds, blend the best of each, and save them. Choices are made "
+        "search models, blend the best of each model type, test the winner",
+        "Search several model types, blend the best of each, and save them. Choices are made "
         "by rows that are held out of the fits; the rows of the test choose nothing. A run that "
         "was killed goes on where it stopped when the same command is given again.",
     )
@@ -76,11 +76,11 @@ def _add_tune(commands: Any) -> None:
         help="auto, or some of mlp, lightgbm, hist_boosting, gp, kernel_ridge, svr, poly_ridge "
         "(default: auto, as the preset says)",
     )
-    add("--trials", metavar="N", type=int, help="of each kind of model")
+    add("--trials", metavar="N", type=int, help="of each model type")
     add(
         "--blend",
         choices=("auto", "always", "never"),
-        help="blend the best of each kind: auto takes the blend unless one model is better than "
+        help="blend the best of each model type: auto takes the blend unless one model is better "
         "it on held-out rows by more than chance, in RMSE and in MAE; always; or never "
         "(default: auto)",
     )
@@ -94,12 +94,12 @@ def _add_train(commands: Any) -> None:
         commands,
         "train",
         "fit one model with given parameters, and test it",
-        "Fit one kind of model with its defaults, with parameters of your own, or with those that "
+        "Fit one model type with its defaults, with parameters of your own, or with those that "
         "a search found, and test it.",
     )
     _add_data_options(parser)
     add = parser.add_argument
-    add("--model", metavar="KIND", help="kind of model (default: that of --params-of)")
+    add("--model", metavar="MODEL", help="model type (default: that of --params-of)")
     add("--params", metavar="JSON", help="""parameters, such as '{"degree": 3}'""")
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
     _add_evaluation_options(parser)
@@ -110,8 +110,8 @@ def _add_ensemble(commands: Any) -> None:
     parser = add_subcommand(
         commands,
         "ensemble",
-        "fit several kinds of models, and blend them",
-        "Fit several kinds of models with their defaults or with the parameters that a search "
+        "fit several model types, and blend them",
+        "Fit several model types with their defaults or with the parameters that a search "
         "found, and blend them with weights learned on held-out rows. Of mlp alone: networks that "
         "are trained as one batch, and whose mean is taken.",
     )
@@ -120,7 +120,7 @@ def _add_ensemble(commands: Any) -> None:
     add(
         "--model",
         metavar="A,B,…",
-        help="kinds of models, or mlp alone (default: those of --params-of)",
+        help="model types, or mlp alone (default: those of --params-of)",
     )
     add("--params-of", metavar="DIR", help="take the parameters that a search in DIR found")
     add("--members", metavar="N", type=int, help="networks that mlp trains as one batch")
@@ -143,7 +143,7 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--preset",
         choices=("minimal", "balanced", "thorough"),
-        help="how much is done: kinds and trials of a search, folds, epochs (default: balanced)",
+        help="how much is done: model types, trials, folds, epochs (default: balanced)",
     )
     add(
         "--folds",
@@ -200,45 +200,51 @@ def run_train(options: argparse.Namespace) -> int:
     """Fit one model, and print the report."""
     asked = _merge_options(options)
     found = _load_tuned_params(asked)
-    kinds = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
-    if kinds == ["auto"]:
-        raise BadOption("train takes one kind of model, and auto is several: name one in --model.")
-    if len(kinds) > 1:
+    model_types = asked.get("model") or (list(found)[:1] if len(found) == 1 else [])
+    if model_types == ["auto"]:
+        raise BadOption("train takes one model type, and auto is several: name one in --model.")
+    if len(model_types) > 1:
         raise BadOption(
-            f"train takes one kind of model, and --model names {len(kinds)}: {', '.join(kinds)}. "
+            f"train takes one model type, and --model names {len(model_types)}: "
+            f"{', '.join(model_types)}. "
             "Name one, or fit them all with: ordinate surrogate ensemble"
         )
-    if not kinds:
+    if not model_types:
         known = f" {asked['params_of']} has {', '.join(found)}." if found else ""
-        raise BadOption(f"Which kind of model? Name one with --model.{known}")
-    _check_tuned_types(asked, kinds, found)
-    params = _parse_params(asked.get("params"), found.get(kinds[0], {})) | _limit_epochs(
-        kinds[0], asked
+        raise BadOption(f"Which model type? Name one with --model.{known}")
+    _check_tuned_types(asked, model_types, found)
+    params = _parse_params(asked.get("params"), found.get(model_types[0], {})) | _limit_epochs(
+        model_types[0], asked
     )
     settings = _build_settings(
-        asked | {"model": kinds}, trials=1, blend="never", fixed={kinds[0]: params}
+        asked | {"model": model_types}, trials=1, blend="never", fixed={model_types[0]: params}
     )
     return _run_search("train", options, asked, settings)
 
 
 def run_ensemble(options: argparse.Namespace) -> int:
-    """Fit several kinds of models, blend them, and print the report."""
+    """Fit several model types, blend them, and print the report."""
     asked = _merge_options(options)
     found = _load_tuned_params(asked)
-    kinds = asked.get("model") or list(found)
-    if len(kinds) < 2 and kinds != ["mlp"]:
+    model_types = asked.get("model") or list(found)
+    if len(model_types) < 2 and model_types != ["mlp"]:
         raise BadOption(
-            "Which kinds of models? Name two or more with --model, such as gp,svr, or mlp alone: "
+            "Which model types? Name two or more with --model, such as gp,svr, or mlp alone: "
             "--model mlp --members 16."
         )
-    _check_tuned_types(asked, kinds, found)
-    fixed = {kind: found.get(kind, {}) | _limit_epochs(kind, asked) for kind in kinds}
+    _check_tuned_types(asked, model_types, found)
+    fixed = {
+        model_type: found.get(model_type, {}) | _limit_epochs(model_type, asked)
+        for model_type in model_types
+    }
     if "members" in asked:
         if "mlp" not in fixed:
             raise BadOption("--members is for networks: name mlp in --model, too.")
         fixed["mlp"]["members"] = asked["members"]
-    blend = "always" if len(kinds) > 1 else "never"  # networks of one kind are one model
-    settings = _build_settings(asked | {"model": kinds}, trials=1, blend=blend, fixed=fixed)
+    blend = (
+        "always" if len(model_types) > 1 else "never"
+    )  # networks of one model type are one model
+    settings = _build_settings(asked | {"model": model_types}, trials=1, blend=blend, fixed=fixed)
     return _run_search("ensemble", options, asked, settings)
 
 
@@ -302,9 +308,9 @@ def _build_settings(asked: dict[str, Any], **further: Any) -> "Settings":
     return Settings(**{name: x for name, x in asked.items() if name in known} | further)
 
 
-def _limit_epochs(kind: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the limit on epochs that was asked for, for kinds that have epochs."""
-    return {"epochs": asked["epochs"]} if kind == "mlp" and "epochs" in asked else {}
+def _limit_epochs(model_type: str, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return the limit on epochs that was asked for, for model types that have epochs."""
+    return {"epochs": asked["epochs"]} if model_type == "mlp" and "epochs" in asked else {}
 
 
 def _parse_params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
@@ -322,7 +328,7 @@ def _parse_params(text: str | None, tuned: dict[str, Any]) -> dict[str, Any]:
 
 
 def _load_tuned_params(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the parameters that a search found, whole, by kind of model."""
+    """Return the parameters that a search found, whole, by model type."""
     from pathlib import Path
 
     from ordinate.regress.result_files import load_latest_results
@@ -333,9 +339,11 @@ def _load_tuned_params(asked: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {one["model"]: one["best"]["params"] for one in studies if one["best"]}
 
 
-def _check_tuned_types(asked: dict[str, Any], kinds: list[str], found: dict[str, Any]) -> None:
-    """Refuse kinds of which a search found nothing: their defaults are not what was asked for."""
-    lacking = [kind for kind in kinds if kind not in found]
+def _check_tuned_types(
+    asked: dict[str, Any], model_types: list[str], found: dict[str, Any]
+) -> None:
+    """Refuse model types of which a search found nothing: nobody asked for their defaults."""
+    lacking = [model_type for model_type in model_types if model_type not in found]
     if "params_of" in asked and lacking:
         has = f"It has those of {', '.join(found)}." if found else "It has none."
         raise BadOption(f"{asked['params_of']} has no parameters of {', '.join(lacking)}. {has}")

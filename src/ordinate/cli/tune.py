@@ -3,14 +3,15 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from ordinate.cli.experiment_options import add_experiment_options, open_experiment
 from ordinate.cli.options import (
     REPORT_FORMATS,
     HelpFormatter,
     InputPath,
     StorePath,
+    add_experiment_options,
     add_metric_file_option,
     add_output_options,
+    open_experiment,
     parse_names,
     write_report,
 )
@@ -70,7 +71,7 @@ def add_to(commands: Any) -> None:
         help="find the best model for a metric, from labelled data and feature sets",
         description="Screen feature sets with a cheap model, search models on the best of them, "
         "and save the one that does best by cross-validation for any metric of labels. Test data "
-        "choose nothing: the winner is tested on them once.",
+        "select nothing: the winner is tested on them once.",
         epilog=EXAMPLES,
         formatter_class=HelpFormatter,
         allow_abbrev=False,
@@ -94,14 +95,14 @@ def add_to(commands: Any) -> None:
 
 
 def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how models are fitted and judged; defaults are those of `Settings`."""
+    """Add the options of fitting and evaluation; defaults are those of `Settings`."""
     add = parser.add_argument
     add("--metric", help="name or expression of one metric of labels (default: cem_ord)")
     add(
         "--decode",
-        choices=("metric", "argmax", "average"),
-        help="how probabilities become levels: as the metric rewards, the most probable one, or "
-        "the rounded average (default: metric)",
+        choices=("metric", "argmax", "rounded-mean"),
+        help="decision rule from probabilities to levels: metric-optimal, the most probable level, "
+        "or the rounded mean (default: metric)",
     )
     add("--folds", metavar="K", type=int, help="of cross-validation (default: 5)")
     add(
@@ -125,7 +126,7 @@ def _add_evaluation_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    """Add what says how much is searched."""
+    """Add the options of screening and search."""
     add = parser.add_argument
     add("--feature-pattern", metavar="GLOB", help="feature sets to use, such as 'tfidf-*'")
     add("--top-k", metavar="K", type=int, help="feature sets that are searched (default: 5)")
@@ -165,20 +166,21 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--nested",
         action=argparse.BooleanOptionalAction,
-        help="estimate without optimism, by repeating the whole choice in each fold (default: no)",
+        help="nested cross-validation: an estimate without optimistic bias, by repeating the whole "
+        "selection in each fold (default: no)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Tune, and write the report."""
-    asked = _merge_options(options)
-    settings = _build_settings(asked)
-    options.format, options.force = asked.get("format"), asked.get("force", False)
-    options.output = asked.get("output")
-    if "features_base_dir" in asked:
-        options.features_base_dir = InputPath(asked["features_base_dir"])
-    options.experiment = StorePath(asked["experiment"])
-    write_report(options, lambda: _run_tuning(asked, settings, options.load))
+    flags = _merge_options(options)
+    settings = _build_settings(flags)
+    options.format, options.force = flags.get("format"), flags.get("force", False)
+    options.output = flags.get("output")
+    if "features_base_dir" in flags:
+        options.features_base_dir = InputPath(flags["features_base_dir"])
+    options.experiment = StorePath(flags["experiment"])
+    write_report(options, lambda: _run_tuning(flags, settings, options.load))
     return 0
 
 
@@ -189,45 +191,45 @@ def _merge_options(options: argparse.Namespace) -> dict[str, Any]:
     given = dict(vars(options))
     if options.models is not None:
         given["models"] = list(parse_names("--models", options.models))
-    asked = merge_flags(given, options.config, RUN_FLAGS | REPORT_FLAGS)
-    if "experiment" not in asked:
+    flags = merge_flags(given, options.config, RUN_FLAGS | REPORT_FLAGS)
+    if "experiment" not in flags:
         raise BadOption("Which experiment? Name its folder with -e DIR (--experiment).")
-    if (form := asked.get("format", "text")) not in REPORT_FORMATS:
-        raise BadOption(f"--format takes {', '.join(REPORT_FORMATS)}, not {form!r}.")
-    return asked
+    if (format_ := flags.get("format", "text")) not in REPORT_FORMATS:
+        raise BadOption(f"--format takes {', '.join(REPORT_FORMATS)}, not {format_!r}.")
+    return flags
 
 
-def _build_settings(asked: dict[str, Any]) -> "Settings":
+def _build_settings(flags: dict[str, Any]) -> "Settings":
     from dataclasses import fields
 
     from ordinate.classify.settings import Settings
 
-    return Settings(**{one.name: asked[one.name] for one in fields(Settings) if one.name in asked})
+    return Settings(**{one.name: flags[one.name] for one in fields(Settings) if one.name in flags})
 
 
-def _run_tuning(asked: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
+def _run_tuning(flags: dict[str, Any], settings: "Settings", loaded: list[str]) -> Any:
     from ordinate.classify.dry_run import plan_run
     from ordinate.classify.tuning import tune
     from ordinate.cli.config import format_command, format_toml
     from ordinate.cli.progress import show_stages
 
-    experiment = open_experiment(argparse.Namespace(**dict.fromkeys(RUN_FLAGS) | asked))
-    scale = asked.get("scale")
-    if asked.get("dry_run"):
+    experiment = open_experiment(argparse.Namespace(**dict.fromkeys(RUN_FLAGS) | flags))
+    scale = flags.get("scale")
+    if flags.get("dry_run"):
         return plan_run(experiment, settings, scale=scale)
-    of_run = {name: asked[name] for name in RUN_FLAGS if name in asked}
-    resolved = of_run | settings.to_dict()
-    with show_stages() as tell:
+    run_flags = {name: flags[name] for name in RUN_FLAGS if name in flags}
+    resolved = run_flags | settings.to_dict()
+    with show_stages() as progress:
         return tune(
             experiment,
             settings,
             scale=scale,
-            command=format_command("tune", of_run | _join_lists(of_run) | {"load": loaded}),
+            command=format_command("tune", run_flags | _join_lists(run_flags) | {"load": loaded}),
             config=format_toml({name: resolved.get(name) for name in RUN_FLAGS}),
-            tell=tell,
+            progress=progress,
         )
 
 
-def _join_lists(asked: dict[str, Any]) -> dict[str, str]:
+def _join_lists(flags: dict[str, Any]) -> dict[str, str]:
     """Return what the command line takes as one word."""
-    return {"models": ",".join(asked["models"])} if "models" in asked else {}
+    return {"models": ",".join(flags["models"])} if "models" in flags else {}

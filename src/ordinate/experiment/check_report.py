@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
 from ordinate.errors import OrdinateError
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA
+from ordinate.results.base import SCHEMA, Result
 from ordinate.scale import Scale
 
 Severity = Literal["error", "warning", "note"]
@@ -71,8 +71,8 @@ class FeatureSetSummary:
     constant: int
 
 
-@dataclass(frozen=True)
-class CheckReport:
+@dataclass(frozen=True, repr=False)
+class CheckReport(Result):
     """An experiment as it was found."""
 
     root: str
@@ -86,12 +86,6 @@ class CheckReport:
     def errors(self) -> tuple[Finding, ...]:
         """What has to be put right before anything can be tuned."""
         return tuple(one for one in self.findings if one.severity == "error")
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""

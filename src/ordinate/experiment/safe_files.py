@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,13 +10,29 @@ from pathlib import Path
 from typing import Any
 
 from ordinate.errors import BadInput, BadOutput, shorten
+from ordinate.render.atomic_files import (
+    TEMPORARY_PREFIX,
+    UNLOCKED_PREFIX,
+    make_temporary_path,
+    replace_file,
+    report_write_errors,
+    sync_to_disk,
+)
 
-TEMPORARY_PREFIX = (
-    ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
-)
-UNLOCKED_PREFIX = (
-    ".ordinate."  # and anywhere else: nobody may sweep them away, for they may be in use
-)
+__all__ = [
+    "PICKLE_SUFFIXES",
+    "TEMPORARY_PREFIX",
+    "UNLOCKED_PREFIX",
+    "compute_digest",
+    "create_folder",
+    "hash_file",
+    "remove_leftovers",
+    "replace_file",
+    "resolve_inside",
+    "write_json",
+    "write_text",
+]
+
 CHUNK = 1 << 20  # bytes read at once
 PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is never opened
 
@@ -26,41 +41,22 @@ PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".dill")  # endings of what is 
 
 
 @contextmanager
-def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path]:
-    """Give an empty temporary file beside the path; it takes the path's place when all went well.
-
-    What was there before stays until the new file is safely on the disk.
-    """
-    temporary = _make_temporary_path(path, prefix)
-    try:
-        with _report_write_errors(path):
-            temporary.touch(exist_ok=False)
-        yield temporary
-        with _report_write_errors(path):
-            _sync(temporary)
-            temporary.replace(path)
-            _sync(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-@contextmanager
 def create_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside the path; it gets the path's name when all went well."""
     _refuse_existing(path)
-    temporary = _make_temporary_path(path)
+    temporary = make_temporary_path(path)
     try:
-        with _report_write_errors(path):
+        with report_write_errors(path):
             temporary.mkdir()
         yield temporary
-        with _report_write_errors(path):
+        with report_write_errors(path):
             for folder, _, names in os.walk(temporary, topdown=False):
                 for name in names:
-                    _sync(Path(folder, name))
-                _sync(Path(folder))
+                    sync_to_disk(Path(folder, name))
+                sync_to_disk(Path(folder))
             _refuse_existing(path)  # a rename would silently take the place of an empty folder
             temporary.rename(path)
-            _sync(path.parent)
+            sync_to_disk(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -92,36 +88,9 @@ def remove_leftovers(root: Path) -> int:
     return len(found)
 
 
-def _make_temporary_path(path: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
-    """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
-    with _report_write_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f"{prefix}{secrets.token_hex(8)}{path.suffix}")
-
-
 def _refuse_existing(path: Path) -> None:
     if path.exists() or path.is_symlink():
         raise BadOutput(f"{path} exists already. Remove it, or choose another name.")
-
-
-@contextmanager
-def _report_write_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as problem:
-        reason = problem.strerror or problem
-        raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
-
-
-def _sync(path: Path) -> None:
-    """Wait until the disk has it: a file's contents, or the names in a folder."""
-    if os.name == "nt" and path.is_dir():
-        return  # Windows opens no folder
-    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 # --- names ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypedDict
 from ordinate.experiment.manifest import MANIFEST_FILE, Manifest
 from ordinate.experiment.stored_json import Check, at_least, decode
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 SCHEMA = 1
 ODDITIES = {  # what is counted, and what is said of one and of many
@@ -91,8 +92,8 @@ class ExtractedDataset:
         return [f"{self.dataset}: {said}" for said in describe_oddities(self.counts, self.rows)]
 
 
-@dataclass(frozen=True)
-class ExtractionResult:
+@dataclass(frozen=True, repr=False)
+class ExtractionResult(Result):
     """A feature set of an experiment; `new` data sets were made just now."""
 
     name: str

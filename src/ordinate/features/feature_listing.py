@@ -18,6 +18,7 @@ from ordinate.features.extraction_report import SCHEMA, ExtractedDataset
 from ordinate.features.feature_store import count_nonzero
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
+from ordinate.results.base import Result
 
 HELD, CHANGED, FOREIGN = "as made", "data changed", "not made here"
 
@@ -36,8 +37,8 @@ class FeatureSetEntry:
     problem: str = ""
 
 
-@dataclass(frozen=True)
-class FeatureSetListing:
+@dataclass(frozen=True, repr=False)
+class FeatureSetListing(Result):
     """All feature sets, and work that was left unfinished."""
 
     where: Path

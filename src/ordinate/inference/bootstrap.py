@@ -1,4 +1,4 @@
-"""The bootstrap: limits from the values of tables resampled."""
+"""The bootstrap: confidence intervals from the values of a metric on resamples."""
 
 import math
 from statistics import NormalDist
@@ -16,43 +16,42 @@ TIE_TOLERANCE = 1e-12
 
 
 def percentile_interval(values: Array, level: float) -> tuple[float, float]:
-    """Return the limits between which the middle values lie."""
+    """Return the percentile interval: the bounds between which the middle values lie."""
     tail = (1.0 - level) / 2.0
     low, high = np.quantile(values, [tail, 1.0 - tail])
     return float(low), float(high)
 
 
 def bca_interval(
-    values: Array, value: float, skew: float, level: float
+    values: Array, value: float, acceleration: float, level: float
 ) -> tuple[float, float] | None:
-    """Return the limits corrected for bias and acceleration; None where one of them is undefined.
+    """Return the BCa interval: corrected for bias and acceleration; None where it is undefined.
 
-    `values` are those of the resamples, `value` is that of the sample, `skew` is the acceleration.
+    `values` are those of the resamples, `value` is that of the sample.
     """
-    tied = np.isclose(
-        values, value, rtol=TIE_TOLERANCE, atol=TIE_TOLERANCE
-    )  # equal values may differ by rounding
+    # Equal values may differ by rounding.
+    tied = np.isclose(values, value, rtol=TIE_TOLERANCE, atol=TIE_TOLERANCE)
     below = (((values < value) & ~tied).mean() + tied.mean() / 2.0).item()
-    if not (0.0 < below < 1.0 and math.isfinite(skew)):
+    if not (0.0 < below < 1.0 and math.isfinite(acceleration)):
         return None
     normal = NormalDist()
     shift = normal.inv_cdf(below)
-    ends = []
+    shares = []
     for tail in ((1.0 - level) / 2.0, (1.0 + level) / 2.0):
         reach = shift + normal.inv_cdf(tail)
-        if skew * reach >= 1.0:
+        if acceleration * reach >= 1.0:
             return None
-        ends.append(normal.cdf(shift + reach / (1.0 - skew * reach)))
-    low, high = np.quantile(values, ends)
+        shares.append(normal.cdf(shift + reach / (1.0 - acceleration * reach)))
+    low, high = np.quantile(values, shares)
     return float(low), float(high)
 
 
 def estimate_acceleration(metric: Metric, source: ConfusionMatrix) -> float:
-    """Return BCa's acceleration: the skewness of the jackknife over items, or over groups.
+    """Return BCa's acceleration: the skewness of the jackknife over items, or over clusters.
 
-    All items of a cell leave the same table behind, so each filled cell is tried once.
+    All items of a cell leave the same matrix behind, so each filled cell is tried once.
     """
-    values, counts = (_jackknife_groups if source.shape else _jackknife_items)(metric, source)
+    values, counts = (_jackknife_clusters if source.shape else _jackknife_items)(metric, source)
     pull = (counts * values).sum() / counts.sum() - values
     spread = (counts * pull**2).sum()
     if not spread > 0.0:
@@ -60,23 +59,23 @@ def estimate_acceleration(metric: Metric, source: ConfusionMatrix) -> float:
     return float((counts * pull**3).sum() / (6.0 * spread**1.5))
 
 
-def _jackknife_items(metric: Metric, table: ConfusionMatrix) -> tuple[Array, Array]:
-    cells = table.weights.reshape(-1)
-    blocks = split_cells_into_blocks(table)
+def _jackknife_items(metric: Metric, matrix: ConfusionMatrix) -> tuple[Array, Array]:
+    cells = matrix.weights.reshape(-1)
+    blocks = split_cells_into_blocks(matrix)
     values = [
-        metric.compute_from_expected(_remove_one_item(table, block), table) for block in blocks
+        metric.compute_from_expected(_remove_one_item(matrix, block), matrix) for block in blocks
     ]
     return np.concatenate(values), cells[np.concatenate(blocks)]
 
 
-def _remove_one_item(table: ConfusionMatrix, cells: Array) -> ConfusionMatrix:
-    """Return a table for each of the cells, which lacks one of its items."""
-    rest = np.tile(table.weights.reshape(-1), (len(cells), 1))
-    rest[np.arange(len(cells)), cells] -= 1.0
-    return table.with_cells(rest.reshape(-1, *table.weights.shape))
+def _remove_one_item(matrix: ConfusionMatrix, cells: Array) -> ConfusionMatrix:
+    """Return a confusion matrix for each of the cells, which lacks one of its items."""
+    weights = np.tile(matrix.weights.reshape(-1), (len(cells), 1))
+    weights[np.arange(len(cells)), cells] -= 1.0
+    return matrix.with_cells(weights.reshape(-1, *matrix.weights.shape))
 
 
-def _jackknife_groups(metric: Metric, batch: ConfusionMatrix) -> tuple[Array, Array]:
+def _jackknife_clusters(metric: Metric, batch: ConfusionMatrix) -> tuple[Array, Array]:
     pooled = batch.pooled
     block = max(1, BLOCK_SIZE // pooled.weights.size)
     values = [

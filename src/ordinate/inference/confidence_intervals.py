@@ -1,4 +1,4 @@
-"""Intervals for the metrics of a table: which method each gets, and what it shares with others."""
+"""Confidence intervals for the metrics of a confusion matrix: which method each metric gets."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.bootstrap import bca_interval, estimate_acceleration, percentile_interval
-from ordinate.inference.clustered_errors import FEW_CLUSTERS, linearised_standard_error
 from ordinate.inference.coverage_warnings import describe_undercoverage
 from ordinate.inference.delta_method import (
     compute_bounded_interval,
     compute_influence,
+    linearised_standard_error,
     normal_quantile,
     variance_from_influence,
 )
-from ordinate.inference.distributions import student_quantile
+from ordinate.inference.distributions import FEW_CLUSTERS, student_quantile
 from ordinate.inference.estimates import Estimate, make_point_estimate
 from ordinate.inference.resampling import (
     ProgressCallback,
@@ -46,18 +46,13 @@ Array = NDArray[Any]
 IntervalMethod = Literal[
     "delta", "percentile", "bca", "wilson", "mover", "simultaneous", "dirichlet", "jeffreys", "t"
 ]
-NONDEGENERATE_METHODS = {
-    "wilson",
-    "mover",
-    "simultaneous",
-    "dirichlet",
-    "jeffreys",
-}  # methods that always have a width
+# Methods whose intervals always have a width.
+NONDEGENERATE_METHODS = {"wilson", "mover", "simultaneous", "dirichlet", "jeffreys"}
 ENCLOSING_METHODS = NONDEGENERATE_METHODS | {"delta", "t"}
 FEWEST_DEFINED_SHARE = 0.5  # of the resamples must give a value
 JEFFREYS_PRIOR = 0.5  # the prior weight of each prediction
 FLAT_WIDTH = 1e-12  # an interval this narrow says nothing
-NO_VARIATION_NOTE = "every redrawn table gives the same value"
+NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
 NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
@@ -70,9 +65,8 @@ METHOD_BY_FAMILY: dict[str, IntervalMethod] = {
     "per level": "delta",
     "ranking": "delta",
 }
-METHOD_WITHOUT_DERIVATIVE: IntervalMethod = (
-    "bca"  # for metrics without a derivative, and for families of other people
-)
+# For metrics without a derivative, and for families of other people.
+METHOD_WITHOUT_DERIVATIVE: IntervalMethod = "bca"
 METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
     "mean": "mover",
     "worst": "simultaneous",
@@ -82,10 +76,10 @@ METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
 
 @dataclass(frozen=True)
 class ConfidenceIntervals:
-    """What intervals are wanted: their level, the method, the resamples, the seed.
+    """Settings of confidence intervals: their level, the method, the resamples, the seed.
 
     Without a method, each metric gets the one that the study of coverage chose for its family.
-    Stratified intervals take the number of items of each gold level for fixed.
+    Stratified intervals hold the number of items of each gold level fixed.
     """
 
     level: float = 0.95
@@ -107,14 +101,14 @@ class ConfidenceIntervals:
 def estimate_metrics(
     metrics: Sequence[Metric],
     source: ConfusionMatrix,
-    how: ConfidenceIntervals | None = None,
-    tick: ProgressCallback | None = None,
+    settings: ConfidenceIntervals | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Estimate]:
-    """Return metrics by expression, each with its interval.
+    """Return metrics by expression, each with its confidence interval.
 
-    `source` is one table, or a batch of tables: one for each group of items that belong together.
+    `source` is one confusion matrix, or a batch of them: one for each cluster of items.
     """
-    return _IntervalEstimator(source, how or ConfidenceIntervals(), tick).run(metrics)
+    return _IntervalEstimator(source, settings or ConfidenceIntervals(), progress).run(metrics)
 
 
 def choose_interval_method(metric: Metric) -> IntervalMethod:
@@ -132,32 +126,35 @@ def choose_interval_method(metric: Metric) -> IntervalMethod:
 
 class _IntervalEstimator:
     def __init__(
-        self, source: ConfusionMatrix, how: ConfidenceIntervals, tick: ProgressCallback | None
+        self,
+        source: ConfusionMatrix,
+        settings: ConfidenceIntervals,
+        progress: ProgressCallback | None,
     ) -> None:
-        self.grouped = bool(source.shape)
+        self.clustered = bool(source.shape)
         if len(source.shape) > 1:
-            raise BadOption("Groups are a batch of tables with one leading axis.")
-        if self.grouped and how.stratified:
+            raise BadOption("Clusters are a batch of confusion matrices with one leading axis.")
+        if self.clustered and settings.stratified:
             raise BadOption(
                 "Groups are drawn whole, so resamples cannot be stratified by gold level."
             )
-        self.source = source[source.total > 0] if self.grouped else source
-        self.how, self.tick = how, tick
-        self.table = source.pooled if self.grouped else source
-        self.resamples = Resampling(how.resamples, how.seed)
+        self.source = source[source.total > 0] if self.clustered else source
+        self.settings, self.progress = settings, progress
+        self.matrix = source.pooled if self.clustered else source
+        self.resamples = Resampling(settings.resamples, settings.seed)
         self.values: dict[str, float] = {}
         self.bootstrap: dict[str, Array] = {}
         self.posterior: dict[str, Array] = {}
 
     def run(self, metrics: Sequence[Metric]) -> dict[str, Estimate]:
-        """Choose methods, draw once for all that need it, and ask each method for its limits."""
-        found: dict[str, Estimate] = {}
+        """Choose methods, resample once for all that need it, and compute each interval."""
+        estimates: dict[str, Estimate] = {}
         self._refuse_misfits(list(metrics))
         plans: list[tuple[Metric, IntervalMethod, str | None]] = []
         for metric in metrics:
             reason = self._record_value(metric)
             value = self.values[metric.expression]
-            found[metric.expression] = make_point_estimate(value, reason or "")
+            estimates[metric.expression] = make_point_estimate(value, reason or "")
             if reason is None:
                 plans.append((metric, *self._plan_method(metric)))
         self._bootstrap_metrics([m for m, method, _ in plans if method in {"percentile", "bca"}])
@@ -165,130 +162,137 @@ class _IntervalEstimator:
         self._sample_posterior(
             [m for m, method, _ in plans if method == "jeffreys"], JEFFREYS_PRIOR
         )
-        stuck = []
+        degenerate = []
         for metric, method, note in plans:
             result = self._compute_interval(metric, method, note)
-            found[metric.expression] = result
-            if self._is_stuck(result, method):
-                stuck.append(metric)
-        return found | self._widen_stuck(stuck)
+            estimates[metric.expression] = result
+            if self._is_degenerate(result, method):
+                degenerate.append(metric)
+        return estimates | self._widen_degenerate(degenerate)
 
     # --- which method ------------------------------------------------------------------------
 
     def _record_value(self, metric: Metric) -> str | None:
         """Note the value of a metric, and return why it has no interval, if it has none."""
         try:
-            value = float(metric(self.table))
+            value = float(metric(self.matrix))
         except NotApplicable as reason:
             self.values[metric.expression] = math.nan
             return str(reason)
         inside = float(np.clip(value, *metric.bounds))
-        value = (
-            inside if math.isclose(value, inside, abs_tol=FLAT_WIDTH) else value
-        )  # but for rounding
+        if math.isclose(value, inside, abs_tol=FLAT_WIDTH):  # it is outside by rounding
+            value = inside
         self.values[metric.expression] = value
         if math.isnan(value):
             return metric.undefined_when or "the metric is undefined here"
         if value != inside:
             return "its value is outside the bounds that it declares"
-        if np.isnan(self.table.squares).any() and not self.grouped:
+        if np.isnan(self.matrix.squares).any() and not self.clustered:
             return "nobody knows how many items are behind these weights"
-        if self.grouped and len(self.source.weights) < 2:
+        if self.clustered and len(self.source.weights) < 2:
             return "there is one group only"
         return None
 
     def _plan_method(self, metric: Metric) -> tuple[IntervalMethod, str | None]:
         """Return the method for a metric, and why, where it is not the usual one."""
-        asked = self.how.method
-        if asked is not None:
-            misfit = self._explain_misfit(metric, asked)
-            return (asked, None) if misfit is None else (self._usual(metric), misfit)
-        notes = [self._source_note()]
-        method = self._usual(metric)
+        requested = self.settings.method
+        if requested is not None:
+            misfit = self._explain_misfit(metric, requested)
+            return (requested, None) if misfit is None else (self._choose_method(metric), misfit)
+        notes = [self._describe_source()]
+        method = self._choose_method(metric)
         if metric.macro and self.rare_levels and method not in {"mover", "simultaneous"}:
             notes.append(f"fewer than {RARE_ITEMS} items of {', '.join(self.rare_levels)}")
-        if self.table.whole and not self.grouped:
-            notes.append(describe_undercoverage(metric, self.table))
+        if self.matrix.whole and not self.clustered:
+            notes.append(describe_undercoverage(metric, self.matrix))
         return method, "; ".join(filter(None, notes)) or None
 
-    def _source_note(self) -> str | None:
-        if self.grouped:
+    def _describe_source(self) -> str | None:
+        if self.clustered:
             count = len(self.source.weights)
             return f"{count} groups only" if count < FEW_CLUSTERS else None
-        return None if self.table.whole else "real weights"
+        return None if self.matrix.whole else "real weights"
 
-    def _usual(self, metric: Metric) -> IntervalMethod:
-        if self.grouped:
+    def _choose_method(self, metric: Metric) -> IntervalMethod:
+        if self.clustered:
             few = len(self.source.weights) < FEW_CLUSTERS
             return "t" if few and metric.smooth else "percentile"
-        if aggregates_levels(metric, self.table):
+        if aggregates_levels(metric, self.matrix):
             return METHOD_OVER_LEVELS[metric.macro]
         if metric.macro:
             return "percentile"
-        if not self.table.whole:
+        if not self.matrix.whole:
             return "delta" if metric.smooth else "percentile"
-        if metric.share and self.how.stratified:
+        if metric.share and self.settings.stratified:
             return "delta"
         return choose_interval_method(metric)
 
     def _refuse_misfits(self, metrics: list[Metric]) -> None:
-        """Refuse a method that was asked for and fits none of the metrics."""
-        asked = self.how.method
-        misfits = [] if asked is None else [self._explain_misfit(m, asked) for m in metrics]
+        """Refuse a requested method that fits none of the metrics."""
+        requested = self.settings.method
+        misfits = [] if requested is None else [self._explain_misfit(m, requested) for m in metrics]
         if misfits and all(misfits):
             name = metrics[0].expression
-            raise BadOption(f"The method {asked!r} does not fit {name}: {misfits[0]}.")
+            raise BadOption(f"The method {requested!r} does not fit {name}: {misfits[0]}.")
 
     def _explain_misfit(self, metric: Metric, method: IntervalMethod) -> str | None:
         """Return why a method makes no sense for a metric here, if it makes none."""
         levels = method in {"mover", "simultaneous"}  # they know what weights say
-        plain = not self.grouped and (self.table.whole or levels)
+        plain = not self.clustered and (self.matrix.whole or levels)
         reasons: dict[str, list[tuple[bool, str]]] = {
             "delta": [(not metric.smooth, NO_DERIVATIVE_NOTE)],
             "wilson": [(not metric.share, "it is no plain share of the items")],
             "mover": [(metric.macro != "mean", "it is no mean over gold levels")],
             "simultaneous": [(metric.macro != "worst", "it is not the worst of gold levels")],
             "t": [
-                (not self.grouped, "there are no groups"),
+                (not self.clustered, "there are no groups"),
                 (not metric.smooth, NO_DERIVATIVE_NOTE),
             ],
-            "bca": [(not (self.grouped or self.table.whole), "the weights are no counts")],
+            "bca": [(not (self.clustered or self.matrix.whole), "the weights are no counts")],
         }
         wrong = [
             *reasons.get(method, []),
-            (levels and not aggregates_levels(metric, self.table), "the scale has too many levels"),
+            (
+                levels and not aggregates_levels(metric, self.matrix),
+                "the scale has too many levels",
+            ),
             (method in NONDEGENERATE_METHODS and not plain, "the items are no plain counts"),
         ]
         return next((why for is_wrong, why in wrong if is_wrong), None)
 
     @cached_property
     def rare_levels(self) -> list[str]:
-        return find_rare_levels(self.table)
+        return find_rare_levels(self.matrix)
 
     # --- resamples -------------------------------------------------------------------------------
 
     def _bootstrap_metrics(self, metrics: list[Metric]) -> None:
         if metrics:
-            redraw = make_resampler(self.source, stratified=self.how.stratified)
-            groups = len(self.source.weights) if self.grouped else 0
+            resample = make_resampler(self.source, stratified=self.settings.stratified)
+            groups = len(self.source.weights) if self.clustered else 0
             self.bootstrap = resample_metrics(
-                metrics, self.table, redraw, self.resamples, numbers=groups, tick=self.tick
+                metrics,
+                self.matrix,
+                resample,
+                self.resamples,
+                numbers=groups,
+                progress=self.progress,
             )
 
     def _sample_posterior(self, metrics: list[Metric], prior: float | None) -> None:
-        redraw = make_posterior_sampler(
-            scale_to_effective_size(self.source), prior, stratified=self.how.stratified
+        resample = make_posterior_sampler(
+            scale_to_effective_size(self.source), prior, stratified=self.settings.stratified
         )
         self.posterior |= resample_metrics(
-            metrics, self.table, redraw, self.resamples, tick=self.tick
+            metrics, self.matrix, resample, self.resamples, progress=self.progress
         )
 
-    # --- limits ------------------------------------------------------------------------------
+    # --- intervals ---------------------------------------------------------------------------
 
     def _compute_interval(
         self, metric: Metric, method: IntervalMethod, note: str | None
     ) -> Estimate:
-        ways: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
+        methods: dict[IntervalMethod, Callable[[Metric, str | None], Estimate]] = {
             "delta": self._delta_interval,
             "t": self._delta_interval,
             "percentile": self._percentile_interval,
@@ -299,19 +303,21 @@ class _IntervalEstimator:
             "dirichlet": self._posterior_interval,
             "jeffreys": partial(self._posterior_interval, method="jeffreys"),
         }
-        return ways[method](metric, note)
+        return methods[method](metric, note)
 
     def _delta_interval(self, metric: Metric, note: str | None) -> Estimate:
         value = self.values[metric.expression]
-        if self.grouped:
+        if self.clustered:
             error, method = linearised_standard_error(metric, self.source), "t"
-            reach = student_quantile(self.how.level, len(self.source.weights) - 1)
+            reach = student_quantile(self.settings.level, len(self.source.weights) - 1)
         else:
-            influences = compute_influence(metric, self.table)
+            influences = compute_influence(metric, self.matrix)
             error = math.sqrt(
-                variance_from_influence(self.table, influences, stratified=self.how.stratified)
+                variance_from_influence(
+                    self.matrix, influences, stratified=self.settings.stratified
+                )
             )
-            method, reach = "delta", normal_quantile(self.how.level)
+            method, reach = "delta", normal_quantile(self.settings.level)
         at_bound = any(math.isclose(value, end, abs_tol=FLAT_WIDTH) for end in metric.bounds)
         if error < FLAT_WIDTH or at_bound:
             return self._build_estimate(metric, (value, value), method, note)
@@ -320,56 +326,56 @@ class _IntervalEstimator:
         )
 
     def _percentile_interval(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._select_defined(metric, self.bootstrap)
-        if lost:
-            return make_point_estimate(self.values[metric.expression], lost, undefined)
-        ends = percentile_interval(values, self.how.level)
-        return self._build_estimate(metric, ends, "percentile", note, undefined)
+        values, undefined, reason = self._select_defined(metric, self.bootstrap)
+        if reason:
+            return make_point_estimate(self.values[metric.expression], reason, undefined)
+        bounds = percentile_interval(values, self.settings.level)
+        return self._build_estimate(metric, bounds, "percentile", note, undefined)
 
     def _bca_interval(self, metric: Metric, note: str | None) -> Estimate:
-        values, undefined, lost = self._select_defined(metric, self.bootstrap)
+        values, undefined, reason = self._select_defined(metric, self.bootstrap)
         value = self.values[metric.expression]
-        if lost:
-            return make_point_estimate(value, lost, undefined)
-        ends = bca_interval(
-            values, value, estimate_acceleration(metric, self.source), self.how.level
+        if reason:
+            return make_point_estimate(value, reason, undefined)
+        bounds = bca_interval(
+            values, value, estimate_acceleration(metric, self.source), self.settings.level
         )
-        low, high = percentile_interval(values, self.how.level)
-        if ends is None or (ends[1] - ends[0] < FLAT_WIDTH < high - low):
-            ends = min(low, value), max(high, value)
+        low, high = percentile_interval(values, self.settings.level)
+        if bounds is None or (bounds[1] - bounds[0] < FLAT_WIDTH < high - low):
+            bounds = min(low, value), max(high, value)
             why = "; ".join(filter(None, (note, "BCa is undefined here")))
-            return self._build_estimate(metric, ends, "percentile", why, undefined)
-        return self._build_estimate(metric, ends, "bca", note, undefined)
+            return self._build_estimate(metric, bounds, "percentile", why, undefined)
+        return self._build_estimate(metric, bounds, "bca", note, undefined)
 
     def _wilson_interval(self, metric: Metric, note: str | None) -> Estimate:
         value, n = self.values[metric.expression], float(scale_to_effective_size(self.source).total)
-        low, high = wilson_interval(value * n, n, self.how.level)
+        low, high = wilson_interval(value * n, n, self.settings.level)
         return self._build_estimate(metric, (float(low), float(high)), "wilson", note)
 
     def _mover_interval(self, metric: Metric, note: str | None) -> Estimate:
         return self._build_estimate(
-            metric, mover_interval(metric, self.table, self.how.level), "mover", note
+            metric, mover_interval(metric, self.matrix, self.settings.level), "mover", note
         )
 
     def _simultaneous_interval(self, metric: Metric, note: str | None) -> Estimate:
-        ends = simultaneous_interval(metric, self.table, self.how.level)
-        return self._build_estimate(metric, ends, "simultaneous", note)
+        bounds = simultaneous_interval(metric, self.matrix, self.settings.level)
+        return self._build_estimate(metric, bounds, "simultaneous", note)
 
     def _posterior_interval(
         self, metric: Metric, note: str | None, method: str = "dirichlet"
     ) -> Estimate:
-        values, undefined, lost = self._select_defined(metric, self.posterior)
-        if lost:
-            return make_point_estimate(self.values[metric.expression], lost, undefined)
+        values, undefined, reason = self._select_defined(metric, self.posterior)
+        if reason:
+            return make_point_estimate(self.values[metric.expression], reason, undefined)
         return self._build_estimate(
-            metric, percentile_interval(values, self.how.level), method, note, undefined
+            metric, percentile_interval(values, self.settings.level), method, note, undefined
         )
 
     def _select_defined(
-        self, metric: Metric, drawn: dict[str, Array]
+        self, metric: Metric, resampled: dict[str, Array]
     ) -> tuple[Array, float, str | None]:
         """Return the values of resamples, the share without one, and whether too few have one."""
-        values = np.asarray(drawn[metric.expression])
+        values = np.asarray(resampled[metric.expression])
         defined = values[~np.isnan(values)]
         undefined = 1.0 - len(defined) / len(values)
         few = len(defined) < FEWEST_DEFINED_SHARE * len(values)
@@ -378,45 +384,45 @@ class _IntervalEstimator:
     def _build_estimate(
         self,
         metric: Metric,
-        ends: tuple[float, float],
+        bounds: tuple[float, float],
         method: str,
         note: str | None,
         undefined: float = 0.0,
     ) -> Estimate:
-        low, high = ends
-        least, most = self._compute_attainable_range(metric)
+        low, high = bounds
+        lowest, highest = self._compute_attainable_range(metric)
         value = self.values[metric.expression]
-        low, high = float(np.clip(low, least, most)), float(np.clip(high, least, most))
+        low, high = float(np.clip(low, lowest, highest)), float(np.clip(high, lowest, highest))
         if method in ENCLOSING_METHODS:
             low, high = min(low, value), max(high, value)
         return Estimate(value, low, high, method, undefined, note)
 
     def _compute_attainable_range(self, metric: Metric) -> tuple[float, float]:
-        """Return how far a distance can go on this scale: from one end to the other."""
+        """Return the range of a distance on this scale: from one end to the other."""
         if metric.family != "distance":
             return metric.bounds
-        size = len(self.table.scale)
+        size = len(self.matrix.scale)
         ends = np.zeros((2, size, size))
         ends[0, 0, -1] = ends[1, -1, 0] = 1.0
-        values = metric.function(self.table.with_cells(ends), **metric.options)
+        values = metric.function(self.matrix.with_cells(ends), **metric.options)
         low, high = metric.bounds
         return (
             float(np.min(values)) if math.isinf(low) else low,
             float(np.max(values)) if math.isinf(high) else high,
         )
 
-    # --- tables that no draw can move ----------------------------------------------------------
+    # --- values that no resample can move ------------------------------------------------------
 
-    def _is_stuck(self, result: Estimate, method: IntervalMethod) -> bool:
+    def _is_degenerate(self, result: Estimate, method: IntervalMethod) -> bool:
         flat = math.isclose(result.low, result.high, abs_tol=FLAT_WIDTH)
-        return flat and method not in NONDEGENERATE_METHODS and method != self.how.method
+        return flat and method not in NONDEGENERATE_METHODS and method != self.settings.method
 
-    def _widen_stuck(self, metrics: list[Metric]) -> dict[str, Estimate]:
-        """Return wider limits for metrics that neither resamples nor derivatives can move."""
+    def _widen_degenerate(self, metrics: list[Metric]) -> dict[str, Estimate]:
+        """Return wider intervals for metrics that neither resamples nor derivatives can move."""
         self._sample_posterior([metric for metric in metrics if not metric.share], None)
-        found = {}
+        estimates = {}
         for metric in metrics:
             why = NO_ERROR_NOTE if metric.expression not in self.bootstrap else NO_VARIATION_NOTE
             wider = self._wilson_interval if metric.share else self._posterior_interval
-            found[metric.expression] = wider(metric, why)
-        return found
+            estimates[metric.expression] = wider(metric, why)
+        return estimates

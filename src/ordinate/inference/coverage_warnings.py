@@ -1,4 +1,4 @@
-"""Where intervals are known to cover badly: the cases that the study of coverage found.
+"""Known undercoverage of confidence intervals: the cases that the study of coverage found.
 
 `coverage_warnings.csv` is written by `make coverage`: nominal 95 % intervals, metrics with their
 defaults, numbers of levels and items, gold balanced or with one level a hundred times as rare as
@@ -15,21 +15,23 @@ from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
 STUDIED_LEVELS, STUDIED_SIZES = (3, 7), (20, 50, 200, 1_000, 5_000)  # of the study
-RARE_SHARE = 0.1  # share of the rarest level beside the commonest, below which gold is unbalanced
+RARE_SHARE = (
+    0.1  # share of the rarest level relative to the commonest, below which gold is imbalanced
+)
 
 
-def describe_undercoverage(metric: Metric, table: ConfusionMatrix) -> str | None:
-    """Say how badly the intervals of a metric cover in tables like this, if they do."""
+def describe_undercoverage(metric: Metric, matrix: ConfusionMatrix) -> str | None:
+    """Say how far the intervals of a metric undercover on data like these, if they do."""
     if metric.options:
         return None
-    levels = int(np.clip((table.gold > 0).sum(), *STUDIED_LEVELS))
-    items = max((size for size in STUDIED_SIZES if size <= table.total), default=STUDIED_SIZES[0])
-    there = table.gold[table.gold > 0]
-    gold = "1:100" if there.min() < RARE_SHARE * there.max() else "balanced"
-    found = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
-    return (
-        None if found is None else f"95 % intervals cover {100 * found:.0f} % in tables like this"
-    )
+    levels = int(np.clip((matrix.gold > 0).sum(), *STUDIED_LEVELS))
+    items = max((size for size in STUDIED_SIZES if size <= matrix.total), default=STUDIED_SIZES[0])
+    counts = matrix.gold[matrix.gold > 0]
+    gold = "1:100" if counts.min() < RARE_SHARE * counts.max() else "balanced"
+    coverage = _load_coverage().get((metric.alias_of or metric.name, levels, items, gold))
+    if coverage is None:
+        return None
+    return f"95 % intervals cover {100 * coverage:.0f} % in tables like this"
 
 
 @cache

@@ -11,65 +11,78 @@ from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-BLOCK_SIZE = 1 << 20  # cells of tables evaluated at once
-CELL_STEP, TABLE_STEP = 1e-3, 1e-5  # the step: small beside the cell, and beside the table
+BLOCK_SIZE = 1 << 20  # cells of matrices evaluated at once
+CELL_STEP, MATRIX_STEP = 1e-3, 1e-5  # shares of the cell's weight and of the total weight
 
 
-def compute_influence(metric: Metric, table: ConfusionMatrix) -> Array:
-    """Return IF [K, K + 1]: the derivative of the metric towards a table of one cell only.
+def compute_influence(metric: Metric, matrix: ConfusionMatrix) -> Array:
+    """Return the influence [K, K + 1] of each cell: the derivative of the metric towards it.
 
-    It is 0 for empty cells: no item has their influence.
+    It is 0 for empty cells: no item has it.
     """
-    cells = table.weights.reshape(-1)
-    found = np.zeros(cells.shape)
-    for part in split_cells_into_blocks(table):
-        steps = np.minimum(CELL_STEP * cells[part] / table.total, TABLE_STEP)
-        found[part] = _differentiate_by_cell(metric, table, part, steps)
-    return found.reshape(table.weights.shape)
+    cells = matrix.weights.reshape(-1)
+    influence = np.zeros(cells.shape)
+    for block in split_cells_into_blocks(matrix):
+        steps = np.minimum(CELL_STEP * cells[block] / matrix.total, MATRIX_STEP)
+        influence[block] = _differentiate_by_cell(metric, matrix, block, steps)
+    return influence.reshape(matrix.weights.shape)
 
 
-def split_cells_into_blocks(table: ConfusionMatrix) -> list[Array]:
-    """Return the filled cells in blocks, so that a table for each of a block fits into memory."""
-    filled = np.flatnonzero(table.weights)
-    count = max(1, -(-len(filled) * table.weights.size // BLOCK_SIZE))
+def split_cells_into_blocks(matrix: ConfusionMatrix) -> list[Array]:
+    """Return the filled cells in blocks, so that a matrix for each cell of one fits into memory."""
+    filled = np.flatnonzero(matrix.weights)
+    count = max(1, -(-len(filled) * matrix.weights.size // BLOCK_SIZE))
     return np.array_split(filled, count)
 
 
 def _differentiate_by_cell(
-    metric: Metric, table: ConfusionMatrix, cells: Array, steps: Array
+    metric: Metric, matrix: ConfusionMatrix, cells: Array, steps: Array
 ) -> Array:
     """Return (theta(p + h (e_c - p)) - theta(p - h (e_c - p))) / 2h for each cell c."""
-    one_cell = np.zeros((len(cells), table.weights.size))
-    one_cell[np.arange(len(cells)), cells] = table.total
-    moved = (one_cell - table.weights.reshape(-1)) * steps[:, None]
-    both = table.weights.reshape(-1) + np.stack([moved, -moved])
-    tables = table.with_cells(both.reshape(2, len(cells), *table.weights.shape))
-    up, down = metric.compute_from_expected(tables, table)
+    one_cell = np.zeros((len(cells), matrix.weights.size))
+    one_cell[np.arange(len(cells)), cells] = matrix.total
+    moved = (one_cell - matrix.weights.reshape(-1)) * steps[:, None]
+    both = matrix.weights.reshape(-1) + np.stack([moved, -moved])
+    matrices = matrix.with_cells(both.reshape(2, len(cells), *matrix.weights.shape))
+    up, down = metric.compute_from_expected(matrices, matrix)
     return (up - down) / (2.0 * steps)
 
 
 def variance_from_influence(
-    table: ConfusionMatrix, influences: Array, *, stratified: bool = False
+    matrix: ConfusionMatrix, influences: Array, *, stratified: bool = False
 ) -> float:
     """Return the variance of a metric from the influence of its cells.
 
-    Whole weights are counts of items. Of real weights the squares count, never their sum alone.
+    Integer weights are counts of items. Of real weights the squares count, never their sum alone.
     """
     axes: Any = -1 if stratified else None
-    total = table.weights.sum(axis=axes, keepdims=True)
-    mean = (table.weights * influences).sum(axis=axes, keepdims=True)
+    total = matrix.weights.sum(axis=axes, keepdims=True)
+    mean = (matrix.weights * influences).sum(axis=axes, keepdims=True)
     mean = np.divide(mean, total, out=np.zeros_like(mean), where=total > 0)
-    squares = table.weights if table.whole else table.squares
-    return float((squares * (influences - mean) ** 2).sum() / table.total**2)
+    squares = matrix.weights if matrix.whole else matrix.squares
+    return float((squares * (influences - mean) ** 2).sum() / matrix.total**2)
+
+
+def linearised_standard_error(metric: Metric, clusters: ConfusionMatrix) -> float:
+    """Return the standard error of a metric from the sums of influence of each cluster.
+
+    Items of one writer, topic or document are not independent of each other: `clusters` has a
+    confusion matrix for each.
+    """
+    pooled = clusters.pooled
+    influence = compute_influence(metric, pooled)
+    pulls = (clusters.weights * influence).sum(axis=(-2, -1)) / pooled.total
+    count = len(pulls)
+    return math.sqrt(count / (count - 1) * float(((pulls - pulls.mean()) ** 2).sum()))
 
 
 def compute_bounded_interval(
-    value: float, error: float, bounds: tuple[float, float], reach: float
+    value: float, error: float, bounds: tuple[float, float], quantile: float
 ) -> tuple[float, float]:
-    """Return limits so many standard errors away, taken on a scale that has no bounds.
+    """Return the interval so many standard errors wide, computed on a scale without bounds.
 
-    That scale bends too much for a value nearer to a bound than its error: there the limits are
-    plain ones, cut at the bounds.
+    That scale bends too much for a value nearer to a bound than its error: there the interval is
+    the plain one, clipped at the bounds.
 
     >>> low, high = compute_bounded_interval(0.9, 0.05, (0, 1), normal_quantile(0.95))
     >>> round(low, 3), round(high, 3)
@@ -77,9 +90,9 @@ def compute_bounded_interval(
     """
     slope = _unbounded_slope(value, bounds)
     if error * slope > 1.0:
-        low, high = value - reach * error, value + reach * error
+        low, high = value - quantile * error, value + quantile * error
         return max(low, bounds[0]), min(high, bounds[1])
-    half, middle = reach * error * slope, _to_unbounded(value, bounds)
+    half, middle = quantile * error * slope, _to_unbounded(value, bounds)
     return _from_unbounded(middle - half, bounds), _from_unbounded(middle + half, bounds)
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from ordinate.errors import MissingExtra
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
 from ordinate.inference.delta_method import normal_quantile
 
+FEW_CLUSTERS, VERY_FEW_CLUSTERS = 30, 10  # below the first, intervals are Student's
 NO_STUDENT_NOTE = (
     f"fewer than {FEW_CLUSTERS} items or groups have Student's t, which needs SciPy: "
     "pip install 'ordinate[stats]'"
@@ -13,9 +13,9 @@ NO_STUDENT_NOTE = (
 
 
 def critical_value(level: float, units: float, method: str | None = None) -> tuple[float, str]:
-    """Return how many standard errors away limits lie, and the name of the method.
+    """Return how many standard errors an interval reaches to each side, and the method.
 
-    Few items or groups do not know their standard error well: their limits are Student's.
+    The standard error of few items or clusters is itself unsure: they get Student's t.
 
     >>> [round(critical_value(0.95, units)[0], 2) for units in (2, 5, 29, 30)]
     [12.71, 2.78, 2.05, 1.96]
@@ -30,9 +30,9 @@ def student_quantile(level: float, freedom: float) -> float:
     return float(_import_scipy_special().stdtrit(freedom, (1.0 + level) / 2.0))
 
 
-def student_two_sided_p(ratio: float, freedom: float) -> float:
+def student_two_sided_p(statistic: float, freedom: float) -> float:
     """Return the probability of Student's variable at least as far from 0."""
-    return 2.0 * float(_import_scipy_special().stdtr(freedom, -ratio))
+    return 2.0 * float(_import_scipy_special().stdtr(freedom, -statistic))
 
 
 def chi_square_tail(statistic: float, freedom: int) -> float:

@@ -1,4 +1,4 @@
-"""What inference answers: a value with its limits, or why there are none."""
+"""Estimates: a value with its confidence interval, or why there is none."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value, the limits of its interval, and how they were found.
+    """A value, the bounds of its confidence interval, and the method behind them.
 
     `undefined_share` is the share of resamples in which the metric was undefined; they are left out
     of the interval. `note` says why there is no interval, or why another method than usual was
@@ -26,7 +26,7 @@ class Estimate:
 
     @property
     def width(self) -> float:
-        """How long the interval is."""
+        """The width of the interval."""
         return self.high - self.low
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Many tests at once: corrections, and compact letters for what is not significantly different."""
+"""Many tests at once: corrections of p-values, and the compact letter display."""
 
 import string
 from collections.abc import Callable
@@ -36,9 +36,9 @@ def _adjust_ranked(p: ArrayLike, adjust: Callable[[Array, Array], Array]) -> Arr
     """Adjust p-values from the least to the largest, and put them back in their places."""
     values = np.asarray(p, float)
     order = np.argsort(values, kind="stable")
-    found = np.empty(len(values))
-    found[order] = np.minimum(1.0, adjust(values[order], np.arange(1, len(values) + 1)))
-    return found
+    adjusted = np.empty(len(values))
+    adjusted[order] = np.minimum(1.0, adjust(values[order], np.arange(1, len(values) + 1)))
+    return adjusted
 
 
 def _accumulate_minimum(ranked: Array) -> Array:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
 from ordinate.inference.distributions import chi_square_tail, fair_binomial_tail
+from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import BLOCK_SIZE
 from ordinate.metrics import Metric
 from ordinate.summaries import ConfusionMatrix, PairedPredictions
@@ -20,15 +21,13 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
 Array = NDArray[Any]
 TIE_TOLERANCE = 1e-12  # differences this near count as equal
 MOST_STATES = 1 << 16  # up to which all swaps are tried
-MOST_SWAPS, ENOUGH_EXTREME_SWAPS = (
-    99_999,
-    100,
-)  # of random swaps, and of swaps as extreme as what was seen
+MOST_SWAPS = 99_999  # random ones
+ENOUGH_EXTREME_SWAPS = 100  # as extreme as the observed difference
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """The answer of a test: its p-value, and what it rests on.
+    """The result of a test: its p-value, and what it rests on.
 
     `resamples` is None where the p-value is exact. `note` says why there is none, if there is none.
     """
@@ -43,9 +42,9 @@ class TestResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        plain = {"p": self.p, "statistic": self.statistic}
-        found = {key: None if math.isnan(x) else x for key, x in plain.items()}
-        return found | {
+        return {
+            "p": to_json_number(self.p),
+            "statistic": to_json_number(self.statistic),
             "freedom": self.degrees_of_freedom,
             "resamples": self.resamples,
             "note": self.note,
@@ -56,124 +55,124 @@ class TestResult:
 
 
 def permutation_test(metric: Metric, pairs: PairedPredictions, seed: int = 0) -> TestResult:
-    """Test whether two systems are exchangeable, given gold: swap their answers to the items.
+    """Test whether two systems are exchangeable, given gold: swap their predictions of the items.
 
-    Where there are groups, whole groups are swapped. All swaps are tried where they are few;
+    Clusters are swapped as units. All swaps are tried where they are few;
     otherwise random ones, until enough were as extreme as the data.
     """
     if not pairs.whole:
         raise NotApplicable("the weights are no counts of items that could be swapped")
-    grouped = pairs.groups is not None
-    swaps: _Swaps = _GroupSwaps(pairs) if grouped else _ItemSwaps(pairs)
-    whole = pairs.pooled if grouped else pairs
-    seen = abs(_metric_difference(metric, whole.first, whole.second, whole.first))
-    if math.isnan(seen):
+    clustered = pairs.groups is not None
+    swaps: _Swaps = _ClusterSwaps(pairs) if clustered else _ItemSwaps(pairs)
+    pooled = pairs.pooled if clustered else pairs
+    observed = abs(_metric_difference(metric, pooled.first, pooled.second, pooled.first))
+    if math.isnan(observed):
         return TestResult(math.nan, note=metric.undefined_when or "the metric is undefined here")
     return (
-        _enumerate_swaps(metric, swaps, seen)
+        _enumerate_swaps(metric, swaps, observed)
         if swaps.states <= MOST_STATES
-        else _sample_swaps(metric, swaps, seen, seed)
+        else _sample_swaps(metric, swaps, observed, seed)
     )
 
 
 def _metric_difference(
-    metric: Metric, first: ConfusionMatrix, second: ConfusionMatrix, table: ConfusionMatrix
+    metric: Metric, first: ConfusionMatrix, second: ConfusionMatrix, observed: ConfusionMatrix
 ) -> Any:
-    one, other = (
-        metric.compute_from_expected(first, table),
-        metric.compute_from_expected(second, table),
+    first_value, second_value = (
+        metric.compute_from_expected(first, observed),
+        metric.compute_from_expected(second, observed),
     )
-    return metric.size(one) - metric.size(other)
+    return metric.size(first_value) - metric.size(second_value)
 
 
 class _Swaps(ABC):
-    """The ways to swap answers, and the tables that they leave behind."""
+    """The swaps of predictions, and the confusion matrices that they leave behind."""
 
-    states: float  # how many ways there are
-    size: int  # numbers that one way needs
-
-    @abstractmethod
-    def all(self) -> tuple[Array, Array]:
-        """Return every way, and its probability."""
+    states: float  # the number of possible swaps
+    size: int  # numbers that one swap needs
 
     @abstractmethod
-    def some(self, rng: "Generator", size: int) -> Array:
-        """Return random ways."""
+    def enumerate(self) -> tuple[Array, Array]:
+        """Return every swap, and its probability."""
 
     @abstractmethod
-    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
-        """Return the tables of both systems."""
+    def sample(self, rng: "Generator", size: int) -> Array:
+        """Return random swaps."""
+
+    @abstractmethod
+    def count_matrices(self, swaps: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
+        """Return the confusion matrices of both systems."""
 
 
 class _ItemSwaps(_Swaps):
-    """Items with the same gold and the same two answers are swapped in numbers, not one by one."""
+    """Items of the same gold and the same two predictions are swapped in numbers."""
 
     def __init__(self, pairs: PairedPredictions) -> None:
         self.pairs = pairs
         size = len(pairs.scale)
         self.shape, self.size = (size, size + 1), size * (size + 1)
-        same = pairs.first_answers == pairs.second_answers
-        agreed = self._cells(pairs.gold, pairs.first_answers)[same]
-        self.agreed = np.bincount(agreed, pairs.weights[same], minlength=self.size)
-        answers = np.stack([pairs.first_answers, pairs.second_answers])
-        low, high = answers.min(axis=0), answers.max(axis=0)
-        apart = (self._cells(pairs.gold, low) * (size + 1) + high)[~same]
-        keys, place = np.unique(apart, return_inverse=True)  # gold, answer, another answer
+        same = pairs.first_predictions == pairs.second_predictions
+        agreed = self._index_cells(pairs.gold, pairs.first_predictions)[same]
+        self.agreed_weights = np.bincount(agreed, pairs.weights[same], minlength=self.size)
+        predictions = np.stack([pairs.first_predictions, pairs.second_predictions])
+        low, high = predictions.min(axis=0), predictions.max(axis=0)
+        apart = (self._index_cells(pairs.gold, low) * (size + 1) + high)[~same]
+        keys, place = np.unique(apart, return_inverse=True)  # gold, prediction, another prediction
         self.counts = np.bincount(place, pairs.weights[~same]).astype(np.int64)
-        self.one = keys // (size + 1)  # the cell of gold and one answer
-        self.other = self._cells(self.one // (size + 1), keys % (size + 1))
+        self.first_cell = keys // (size + 1)  # of gold and one prediction
+        self.second_cell = self._index_cells(self.first_cell // (size + 1), keys % (size + 1))
         self.states = float(np.prod(self.counts + 1.0))
 
-    def _cells(self, gold: Array, answers: Array) -> Array:
-        return gold * self.shape[1] + answers
+    def _index_cells(self, gold: Array, predicted: Array) -> Array:
+        return gold * self.shape[1] + predicted
 
-    def all(self) -> tuple[Array, Array]:
-        ways = np.zeros((1, 0), np.int64)
-        chances = np.ones(1)
+    def enumerate(self) -> tuple[Array, Array]:
+        swaps = np.zeros((1, 0), np.int64)
+        probabilities = np.ones(1)
         for n in self.counts.tolist():
             each = _fair_binomial_pmf(n)
-            ways = np.column_stack([ways.repeat(n + 1, 0), np.tile(np.arange(n + 1), len(ways))])
-            chances = (chances[:, None] * each).reshape(-1)
-        return ways, chances
+            swaps = np.column_stack([swaps.repeat(n + 1, 0), np.tile(np.arange(n + 1), len(swaps))])
+            probabilities = (probabilities[:, None] * each).reshape(-1)
+        return swaps, probabilities
 
-    def some(self, rng: "Generator", size: int) -> Array:
+    def sample(self, rng: "Generator", size: int) -> Array:
         return rng.binomial(self.counts, 0.5, (size, len(self.counts)))
 
-    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
-        """`ways` [B, pairs] are how many of the items the first system answers with `one`."""
-        kept, moved = ways.astype(float), (self.counts - ways).astype(float)
-        first = self.agreed + _sum_into_cells(kept, self.one, self.size)
-        first += _sum_into_cells(moved, self.other, self.size)
-        second = self.agreed + _sum_into_cells(moved, self.one, self.size)
-        second += _sum_into_cells(kept, self.other, self.size)
-        one, other = (
+    def count_matrices(self, swaps: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
+        """`swaps` [B, pairs]: how many items the first system puts into the first cell."""
+        kept, moved = swaps.astype(float), (self.counts - swaps).astype(float)
+        first = self.agreed_weights + _sum_into_cells(kept, self.first_cell, self.size)
+        first += _sum_into_cells(moved, self.second_cell, self.size)
+        second = self.agreed_weights + _sum_into_cells(moved, self.first_cell, self.size)
+        second += _sum_into_cells(kept, self.second_cell, self.size)
+        first_matrix, second_matrix = (
             self.pairs.to_confusion_matrix(t.reshape(-1, *self.shape)) for t in (first, second)
         )
-        return one, other
+        return first_matrix, second_matrix
 
 
 def _sum_into_cells(amounts: Array, cells: Array, size: int) -> Array:
-    """Return tables [B, size] with the sum of the amounts [B, pairs] that belong into each cell."""
-    tables = np.zeros((len(amounts), size))
+    """Return cells [B, size] with the sum of the amounts [B, pairs] that belong into each."""
+    sums = np.zeros((len(amounts), size))
     if len(cells):
         order = np.argsort(cells, kind="stable")
         filled, starts = np.unique(cells[order], return_index=True)
-        tables[:, filled] = np.add.reduceat(amounts[:, order], starts, axis=1)
-    return tables
+        sums[:, filled] = np.add.reduceat(amounts[:, order], starts, axis=1)
+    return sums
 
 
 def _fair_binomial_pmf(n: int) -> Array:
-    """Return the chances of 0, 1, … n heads, from the middle outwards, where they are largest."""
+    """Return the probabilities of 0, 1, … n heads, from the middle outwards."""
     middle = n // 2
     k = np.arange(n)
     up = np.cumprod(((n - k) / (k + 1.0))[middle:])
     down = np.cumprod(((k + 1.0) / (n - k))[:middle][::-1])[::-1]
-    chances = np.concatenate([down, [1.0], up])
-    return chances / chances.sum()
+    probabilities = np.concatenate([down, [1.0], up])
+    return probabilities / probabilities.sum()
 
 
-class _GroupSwaps(_Swaps):
-    """The answers of both systems to a whole group are swapped, or not."""
+class _ClusterSwaps(_Swaps):
+    """The predictions of both systems for a whole cluster are swapped, or not."""
 
     def __init__(self, pairs: PairedPredictions) -> None:
         self.pairs = pairs
@@ -184,49 +183,56 @@ class _GroupSwaps(_Swaps):
         self.states = 2.0 ** min(len(self.first), 1_000)  # far too many to try them all
         self.size = first[0].size + len(self.first)
 
-    def all(self) -> tuple[Array, Array]:
+    def enumerate(self) -> tuple[Array, Array]:
         count = int(self.states)
-        ways = (np.arange(count)[:, None] >> np.arange(len(self.first))) & 1
-        return ways, np.full(count, 1.0 / count)
+        swaps = (np.arange(count)[:, None] >> np.arange(len(self.first))) & 1
+        return swaps, np.full(count, 1.0 / count)
 
-    def some(self, rng: "Generator", size: int) -> Array:
+    def sample(self, rng: "Generator", size: int) -> Array:
         return rng.integers(0, 2, (size, len(self.first)))
 
-    def tables(self, ways: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
-        """`ways` [B, groups] are 1 where the answers to a group are swapped."""
-        swapped, kept = ways.astype(float), 1.0 - ways
+    def count_matrices(self, swaps: Array) -> tuple[ConfusionMatrix, ConfusionMatrix]:
+        """`swaps` [B, clusters] are 1 where the predictions of a cluster are swapped."""
+        swapped, kept = swaps.astype(float), 1.0 - swaps
         first = np.tensordot(kept, self.first, 1) + np.tensordot(swapped, self.second, 1)
         second = np.tensordot(swapped, self.first, 1) + np.tensordot(kept, self.second, 1)
-        return self.pairs.to_confusion_matrix(self.fixed + first), self.pairs.to_confusion_matrix(
-            self.fixed + second
+        return (
+            self.pairs.to_confusion_matrix(self.fixed + first),
+            self.pairs.to_confusion_matrix(self.fixed + second),
         )
 
 
-def _enumerate_swaps(metric: Metric, swaps: _Swaps, seen: float) -> TestResult:
-    ways, chances = swaps.all()
+def _enumerate_swaps(metric: Metric, swaps: _Swaps, observed: float) -> TestResult:
+    candidates, probabilities = swaps.enumerate()
     extreme = 0.0
     block = max(1, BLOCK_SIZE // swaps.size)
-    for start in range(0, len(ways), block):
+    for start in range(0, len(candidates), block):
         part = slice(start, start + block)
-        extreme += float(chances[part][_mark_extreme_swaps(metric, swaps, ways[part], seen)].sum())
+        extreme += float(
+            probabilities[part][
+                _mark_extreme_swaps(metric, swaps, candidates[part], observed)
+            ].sum()
+        )
     return TestResult(min(1.0, extreme))
 
 
-def _mark_extreme_swaps(metric: Metric, swaps: _Swaps, ways: Array, seen: float) -> Array:
-    """Tell which swaps differ as much as the data; where the metric is undefined, it might."""
-    first, second = swaps.tables(ways)
-    found = np.abs(_metric_difference(metric, first, second, swaps.tables(ways[:1])[0]))
-    return ~(found < seen - TIE_TOLERANCE)
+def _mark_extreme_swaps(metric: Metric, swaps: _Swaps, candidates: Array, observed: float) -> Array:
+    """Tell which swaps differ as much as the data; where the metric is undefined, they might."""
+    first, second = swaps.count_matrices(candidates)
+    differences = np.abs(
+        _metric_difference(metric, first, second, swaps.count_matrices(candidates[:1])[0])
+    )
+    return ~(differences < observed - TIE_TOLERANCE)
 
 
-def _sample_swaps(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> TestResult:
+def _sample_swaps(metric: Metric, swaps: _Swaps, observed: float, seed: int) -> TestResult:
     """Swap at random until enough swaps are as extreme as the data (Besag and Clifford 1991)."""
     rng = np.random.default_rng(seed)
     block = min(1_000, max(1, BLOCK_SIZE // swaps.size))
     extreme = drawn = 0
     while drawn < MOST_SWAPS:
         size = min(block, MOST_SWAPS - drawn)
-        hits = _mark_extreme_swaps(metric, swaps, swaps.some(rng, size), seen)
+        hits = _mark_extreme_swaps(metric, swaps, swaps.sample(rng, size), observed)
         if extreme + hits.sum() >= ENOUGH_EXTREME_SWAPS:
             last = drawn + int(np.flatnonzero(hits)[ENOUGH_EXTREME_SWAPS - extreme - 1]) + 1
             return TestResult(ENOUGH_EXTREME_SWAPS / last, resamples=last)
@@ -240,17 +246,23 @@ def _sample_swaps(metric: Metric, swaps: _Swaps, seen: float, seed: int) -> Test
 
 def mcnemar_test(pairs: PairedPredictions) -> TestResult:
     """Test whether two systems are right equally often, by the items that only one has right."""
-    one, other = pairs.first_answers == pairs.gold, pairs.second_answers == pairs.gold
-    first, second = pairs.weights[one & ~other].sum(), pairs.weights[other & ~one].sum()
-    return _exact_sign_test(pairs, float(first), float(second))
+    first_right, second_right = (
+        pairs.first_predictions == pairs.gold,
+        pairs.second_predictions == pairs.gold,
+    )
+    first_wins, second_wins = (
+        pairs.weights[first_right & ~second_right].sum(),
+        pairs.weights[second_right & ~first_right].sum(),
+    )
+    return _exact_sign_test(pairs, float(first_wins), float(second_wins))
 
 
 def sign_test(pairs: PairedPredictions) -> TestResult:
-    """Test whether one system is nearer to gold more often; no answer is the farthest."""
+    """Test whether one system is nearer to gold more often; no prediction is the farthest."""
     silent = 2.0 * pairs.scale.gaps.max()
     far = np.column_stack([pairs.scale.gaps, np.full(len(pairs.scale), silent)])
     # How much nearer the first one is.
-    gain = far[pairs.gold, pairs.second_answers] - far[pairs.gold, pairs.first_answers]
+    gain = far[pairs.gold, pairs.second_predictions] - far[pairs.gold, pairs.first_predictions]
     clear = np.abs(gain) > 1e-9 * silent  # positions may be no exact numbers
     nearer = pairs.weights[clear & (gain > 0)].sum()
     farther = pairs.weights[clear & (gain < 0)].sum()
@@ -268,7 +280,7 @@ def _exact_sign_test(pairs: PairedPredictions, wins: float, losses: float) -> Te
 
 
 def bowker_test(cells: Array) -> TestResult:
-    """Test whether a square table is symmetric: moves up are as frequent as moves down."""
+    """Test whether a square table is symmetric (Bowker): moves up are as frequent as moves down."""
     upper = np.triu_indices(len(cells), 1)
     there, back = cells[upper], cells.T[upper]
     seen = there + back > 0
@@ -280,7 +292,7 @@ def bowker_test(cells: Array) -> TestResult:
 
 
 def stuart_maxwell_test(cells: Array) -> TestResult:
-    """Test whether both sides of a square table use the levels equally often."""
+    """Test whether both margins of a square table are equal (Stuart and Maxwell)."""
     shift = cells.sum(axis=1) - cells.sum(axis=0)
     spread = np.diag(cells.sum(axis=1) + cells.sum(axis=0)) - cells - cells.T
     shift, spread = shift[:-1], spread[:-1, :-1]  # the last level follows from the others

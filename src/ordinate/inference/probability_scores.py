@@ -1,11 +1,11 @@
-"""How sure metrics of probabilities are: scores by the delta method, others over blocks.
+"""Confidence intervals for metrics of probabilities: by the delta method, or a jackknife.
 
-Calibration errors near 0 have no valid interval: what they are under perfect calibration stands
-beside them instead.
+Calibration errors near 0 have no valid interval: they are compared with their distribution under
+perfect calibration instead.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -55,47 +55,53 @@ def is_calibration_error(metric: Metric) -> bool:
 
 
 def estimate_probability_metric(
-    metric: Metric, blocks: Reliability, how: ConfidenceIntervals
+    metric: Metric, blocks: Reliability, settings: ConfidenceIntervals
 ) -> Estimate:
-    """Return a metric of the pooled blocks with its interval, or why there is none."""
-    table = blocks.pooled
-    value = float(metric(table))
+    """Return a metric of the pooled blocks with its confidence interval, or why it has none."""
+    pooled = blocks.pooled
+    value = float(metric(pooled))
     if not math.isfinite(value):
         return make_point_estimate(value, metric.undefined_when or "it is infinite")
     if is_calibration_error(metric):
         return make_point_estimate(value, NO_VALID_INTERVAL_NOTE)
-    if _is_plain_mean(metric, table):
-        return _build_estimate(metric, value, _score_error(metric, table, value), how, "delta")
-    return _build_estimate(metric, value, _jackknife_error(metric, blocks), how, "blocks")
+    if _is_plain_mean(metric, pooled):
+        return _build_estimate(
+            metric, value, _score_error(metric, pooled, value), settings, "delta"
+        )
+    return _build_estimate(metric, value, _jackknife_error(metric, blocks), settings, "blocks")
 
 
-def _is_plain_mean(metric: Metric, table: Reliability) -> bool:
-    """Tell whether the sums of scores know its error: those of the log loss are clipped."""
+def _is_plain_mean(metric: Metric, reliability: Reliability) -> bool:
+    """Tell whether the sums of scores give its error: those of the log loss are clipped."""
     unclipped = "clip" in metric.options and metric.options["clip"] is None
-    return metric.name in {*SCORE_NAMES, "rps"} and not (unclipped and get_scores(table).clipped)
+    return metric.name in {*SCORE_NAMES, "rps"} and not (
+        unclipped and get_scores(reliability).clipped
+    )
 
 
 def _build_estimate(
-    metric: Metric, value: float, error: float, how: ConfidenceIntervals, method: str
+    metric: Metric, value: float, error: float, settings: ConfidenceIntervals, method: str
 ) -> Estimate:
     if not math.isfinite(error):
         return make_point_estimate(value, "there are too few items")
     at_bound = any(math.isclose(value, end, abs_tol=ROUNDING_SHARE) for end in metric.bounds)
     if error == 0 or at_bound:
         return make_point_estimate(value, "it is the same for all items")
-    low, high = compute_bounded_interval(value, error, metric.bounds, normal_quantile(how.level))
+    low, high = compute_bounded_interval(
+        value, error, metric.bounds, normal_quantile(settings.level)
+    )
     return Estimate(value, low, high, method)
 
 
-def _score_error(metric: Metric, table: Reliability, value: float) -> float:
+def _score_error(metric: Metric, reliability: Reliability, value: float) -> float:
     """Return the standard error of a mean of scores from their sums."""
-    found = get_scores(table)
-    part = SCORE_NAMES.index("rps_sum" if metric.name == "rps" else metric.name)
-    steps = len(table.scale) - 1 if metric.name == "rps" else 1
+    scores = get_scores(reliability)
+    index = SCORE_NAMES.index("rps_sum" if metric.name == "rps" else metric.name)
+    steps = len(reliability.scale) - 1 if metric.name == "rps" else 1
     mean = value * steps
-    products, n = found.products[part, part], table.items
-    spread = products - 2 * mean * found.squared[part] + mean**2 * table.squares
-    variance = 0.0 if spread < ROUNDING_SHARE * products else spread / table.weight**2
+    products, n = scores.products[index, index], reliability.items
+    spread = products - 2 * mean * scores.squared[index] + mean**2 * reliability.squares
+    variance = 0.0 if spread < ROUNDING_SHARE * products else spread / reliability.weight**2
     return math.sqrt(variance * n / (n - 1)) / steps if n > 1 else math.nan
 
 
@@ -107,10 +113,10 @@ def _jackknife_error(metric: Metric, blocks: Reliability) -> float:
 def _leave_one_block_out(blocks: Reliability) -> Reliability:
     """Return the sums of all blocks but one, each left out in turn."""
     filled = np.flatnonzero(blocks.items)
-    there = np.zeros((len(filled), len(blocks.items)))
-    there[:, filled] = 1.0
-    there[np.arange(len(filled)), filled] = 0.0
-    return blocks.sum_with_multiplicities(there)
+    multiplicities = np.zeros((len(filled), len(blocks.items)))
+    multiplicities[:, filled] = 1.0
+    multiplicities[np.arange(len(filled)), filled] = 0.0
+    return blocks.sum_with_multiplicities(multiplicities)
 
 
 def _jackknife_spread(values: Array) -> float:
@@ -122,7 +128,7 @@ def _jackknife_spread(values: Array) -> float:
 
 
 def estimate_paired_difference(
-    metric: Metric, first: Reliability, second: Reliability, how: ConfidenceIntervals
+    metric: Metric, first: Reliability, second: Reliability, settings: ConfidenceIntervals
 ) -> Estimate:
     """Return the second less the first: blocks hold the same items, and are left out together."""
     value = float(metric(second.pooled)) - float(metric(first.pooled))
@@ -134,37 +140,37 @@ def estimate_paired_difference(
     )
     if not (math.isfinite(value) and math.isfinite(error)):
         return make_point_estimate(value, "it is undefined")
-    reach = normal_quantile(how.level) * error
-    return Estimate(value, value - reach, value + reach, "blocks")
+    half_width = normal_quantile(settings.level) * error
+    return Estimate(value, value - half_width, value + half_width, "blocks")
 
 
 def simulate_perfect_calibration(
-    metric: Metric, table: Reliability, how: ConfidenceIntervals
+    metric: Metric, reliability: Reliability, settings: ConfidenceIntervals
 ) -> PerfectCalibration:
-    """Draw what happened again from the probabilities, and return the metric of it.
+    """Simulate events from the probabilities, and return the metric under perfect calibration.
 
     The events of a bin are drawn as those of items of equal weight and of the bin's mean
     probability, and then spread as those of its own items would be. The events of different levels
     are drawn apart from each other, which the mean of their errors does not mind; how it is
     distributed depends on how they hang together, so that several events have a mean only.
     """
-    rng = np.random.default_rng(how.seed)
+    rng = np.random.default_rng(settings.seed)
     (key,) = metric.required_parts.bins
-    bins = table.bins[key]
-    if key[0] == "levels" and len(table.scale) == 2:  # two levels are one event
+    bins = reliability.bins[key]
+    if key[0] == "levels" and len(reliability.scale) == 2:  # two levels are one event
         bins = ReliabilityBins(*(part[:1] for part in bins))
     step = max(1, MOST_CELLS // bins.f.size)
-    parts = [min(step, how.resamples - start) for start in range(0, how.resamples, step)]
+    sizes = [min(step, settings.resamples - start) for start in range(0, settings.resamples, step)]
     values = np.concatenate(
-        [metric(_replace_bins(table, key, _resample_events(bins, k, rng), k)) for k in parts]
+        [metric(_replace_bins(reliability, key, _resample_events(bins, k, rng), k)) for k in sizes]
     )
     if bins.f.shape[-2] > 1:
         return PerfectCalibration(float(values.mean()), math.nan, math.nan)
-    reached = (values >= float(metric(table)) - 1e-12).sum()
+    reached = (values >= float(metric(reliability)) - 1e-12).sum()
     return PerfectCalibration(
         float(values.mean()),
-        float(np.quantile(values, how.level)),
-        float((1 + reached) / (1 + how.resamples)),
+        float(np.quantile(values, settings.level)),
+        float((1 + reached) / (1 + settings.resamples)),
     )
 
 
@@ -188,16 +194,8 @@ def _event_variance(bins: ReliabilityBins) -> Array:
 
 
 def _replace_bins(
-    table: Reliability, key: Any, bins: ReliabilityBins, resamples: int
+    reliability: Reliability, key: Any, bins: ReliabilityBins, resamples: int
 ) -> Reliability:
     """Return a batch in which only these bins are read."""
-    wide = table.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
-    return Reliability(
-        wide.scale,
-        wide.items,
-        wide.weight,
-        wide.squares,
-        wide.argmax,
-        wide.confidence,
-        {key: bins},
-    )
+    wide = reliability.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
+    return replace(wide, bins={key: bins}, scores=None, confusion_matrix=None, ranking=None)

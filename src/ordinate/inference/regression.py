@@ -1,4 +1,4 @@
-"""How sure metrics of quantities are: the delta method from moments, groups, Poisson bootstrap."""
+"""Confidence intervals for regression metrics: delta method, clusters, Poisson bootstrap."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingExtra
-from ordinate.inference.bootstrap import percentile_interval as percentile_limits
+from ordinate.inference.bootstrap import percentile_interval
 from ordinate.inference.confidence_intervals import ConfidenceIntervals
 from ordinate.inference.delta_method import compute_bounded_interval, normal_quantile
 from ordinate.inference.distributions import NO_STUDENT_NOTE, critical_value
@@ -31,49 +31,49 @@ CHUNK_SIZE = 1 << 12  # items whose resamples fit into the cache
 def estimate_regression_metrics(
     metrics: Sequence[Metric],
     source: Moments,
-    how: ConfidenceIntervals,
-    table: Moments | None = None,
+    settings: ConfidenceIntervals,
+    moments: Moments | None = None,
 ) -> dict[str, Estimate]:
-    """Return metrics by expression, each with its interval.
+    """Return metrics by expression, each with its confidence interval.
 
-    `source` is one summary, or a batch of them: one for each group of items that belong together.
-    `table` is the sum of the batch, where it is known.
+    `source` is one summary, or a batch of them: one for each cluster of items. `moments` is the sum
+    of the batch, where it is known.
     """
     groups = source if source.shape else None
-    _refuse_misfit(how)
-    whole = table if table is not None else source if groups is None else source.pooled
-    return {m.expression: _estimate_metric(m, whole, groups, how) for m in metrics}
+    _refuse_misfit(settings)
+    pooled = moments if moments is not None else source if groups is None else source.pooled
+    return {m.expression: _estimate_metric(m, pooled, groups, settings) for m in metrics}
 
 
-def _refuse_misfit(how: ConfidenceIntervals) -> None:
-    """Refuse what moments do not give."""
-    if how.method not in {None, "delta", "t"}:
+def _refuse_misfit(settings: ConfidenceIntervals) -> None:
+    """Refuse settings that moments cannot serve."""
+    if settings.method not in {None, "delta", "t"}:
         raise BadOption(
-            f"The method {how.method!r} does not fit quantities: their sums cannot be resampled. "
+            f"The method {settings.method!r} does not fit regression: sums cannot be resampled. "
             "Leave it out, or draw the items themselves with poisson=True."
         )
-    if how.stratified:
-        raise BadOption("Quantities have no gold levels, so intervals cannot be stratified.")
+    if settings.stratified:
+        raise BadOption("Regression has no gold levels, so intervals cannot be stratified.")
 
 
 def _estimate_metric(
-    metric: Metric, table: Moments, groups: Moments | None, how: ConfidenceIntervals
+    metric: Metric, moments: Moments, groups: Moments | None, settings: ConfidenceIntervals
 ) -> Estimate:
-    value = float(metric(table))
+    value = float(metric(moments))
     if metric.name == "median_absolute_error" and groups is None and not math.isnan(value):
-        return _estimate_median(table, value, how)
-    reason = _explain_missing_interval(metric, table, value) or _explain_missing_moments(
-        metric, table, groups
+        return _estimate_median(moments, value, settings)
+    reason = _explain_missing_interval(metric, moments, value) or _explain_missing_moments(
+        metric, moments, groups
     )
     if reason is not None:
         return make_point_estimate(value, reason)
-    error = standard_error(metric, table, groups)
+    error = standard_error(metric, moments, groups)
     if not math.isfinite(error) or error == 0.0:
         return make_point_estimate(
             value, NO_ERROR_NOTE if error == 0.0 else "there are too few groups"
         )
-    units = count_items(table) if groups is None else _count_filled_groups(groups)
-    return estimate_from_error(value, error, metric.bounds, units, how.level, how.method)
+    units = count_items(moments) if groups is None else _count_clusters(groups)
+    return estimate_from_error(value, error, metric.bounds, units, settings.level, settings.method)
 
 
 def estimate_from_error(
@@ -84,28 +84,28 @@ def estimate_from_error(
     level: float,
     method: str | None = None,
 ) -> Estimate:
-    """Return a value with the limits that its standard error gives, or why there are none."""
+    """Return a value with the interval that its standard error gives, or why it has none."""
     try:
-        far, method = critical_value(level, units, method)
+        quantile, method = critical_value(level, units, method)
     except MissingExtra:
         return make_point_estimate(value, NO_STUDENT_NOTE)
-    return Estimate(value, *compute_bounded_interval(value, error, bounds, far), method)
+    return Estimate(value, *compute_bounded_interval(value, error, bounds, quantile), method)
 
 
-def _explain_missing_interval(metric: Metric, table: Moments, value: float) -> str | None:
+def _explain_missing_interval(metric: Metric, moments: Moments, value: float) -> str | None:
     """Say why a metric has no interval, if it has none."""
     if math.isnan(value):
         return explain_undefined(metric)
     if metric.family == BASELINE_FAMILY:
         return "it is a baseline"
-    if not is_delta_applicable(metric, table):
+    if not is_delta_applicable(metric, moments):
         return "no method covers it"
-    if count_items(table) < 2:
+    if count_items(moments) < 2:
         return "there is one item only"
     return "it is at its bound" if value in metric.bounds else None
 
 
-def is_delta_applicable(metric: Metric, table: Moments) -> bool:
+def is_delta_applicable(metric: Metric, moments: Moments) -> bool:
     """Tell whether the delta method knows all that a metric depends on: means and moments.
 
     It knows the mean absolute error, too, but nothing else that is made of sizes of errors.
@@ -115,14 +115,14 @@ def is_delta_applicable(metric: Metric, table: Moments) -> bool:
     if metric.name == "mae" or metric.function.__module__ == regression.__name__:
         return True
     other = replace(
-        table,
-        absolute=table.absolute * 1.5,
-        largest=table.largest * 1.5,
-        spread={name: part * 1.5 for name, part in table.spread.items()},
+        moments,
+        absolute=moments.absolute * 1.5,
+        largest=moments.largest * 1.5,
+        spread={name: part * 1.5 for name, part in moments.spread.items()},
         histogram=None,
     )
     with np.errstate(all="ignore"):
-        return bool(np.isclose(metric(table), metric(other), rtol=1e-12, atol=0.0))
+        return bool(np.isclose(metric(moments), metric(other), rtol=1e-12, atol=0.0))
 
 
 def explain_undefined(metric: Metric) -> str:
@@ -130,61 +130,67 @@ def explain_undefined(metric: Metric) -> str:
     return metric.undefined_when or "it is undefined"
 
 
-def _explain_missing_moments(metric: Metric, table: Moments, groups: Moments | None) -> str | None:
-    """Say why the moments that were kept are not enough."""
-    if table.order >= HIGHEST_ORDER or groups is not None or metric.name in {"mae", "bias"}:
+def _explain_missing_moments(
+    metric: Metric, moments: Moments, groups: Moments | None
+) -> str | None:
+    """Say why the moments that were summed are not enough."""
+    if moments.order >= HIGHEST_ORDER or groups is not None or metric.name in {"mae", "bias"}:
         return None
     return (
-        f"it needs moments of order {HIGHEST_ORDER}, and those of order {table.order} were summed"
+        f"it needs moments of order {HIGHEST_ORDER}, and those of order {moments.order} were summed"
     )
 
 
-def count_items(table: Moments) -> float:
-    """Return the number of items; a whole weight is a count of them."""
-    return float(table.total) if table.whole else float(table.n)
+def count_items(moments: Moments) -> float:
+    """Return the number of items; integer weights are counts of them."""
+    return float(moments.total) if moments.whole else float(moments.n)
 
 
-def standard_error(metric: Metric, table: Moments, groups: Moments | None = None) -> float:
-    """Return the standard error of a metric, of items or of groups of them."""
+def standard_error(metric: Metric, moments: Moments, groups: Moments | None = None) -> float:
+    """Return the standard error of a metric, of items or of clusters of them."""
     if metric.name == "mae":
-        return _mae_standard_error(table, groups)
-    slopes = compute_gradient(metric, table)
+        return _mae_standard_error(moments, groups)
+    slopes = compute_gradient(metric, moments)
     if groups is None:
-        parts = slopes[:, None] * _covariance(table) * slopes
-        return _root_unless_rounding(float(parts.sum()), float(np.abs(parts).sum()), table)
-    return _between_group_error(_sum_group_contributions(table, groups) @ slopes, groups, table)
+        parts = slopes[:, None] * _covariance(moments) * slopes
+        return _root_unless_rounding(float(parts.sum()), float(np.abs(parts).sum()), moments)
+    return _between_cluster_error(
+        _sum_cluster_contributions(moments, groups) @ slopes, groups, moments
+    )
 
 
-def compute_gradient(metric: Metric, table: Moments) -> Floats:
+def compute_gradient(metric: Metric, moments: Moments) -> Floats:
     """Return how a metric changes with the means, variances and covariance of target and error.
 
-    A step in the imaginary direction has no rounding error; the formulas of the catalogue know
-    what to do with it. Metrics that people declare are asked on both sides instead.
+    A step in the imaginary direction has no rounding error, and the formulas of the catalogue take
+    it. Metrics that people declare are differenced on both sides instead.
     """
-    steps = np.diag(_choose_steps(table))
+    steps = np.diag(_choose_steps(moments))
     if metric.function.__module__ == regression.__name__:
-        found = np.imag(metric(_perturb_moments(table, steps * COMPLEX_STEP))) / abs(COMPLEX_STEP)
+        slopes = np.imag(metric(_perturb_moments(moments, steps * COMPLEX_STEP))) / abs(
+            COMPLEX_STEP
+        )
     else:
         with np.errstate(invalid="ignore"):  # a step may lead to where a metric has no value
             values = np.asarray(
-                metric(_perturb_moments(table, np.concatenate([steps, -steps]))), float
+                metric(_perturb_moments(moments, np.concatenate([steps, -steps]))), float
             )
-        found = (values[:5] - values[5:]) / 2.0
-    return np.nan_to_num(found / steps.diagonal())
+        slopes = (values[:5] - values[5:]) / 2.0
+    return np.nan_to_num(slopes / steps.diagonal())
 
 
-def _choose_steps(table: Moments) -> Floats:
-    y2, e2 = float(table.plain.mean(2, 0)), float(table.squares / table.total)
+def _choose_steps(moments: Moments) -> Floats:
+    y2, e2 = float(moments.plain.mean(2, 0)), float(moments.squares / moments.total)
     sizes = [y2**0.5, e2**0.5, y2, (y2 * e2) ** 0.5, e2]
     return RELATIVE_STEP * np.array([size or 1.0 for size in sizes])
 
 
-def _perturb_moments(table: Moments, points: Array) -> Moments:
+def _perturb_moments(moments: Moments, points: Array) -> Moments:
     """Return a batch of summaries whose means and second moments are moved a little."""
-    count, weight = len(points), float(table.total)
-    flat = replace(table, histogram=None)  # which no smooth metric reads
+    count, weight = len(points), float(moments.total)
+    flat = replace(moments, histogram=None)  # which no smooth metric reads
     wide = flat.map(lambda array: np.broadcast_to(array, (count, *np.shape(array))))
-    y, e = table.plain.y + points[:, 0], table.plain.e + points[:, 1]
+    y, e = moments.plain.y + points[:, 0], moments.plain.e + points[:, 1]
     sums = wide.plain.sums.astype(points.dtype)
     for k, (a, b) in enumerate(MOMENT_BASIS[2:], start=2):
         sums[:, a, b] += weight * points[:, k]
@@ -192,80 +198,83 @@ def _perturb_moments(table: Moments, points: Array) -> Moments:
     return replace(wide, plain=CentralSums(y, e, sums), squares=squares)
 
 
-def _basis_centres(table: Moments) -> Floats:
-    found = [float(table.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
-    return np.array([0.0, 0.0, *found])
+def _basis_centres(moments: Moments) -> Floats:
+    means = [float(moments.plain.mean(a, b)) for a, b in MOMENT_BASIS[2:]]
+    return np.array([0.0, 0.0, *means])
 
 
-def _covariance(table: Moments) -> Floats:
+def _covariance(moments: Moments) -> Floats:
     """Return the covariances of the basis, from moments up to order four."""
-    sums = _square_weights(table).recenter_sums(table.plain.y, table.plain.e).sums
-    centres = _basis_centres(table)
-    found = np.empty((5, 5))
+    sums = _square_weights(moments).recenter_sums(moments.plain.y, moments.plain.e).sums
+    centres = _basis_centres(moments)
+    covariances = np.empty((5, 5))
     for i, (a, b) in enumerate(MOMENT_BASIS):
         for j, (c, d) in enumerate(MOMENT_BASIS):
-            found[i, j] = (
+            covariances[i, j] = (
                 sums[a + c, b + d]
                 - centres[i] * sums[c, d]
                 - centres[j] * sums[a, b]
                 + centres[i] * centres[j] * sums[0, 0]
             )
-    return found / float(table.total) ** 2
+    return covariances / float(moments.total) ** 2
 
 
-def _square_weights(table: Moments) -> CentralSums:
+def _square_weights(moments: Moments) -> CentralSums:
     """Return sums with squared weights; a count is a sum of ones, whose squares are ones."""
-    return table.plain if table.whole else table.squared
+    return moments.plain if moments.whole else moments.squared
 
 
-def _sum_group_contributions(table: Moments, groups: Moments) -> Floats:
-    """Return what each group adds to the basis [G, 5]."""
-    about = groups.plain.recenter_sums(table.plain.y, table.plain.e).sums
-    centres = _basis_centres(table)
+def _sum_cluster_contributions(moments: Moments, groups: Moments) -> Floats:
+    """Return what each cluster adds to the basis [G, 5]."""
+    about = groups.plain.recenter_sums(moments.plain.y, moments.plain.e).sums
+    centres = _basis_centres(moments)
     columns = [
         about[:, a, b] - c * about[:, 0, 0] for (a, b), c in zip(MOMENT_BASIS, centres, strict=True)
     ]
     return np.stack(columns, axis=1)
 
 
-def _between_group_error(sums: Floats, groups: Moments, table: Moments) -> float:
-    count = _count_filled_groups(groups)
+def _between_cluster_error(sums: Floats, groups: Moments, moments: Moments) -> float:
+    count = _count_clusters(groups)
     if count < 2:
         return math.nan
-    return math.sqrt(count / (count - 1) * float((sums**2).sum())) / float(table.total)
+    return math.sqrt(count / (count - 1) * float((sums**2).sum())) / float(moments.total)
 
 
-def _count_filled_groups(groups: Moments) -> int:
-    """Return the number of groups that have items."""
+def _count_clusters(groups: Moments) -> int:
+    """Return the number of clusters that have items."""
     return int((groups.items > 0).sum())
 
 
-def _mae_standard_error(table: Moments, groups: Moments | None) -> float:
+def _mae_standard_error(moments: Moments, groups: Moments | None) -> float:
     """Return the error of the mean absolute error."""
-    value = float(table.absolute / table.total)
+    value = float(moments.absolute / moments.total)
     if groups is not None:
-        return _between_group_error(groups.absolute - value * groups.total, groups, table)
-    counts = _square_weights(table)
-    squares = float(counts.recenter_sums(table.plain.y, np.asarray(0.0)).sums[0, 2])
-    absolute = float(table.absolute if table.whole else table.absolute_squared)
+        return _between_cluster_error(groups.absolute - value * groups.total, groups, moments)
+    counts = _square_weights(moments)
+    squares = float(counts.recenter_sums(moments.plain.y, np.asarray(0.0)).sums[0, 2])
+    absolute = float(moments.absolute if moments.whole else moments.absolute_squared)
     variance = squares - 2.0 * value * absolute + value**2 * float(counts.weight)
-    return _root_unless_rounding(variance, squares, table) / float(table.total)
+    return _root_unless_rounding(variance, squares, moments) / float(moments.total)
 
 
-def _root_unless_rounding(variance: float, parts: float, table: Moments) -> float:
+def _root_unless_rounding(variance: float, parts: float, moments: Moments) -> float:
     """Return a standard error, 0 where rounding may be all that is left of its parts."""
-    n = count_items(table)
+    n = count_items(moments)
     return math.sqrt(variance * n / (n - 1)) if variance > LOST_PRECISION_SHARE * parts else 0.0
 
 
-def _estimate_median(table: Moments, value: float, how: ConfidenceIntervals) -> Estimate:
-    """Return the limits of the median: the errors that stand as far off its rank as chance may."""
-    size = float(table.total) ** 2 / float(_square_weights(table).weight)  # items of equal weight
-    if 1.0 - 2.0 ** (1.0 - size) < how.level:  # how sure it is that errors are on both sides of it
+def _estimate_median(moments: Moments, value: float, settings: ConfidenceIntervals) -> Estimate:
+    """Return the interval of the median from its ranks, with a normal approximation."""
+    size = float(moments.total) ** 2 / float(
+        _square_weights(moments).weight
+    )  # items of equal weight
+    if 1.0 - 2.0 ** (1.0 - size) < settings.level:  # P(errors lie on both sides of it)
         return make_point_estimate(value, "there are too few items")
-    half = normal_quantile(how.level) / (2.0 * math.sqrt(size))
+    half = normal_quantile(settings.level) / (2.0 * math.sqrt(size))
     low, high = (
-        float(find_error_percentile(table, min(max(x, 0.0), 1.0))) for x in (0.5 - half, 0.5 + half)
+        float(find_error_percentile(moments, min(max(x, 0.0), 1.0)))
+        for x in (0.5 - half, 0.5 + half)
     )
     return Estimate(value, low, high, "ranks")
 
@@ -274,42 +283,45 @@ def _estimate_median(table: Moments, value: float, how: ConfidenceIntervals) -> 
 
 
 def resample_poisson(
-    targets: Floats, predictions: Floats, how: ConfidenceIntervals, weights: Floats | None = None
+    targets: Floats,
+    predictions: Floats,
+    settings: ConfidenceIntervals,
+    weights: Floats | None = None,
 ) -> Moments:
     """Return a batch of summaries in which each item counts as often as a Poisson variable says.
 
-    One pass over the items serves all resamples. Only means and second moments are kept. Whole
+    One pass over the items serves all resamples. Only means and second moments are summed. Integer
     weights are counts of items, each of which is drawn.
     """
-    rng, rates = np.random.default_rng(how.seed), None
+    rng, rates = np.random.default_rng(settings.seed), None
     if weights is not None:
-        there = weights > 0
-        targets, predictions, weights = targets[there], predictions[there], weights[there]
+        positive = weights > 0
+        targets, predictions, weights = targets[positive], predictions[positive], weights[positive]
         if (weights == np.floor(weights)).all():
             rates, weights = weights, None
-    at = float(targets.mean()), float((predictions - targets).mean())
-    sums, items = np.zeros((how.resamples, 8)), np.zeros(how.resamples)
+    centre = float(targets.mean()), float((predictions - targets).mean())
+    sums, items = np.zeros((settings.resamples, 8)), np.zeros(settings.resamples)
     for start in range(0, len(targets), CHUNK_SIZE):
-        where = slice(start, start + CHUNK_SIZE)
-        e = predictions[where] - targets[where]
-        d, f = targets[where] - at[0], e - at[1]
+        chunk = slice(start, start + CHUNK_SIZE)
+        e = predictions[chunk] - targets[chunk]
+        d, f = targets[chunk] - centre[0], e - centre[1]
         powers = np.stack([np.ones(len(d)), d, f, d * d, d * f, f * f, np.abs(e), e * e], axis=1)
-        rate = 1.0 if rates is None else rates[where]
-        times = rng.poisson(rate, (how.resamples, len(d))).astype(float)
+        rate = 1.0 if rates is None else rates[chunk]
+        times = rng.poisson(rate, (settings.resamples, len(d))).astype(float)
         items += (times > 0).sum(axis=1)
-        sums += (times if weights is None else times * weights[where]) @ powers
-    return _build_summary(sums, items, at)
+        sums += (times if weights is None else times * weights[chunk]) @ powers
+    return _build_summary(sums, items, centre)
 
 
-def _build_summary(sums: Floats, items: Floats, at: tuple[float, float]) -> Moments:
+def _build_summary(sums: Floats, items: Floats, centre: tuple[float, float]) -> Moments:
     powers = np.zeros((len(sums), HIGHEST_ORDER + 1, HIGHEST_ORDER + 1))
     for k, (a, b) in enumerate(((0, 0), *MOMENT_BASIS)):
         powers[:, a, b] = sums[:, k]
-    y, e = (np.full(len(sums), point) for point in at)
+    y, e = (np.full(len(sums), point) for point in centre)
     near = CentralSums(y, e, powers)
     weight = np.maximum(sums[:, 0], 1e-300)
     plain = near.recenter_sums(y + sums[:, 1] / weight, e + sums[:, 2] / weight)
-    for a, b in ((2, 0), (0, 2)):  # a draw of one item again and again has no spread
+    for a, b in ((2, 0), (0, 2)):  # a resample of one item only has no spread
         alike = plain.sums[:, a, b] <= ROUNDING_SHARE * powers[:, a, b]
         plain.sums[alike, a, b] = 0.0
     unknown = np.full(len(sums), np.nan)
@@ -317,23 +329,23 @@ def _build_summary(sums: Floats, items: Floats, at: tuple[float, float]) -> Mome
 
 
 def estimate_from_poisson(
-    metrics: Sequence[Metric], table: Moments, resamples: Moments, how: ConfidenceIntervals
+    metrics: Sequence[Metric], moments: Moments, resamples: Moments, settings: ConfidenceIntervals
 ) -> dict[str, Estimate]:
-    """Return metrics with percentile limits of Poisson resamples."""
-    drawn = replace(resamples, constants=table.constants, spread={})
-    found = {}
+    """Return metrics with percentile intervals of Poisson resamples."""
+    resampled = replace(resamples, constants=moments.constants, spread={})
+    estimates = {}
     for metric in metrics:
-        value = float(metric(table))
-        if _explain_missing_interval(metric, table, value) is not None:
-            found[metric.expression] = _estimate_metric(metric, table, None, how)
+        value = float(metric(moments))
+        if _explain_missing_interval(metric, moments, value) is not None:
+            estimates[metric.expression] = _estimate_metric(metric, moments, None, settings)
             continue
-        values = np.asarray(metric(drawn), float)
-        known = values[np.isfinite(values)]
-        share = 1.0 - len(known) / len(values)
-        low, high = percentile_limits(known, how.level) if len(known) else (value, value)
-        moves = high > low
-        limits_of = Estimate(value, low, high, "poisson", share)
-        found[metric.expression] = (
-            limits_of if moves else make_point_estimate(value, NO_ERROR_NOTE, share)
+        values = np.asarray(metric(resampled), float)
+        defined = values[np.isfinite(values)]
+        share = 1.0 - len(defined) / len(values)
+        low, high = percentile_interval(defined, settings.level) if len(defined) else (value, value)
+        estimates[metric.expression] = (
+            Estimate(value, low, high, "poisson", share)
+            if high > low
+            else make_point_estimate(value, NO_ERROR_NOTE, share)
         )
-    return found
+    return estimates

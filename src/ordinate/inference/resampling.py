@@ -1,8 +1,8 @@
-"""Tables resampled: what the sample could have been, as often as one likes.
+"""Resampling of confusion matrices: what the sample could have been.
 
-A draw costs the cells of a table, whatever the number of items. Items with whole counts come from a
-multinomial; items with real weights from gamma variables whose mean and variance are those of a
-Poisson bootstrap of the items; groups are drawn whole.
+A resample costs the cells of a matrix, whatever the number of items. Items with integer counts
+come from a multinomial; items with real weights from gamma variables whose mean and variance are
+those of a Poisson bootstrap of the items; clusters are drawn as units.
 """
 
 import os
@@ -22,9 +22,9 @@ if TYPE_CHECKING:  # loading it takes a while, and not every interval needs resa
     from numpy.random import Generator
 
 Array = NDArray[Any]
-Resampler = Callable[["Generator", int], Array]  # how many tables: [size, K, K + 1]
-ProgressCallback = Callable[[float], None]  # takes the share of the work that is done
-FEWEST_RESAMPLES = 100  # resamples
+Resampler = Callable[["Generator", int], Array]  # so many matrices: [size, K, K + 1]
+ProgressCallback = Callable[[float], None]  # is called with the share of the work that is done
+FEWEST_RESAMPLES = 100
 BLOCK_SIZE = 1 << 17  # numbers in a block: what the cache holds, and far below 100 MB
 
 
@@ -37,13 +37,14 @@ class Resampling:
 
     def __post_init__(self) -> None:
         if not isinstance(self.count, Integral) or isinstance(self.count, bool):
-            raise BadOption(f"The number of resamples must be a whole number, not {self.count!r}.")
+            raise BadOption(f"The number of resamples must be an integer, not {self.count!r}.")
         if self.count < FEWEST_RESAMPLES:
             raise BadOption(
-                f"{self.count} resamples are too few for limits: take {FEWEST_RESAMPLES} or more."
+                f"{self.count} resamples are too few for an interval: "
+                f"take {FEWEST_RESAMPLES} or more."
             )
         if not isinstance(self.seed, Integral) or isinstance(self.seed, bool) or self.seed < 0:
-            raise BadOption(f"The seed must be a whole number of at least 0, not {self.seed!r}.")
+            raise BadOption(f"The seed must be an integer of at least 0, not {self.seed!r}.")
 
     def run_in_blocks(
         self,
@@ -51,7 +52,7 @@ class Resampling:
         work: Callable[["Generator", int], Any],
         *,
         block: int = BLOCK_SIZE,
-        tick: ProgressCallback | None = None,
+        progress: ProgressCallback | None = None,
     ) -> list[Any]:
         """Do the work for blocks of resamples, each of which holds so many numbers, on all cores.
 
@@ -63,52 +64,52 @@ class Resampling:
         streams = [np.random.default_rng([self.seed, index]) for index in range(len(sizes))]
         workers = min(len(sizes), os.cpu_count() or 1)
         if workers == 1:
-            return _collect_with_progress(map(work, streams, sizes), len(sizes), tick)
+            return _collect_with_progress(map(work, streams, sizes), len(sizes), progress)
         from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - small jobs need none
 
         with ThreadPoolExecutor(workers) as pool:
-            return _collect_with_progress(pool.map(work, streams, sizes), len(sizes), tick)
+            return _collect_with_progress(pool.map(work, streams, sizes), len(sizes), progress)
 
 
 def _collect_with_progress(
-    results: Iterator[Any], count: int, tick: ProgressCallback | None
+    results: Iterator[Any], count: int, progress: ProgressCallback | None
 ) -> list[Any]:
-    """Collect results, and say after each how large a share is done."""
-    found = []
+    """Collect results, and report after each the share that is done."""
+    collected = []
     for result in results:
-        found.append(result)
-        if tick is not None:
-            tick(len(found) / count)
-    return found
+        collected.append(result)
+        if progress is not None:
+            progress(len(collected) / count)
+    return collected
 
 
 def resample_metrics(
     metrics: Sequence[Metric],
-    table: ConfusionMatrix,
-    redraw: Resampler,
+    matrix: ConfusionMatrix,
+    resample: Resampler,
     resamples: Resampling,
     *,
     numbers: int = 0,
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> dict[str, Array]:
-    """Return the values of metrics, by expression, on tables drawn in place of one table.
+    """Return the values of metrics, by expression, on resamples of one matrix.
 
-    `numbers` is how many numbers a draw needs, if that is more than a table has.
+    `numbers` is how many numbers a resample needs, if that is more than a matrix has.
     """
 
     def work(rng: "Generator", size: int) -> list[Array]:
-        drawn = table.with_cells(redraw(rng, size))
-        return [metric.compute_from_expected(drawn, table) for metric in metrics]
+        resampled = matrix.with_cells(resample(rng, size))
+        return [metric.compute_from_expected(resampled, matrix) for metric in metrics]
 
     if not metrics:
         return {}
-    blocks = resamples.run_in_blocks(max(table.weights.size, numbers), work, tick=tick)
+    blocks = resamples.run_in_blocks(max(matrix.weights.size, numbers), work, progress=progress)
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
+    return {metric.expression: column for metric, column in zip(metrics, values, strict=True)}
 
 
 def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resampler:
-    """Return how to draw one table again, or the pooled table of groups (a batch of tables).
+    """Return a resampler of one matrix, or of the pooled matrix of clusters (a batch).
 
     Stratified resamples keep the number of items of each gold level.
     """
@@ -118,16 +119,20 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
             raise BadOption(
                 "Groups are drawn whole, so resamples cannot be stratified by gold level."
             )
-        tables = source.weights.reshape(-1, *shape)
-        return lambda rng, size: np.tensordot(resample_groups(rng, len(tables), size), tables, 1)
+        clusters = source.weights.reshape(-1, *shape)
+        return lambda rng, size: np.tensordot(
+            resample_clusters(rng, len(clusters), size), clusters, 1
+        )
     strata = source.weights if stratified else source.weights.reshape(1, -1)
     squares = source.squares.reshape(strata.shape)
 
     def draw(rng: "Generator", size: int) -> Array:
         cells = np.empty((size, *strata.shape))
         for index, stratum in enumerate(strata):
-            drawn = resample_cells(rng, stratum, None if source.whole else squares[index], size)
-            cells[:, index] = restore_stratum_weight(drawn, stratum) if stratified else drawn
+            resampled = resample_cells(rng, stratum, None if source.whole else squares[index], size)
+            cells[:, index] = (
+                restore_stratum_weight(resampled, stratum) if stratified else resampled
+            )
         return cells.reshape(size, *shape)
 
     return draw
@@ -139,23 +144,23 @@ def resample_cells(rng: "Generator", weights: Array, squares: Array | None, size
     Without squares the weights are counts. With them they are sums of real weights.
     """
     filled = np.flatnonzero(weights)
-    drawn = np.zeros((size, len(weights)))
+    resampled = np.zeros((size, len(weights)))
     if len(filled):
         sums, total = weights[filled], weights.sum()
         if squares is None:
-            drawn[:, filled] = rng.multinomial(int(total), sums / total, size)
+            resampled[:, filled] = rng.multinomial(int(total), sums / total, size)
         else:
             shape, scale = sums**2 / squares[filled], squares[filled] / sums
-            drawn[:, filled] = rng.gamma(shape, scale, (size, len(filled)))
-    return drawn
+            resampled[:, filled] = rng.gamma(shape, scale, (size, len(filled)))
+    return resampled
 
 
-def restore_stratum_weight(drawn: Array, stratum: Array) -> Array:
+def restore_stratum_weight(resampled: Array, stratum: Array) -> Array:
     """Return drawn cells of a gold level, with its weight as it was."""
-    total = drawn.sum(axis=-1, keepdims=True)
-    return drawn * np.divide(stratum.sum(), total, out=np.zeros_like(total), where=total > 0)
+    total = resampled.sum(axis=-1, keepdims=True)
+    return resampled * np.divide(stratum.sum(), total, out=np.zeros_like(total), where=total > 0)
 
 
-def resample_groups(rng: "Generator", groups: int, size: int) -> Array:
-    """Return how often each group is drawn, as [size, groups]."""
-    return rng.multinomial(groups, np.full(groups, 1.0 / groups), size).astype(float)
+def resample_clusters(rng: "Generator", clusters: int, size: int) -> Array:
+    """Return how often each cluster is drawn, as [size, clusters]."""
+    return rng.multinomial(clusters, np.full(clusters, 1.0 / clusters), size).astype(float)

@@ -1,4 +1,4 @@
-"""Many systems on the same items: one draw of the items serves all of them."""
+"""Differences between many systems on the same items: resampled jointly, ranked, compared."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
 from ordinate.inference.delta_method import compute_influence
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.resampling import (
     BLOCK_SIZE,
     ProgressCallback,
     Resampling,
     resample_cells,
-    resample_groups,
+    resample_clusters,
 )
 from ordinate.metrics import Metric
 from ordinate.summaries import Panel
@@ -28,14 +28,14 @@ Array = NDArray[Any]
 LARGE_BLOCK_SIZE = 8 * BLOCK_SIZE  # numbers in a block of resamples of a panel
 MOST_ROWS = 100_000  # distinct rows that are drawn one by one
 TIE_TOLERANCE = 1e-12
-NOISE_LEVEL = 1e-9  # of differences that do not differ, and of errors that are none
+NOISE_LEVEL = 1e-9  # differences and errors below it are rounding
 
 
 def resample_jointly(
     panel: Panel,
     metrics: Sequence[Metric],
     resamples: Resampling,
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
     *,
     tails: bool = True,
 ) -> dict[str, Array]:
@@ -43,30 +43,35 @@ def resample_jointly(
 
     Smooth metrics are drawn from their limiting distribution, with the covariance of the systems'
     influences, where that is better: a normal one for very many distinct rows, Student's for few
-    groups (without its long tails, if only the spread is wanted).
+    clusters (without its long tails, if only the spread is needed).
     """
     few = panel.groups is not None and 2 <= len(panel.group_values) < FEW_CLUSTERS
     large = panel.groups is None and len(panel) > MOST_ROWS
     modelled = [metric for metric in metrics if (few or large) and metric.smooth]
-    found = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
-    rest = [metric for metric in metrics if metric.expression not in found]
-    return found | _resample_values(panel, rest, resamples, tick) if rest else found
+    values = {m.expression: _simulate_values(panel, m, resamples, tails=tails) for m in modelled}
+    rest = [metric for metric in metrics if metric.expression not in values]
+    return values | _resample_values(panel, rest, resamples, progress) if rest else values
 
 
 def _resample_values(
-    panel: Panel, metrics: Sequence[Metric], resamples: Resampling, tick: ProgressCallback | None
+    panel: Panel,
+    metrics: Sequence[Metric],
+    resamples: Resampling,
+    progress: ProgressCallback | None,
 ) -> dict[str, Array]:
     size = len(panel.scale)
-    tables = len(panel.systems) * size * (size + 1)
+    cells_per_resample = len(panel.systems) * size * (size + 1)
     order = _order_rows(panel)
 
     def work(rng: "Generator", count: int) -> list[Array]:
-        cells = _sum_tables(panel, _resample_weights(panel, order, rng, count))
+        cells = _count_matrices(panel, _resample_weights(panel, order, rng, count))
         return [_compute_in_blocks(metric, panel, cells) for metric in metrics]
 
-    blocks = resamples.run_in_blocks(len(panel) + tables, work, block=LARGE_BLOCK_SIZE, tick=tick)
+    blocks = resamples.run_in_blocks(
+        len(panel) + cells_per_resample, work, block=LARGE_BLOCK_SIZE, progress=progress
+    )
     values = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return {metric.expression: found for metric, found in zip(metrics, values, strict=True)}
+    return {metric.expression: column for metric, column in zip(metrics, values, strict=True)}
 
 
 def _order_rows(panel: Panel) -> Array:
@@ -76,119 +81,121 @@ def _order_rows(panel: Panel) -> Array:
 
 
 def _order_systems(panel: Panel) -> list[int]:
-    """Return the systems by what they answered, whatever their names and their order."""
-    filled = [_list_filled_cells(panel.table(system).weights) for system in panel.systems]
+    """Return the systems in an order that depends on their predictions alone."""
+    filled = [
+        _list_filled_cells(panel.confusion_matrix(system).weights) for system in panel.systems
+    ]
     return sorted(range(len(filled)), key=filled.__getitem__)
 
 
 def _list_filled_cells(weights: Array) -> list[tuple[int, float]]:
-    """Return the cells that have items, in a form that sorts as whole tables do."""
+    """Return the cells that have items, in a form that sorts as confusion matrices do."""
     cells = weights.reshape(-1)
     filled = np.flatnonzero(cells)
     return list(zip((-filled).tolist(), cells[filled].tolist(), strict=True))
 
 
 def _find_distinct_systems(panel: Panel) -> tuple[list[int], list[int]]:
-    """Return the systems that answer differently, and for each system the one like it."""
+    """Return the systems that predict differently, and for each system the one like it."""
     places: dict[bytes, int] = {}
     order: list[int] = []
     same = [0] * len(panel.systems)
     for system in _order_systems(panel):
-        answers = panel.rows[:, 1 + system].tobytes()
-        if answers not in places:
-            places[answers] = len(order)
+        predictions = panel.rows[:, 1 + system].tobytes()
+        if predictions not in places:
+            places[predictions] = len(order)
             order.append(system)
-        same[system] = places[answers]
+        same[system] = places[predictions]
     return order, same
 
 
 def _resample_weights(panel: Panel, order: Array, rng: "Generator", count: int) -> Array:
-    """Return the weight [count, U] of each row in each draw."""
+    """Return the weight [count, U] of each row in each resample."""
     if panel.groups is not None:
-        drawn = resample_groups(rng, len(panel.group_values), count)
-        return drawn[:, panel.groups] * panel.weights
+        multiplicities = resample_clusters(rng, len(panel.group_values), count)
+        return multiplicities[:, panel.groups] * panel.weights
     squares = None if panel.whole else panel.squares[order]
-    found = np.empty((count, len(panel)))
-    found[:, order] = resample_cells(rng, panel.weights[order], squares, count)
-    return found
+    weights = np.empty((count, len(panel)))
+    weights[:, order] = resample_cells(rng, panel.weights[order], squares, count)
+    return weights
 
 
-def _sum_tables(panel: Panel, drawn: Array) -> Array:
-    """Return the tables [count, S, K, K + 1] of all systems: sums of drawn rows by answer."""
+def _count_matrices(panel: Panel, weights: Array) -> Array:
+    """Return the matrices [count, S, K, K + 1] of all systems: sums of rows by prediction."""
     size, systems = len(panel.scale), len(panel.systems)
-    cells = np.zeros((len(drawn), systems, size, size + 1))
+    cells = np.zeros((len(weights), systems, size, size + 1))
     for level in range(size):
-        at = np.flatnonzero(panel.rows[:, 0] == level)
-        step = max(1, LARGE_BLOCK_SIZE // max(1, len(at) * (size + 1)))
-        for first in range(0, systems, step) if len(at) else ():
-            answers = panel.rows[at, 1 + first : 1 + first + step]
-            chosen = (answers[:, :, None] == np.arange(size + 1)).reshape(len(at), -1)
-            sums = _multiply_weights(drawn[:, at], chosen.astype(float), exact=panel.whole)
-            cells[:, first : first + step, level] = sums.reshape(len(drawn), -1, size + 1)
+        rows = np.flatnonzero(panel.rows[:, 0] == level)
+        step = max(1, LARGE_BLOCK_SIZE // max(1, len(rows) * (size + 1)))
+        for first in range(0, systems, step) if len(rows) else ():
+            predicted = panel.rows[rows, 1 + first : 1 + first + step]
+            indicators = (predicted[:, :, None] == np.arange(size + 1)).reshape(len(rows), -1)
+            sums = _multiply_weights(weights[:, rows], indicators.astype(float), exact=panel.whole)
+            cells[:, first : first + step, level] = sums.reshape(len(weights), -1, size + 1)
     return cells
 
 
-def _multiply_weights(weights: Array, chosen: Array, *, exact: bool) -> Array:
-    """Return weights @ chosen. Real weights are added in one order, whatever the threads."""
+def _multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
+    """Return weights @ indicators. Real weights are added in one order, whatever the threads."""
     if exact:
-        return weights @ chosen
-    return np.einsum("bu,us->bs", weights, chosen)
+        return weights @ indicators
+    return np.einsum("bu,us->bs", weights, indicators)
 
 
 def _compute_in_blocks(metric: Metric, panel: Panel, cells: Array) -> Array:
-    """Return the values of a metric, a part of the tables at a time: what the cache holds."""
-    table = panel.table(panel.systems[0])
+    """Return the values of a metric, as many matrices at a time as the cache holds."""
+    matrix = panel.confusion_matrix(panel.systems[0])
     flat = cells.reshape(-1, *cells.shape[-2:])
     step = max(1, BLOCK_SIZE // flat[0].size)
     parts = [
-        metric.function(table.with_cells(flat[start : start + step]), **metric.options)
+        metric.function(matrix.with_cells(flat[start : start + step]), **metric.options)
         for start in range(0, len(flat), step)
     ]
     return np.concatenate(parts).reshape(cells.shape[:2])
 
 
 def _simulate_values(panel: Panel, metric: Metric, resamples: Resampling, *, tails: bool) -> Array:
-    """Return normal resamples, or those of Student's t with a degree less than there are groups.
+    """Return normal resamples, or those of Student's t with a degree less than there are clusters.
 
-    A system on which the metric has no value has none in any draw.
+    A system on which the metric has no value has none in any resample.
     """
     order, same = _find_distinct_systems(panel)
     values = np.full(len(order), np.nan)
     pulls = np.zeros((len(order), len(panel.scale), len(panel.scale) + 1))
     for place, index in enumerate(order):
-        table = panel.table(panel.systems[index])
+        matrix = panel.confusion_matrix(panel.systems[index])
         with suppress(NotApplicable):
-            values[place] = metric(table)
+            values[place] = metric(matrix)
         if not np.isnan(values[place]):
-            pulls[place] = compute_influence(metric, table)
+            pulls[place] = compute_influence(metric, matrix)
     pulls[np.abs(pulls) < NOISE_LEVEL] = 0.0  # what derivatives leave where nothing moves
     rng = np.random.default_rng([resamples.seed, 0])
-    around = rng.multivariate_normal(
+    deviations = rng.multivariate_normal(
         np.zeros(len(order)), _covariance(panel, order, pulls), resamples.count, method="eigh"
     )
     if panel.groups is not None and tails:
         freedom = len(panel.group_values) - 1
-        around /= np.sqrt(rng.chisquare(freedom, (resamples.count, 1)) / freedom)
-    return (values + around)[:, same]
+        deviations /= np.sqrt(rng.chisquare(freedom, (resamples.count, 1)) / freedom)
+    return (values + deviations)[:, same]
 
 
 def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
-    """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over groups of their sums."""
+    """Return Cov(s, t): the sum of IF_s IF_t over items / N^2, or over clusters of their sums."""
     squares = panel.weights if panel.whole else panel.squares
     total = np.zeros((len(order), len(order)))
     sums = np.zeros((len(panel.group_values), len(order)))
     step = max(1, LARGE_BLOCK_SIZE // len(order))
     for start in range(0, len(panel), step):
         part = slice(start, start + step)
-        gold, answers = panel.rows[part, 0], panel.rows[part, 1:][:, order]
-        pull = pulls[np.arange(len(order)), gold[:, None], answers]
+        gold, predicted = panel.rows[part, 0], panel.rows[part, 1:][:, order]
+        pull = pulls[np.arange(len(order)), gold[:, None], predicted]
         if panel.groups is None:
             total += (pull * squares[part, None]).T @ pull
         else:
             np.add.at(sums, panel.groups[part], pull * panel.weights[part, None])
     if panel.groups is not None:
-        apart = sums - sums.mean(axis=0)
-        total = len(sums) / (len(sums) - 1.0) * apart.T @ apart
+        centred = sums - sums.mean(axis=0)
+        total = len(sums) / (len(sums) - 1.0) * centred.T @ centred
     return total / panel.weights.sum() ** 2
 
 
@@ -197,10 +204,10 @@ def _covariance(panel: Panel, order: list[int], pulls: Array) -> Array:
 
 @dataclass(frozen=True)
 class SystemDifferences:
-    """First minus second for pairs of systems [P], with limits that hold for all of them at once.
+    """First minus second for pairs of systems [P], with simultaneous confidence intervals.
 
-    `p` is of each pair alone; `adjusted` is by max-T over the family of pairs. Where every draw
-    gives the same difference there are no limits.
+    `p` is of each pair alone; `adjusted` is by max-T over the family of pairs. Where every resample
+    gives the same difference there is no interval.
     """
 
     first: Array
@@ -215,7 +222,7 @@ class SystemDifferences:
 
 def compare_pairs(
     values: Array,
-    drawn: Array,
+    resampled: Array,
     first: Array,
     second: Array,
     level: float,
@@ -225,22 +232,24 @@ def compare_pairs(
 ) -> SystemDifferences:
     """Compare pairs of systems by values [S] and joint resamples [B, S] of them.
 
-    `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the largest
-    reach of each draw over a larger family; without it, p-values step down over these pairs.
+    `least` [S, S] is the smallest p-value that a pair can have at all. `widest` [B] is the max-T
+    statistic of each resample over a larger family; without it, p-values step down over these.
     """
     value = values[first] - values[second]
-    spread = _standard_errors(drawn, first, second)
+    spread = _standard_errors(resampled, first, second)
     error = np.where(spread > NOISE_LEVEL, spread, 0.0)
-    reach = _standardise_difference(np.abs(value), error)
-    order = np.argsort(-reach, kind="stable")
-    alone, stepped, largest = _count_exceedances(drawn, first, second, value, error, reach, order)
+    statistic = _standardise_difference(np.abs(value), error)
+    order = np.argsort(-statistic, kind="stable")
+    alone, stepped, largest = _count_exceedances(
+        resampled, first, second, value, error, statistic, order
+    )
     if widest is not None:
         ranked = np.sort(widest)
-        stepped = len(ranked) - np.searchsorted(ranked, reach[order] - TIE_TOLERANCE)
+        stepped = len(ranked) - np.searchsorted(ranked, statistic[order] - TIE_TOLERANCE)
         largest = widest
     adjusted = np.empty(len(value))
-    adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(drawn) + 1.0))
-    p = (alone + 1.0) / (len(drawn) + 1.0)
+    adjusted[order] = np.maximum.accumulate((stepped + 1.0) / (len(resampled) + 1.0))
+    p = (alone + 1.0) / (len(resampled) + 1.0)
     if least is not None:
         p, adjusted = (
             np.maximum(p, least[first, second]),
@@ -252,63 +261,63 @@ def compare_pairs(
 
 
 def smallest_attainable_p(panel: Panel) -> Array:
-    """Return the smallest p-value [S, S] that swapping the answers of two systems can reach.
+    """Return the smallest p-value [S, S] that swapping the predictions of two systems can reach.
 
-    It is 2^(1 - d) for d items, or groups, with different answers: no draw can know better.
+    It is 2^(1 - d) for d items, or clusters, with different predictions.
     """
-    answers = panel.rows[:, 1:]
+    predictions = panel.rows[:, 1:]
     counts = panel.weights if panel.whole else panel.items
-    found = np.empty((answers.shape[1], answers.shape[1]))
-    for index in range(len(found)):
-        apart = answers != answers[:, index, None]
+    counts_apart = np.empty((predictions.shape[1], predictions.shape[1]))
+    for index in range(len(counts_apart)):
+        apart = predictions != predictions[:, index, None]
         if panel.groups is None:
-            found[index] = counts @ apart
+            counts_apart[index] = counts @ apart
         else:
-            sums = np.zeros((len(panel.group_values), len(found)), bool)
+            sums = np.zeros((len(panel.group_values), len(counts_apart)), bool)
             np.logical_or.at(sums, panel.groups, apart)
-            found[index] = sums.sum(axis=0)
-    return np.minimum(1.0, 2.0 ** (1.0 - found))
+            counts_apart[index] = sums.sum(axis=0)
+    return np.minimum(1.0, 2.0 ** (1.0 - counts_apart))
 
 
-def _split_resamples(drawn: Array, pairs: int) -> list[Array]:
+def _split_resamples(resampled: Array, pairs: int) -> list[Array]:
     step = max(1, LARGE_BLOCK_SIZE // max(1, pairs))
-    return [drawn[start : start + step] for start in range(0, len(drawn), step)]
+    return [resampled[start : start + step] for start in range(0, len(resampled), step)]
 
 
-def _standard_errors(drawn: Array, first: Array, second: Array) -> Array:
-    covariance = np.atleast_2d(np.cov(drawn, rowvar=False))
+def _standard_errors(resampled: Array, first: Array, second: Array) -> Array:
+    covariance = np.atleast_2d(np.cov(resampled, rowvar=False))
     own = np.diag(covariance)
     return np.sqrt(np.maximum(own[first] + own[second] - 2.0 * covariance[first, second], 0.0))
 
 
-def _standardise_difference(part: Array, error: Array) -> Array:
-    """Return part / error; without an error any difference reaches infinitely far."""
-    sure = np.where(part > NOISE_LEVEL, np.inf, 0.0)
-    return np.divide(part, error, out=sure, where=error > 0)
+def _standardise_difference(difference: Array, error: Array) -> Array:
+    """Return difference / error; without an error any difference is infinitely large."""
+    sure = np.where(difference > NOISE_LEVEL, np.inf, 0.0)
+    return np.divide(difference, error, out=sure, where=error > 0)
 
 
 def _count_exceedances(
-    drawn: Array,
+    resampled: Array,
     first: Array,
     second: Array,
     value: Array,
     error: Array,
-    reach: Array,
+    statistic: Array,
     order: Array,
 ) -> tuple[Array, Array, Array]:
-    """Return how often a draw reaches as far as each pair: alone, and stepping down.
+    """Return how often resamples reach the statistic of each pair: alone, and stepping down.
 
-    Stepping down, a pair competes with all pairs that reach less far. The last answer is the
-    largest reach of each draw.
+    Stepping down, a pair competes with all pairs of smaller statistics. The last value is the
+    largest statistic of each resample.
     """
     alone, stepped = np.zeros(len(value)), np.zeros(len(value))
     largest = []
-    for part in _split_resamples(drawn, len(value)):
+    for part in _split_resamples(resampled, len(value)):
         away = np.abs(part[:, first] - part[:, second] - value)
         away = np.divide(away, error, out=np.zeros_like(away), where=error > 0)
-        alone += (away >= reach - TIE_TOLERANCE).sum(axis=0)
+        alone += (away >= statistic - TIE_TOLERANCE).sum(axis=0)
         rest = np.maximum.accumulate(away[:, order[::-1]], axis=1)[:, ::-1]
-        stepped += (rest >= reach[order] - TIE_TOLERANCE).sum(axis=0)
+        stepped += (rest >= statistic[order] - TIE_TOLERANCE).sum(axis=0)
         largest.append(rest[:, 0] if len(value) else np.zeros(len(part)))
     return alone, stepped, np.concatenate(largest)
 
@@ -332,8 +341,8 @@ def compute_rank_shares(merits: Array) -> Array:
     shares = np.zeros((systems, systems))
     step = max(1, LARGE_BLOCK_SIZE // systems**2)
     for start in range(0, count, step):
-        found = rank_systems(merits[start : start + step])
-        place = np.arange(systems) * systems + found - 1
+        ranks = rank_systems(merits[start : start + step])
+        place = np.arange(systems) * systems + ranks - 1
         shares += np.bincount(place.reshape(-1), minlength=systems**2).reshape(systems, systems)
     return shares / count
 
@@ -349,34 +358,36 @@ def list_pairs(systems: int) -> tuple[Array, Array]:
     return np.triu_indices(systems, 1)
 
 
-def max_t_statistic(values: Array, drawn: Array) -> Array:
-    """Return the largest reach of each draw over all pairs of systems.
+def max_t_statistic(values: Array, resampled: Array) -> Array:
+    """Return the largest statistic of each resample over all pairs of systems.
 
     It needs no list of pairs, and so serves hundreds of systems.
     """
     systems = len(values)
     error = np.zeros((systems, systems))
-    error[list_pairs(systems)] = _standard_errors(drawn, *list_pairs(systems))
+    error[list_pairs(systems)] = _standard_errors(resampled, *list_pairs(systems))
     scale = np.divide(1.0, error, out=np.zeros_like(error), where=error > NOISE_LEVEL)
-    widest = np.zeros(len(drawn))
-    away = drawn - values
+    widest = np.zeros(len(resampled))
+    away = resampled - values
     for index in range(systems - 1):
-        reach = np.abs(away[:, index, None] - away[:, index + 1 :]) * scale[index, index + 1 :]
-        np.maximum(widest, reach.max(axis=1), out=widest)
+        statistic = np.abs(away[:, index, None] - away[:, index + 1 :]) * scale[index, index + 1 :]
+        np.maximum(widest, statistic.max(axis=1), out=widest)
     return widest
 
 
 def find_significant_pairs(
-    values: Array, drawn: Array, level: float, widest: Array, least: Array | None = None
+    values: Array, resampled: Array, level: float, widest: Array, least: Array | None = None
 ) -> Array:
-    """Return which systems [S, S] differ by more than the widest reach of most resamples."""
+    """Return which systems [S, S] differ significantly, by the max-T statistic of resamples."""
     first, second = list_pairs(len(values))
-    spread = _standard_errors(drawn, first, second)
-    reach = _standardise_difference(
+    spread = _standard_errors(resampled, first, second)
+    statistic = _standardise_difference(
         np.abs(values[first] - values[second]), np.where(spread > NOISE_LEVEL, spread, 0.0)
     )
     ranked = np.sort(widest)
-    p = (len(ranked) - np.searchsorted(ranked, reach - TIE_TOLERANCE) + 1.0) / (len(ranked) + 1.0)
+    p = (len(ranked) - np.searchsorted(ranked, statistic - TIE_TOLERANCE) + 1.0) / (
+        len(ranked) + 1.0
+    )
     if least is not None:
         p = np.maximum(p, least[first, second])
     apart = np.zeros((len(values), len(values)), bool)

@@ -23,17 +23,19 @@ def compute_coverage(merits: ArrayLike, ratios: ArrayLike, pairs: PairOrder = "o
     >>> compute_coverage([[0.9, 0.5, 0.1]], ratios).round(3).tolist()
     [0.909]
     """
-    values, table = np.asarray(merits, float), np.asarray(ratios, float)
-    chosen = np.triu(np.ones(table.shape, bool), 1)
+    values, improvement = np.asarray(merits, float), np.asarray(ratios, float)
+    mask = np.triu(np.ones(improvement.shape, bool), 1)
     if pairs == "ordered":
-        chosen |= chosen.T
-    return np.array([_correlate_gains(row, table, chosen) for row in values])
+        mask |= mask.T
+    return np.array([_correlate_gains(row, improvement, mask) for row in values])
 
 
-def _correlate_gains(values: Array, ratios: Array, chosen: Array) -> float:
+def _correlate_gains(values: Array, ratios: Array, mask: Array) -> float:
     with np.errstate(invalid="ignore"):  # inf - inf
         gains = values[:, None] - values[None, :]
-    kept = chosen & ~np.isnan(gains)
-    if not kept.any():
+    defined = mask & ~np.isnan(gains)
+    if not defined.any():
         return float("nan")
-    return float(compute_pearson(compute_mid_ranks(gains[kept]), compute_mid_ranks(ratios[kept])))
+    return float(
+        compute_pearson(compute_mid_ranks(gains[defined]), compute_mid_ranks(ratios[defined]))
+    )

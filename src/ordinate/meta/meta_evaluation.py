@@ -1,7 +1,9 @@
-"""Judge: which metric captures all quality aspects, measured on the systems that one has."""
+"""Meta-evaluation: which metric captures all quality aspects, measured on given systems."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,6 @@ from ordinate.meta.meta_result import (
     MetricEvaluation,
     rank_by_coverage,
 )
-from ordinate.meta.random_cases import FEWEST_CASES, split_into_cases
 from ordinate.meta.robustness import (
     average_merits,
     compute_agreement,
@@ -35,7 +36,7 @@ from ordinate.meta.system_resampling import (
 from ordinate.meta.unanimity import Unanimity, compute_improvements, compute_unanimous_improvement
 from ordinate.metrics import Metric
 from ordinate.results import Origin, select_metrics
-from ordinate.results.evaluation import DEFAULT_METRICS, MetricSelection
+from ordinate.results.arguments import DEFAULT_METRICS, MetricSelection
 from ordinate.summaries import ConfusionMatrix, Panel
 from ordinate.summaries.tabulation import DROP_HINT
 
@@ -46,7 +47,8 @@ AgreementMatrix = tuple[tuple[Estimate, ...], ...]
 REFERENCE_METRICS = ("accuracy", "kendall_tau_a", "mutual_information")
 COMPARED_METRICS = ("cohen_kappa", "mse", "macro_mse", "pearson", "spearman", "cem_ord_flat")
 EVALUATED_METRICS = tuple(dict.fromkeys((*DEFAULT_METRICS, *REFERENCE_METRICS, *COMPARED_METRICS)))
-FEWEST_SYSTEMS = 3
+FEWEST_SYSTEMS, FEWEST_CASES = 3, 2
+MOST_ITEMS = 1_000_000_000  # that can be drawn without replacement
 MOST_PAIRS = 1 << 30  # ordered, in all test cases: a byte for each
 CONSTANT_REASON = "one of the two metrics is the same for all systems that both are defined for"
 
@@ -64,9 +66,9 @@ def evaluate_metrics(
     unanimity: Unanimity = "weak",
     origin: Origin | None = None,
     irregular: Sequence[Mapping[str, Any]] = (),
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> MetaEvaluation:
-    """Judge metrics by the systems of a panel, whose groups are the test cases.
+    """Evaluate metrics by the systems of a panel, whose groups are the test cases.
 
     Without groups, or with one only, the items are split at random into `cases` parts of equal
     size. A metric's value for a system is its mean over test cases. `references` are the metrics
@@ -81,25 +83,27 @@ def evaluate_metrics(
     >>> evaluate_metrics(panel, "cem_ord,bias", resamples=100).best.metric.name
     'cem_ord'
     """
-    how = MetaEvaluationSettings(level, resamples, seed, alpha, unanimity)
-    wanted = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
-    against = _select_distinct(REFERENCE_METRICS if references is None else references)
-    whole = panel.groups is None or len(panel.group_values) < FEWEST_CASES
-    check_pair_count(len(panel.systems), cases if whole else len(panel.group_values))
-    parted = split_into_cases(panel, cases, seed) if whole else panel
-    tables = _MatricesBySystem(parted)
-    ideal = np.stack([_compute_reference(metric, tables) for metric in against])
-    judged, alike, unanimous = _evaluate_all(wanted, tables, ideal, how, tick)
+    settings = MetaEvaluationSettings(level, resamples, seed, alpha, unanimity)
+    evaluated = _select_distinct(EVALUATED_METRICS if metrics is None else metrics)
+    reference_metrics = _select_distinct(REFERENCE_METRICS if references is None else references)
+    at_random = panel.groups is None or len(panel.group_values) < FEWEST_CASES
+    check_pair_count(len(panel.systems), cases if at_random else len(panel.group_values))
+    by_case = split_into_cases(panel, cases, seed) if at_random else panel
+    matrices = _MatricesBySystem(by_case)
+    reference_merits = np.stack([_compute_reference(m, matrices) for m in reference_metrics])
+    evaluations, agreement, improvement = _evaluate_all(
+        evaluated, matrices, reference_merits, settings, progress
+    )
     return MetaEvaluation(
-        panel=parted,
-        evaluation=judged,
-        references=tuple(against),
-        agreement=alike,
-        unanimous=unanimous,
-        how=how,
-        was_split=whole,
-        only_case=str(panel.group_values[0]) if whole and panel.group_values else None,
-        unanswered=float(np.isnan(ideal).any(axis=0).mean()),
+        panel=by_case,
+        metrics=evaluations,
+        references=tuple(reference_metrics),
+        agreement=agreement,
+        unanimous_improvement=improvement,
+        settings=settings,
+        cases_at_random=at_random,
+        only_case=str(panel.group_values[0]) if at_random and panel.group_values else None,
+        undefined_references=float(np.isnan(reference_merits).any(axis=0).mean()),
         origin=origin or Origin(),
         irregular=tuple(irregular),
     )
@@ -108,7 +112,7 @@ def evaluate_metrics(
 def check_pair_count(systems: int, cases: int) -> None:
     """Refuse too few systems, and more pairs of them, in all test cases, than memory holds."""
     if systems < FEWEST_SYSTEMS:
-        raise BadOption(f"Judging metrics takes {FEWEST_SYSTEMS} systems or more, not {systems}.")
+        raise BadOption(f"A meta-evaluation takes {FEWEST_SYSTEMS} systems or more, not {systems}.")
     if systems**2 * cases > MOST_PAIRS:
         most = math.isqrt(MOST_PAIRS // cases)
         raise BadOption(
@@ -118,7 +122,7 @@ def check_pair_count(systems: int, cases: int) -> None:
 
 
 class _MatricesBySystem:
-    """The confusion matrices [T] of each system, counted when asked for: all need much memory."""
+    """The confusion matrices [T] of each system, counted one after the other to save memory."""
 
     def __init__(self, panel: Panel) -> None:
         self.panel = panel
@@ -128,130 +132,143 @@ class _MatricesBySystem:
 
 
 def _select_distinct(metrics: MetricSelection) -> list[Metric]:
-    found = list({metric.expression: metric for metric in select_metrics(metrics)}.values())
-    for metric in found:
+    distinct = list({metric.expression: metric for metric in select_metrics(metrics)}.values())
+    for metric in distinct:
         if metric.summary is not ConfusionMatrix:
-            raise BadOption(f"{metric.name} is no metric of levels, and only those are judged.")
-    return found
+            raise BadOption(f"{metric.name} is no metric of levels, and only those are evaluated.")
+    return distinct
 
 
 # --- values --------------------------------------------------------------------------------------
 
 
-def compute_merits(metric: Metric, tables: Iterable[ConfusionMatrix]) -> Array:
+def compute_merits(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> Array:
     """Return values [S, T] of which the larger are better; nan where undefined.
 
     Infinite ones stay: a system that is infinitely bad in a test case must not gain by it.
     """
-    return np.stack([np.asarray(metric.merit(metric(table)), float) for table in tables])
+    return np.stack([np.asarray(metric.merit(metric(matrix)), float) for matrix in matrices])
 
 
-def _compute_reference(metric: Metric, tables: Iterable[ConfusionMatrix]) -> Array:
+def _compute_reference(metric: Metric, matrices: Iterable[ConfusionMatrix]) -> Array:
     try:
-        return compute_merits(metric, tables)
+        return compute_merits(metric, matrices)
     except NotApplicable as reason:
-        silent = any(table.has_unanswered for table in tables)
-        way = f", or leave such items out with {DROP_HINT}" if silent else ""
+        unanswered = any(matrix.has_unanswered for matrix in matrices)
+        advice = f", or leave such items out with {DROP_HINT}" if unanswered else ""
         raise NotApplicable(
-            f"The reference {metric.expression} cannot be taken: {reason}. "
-            f"Name other references{way}."
+            f"The reference {metric.expression} cannot be computed: {reason}. "
+            f"Name other references{advice}."
         ) from None
 
 
 def _evaluate_all(
     metrics: list[Metric],
-    tables: Iterable[ConfusionMatrix],
-    ideal: Array,
-    how: MetaEvaluationSettings,
-    tick: ProgressCallback | None,
+    matrices: Iterable[ConfusionMatrix],
+    reference_merits: Array,
+    settings: MetaEvaluationSettings,
+    progress: ProgressCallback | None,
 ) -> tuple[tuple[MetricEvaluation, ...], AgreementMatrix, Array]:
-    """Return the metrics judged, their agreement, and the unanimous improvement [S, S]."""
-    found, refused = {}, {}
+    """Return the evaluations, their agreement, and the unanimous improvement [S, S]."""
+    merits, refusals = {}, {}
     for index, metric in enumerate(metrics):
         try:
-            found[index] = compute_merits(metric, tables)
+            merits[index] = compute_merits(metric, matrices)
         except NotApplicable as reason:
-            refused[index] = _make_refusal(metric, str(reason))
-    if not found:
-        reasons = "; ".join(f"{one.metric.expression}: {one.refused}" for one in refused.values())
-        raise NotApplicable(f"None of the metrics can be taken. {reasons}.")
-    improved = compute_improvements(ideal, how.unanimity)
-    taken = [metrics[index] for index in found]
-    measured, alike = _evaluate_defined(taken, np.stack(list(found.values())), improved, how, tick)
-    everyone = dict(zip(found, measured, strict=True)) | refused
-    places = {index: place for place, index in enumerate(found)}
-    table = tuple(
+            refusals[index] = _make_refusal(metric, str(reason))
+    if not merits:
+        reasons = "; ".join(f"{one.metric.expression}: {one.refusal}" for one in refusals.values())
+        raise NotApplicable(f"None of the metrics can be computed. {reasons}.")
+    improvements = compute_improvements(reference_merits, settings.unanimity)
+    computed = [metrics[index] for index in merits]
+    defined, agreement = _evaluate_defined(
+        computed, np.stack(list(merits.values())), improvements, settings, progress
+    )
+    by_index = dict(zip(merits, defined, strict=True)) | refusals
+    places = {index: place for place, index in enumerate(merits)}
+    full_agreement = tuple(
         tuple(
-            _get_agreement(alike, places.get(one), places.get(other))
+            _get_agreement(agreement, places.get(one), places.get(other))
             for other in range(len(metrics))
         )
         for one in range(len(metrics))
     )
-    judged = tuple(everyone[index] for index in range(len(metrics)))
-    return judged, table, compute_unanimous_improvement(improved)
+    evaluations = tuple(by_index[index] for index in range(len(metrics)))
+    return evaluations, full_agreement, compute_unanimous_improvement(improvements)
 
 
-def _get_agreement(alike: AgreementMatrix, one: int | None, other: int | None) -> Estimate:
-    if one is None or other is None:
-        return make_point_estimate(math.nan, "one of the two metrics cannot be taken", 1.0)
-    return alike[one][other]
+def _get_agreement(agreement: AgreementMatrix, first: int | None, second: int | None) -> Estimate:
+    if first is None or second is None:
+        return make_point_estimate(math.nan, "one of the two metrics cannot be computed", 1.0)
+    return agreement[first][second]
 
 
 def _evaluate_defined(
     metrics: list[Metric],
     merits: Array,
-    improved: Array,
-    how: MetaEvaluationSettings,
-    tick: ProgressCallback | None,
+    improvements: Array,
+    settings: MetaEvaluationSettings,
+    progress: ProgressCallback | None,
 ) -> tuple[list[MetricEvaluation], AgreementMatrix]:
-    """Return metrics that can be taken, judged, and their agreement."""
+    """Return the evaluations of metrics that can be computed, and their agreement."""
     means = average_merits(merits)
-    drawn = resample_statistics(merits, improved, how.drawn, tick=_scale_progress(tick, 0.0, 0.8))
-    told = compute_discriminative_power(
-        merits, how.drawn, how.alpha, tick=_scale_progress(tick, 0.8, 0.9)
+    resampled = resample_statistics(
+        merits, improvements, settings.resampling, progress=_scale_progress(progress, 0.0, 0.8)
     )
-    stable = compute_stability(merits, how.drawn, tick=_scale_progress(tick, 0.9, 1.0))
-    values = compute_coverage(means, compute_unanimous_improvement(improved))
-    covered = estimate_intervals(values, drawn.coverage, how.level, UNDEFINED_REASONS["coverage"])
-    robust = estimate_intervals(
-        compute_robustness(merits), drawn.robustness, how.level, UNDEFINED_REASONS["robustness"]
+    power = compute_discriminative_power(
+        merits, settings.resampling, settings.alpha, progress=_scale_progress(progress, 0.8, 0.9)
     )
-    steady = estimate_intervals(stable, drawn.stability, how.level, UNDEFINED_REASONS["stability"])
-    unranked = _explain_unranked(covered, ~np.isnan(means))
-    best, *others = rank_by_coverage(covered, unranked)
+    stability_values = compute_stability(
+        merits, settings.resampling, progress=_scale_progress(progress, 0.9, 1.0)
+    )
+    coverage_values = compute_coverage(means, compute_unanimous_improvement(improvements))
+    coverage = estimate_intervals(
+        coverage_values, resampled.coverage, settings.level, UNDEFINED_REASONS["coverage"]
+    )
+    robustness = estimate_intervals(
+        compute_robustness(merits),
+        resampled.robustness,
+        settings.level,
+        UNDEFINED_REASONS["robustness"],
+    )
+    stability = estimate_intervals(
+        stability_values, resampled.stability, settings.level, UNDEFINED_REASONS["stability"]
+    )
+    unranked = _explain_unranked(coverage, ~np.isnan(means))
+    best, *others = rank_by_coverage(coverage, unranked)
     ranked = [place for place in others if unranked[place] is None]
-    behind = compare_with_best(values, drawn.coverage, how.level, best, ranked)
-    judged = [
+    behind = compare_with_best(coverage_values, resampled.coverage, settings.level, best, ranked)
+    evaluations = [
         MetricEvaluation(
             metric=metric,
-            coverage=covered[place],
-            behind=behind.get(place),
-            robustness=robust[place],
-            discriminative_power=float(told[place]),
-            stability=steady[place],
-            undefined=float(np.isnan(merits[place]).mean()),
-            infinite=float(np.isinf(merits[place]).mean()),
-            unranked=unranked[place],
+            coverage=coverage[place],
+            behind_best=behind.get(place),
+            robustness=robustness[place],
+            discriminative_power=float(power[place]),
+            stability=stability[place],
+            undefined_share=float(np.isnan(merits[place]).mean()),
+            infinite_share=float(np.isinf(merits[place]).mean()),
+            unranked_reason=unranked[place],
         )
         for place, metric in enumerate(metrics)
     ]
-    agreeing = zip(compute_agreement(merits), drawn.agreement.swapaxes(0, 1), strict=True)
-    return judged, tuple(
-        tuple(estimate_intervals(*row, how.level, CONSTANT_REASON)) for row in agreeing
+    rows = zip(compute_agreement(merits), resampled.agreement.swapaxes(0, 1), strict=True)
+    return evaluations, tuple(
+        tuple(estimate_intervals(*row, settings.level, CONSTANT_REASON)) for row in rows
     )
 
 
-def _explain_unranked(covered: Sequence[Estimate], known: Array) -> list[str | None]:
-    """Say why metrics cannot be ranked: no limits, or undefined for systems that others know.
+def _explain_unranked(coverage: Sequence[Estimate], known: Array) -> list[str | None]:
+    """Say why metrics cannot be ranked: no interval, or undefined for some systems.
 
     Over fewer systems coverage is another question, and over two it is 1 or -1 by construction.
     """
-    count, wanted = known.shape[1], known.any(axis=0)
+    count, known_to_any = known.shape[1], known.any(axis=0)
     return [
-        f"it is defined for {there.sum()} of {count} systems"
-        if there.any() and (wanted & ~there).any()
-        else one.note
-        for one, there in zip(covered, known, strict=True)
+        f"it is defined for {defined.sum()} of {count} systems"
+        if defined.any() and (known_to_any & ~defined).any()
+        else estimate.note
+        for estimate, defined in zip(coverage, known, strict=True)
     ]
 
 
@@ -260,19 +277,67 @@ def _make_refusal(metric: Metric, reason: str) -> MetricEvaluation:
     return MetricEvaluation(
         metric=metric,
         coverage=none,
-        behind=None,
+        behind_best=None,
         robustness=none,
         discriminative_power=math.nan,
         stability=none,
-        undefined=math.nan,
-        infinite=math.nan,
-        unranked=reason,
-        refused=reason,
+        undefined_share=math.nan,
+        infinite_share=math.nan,
+        unranked_reason=reason,
+        refusal=reason,
     )
 
 
 def _scale_progress(
-    tick: ProgressCallback | None, start: float, end: float
+    progress: ProgressCallback | None, start: float, end: float
 ) -> Callable[[float], None] | None:
-    """Return a tick for a part of the work."""
-    return None if tick is None else lambda share: tick(start + share * (end - start))
+    """Return a progress callback for a part of the work."""
+    return None if progress is None else lambda share: progress(start + share * (end - start))
+
+
+# --- test cases at random ------------------------------------------------------------------------
+
+
+def split_into_cases(panel: Panel, cases: int, seed: int) -> Panel:
+    """Return the panel with its items in so many groups at random, of equal size up to one item.
+
+    Each item is in one group. Rows of equal items are shared out by how many go to each group.
+    """
+    if not panel.whole:
+        raise NotApplicable(
+            "Items with weights that are no integer counts cannot be split at random into test "
+            "cases. Name the column of the test cases, or leave the weights out."
+        )
+    counts = panel.weights.astype(np.int64)
+    total = int(counts.sum())
+    is_integer = isinstance(cases, Integral) and not isinstance(cases, bool)
+    if not (is_integer and FEWEST_CASES <= cases <= total):
+        most = f"{FEWEST_CASES} to {total:,} (the items)"
+        raise BadOption(f"The items are split into {most} test cases, not {cases!r}.")
+    if total >= MOST_ITEMS:
+        raise NotApplicable(f"{total:,} items are too many to be split. Name the test cases.")
+    stream = np.random.SeedSequence(seed, spawn_key=(cases,))  # none of those that resample
+    case_sizes = draw_case_sizes(counts, cases, np.random.default_rng(stream))
+    group, row = np.nonzero(case_sizes)
+    items = case_sizes[group, row]
+    weights = items.astype(float)
+    return replace(
+        panel,
+        rows=panel.rows[row],
+        items=items,
+        weights=weights,
+        squares=weights.copy(),
+        groups=group,
+        group_values=tuple(range(1, cases + 1)),
+    )
+
+
+def draw_case_sizes(counts: Array, cases: int, rng: np.random.Generator) -> Array:
+    """Return how many items of each row [cases, U] go to each group: drawn without replacement."""
+    sizes = np.empty((cases, len(counts)), np.int64)
+    left = counts.copy()
+    for index in range(cases):
+        size = int(left.sum()) // (cases - index)
+        sizes[index] = rng.multivariate_hypergeometric(left, size, method="marginals")
+        left -= sizes[index]
+    return sizes

@@ -1,4 +1,4 @@
-"""What a judgement of metrics holds: each metric judged, their agreement, who improves on whom."""
+"""The result of a meta-evaluation: each metric evaluated, their agreement, who improves on whom."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,12 @@ from ordinate.errors import BadOption
 from ordinate.inference import Estimate
 from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import Resampling
+from ordinate.meta.meta_text import collect_notes, describe_meta_evaluation
 from ordinate.meta.rank_correlation import ROUNDING_DIGITS
 from ordinate.meta.unanimity import Unanimity
 from ordinate.metrics import Metric
-from ordinate.render import Document, html, render
-from ordinate.results import Origin
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import SCHEMA
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Origin, Result, to_json_label
 from ordinate.summaries import Panel
 
 Array = NDArray[Any]
@@ -34,7 +33,7 @@ INTERVAL_FIELDS = ("coverage", "robustness", "stability")
 
 @dataclass(frozen=True)
 class MetaEvaluationSettings:
-    """How to judge: the level of intervals, resamples, the level of tests, what unanimous means."""
+    """Settings of a meta-evaluation: level of intervals, resamples, level of tests, unanimity."""
 
     level: float = 0.95
     resamples: int = 1_000
@@ -45,7 +44,7 @@ class MetaEvaluationSettings:
     def __post_init__(self) -> None:
         if not (isinstance(self.level, Real) and 0.5 <= self.level < 1.0):
             raise BadOption(f"The level of intervals is 0.5 to below 1, not {self.level!r}.")
-        least = 1.0 / (self.drawn.count + 1)
+        least = 1.0 / (self.resampling.count + 1)
         if not (isinstance(self.alpha, Real) and least <= self.alpha <= 0.5):
             raise BadOption(
                 f"alpha is the level of tests, from 1 / (resamples + 1) to 0.5, not {self.alpha!r}."
@@ -55,58 +54,59 @@ class MetaEvaluationSettings:
             raise BadOption(f"unanimity={self.unanimity!r} is not one of {choices}.")
 
     @property
-    def drawn(self) -> Resampling:
+    def resampling(self) -> Resampling:
         """The resamples, checked."""
         return Resampling(self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
 class MetricEvaluation:
-    """One metric: what it captures, and how far its rankings can be trusted.
+    """One metric: its coverage, and how far its rankings can be trusted.
 
-    `behind` is its coverage less that of the best metric. `undefined` is the share of systems and
-    test cases without a value, `infinite` of those with an infinite one. `unranked` says why its
-    coverage cannot be set beside that of others, `refused` why the metric cannot be taken at all.
+    `behind_best` is its coverage less that of the best metric. `undefined_share` is that of systems
+    and test cases without a value, `infinite_share` of those with an infinite one.
+    `unranked_reason` says why its coverage cannot be compared with that of others, `refusal` why
+    the metric cannot be computed at all.
     """
 
     metric: Metric
     coverage: Estimate
-    behind: Estimate | None
+    behind_best: Estimate | None
     robustness: Estimate
     discriminative_power: float
     stability: Estimate
-    undefined: float
-    infinite: float = 0.0
-    unranked: str | None = None
-    refused: str | None = None
+    undefined_share: float
+    infinite_share: float = 0.0
+    unranked_reason: str | None = None
+    refusal: str | None = None
 
     @property
     def reason(self) -> str | None:
-        """Why something is undefined, without limits, or not ranked."""
-        if self.refused is not None:
-            return self.refused
-        missing = [
+        """Why something is undefined, without an interval, or not ranked."""
+        if self.refusal is not None:
+            return self.refusal
+        reasons = [
             why for name, why in UNDEFINED_REASONS.items() if math.isnan(float(getattr(self, name)))
         ]
         for name in INTERVAL_FIELDS:
-            found: Estimate = getattr(self, name)
-            if found.note is not None and not math.isnan(found.value):
-                missing.append(f"its {name} has no limits: {found.note}")
-        if self.unranked not in {None, self.coverage.note}:
-            missing.insert(0, str(self.unranked))
-        return "; ".join(missing) or None
+            estimate: Estimate = getattr(self, name)
+            if estimate.note is not None and not math.isnan(estimate.value):
+                reasons.append(f"its {name} has no interval: {estimate.note}")
+        if self.unranked_reason not in {None, self.coverage.note}:
+            reasons.insert(0, str(self.unranked_reason))
+        return "; ".join(reasons) or None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
             "coverage": self.coverage.to_dict(),
-            "ranked": self.unranked is None,
-            "behind_best": None if self.behind is None else self.behind.to_dict(),
+            "ranked": self.unranked_reason is None,
+            "behind_best": None if self.behind_best is None else self.behind_best.to_dict(),
             "robustness": self.robustness.to_dict(),
             "discriminative_power": to_json_number(self.discriminative_power),
             "stability": self.stability.to_dict(),
-            "undefined": to_json_number(self.undefined),
-            "infinite": to_json_number(self.infinite),
+            "undefined": to_json_number(self.undefined_share),
+            "infinite": to_json_number(self.infinite_share),
             "reason": self.reason,
         }
 
@@ -116,31 +116,25 @@ def rank_by_coverage(coverage: Sequence[Estimate], unranked: Sequence[str | None
 
     Metrics that cannot be ranked follow those that can, and the undefined come last.
     """
-    value = [_make_sort_key(round(one.value, ROUNDING_DIGITS)) for one in coverage]
-    return sorted(range(len(value)), key=lambda place: (unranked[place] is not None, value[place]))
+    keys = [_make_sort_key(round(estimate.value, ROUNDING_DIGITS)) for estimate in coverage]
+    return sorted(range(len(keys)), key=lambda place: (unranked[place] is not None, keys[place]))
 
 
-@dataclass(frozen=True)
-class MetaEvaluation:
-    """Metrics judged on many systems in many test cases."""
+@dataclass(frozen=True, repr=False)
+class MetaEvaluation(Result):
+    """Meta-evaluation of metrics on many systems in many test cases."""
 
     panel: Panel  # its groups are the test cases
-    evaluation: tuple[MetricEvaluation, ...]
+    metrics: tuple[MetricEvaluation, ...]
     references: tuple[Metric, ...]
     agreement: tuple[tuple[Estimate, ...], ...]  # of each metric with each
-    unanimous: Array  # [S, S]
-    how: MetaEvaluationSettings
-    was_split: bool = False  # whether the test cases are parts at random
+    unanimous_improvement: Array  # [S, S]
+    settings: MetaEvaluationSettings
+    cases_at_random: bool = False  # whether the items were split into test cases at random
     only_case: str | None = None  # that all items were of
-    unanswered: float = 0.0  # the share of systems and test cases in which a reference is undefined
+    undefined_references: float = 0.0  # share of systems and test cases without a reference
     origin: Origin = field(default_factory=Origin)
     irregular: tuple[Mapping[str, Any], ...] = ()  # lines of files that were not as they should be
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     @property
     def cases(self) -> int:
@@ -151,16 +145,16 @@ class MetaEvaluation:
     def ranked(self) -> tuple[MetricEvaluation, ...]:
         """The metrics from the largest coverage to the least; those that are not ranked last."""
         columns = (
-            [one.coverage for one in self.evaluation],
-            [one.unranked for one in self.evaluation],
+            [one.coverage for one in self.metrics],
+            [one.unranked_reason for one in self.metrics],
         )
-        return tuple(self.evaluation[place] for place in rank_by_coverage(*columns))
+        return tuple(self.metrics[place] for place in rank_by_coverage(*columns))
 
     @property
     def best(self) -> MetricEvaluation | None:
         """The metric of the largest coverage, if any can be ranked."""
         first = self.ranked[0]
-        return first if first.unranked is None else None
+        return first if first.unranked_reason is None else None
 
     def is_reference(self, metric: Metric) -> bool:
         """Tell whether a metric is among those that coverage is measured by."""
@@ -168,9 +162,7 @@ class MetaEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
-        from ordinate.meta.meta_text import collect_notes  # noqa: PLC0415 - it shows results
-
-        names = [one.metric.expression for one in self.evaluation]
+        names = [one.metric.expression for one in self.metrics]
         return {
             "schema": SCHEMA,
             "task": "meta",
@@ -178,21 +170,23 @@ class MetaEvaluation:
             "scale": [to_json_label(label) for label in self.panel.scale.labels],
             "systems": list(self.panel.systems),
             "test_cases": self.cases,
-            "test_cases_at_random": self.was_split,
+            "test_cases_at_random": self.cases_at_random,
             "references": [metric.expression for metric in self.references],
-            "level": self.how.level,
-            "resamples": self.how.resamples,
-            "seed": self.how.seed,
-            "alpha": self.how.alpha,
-            "unanimity": self.how.unanimity,
-            "metrics": {one.metric.expression: one.to_dict() for one in self.evaluation},
+            "level": self.settings.level,
+            "resamples": self.settings.resamples,
+            "seed": self.settings.seed,
+            "alpha": self.settings.alpha,
+            "unanimity": self.settings.unanimity,
+            "metrics": {one.metric.expression: one.to_dict() for one in self.metrics},
             "agreement": {
                 name: {other: one.to_dict() for other, one in zip(names, row, strict=True)}
                 for name, row in zip(names, self.agreement, strict=True)
             },
             "unanimous_improvement": {
                 name: dict(zip(self.panel.systems, row, strict=True))
-                for name, row in zip(self.panel.systems, self.unanimous.tolist(), strict=True)
+                for name, row in zip(
+                    self.panel.systems, self.unanimous_improvement.tolist(), strict=True
+                )
             },
             "irregular": [dict(one) for one in self.irregular],
             "notes": collect_notes(self),
@@ -203,35 +197,39 @@ class MetaEvaluation:
         """Return one flat record for each metric."""
         return [
             {
-                "metric": one.metric.expression,
-                "reference": self.is_reference(one.metric),
-                "coverage": one.coverage.value,
-                "coverage_low": one.coverage.low,
-                "coverage_high": one.coverage.high,
-                "behind_best": None if one.behind is None else one.behind.value,
-                "behind_best_low": None if one.behind is None else one.behind.low,
-                "behind_best_high": None if one.behind is None else one.behind.high,
-                "robustness": one.robustness.value,
-                "robustness_low": one.robustness.low,
-                "robustness_high": one.robustness.high,
-                "discriminative_power": one.discriminative_power,
-                "stability": one.stability.value,
-                "stability_low": one.stability.low,
-                "stability_high": one.stability.high,
-                "undefined": one.undefined,
-                "infinite": one.infinite,
-                "ranked": one.unranked is None,
-                "reason": one.reason,
+                "metric": evaluation.metric.expression,
+                "reference": self.is_reference(evaluation.metric),
+                "coverage": evaluation.coverage.value,
+                "coverage_low": evaluation.coverage.low,
+                "coverage_high": evaluation.coverage.high,
+                "behind_best": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.value,
+                "behind_best_low": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.low,
+                "behind_best_high": None
+                if evaluation.behind_best is None
+                else evaluation.behind_best.high,
+                "robustness": evaluation.robustness.value,
+                "robustness_low": evaluation.robustness.low,
+                "robustness_high": evaluation.robustness.high,
+                "discriminative_power": evaluation.discriminative_power,
+                "stability": evaluation.stability.value,
+                "stability_low": evaluation.stability.low,
+                "stability_high": evaluation.stability.high,
+                "undefined": evaluation.undefined_share,
+                "infinite": evaluation.infinite_share,
+                "ranked": evaluation.unranked_reason is None,
+                "reason": evaluation.reason,
                 "systems": len(self.panel.systems),
                 "test_cases": self.cases,
             }
-            for one in self.ranked
+            for evaluation in self.ranked
         ]
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.meta.meta_text import describe_meta_evaluation  # noqa: PLC0415 - it shows results
-
         return describe_meta_evaluation(self)
 
 

@@ -1,24 +1,26 @@
-"""A judgement of metrics in words and grids."""
+"""The report of a meta-evaluation."""
 
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ordinate.inference import Estimate
-from ordinate.meta.meta_result import MetaEvaluation, MetricEvaluation
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
 from ordinate.results.leaderboard_text import describe_files
+
+if TYPE_CHECKING:
+    from ordinate.meta.meta_result import MetaEvaluation, MetricEvaluation
 
 FEW_UNITS = 10  # systems or test cases
 MOST_SYSTEMS_PAIRWISE = 8  # systems whose table fits on a page; JSON has all
 MOST_SYSTEMS = 30  # in one grid
 
 
-def describe_meta_evaluation(result: MetaEvaluation) -> Document:
+def describe_meta_evaluation(result: "MetaEvaluation") -> Document:
     """Return the report: what captures most, the metrics, their agreement, the systems."""
     blocks: list[str | Grid] = [
         _describe_source(result),
@@ -33,15 +35,15 @@ def describe_meta_evaluation(result: MetaEvaluation) -> Document:
     ]
     blocks += [*_build_irregularity_grid(result), *collect_notes(result)]
     cases = f"{result.cases:,} test cases"
-    title = f"{len(result.evaluation)} metrics on {len(result.panel.systems)} systems in {cases}"
+    title = f"{len(result.metrics)} metrics on {len(result.panel.systems)} systems in {cases}"
     return Document(title, tuple(blocks))
 
 
-def state_conclusion(result: MetaEvaluation) -> str:
-    """Say which metric captures most, and whether that is sure."""
+def state_conclusion(result: "MetaEvaluation") -> str:
+    """Say which metric captures most, and whether significantly so."""
     best, references = result.best, _join_names(m.expression for m in result.references)
     if best is None:
-        why = dict.fromkeys(one.unranked for one in result.ranked if one.refused is None)
+        why = dict.fromkeys(one.unranked_reason for one in result.ranked if one.refusal is None)
         return (
             f"Of no metric can be said that it captures most of {references}: {_join_reasons(why)}."
         )
@@ -49,18 +51,18 @@ def state_conclusion(result: MetaEvaluation) -> str:
     parts = [
         f"{best.metric.expression}{itself} captures most of {references}: {_format_coverage(best)}."
     ]
-    ranked = [one for one in result.ranked if one.unranked is None]
+    ranked = [one for one in result.ranked if one.unranked_reason is None]
     others = [one for one in ranked if not result.is_reference(one.metric)]
     if itself and others:
         name = others[0].metric.expression
         parts.append(
             f"Of the metrics that are no references, {name} does: {_format_coverage(others[0])}."
         )
-    behind = [one for one in ranked if one.behind is not None]
-    sure = [one.metric.expression for one in behind if one.behind and one.behind.high < 0]
+    behind = [one for one in ranked if one.behind_best is not None]
+    sure = [one.metric.expression for one in behind if one.behind_best and one.behind_best.high < 0]
     unsure = [one.metric.expression for one in behind if one.metric.expression not in sure]
     if sure:
-        parts.append(f"It surely captures more than {_join_names(sure)}.")
+        parts.append(f"It captures significantly more than {_join_names(sure)}.")
     if unsure:
         parts.append(f"It is not significantly different from {_join_names(unsure)}.")
     if len(ranked) > 1 and not behind:
@@ -71,48 +73,50 @@ def state_conclusion(result: MetaEvaluation) -> str:
     return " ".join(parts)
 
 
-def collect_notes(result: MetaEvaluation) -> list[str]:
+def collect_notes(result: "MetaEvaluation") -> list[str]:
     """Return what a reader should know before trusting the numbers."""
-    found = list(result.origin.notes)
-    if result.was_split:
+    notes = list(result.origin.notes)
+    if result.cases_at_random:
         only = result.only_case
         why = "No test cases are named" if only is None else f"{only} is the only test case"
-        found.append(
+        notes.append(
             f"{why}: the items were split at random into {result.cases} parts of equal size "
-            f"(seed {result.how.seed})."
+            f"(seed {result.settings.seed})."
         )
     systems = len(result.panel.systems)
-    few = [f"{systems} systems"] if systems < FEW_UNITS else []
-    few += [f"{result.cases} test cases"] if result.cases < FEW_UNITS else []
-    if few:
-        found.append(f"{' and '.join(few)} are few: all limits are rough.")
-    if result.unanswered:
-        found.append(
-            f"A reference is undefined in {_format_percent(result.unanswered)} of the systems' "
-            "test cases, where nobody improves on anybody."
+    few_units = [f"{systems} systems"] if systems < FEW_UNITS else []
+    few_units += [f"{result.cases} test cases"] if result.cases < FEW_UNITS else []
+    if few_units:
+        notes.append(f"{' and '.join(few_units)} are few: all confidence intervals are rough.")
+    if result.undefined_references:
+        notes.append(
+            f"A reference is undefined in {_format_percent(result.undefined_references)} of the "
+            "systems' test cases, where nobody improves on anybody."
         )
-    infinite = [one.metric.expression for one in result.evaluation if one.infinite > 0]
+    infinite = [one.metric.expression for one in result.metrics if one.infinite_share > 0]
     if infinite:
-        found.append(
+        notes.append(
             f"Infinite for a system in a test case, {_join_names(infinite)}: so is the mean of "
             "that system. Two such systems have no difference, and no pair is significantly "
             "different."
         )
-    found += _describe_undefined(result)
-    lost = {one.metric.expression: one.coverage.undefined_share for one in result.evaluation}
-    some = {name: share for name, share in lost.items() if 0 < share < 1}
-    if some:
-        found.append(
-            f"Up to {_format_percent(max(some.values()))} of the resamples have no coverage and "
-            f"are left out, of {_join_names(some)}."
+    notes += _describe_undefined(result)
+    undefined_shares = {
+        one.metric.expression: one.coverage.undefined_share for one in result.metrics
+    }
+    partial = {name: share for name, share in undefined_shares.items() if 0 < share < 1}
+    if partial:
+        notes.append(
+            f"Up to {_format_percent(max(partial.values()))} of the resamples have no coverage and "
+            f"are left out, of {_join_names(partial)}."
         )
-    return found
+    return notes
 
 
-def _describe_undefined(result: MetaEvaluation) -> list[str]:
-    """Say why metrics have no values or no limits, those with the same reason together."""
+def _describe_undefined(result: "MetaEvaluation") -> list[str]:
+    """Say why metrics have no values or no intervals, those with the same reason together."""
     by_reason = defaultdict(list)
-    for one in result.evaluation:
+    for one in result.metrics:
         if one.reason is not None:
             by_reason[one.reason].append(one.metric.expression)
     return [f"{_join_names(names)}: {reason}." for reason, names in by_reason.items()]
@@ -121,18 +125,18 @@ def _describe_undefined(result: MetaEvaluation) -> list[str]:
 # --- grids ---------------------------------------------------------------------------------------
 
 
-def _describe_source(result: MetaEvaluation) -> str:
+def _describe_source(result: "MetaEvaluation") -> str:
     origin, panel = result.origin, result.panel
     gold = f"Gold: {origin.gold}; {panel.n:,} items on {panel.scale}."
     parts = describe_files(origin, panel, gold)
     return " ".join(parts)
 
 
-def _build_coverage_blocks(result: MetaEvaluation) -> list[Grid]:
+def _build_coverage_blocks(result: "MetaEvaluation") -> list[Grid]:
     """Return the ranked metrics, and apart the others."""
     level = _format_interval_header(result)
     ranked = tuple(
-        _build_coverage_row(result, one) for one in result.ranked if one.unranked is None
+        _build_coverage_row(result, one) for one in result.ranked if one.unranked_reason is None
     )
     others = tuple(
         (
@@ -142,7 +146,7 @@ def _build_coverage_blocks(result: MetaEvaluation) -> list[Grid]:
             _explain_unranked(one),
         )
         for one in result.ranked
-        if one.unranked is not None
+        if one.unranked_reason is not None
     )
     references = _join_names(metric.expression for metric in result.references)
     first = ("metric", "coverage", level, "behind the best", level)
@@ -153,30 +157,33 @@ def _build_coverage_blocks(result: MetaEvaluation) -> list[Grid]:
     return [grid for grid in grids if grid.rows]
 
 
-def _explain_unranked(one: MetricEvaluation) -> str | None:
+def _explain_unranked(evaluation: "MetricEvaluation") -> str | None:
     """Say why a metric that has a coverage is not ranked; other reasons are among the notes."""
-    return None if math.isnan(one.coverage.value) else one.unranked
+    return None if math.isnan(evaluation.coverage.value) else evaluation.unranked_reason
 
 
-def _build_coverage_row(result: MetaEvaluation, one: MetricEvaluation) -> tuple[Cell, ...]:
-    found, behind = one.coverage, one.behind
-    row = (_format_metric(result, one), found.value, _format_interval(found))
+def _build_coverage_row(
+    result: "MetaEvaluation", evaluation: "MetricEvaluation"
+) -> tuple[Cell, ...]:
+    coverage, behind = evaluation.coverage, evaluation.behind_best
+    row = (_format_metric(result, evaluation), coverage.value, _format_interval(coverage))
     if behind is None:
         return (*row, None, None)
     return (*row, behind.value, _format_interval(behind))
 
 
-def _explain_coverage(result: MetaEvaluation) -> str:
-    how = result.how
+def _explain_coverage(result: "MetaEvaluation") -> str:
+    settings = result.settings
     return (
         "Coverage is the rank correlation, over pairs of systems, of a metric's differences with "
         "the unanimous improvement for all references; a metric that is a reference (*) has a "
-        f"head start. Limits are from {how.resamples:,} resamples (seed {how.seed}) of test cases "
+        f"head start. Confidence intervals are from {settings.resamples:,} resamples (seed "
+        f"{settings.seed}) of test cases "
         "and systems, never of pairs; those of differences hold for all pairs of metrics at once."
     )
 
 
-def _build_reliability_grid(result: MetaEvaluation) -> Grid:
+def _build_reliability_grid(result: "MetaEvaluation") -> Grid:
     level = _format_interval_header(result)
     header = ("metric", "robustness", level, "stability", level, "significant", "undefined")
     rows = tuple(
@@ -187,41 +194,43 @@ def _build_reliability_grid(result: MetaEvaluation) -> Grid:
             one.stability.value,
             _format_interval(one.stability),
             _format_percent(one.discriminative_power),
-            _format_percent(one.undefined),
+            _format_percent(one.undefined_share),
         )
         for one in result.ranked
     )
-    title = f"Rankings of systems (pairs significantly different at alpha = {result.how.alpha:g})"
+    title = (
+        f"Rankings of systems (pairs significantly different at alpha = {result.settings.alpha:g})"
+    )
     return Grid(title, header, rows)
 
 
-def _build_agreement_grid(result: MetaEvaluation) -> Grid:
+def _build_agreement_grid(result: "MetaEvaluation") -> Grid:
     """Return for each metric the one that ranks the systems most and least alike.
 
-    An agreement without limits, such as one over two systems, is in the JSON report only.
+    An agreement without an interval, such as one over two systems, is in the JSON report only.
     """
-    names = [one.metric.expression for one in result.evaluation]
-    places = {one.metric.expression: index for index, one in enumerate(result.evaluation)}
+    names = [one.metric.expression for one in result.metrics]
+    places = {one.metric.expression: index for index, one in enumerate(result.metrics)}
     level = _format_interval_header(result)
     header = ("metric", "most like", "agreement", level, "least like", "agreement", level)
     rows: list[tuple[Cell, ...]] = []
     for one in result.ranked:
         own = places[one.metric.expression]
-        found = result.agreement[own]
-        others = [k for k in range(len(names)) if k != own and not math.isnan(found[k].low)]
-        others.sort(key=lambda k: -found[k].value)
+        agreement = result.agreement[own]
+        others = [k for k in range(len(names)) if k != own and not math.isnan(agreement[k].low)]
+        others.sort(key=lambda k: -agreement[k].value)
         row: list[Cell] = [_format_metric(result, one)]
         for k in [*others[:1], *others[-1:]]:
-            row += [names[k], found[k].value, _format_interval(found[k])]
+            row += [names[k], agreement[k].value, _format_interval(agreement[k])]
         rows.append((*row, *[None] * (len(header) - len(row))))
     title = "Agreement of metrics (Spearman over systems); JSON has all pairs"
     return Grid(title, header, tuple(rows))
 
 
-def _build_system_grid(result: MetaEvaluation) -> Grid:
+def _build_system_grid(result: "MetaEvaluation") -> Grid:
     """Return the unanimous improvement of systems: of all pairs, or of each over all others."""
-    names, table = result.panel.systems, result.unanimous
-    mean = table.sum(axis=1) / (len(names) - 1)
+    names, improvement = result.panel.systems, result.unanimous_improvement
+    mean = improvement.sum(axis=1) / (len(names) - 1)
     order = np.argsort(-mean, kind="stable")
     title = "Unanimous improvement ratio"
     if len(names) <= MOST_SYSTEMS_PAIRWISE:
@@ -230,12 +239,12 @@ def _build_system_grid(result: MetaEvaluation) -> Grid:
             (
                 names[index],
                 float(mean[index]),
-                *_build_improvement_cells(table[index], index, order),
+                *_build_improvement_cells(improvement[index], index, order),
             )
             for index in order
         ]
         return Grid(title, header, tuple(rows))
-    better, worse = (table > 0).sum(axis=1), (table < 0).sum(axis=1)
+    better, worse = (improvement > 0).sum(axis=1), (improvement < 0).sum(axis=1)
     rows = [
         (names[index], float(mean[index]), int(better[index]), int(worse[index]))
         for index in order[:MOST_SYSTEMS]
@@ -250,41 +259,43 @@ def _build_improvement_cells(row: np.ndarray, index: int, order: np.ndarray) -> 
     return tuple(None if other == index else float(row[other]) for other in order)
 
 
-def _build_irregularity_grid(result: MetaEvaluation) -> list[str | Grid]:
-    """Return what is irregular by its kind, with the first example; JSON has it by file."""
-    kinds: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+def _build_irregularity_grid(result: "MetaEvaluation") -> list[str | Grid]:
+    """Return irregular lines by their type, with the first example; JSON has them by file."""
+    by_type: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for one in result.irregular:
-        kinds[str(one["kind"])].append(one)
-    if not kinds:
+        by_type[str(one["kind"])].append(one)
+    if not by_type:
         return []
     header = ("irregular", "lines or ids", "files", "first in", "example")
     rows: list[tuple[Cell, ...]] = []
-    for kind, ones in kinds.items():
-        total, first = sum(one["count"] for one in ones), ones[0]
+    for type_name, lines in by_type.items():
+        total, first = sum(one["count"] for one in lines), lines[0]
         line = "" if first["line"] is None else f":{first['line']}"
         place = f"{first['file']}{line}"
-        rows.append((kind, f"{total:,}", f"{len(ones):,}", place, str(first["example"])))
+        rows.append((type_name, f"{total:,}", f"{len(lines):,}", place, str(first["example"])))
     return [Grid("Irregular lines, which JSON has by file", header, tuple(rows))]
 
 
 # --- words ---------------------------------------------------------------------------------------
 
 
-def _format_metric(result: MetaEvaluation, one: MetricEvaluation) -> str:
-    return one.metric.expression + (" *" if result.is_reference(one.metric) else "")
+def _format_metric(result: "MetaEvaluation", evaluation: "MetricEvaluation") -> str:
+    return evaluation.metric.expression + (" *" if result.is_reference(evaluation.metric) else "")
 
 
-def _format_interval_header(result: MetaEvaluation) -> str:
-    return f"{100 * result.how.level:g} % interval"
+def _format_interval_header(result: "MetaEvaluation") -> str:
+    return f"{100 * result.settings.level:g} % CI"
 
 
-def _format_interval(found: Estimate) -> str | None:
-    return format_interval(found.low, found.high)
+def _format_interval(estimate: Estimate) -> str | None:
+    return format_interval(estimate.low, estimate.high)
 
 
-def _format_coverage(one: MetricEvaluation) -> str:
-    limits = _format_interval(one.coverage)
-    return f"coverage {format_cell(one.coverage.value)}" + (f" ({limits})" if limits else "")
+def _format_coverage(evaluation: "MetricEvaluation") -> str:
+    interval = _format_interval(evaluation.coverage)
+    return f"coverage {format_cell(evaluation.coverage.value)}" + (
+        f" ({interval})" if interval else ""
+    )
 
 
 def _format_percent(share: float) -> str:

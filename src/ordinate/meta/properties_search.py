@@ -11,17 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NotApplicable, suggest_names
-from ordinate.meta.properties import PROPERTIES, CasePairs, MetricProperty
-from ordinate.meta.small_cases import enumerate_tables
+from ordinate.inference.resampling import ProgressCallback
+from ordinate.meta.properties import (
+    PROPERTIES,
+    CasePairs,
+    MetricProperty,
+    enumerate_matrices,
+)
 from ordinate.metrics import Metric, find_metric
 from ordinate.metrics.catalogue import AXES_HINT
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
 Verdict = Literal["violated", "tie_only", "not_violated", "undefined"]
-Tick = Callable[[float], None]
 
-ROUNDING = 1e-9  # relative to the size of values; real differences of so few items are far larger
+ROUNDING_TOLERANCE = (
+    1e-9  # relative to the size of values; real differences of so few items are far larger
+)
 THREADS = 2
 
 
@@ -40,7 +46,7 @@ class Counterexample:
 
 @dataclass
 class CaseTally:
-    """What the cases of a property had to say so far, smallest cases first."""
+    """Counts of the cases of a property so far, smallest cases first."""
 
     cases: int = 0
     undefined: int = 0
@@ -53,7 +59,7 @@ class CaseTally:
 
     @property
     def verdict(self) -> Verdict:
-        """What all cases say together."""
+        """The verdict of all cases together."""
         if self.violations:
             return "violated"
         if self.ties:
@@ -72,22 +78,20 @@ class PropertyFinding:
 
     property: MetricProperty
     sizes: dict[int, int]
-    full: CaseTally = field(default_factory=CaseTally)
-    any: CaseTally = field(default_factory=CaseTally)
-    kinds: dict[str, CaseTally] = field(
-        default_factory=dict
-    )  # of full gold, where cases have kinds
-    reason: str | None = None  # why there is nothing to say
+    full_gold: CaseTally = field(default_factory=CaseTally)
+    any_gold: CaseTally = field(default_factory=CaseTally)
+    variants: dict[str, CaseTally] = field(default_factory=dict)  # of full gold
+    reason: str | None = None  # why it cannot be checked
 
 
 @dataclass
 class PropertyCheck:
-    """All that was found about one metric."""
+    """The findings about one metric."""
 
     metric: Metric
     findings: dict[str, PropertyFinding]
-    tables: int = 0  # on which the metric was computed
-    levels: tuple[int, ...] = ()  # for how many it can be computed
+    matrices: int = 0  # on which the metric was computed
+    levels: tuple[int, ...] = ()  # numbers of levels for which it can be computed
     size: float = 1.0  # of its values, for what counts as rounding
 
 
@@ -95,31 +99,31 @@ def check_properties(
     metrics: "Metric | str | Iterable[Metric | str]",
     properties: Sequence[str] = tuple(PROPERTIES),
     most_items: int | None = None,
-    tick: Tick = lambda _: None,
+    progress: ProgressCallback = lambda _: None,
 ) -> list[PropertyCheck]:
-    """Search all small cases of properties, and return what was found about each metric.
+    """Search all small cases of properties, and return the findings about each metric.
 
-    `most_items` bounds the search further. Nothing found is no proof: only small cases are tried.
+    `most_items` bounds the search further. No violation is no proof: only small cases are tried.
     """
     if most_items is not None and most_items < 1:
-        raise BadOption(f"most_items={most_items!r} is not a whole number of at least 1.")
-    named = [metrics] if isinstance(metrics, (Metric, str)) else metrics
+        raise BadOption(f"most_items={most_items!r} is not an integer of at least 1.")
+    selection = [metrics] if isinstance(metrics, (Metric, str)) else metrics
     laws = [_limit_sizes(find_property(name), most_items) for name in properties]
-    checked = [_probe_metric(find_metric(metric), laws) for metric in named]
-    able = [one for one in checked if one.levels]
-    if not able:
-        return checked
+    checks = [_probe_metric(find_metric(metric), laws) for metric in selection]
+    computable = [check for check in checks if check.levels]
+    if not computable:
+        return checks
     sizes = sorted({(n, k) for _, most in laws for k in most for n in range(1, most[k] + 1)})
-    work = np.cumsum([_count_tables(levels, items) for items, levels in sizes])
+    work = np.cumsum([_count_matrices(levels, items) for items, levels in sizes])
     with ThreadPoolExecutor(THREADS) as pool:
         for (items, levels), done in zip(sizes, work, strict=True):
-            asked = [law for law, most in laws if items <= most.get(levels, 0)]
-            found = {law.name: list(law.cases(levels, items)) for law in asked}
-            fitting = [one for one in able if levels in one.levels]
-            list(pool.map(partial(_evaluate_cases, found=found), fitting))
-            tick(float(done / work[-1]))
-    enumerate_tables.cache_clear()
-    return checked
+            applicable = [law for law, most in laws if items <= most.get(levels, 0)]
+            cases = {law.name: list(law.cases(levels, items)) for law in applicable}
+            fitting = [check for check in computable if levels in check.levels]
+            list(pool.map(partial(_evaluate_cases, cases_by_property=cases), fitting))
+            progress(float(done / work[-1]))
+    enumerate_matrices.cache_clear()
+    return checks
 
 
 def find_property(name: str) -> MetricProperty:
@@ -133,7 +137,7 @@ def find_property(name: str) -> MetricProperty:
     return PROPERTIES[plain]
 
 
-def _count_tables(levels: int, items: int) -> float:
+def _count_matrices(levels: int, items: int) -> float:
     return float(np.prod([(items + k) / k for k in range(1, levels**2)]))
 
 
@@ -150,15 +154,15 @@ def _probe_metric(
     """Find out for which numbers of levels a metric can be computed, and how large it is."""
     levels, problem, size = [], None, 0.0
     for count in range(2, 2 + max(max(most) for _, most in laws)):
-        _, tables, _ = enumerate_tables(count, 3)
-        some = tables[np.linspace(0, len(tables.weights) - 1, 40).astype(int)]
+        _, matrices, _ = enumerate_matrices(count, 3)
+        sample = matrices[np.linspace(0, len(matrices.weights) - 1, 40).astype(int)]
         try:
             with np.errstate(all="ignore"):
-                values = np.asarray(metric(some), float)
-        except (BadOption, NotApplicable) as found:
-            problem = problem or found
+                values = np.asarray(metric(sample), float)
+        except (BadOption, NotApplicable) as reason:
+            problem = problem or reason
             continue
-        _refuse_unbatched(metric, some, values)
+        _refuse_unbatched(metric, sample, values)
         levels.append(count)
         size = max(size, float(np.abs(values[np.isfinite(values)]).max(initial=0.0)))
     if problem is not None and not levels and not metric.required:
@@ -174,75 +178,78 @@ def _probe_metric(
     return PropertyCheck(metric, findings, levels=tuple(levels), size=size or 1.0)
 
 
-def _refuse_unbatched(metric: Metric, tables: ConfusionMatrix, together: Array) -> None:
-    """Refuse a metric that does not take many tables at once as it takes each alone."""
+def _refuse_unbatched(metric: Metric, matrices: ConfusionMatrix, together: Array) -> None:
+    """Refuse a metric whose values of a batch are not those of each matrix alone."""
     with np.errstate(all="ignore"):
-        alone = [float(metric(tables[index])) for index in range(len(tables.weights))]
+        alone = [float(metric(matrices[index])) for index in range(len(matrices.weights))]
     if not np.allclose(together, alone, equal_nan=True):
         raise BadOption(
-            f"{metric.name} gives other values for many tables at once than for each alone. "
+            f"{metric.name} gives other values for many matrices at once than for each alone. "
             f"{AXES_HINT}"
         )
 
 
-def _evaluate_cases(one: PropertyCheck, found: dict[str, list[CasePairs]]) -> None:
+def _evaluate_cases(check: PropertyCheck, cases_by_property: dict[str, list[CasePairs]]) -> None:
     values: dict[int, Array] = {}
 
-    def valued(tables: ConfusionMatrix) -> Array:
-        if id(tables) not in values:
+    def compute_values(matrices: ConfusionMatrix) -> Array:
+        if id(matrices) not in values:
             with np.errstate(all="ignore"):
-                values[id(tables)] = np.asarray(one.metric(tables), float)
-            one.tables += len(tables.weights)
-        return values[id(tables)]
+                values[id(matrices)] = np.asarray(check.metric(matrices), float)
+            check.matrices += len(matrices.weights)
+        return values[id(matrices)]
 
-    for name, parts in found.items():
-        for cases in parts:
-            if len(cases.after.scale) in one.levels:
-                _tally_cases(one, one.findings[name], cases, valued)
+    for name, pairs in cases_by_property.items():
+        for cases in pairs:
+            if len(cases.after.scale) in check.levels:
+                _tally_cases(check, check.findings[name], cases, compute_values)
 
 
 def _tally_cases(
-    one: PropertyCheck,
+    check: PropertyCheck,
     finding: PropertyFinding,
     cases: CasePairs,
-    valued: Callable[[ConfusionMatrix], Array],
+    compute_values: Callable[[ConfusionMatrix], Array],
 ) -> None:
-    before, after = valued(cases.before)[cases.first], valued(cases.after)[cases.second]
+    before, after = (
+        compute_values(cases.before)[cases.first],
+        compute_values(cases.after)[cases.second],
+    )
     finite = np.isfinite(before) & np.isfinite(after)
     sizes = np.where(finite, np.maximum(np.abs(before), np.abs(after)), 0.0)
-    room = ROUNDING * np.maximum(one.size, sizes)
+    tolerance = ROUNDING_TOLERANCE * np.maximum(check.size, sizes)
     with np.errstate(invalid="ignore"):  # infinities of one sign are equal
-        old, new = one.metric.merit(before), one.metric.merit(after)
+        old, new = check.metric.merit(before), check.metric.merit(after)
         gain = np.where(before == after, 0.0, new - old)
         apart = np.where(before == after, 0.0, np.abs(after - before))
     undefined = np.isnan(before) | np.isnan(after)
     if finding.property.relation == "better":
-        wrong, ties = gain < -room, np.abs(gain) <= room
+        wrong, ties = gain < -tolerance, np.abs(gain) <= tolerance
     else:
-        wrong, ties = apart > room, np.zeros(len(before), bool)
-    full = _is_full(cases)
+        wrong, ties = apart > tolerance, np.zeros(len(before), bool)
+    full = _has_every_level(cases)
     scopes = [
-        (finding.any, ~undefined, undefined),
-        (finding.full, full & ~undefined, full & undefined),
+        (finding.any_gold, ~undefined, undefined),
+        (finding.full_gold, full & ~undefined, full & undefined),
     ]
-    if cases.kind:
-        tally = finding.kinds.setdefault(cases.kind, CaseTally())
+    if cases.variant:
+        tally = finding.variants.setdefault(cases.variant, CaseTally())
         scopes.append((tally, full & ~undefined, full & undefined))
-    for tally, chosen, lost in scopes:
-        tally.cases += int(chosen.sum())
-        tally.undefined += int(lost.sum())
-        tally.ties += int((ties & chosen).sum())
-        tally.violations += int((wrong & chosen).sum())
-        known = np.concatenate([before[chosen & finite], after[chosen & finite]])
+    for tally, selected, excluded in scopes:
+        tally.cases += int(selected.sum())
+        tally.undefined += int(excluded.sum())
+        tally.ties += int((ties & selected).sum())
+        tally.violations += int((wrong & selected).sum())
+        known = np.concatenate([before[selected & finite], after[selected & finite]])
         tally.low = min(tally.low, float(known.min(initial=math.inf)))
         tally.high = max(tally.high, float(known.max(initial=-math.inf)))
-        if tally.violation is None and (wrong & chosen).any():
-            tally.violation = _make_example(cases, int(np.argmax(wrong & chosen)), before, after)
-        if tally.tie is None and (ties & chosen).any():
-            tally.tie = _make_example(cases, int(np.argmax(ties & chosen)), before, after)
+        if tally.violation is None and (wrong & selected).any():
+            tally.violation = _make_example(cases, int(np.argmax(wrong & selected)), before, after)
+        if tally.tie is None and (ties & selected).any():
+            tally.tie = _make_example(cases, int(np.argmax(ties & selected)), before, after)
 
 
-def _is_full(cases: CasePairs) -> NDArray[np.bool_]:
+def _has_every_level(cases: CasePairs) -> NDArray[np.bool_]:
     """Tell in which cases every level occurs in gold, before and after; a new level need not."""
     before = (cases.before.gold[cases.first] > 0).all(axis=-1)
     if len(cases.before.scale) != len(cases.after.scale):
@@ -261,15 +268,15 @@ def _make_example(cases: CasePairs, index: int, before: Array, after: Array) -> 
     return Counterexample(scale, gold, old, new, values, scale_after, gold_after)
 
 
-def _get_labels(table: ConfusionMatrix) -> tuple[int, ...]:
-    return tuple(1 + int(place) for place in table.scale.at)
+def _get_labels(matrix: ConfusionMatrix) -> tuple[int, ...]:
+    return tuple(1 + int(place) for place in matrix.scale.at)
 
 
-def _list_items(table: ConfusionMatrix) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _list_items(matrix: ConfusionMatrix) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the gold and predicted labels of the items."""
-    gold, predicted = np.nonzero(table.counts)
-    times = table.counts[gold, predicted].astype(int)
-    labels = np.array(_get_labels(table))
+    gold, predicted = np.nonzero(matrix.counts)
+    times = matrix.counts[gold, predicted].astype(int)
+    labels = np.array(_get_labels(matrix))
     pairs = (labels[np.repeat(side, times)] for side in (gold, predicted))
     first, second = (tuple(side.tolist()) for side in pairs)
     return first, second
@@ -279,15 +286,15 @@ def _align_outputs(
     gold: tuple[int, ...], old: tuple[int, ...], new: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return two outputs of the same items such that as few items as possible differ."""
-    left = list(zip(gold, new, strict=True))
-    answers: list[int | None] = []
+    unmatched = list(zip(gold, new, strict=True))
+    aligned: list[int | None] = []
     for pair in zip(gold, old, strict=True):
-        answers.append(pair[1] if pair in left else None)
-        if pair in left:
-            left.remove(pair)
-    for index, (level, answer) in enumerate(zip(gold, answers, strict=True)):
-        if answer is None:
-            pair = next(pair for pair in left if pair[0] == level)
-            left.remove(pair)
-            answers[index] = pair[1]
-    return old, tuple(answer for answer in answers if answer is not None)
+        aligned.append(pair[1] if pair in unmatched else None)
+        if pair in unmatched:
+            unmatched.remove(pair)
+    for index, (level, label) in enumerate(zip(gold, aligned, strict=True)):
+        if label is None:
+            pair = next(pair for pair in unmatched if pair[0] == level)
+            unmatched.remove(pair)
+            aligned[index] = pair[1]
+    return old, tuple(label for label in aligned if label is not None)

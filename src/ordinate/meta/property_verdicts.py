@@ -1,13 +1,14 @@
-"""Properties of metrics for people: the paper's table searched again, with counterexamples."""
+"""Verdicts on formal properties of metrics: the paper's table searched again, counterexamples."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from ordinate.inference.estimates import to_json_number
+from ordinate.inference.resampling import ProgressCallback
 from ordinate.meta.properties import PROPERTIES
 from ordinate.meta.properties_search import (
     Counterexample,
@@ -31,10 +32,11 @@ from ordinate.metrics.known_properties import (
     format_counterexample,
 )
 from ordinate.render import Document, Grid
+from ordinate.results.base import Result
 
 FURTHER_PROPERTIES = tuple(name for name in PROPERTIES if name not in FORMAL_PROPERTIES)
 DIFFERS_MARK = " ≠ paper"
-SAME_TOLERANCE = 1e-9  # a difference that is rounding
+SAME_TOLERANCE = 1e-9  # a smaller difference is rounding
 NO_PROOF = (
     "Every small case was tried: 'not violated' says that none of them violates the property; that "
     "is no proof. 'ties' says that a value stays the same where it has to become better. Gold has "
@@ -42,12 +44,12 @@ NO_PROOF = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyVerdicts:
-    """What was found about some metrics, by metric and property, and on how many tables."""
+@dataclass(frozen=True, repr=False)
+class PropertyVerdicts(Result):
+    """The findings by metric and property, and the number of matrices that each was computed on."""
 
     cells: dict[str, dict[str, PropertyRecord]]
-    tables: dict[str, int]
+    matrices: dict[str, int]
 
     @classmethod
     def of(
@@ -56,25 +58,25 @@ class PropertyVerdicts:
         *,
         search: bool = False,
         most_items: int | None = None,
-        tick: Callable[[float], None] = lambda _: None,
+        progress: ProgressCallback = lambda _: None,
     ) -> "PropertyVerdicts":
-        """Return what is on file; search for metrics that are not, or for all if asked to."""
-        wanted = [drop_default_options(metric) for metric in metrics]
-        known = {m.expression: None if search else find_verification(m) for m in wanted}
-        new = [metric for metric in wanted if known[metric.expression] is None]
-        found: dict[str, dict[str, Any]] = {
-            one.metric.expression: {"tables": one.tables, "properties": collect_facts(one)}
-            for one in check_properties(new, most_items=most_items, tick=tick)
+        """Return what is on file; search for metrics that are not, or for all with `search`."""
+        selected = [drop_default_options(metric) for metric in metrics]
+        known = {m.expression: None if search else find_verification(m) for m in selected}
+        new = [metric for metric in selected if known[metric.expression] is None]
+        searched: dict[str, dict[str, Any]] = {
+            check.metric.expression: {"tables": check.matrices, "properties": collect_facts(check)}
+            for check in check_properties(new, most_items=most_items, progress=progress)
         }
-        both = {name: cells or found[name] for name, cells in known.items()}
+        entries = {name: cells or searched[name] for name, cells in known.items()}
         return cls(
-            {name: of["properties"] for name, of in both.items()},
-            {name: of["tables"] for name, of in both.items()},
+            {name: entry["properties"] for name, entry in entries.items()},
+            {name: entry["tables"] for name, entry in entries.items()},
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by metric and property."""
-        return {"schema": 1, "tables": self.tables, "properties": self.cells}
+        return {"schema": 1, "tables": self.matrices, "properties": self.cells}
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each metric and property."""
@@ -118,7 +120,7 @@ class PropertyVerdicts:
             sum(c["cases_with_empty_levels"] for c in of.values()) for of in self.cells.values()
         ]
         return (
-            f"Up to {max(self.tables.values()):,} tables and {max(cases):,} cases were tried for "
+            f"Up to {max(self.matrices.values()):,} tables and {max(cases):,} cases were tried for "
             "each metric; --explain and the JSON say how many for each property, and of how many "
             "levels and items."
         )
@@ -181,8 +183,8 @@ FLAT_KEYS = (
 )
 
 
-@dataclass(frozen=True)
-class PropertyExplanation:
+@dataclass(frozen=True, repr=False)
+class PropertyExplanation(Result):
     """One property of one metric, with its counterexample laid out."""
 
     metric: Metric
@@ -198,7 +200,7 @@ class PropertyExplanation:
         name = self.metric.expression
         return {
             "schema": 1,
-            "tables": {name: self.verdicts.tables[name]},
+            "tables": {name: self.verdicts.matrices[name]},
             "properties": {name: {self.property_name: self._cell}},
         }
 
@@ -210,8 +212,10 @@ class PropertyExplanation:
     def document(self) -> Document:
         """Return the property in words, what was tried, and the smallest counterexample."""
         cell, law = self._cell, PROPERTIES[self.property_name]
-        asked = {"equal": "stay the same", "better": _describe_direction(self.metric)}[law.relation]
-        blocks: list[str | Grid] = [law.statement, f"So the value has to {asked}."]
+        required = {"equal": "stay the same", "better": _describe_direction(self.metric)}[
+            law.relation
+        ]
+        blocks: list[str | Grid] = [law.statement, f"So the value has to {required}."]
         if cell["reason"]:
             blocks.append(f"It cannot be checked: {cell['reason']}")
         blocks += [*_describe_search(cell), *_describe_paper(cell)]
@@ -229,33 +233,33 @@ class PropertyExplanation:
         )
 
 
-def collect_facts(checked: PropertyCheck) -> dict[str, PropertyRecord]:
-    """Return what was found about a metric as plain values, by property."""
-    name = checked.metric.expression
-    return {law: _build_cell(name, law, finding) for law, finding in checked.findings.items()}
+def collect_facts(check: PropertyCheck) -> dict[str, PropertyRecord]:
+    """Return the findings about a metric as plain values, by property."""
+    name = check.metric.expression
+    return {law: _build_cell(name, law, finding) for law, finding in check.findings.items()}
 
 
 def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord:
-    full, loose = finding.full, finding.any
-    other = loose.verdict != full.verdict
+    full_gold, any_gold = finding.full_gold, finding.any_gold
+    differs = any_gold.verdict != full_gold.verdict
     cell: PropertyRecord = {
-        "verdict": full.verdict,
-        "verdict_with_empty_levels": loose.verdict,
-        "cases": full.cases,
-        "violations": full.violations,
-        "ties": full.ties,
-        "undefined_cases": full.undefined,
-        "cases_with_empty_levels": loose.cases,
-        "lowest": to_json_number(full.low),
-        "highest": to_json_number(full.high),
-        "kinds": {kind: tally.verdict for kind, tally in finding.kinds.items()},
+        "verdict": full_gold.verdict,
+        "verdict_with_empty_levels": any_gold.verdict,
+        "cases": full_gold.cases,
+        "violations": full_gold.violations,
+        "ties": full_gold.ties,
+        "undefined_cases": full_gold.undefined,
+        "cases_with_empty_levels": any_gold.cases,
+        "lowest": to_json_number(full_gold.low),
+        "highest": to_json_number(full_gold.high),
+        "kinds": {variant: tally.verdict for variant, tally in finding.variants.items()},
         "max_levels": max(finding.sizes, default=0),
         "max_items": max(finding.sizes.values(), default=0),
         "sizes": {str(levels): items for levels, items in finding.sizes.items()},
         "paper": find_mark(name, law),
-        "counterexample": full.example and _convert_example_to_dict(full.example),
+        "counterexample": full_gold.example and _convert_example_to_dict(full_gold.example),
         "counterexample_with_empty_levels": (
-            _convert_example_to_dict(loose.example) if other and loose.example else None
+            _convert_example_to_dict(any_gold.example) if differs and any_gold.example else None
         ),
         "reason": finding.reason,
     }
@@ -263,7 +267,7 @@ def _build_cell(name: str, law: str, finding: PropertyFinding) -> PropertyRecord
 
 
 def _convert_example_to_dict(example: Counterexample) -> PropertyRecord:
-    """Return an example as plain values; infinite ones as texts, which JSON lacks."""
+    """Return an example as plain values; infinite ones as strings, which JSON lacks."""
     values = [value if math.isfinite(value) else str(value) for value in example.values]
     return asdict(example) | {"values": values}
 
@@ -306,8 +310,10 @@ def _describe_search(cell: PropertyRecord) -> list[str]:
         )
         lines.append(f"In these cases the value {values}.")
     if cell["kinds"]:
-        kinds = (f"{kind} {VERDICT_NAMES[verdict]}" for kind, verdict in cell["kinds"].items())
-        lines.append(f"By place: {', '.join(kinds)}.")
+        variants = (
+            f"{variant} {VERDICT_NAMES[verdict]}" for variant, verdict in cell["kinds"].items()
+        )
+        lines.append(f"By place: {', '.join(variants)}.")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Table 2 of Amigó et al. (2020): which properties the paper says that metrics have."""
+"""Published properties of metrics: Table 2 of Amigó et al. (2020)."""
 
 from typing import Any, Final
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
-ROUNDING_DIGITS = 12  # by which values that differ in rounding alone are told to be equal
+ROUNDING_DIGITS = 12  # at which values that differ in rounding alone are equal
 
 
 def compute_mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Array:
@@ -22,12 +22,12 @@ def compute_mid_ranks(values: ArrayLike, times: ArrayLike | None = None) -> Arra
     """
     rounded = np.round(np.asarray(values, float), ROUNDING_DIGITS)
     order = np.argsort(rounded, axis=-1)
-    inorder = np.take_along_axis(rounded, order, axis=-1)
+    ordered = np.take_along_axis(rounded, order, axis=-1)
     each = np.ones(rounded.shape) if times is None else np.asarray(times, float)
     counts = np.take_along_axis(np.broadcast_to(each, rounded.shape), order, axis=-1)
     reached = np.cumsum(counts, axis=-1)
     rises = np.ones(rounded.shape, bool)
-    rises[..., 1:] = inorder[..., 1:] != inorder[..., :-1]
+    rises[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
     falls = np.ones(rounded.shape, bool)
     falls[..., :-1] = rises[..., 1:]
     first = np.maximum.accumulate(np.where(rises, reached - counts + 1, -np.inf), axis=-1)
@@ -50,8 +50,8 @@ def compute_pearson(first: Array, second: Array, times: ArrayLike | None = None)
         first = first - (each * first).sum(axis=-1, keepdims=True) / count
         second = second - (each * second).sum(axis=-1, keepdims=True) / count
         size = np.sqrt((each * first**2).sum(axis=-1) * (each * second**2).sum(axis=-1))
-        found = np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)
-    return np.round(found, ROUNDING_DIGITS)[()]
+        correlation = np.where(size > 0, (each * first * second).sum(axis=-1) / size, np.nan)
+    return np.round(correlation, ROUNDING_DIGITS)[()]
 
 
 def compute_spearman(first: ArrayLike, second: ArrayLike, times: ArrayLike = 1.0) -> Any:

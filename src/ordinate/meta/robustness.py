@@ -1,9 +1,9 @@
-"""Whether a metric ranks systems alike whatever the test cases, and how many it tells apart.
+"""Robustness, stability and discriminative power: how a metric ranks systems across test cases.
 
 Merits [M, S, T] are the values of M metrics for S systems in T test cases, turned by `Metric.merit`
 so that larger is better; nan is undefined. A test case in which a metric is undefined for a system
 is left out of that system's mean; correlations run over the systems that are defined on both sides.
-Where nothing is left the answer is nan. An infinite value makes a mean infinite (and undefined with
+Where nothing is left the result is nan. An infinite value makes a mean infinite (and undefined with
 one of the other sign); equally infinite means share their rank, and have no difference.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 MOST_NUMBERS = 1 << 22  # numbers in memory at once
-MOST_RANKINGS = 1_000  # of test cases that undefined values ask for; beyond, pairs are drawn
+MOST_RANKINGS = 1_000  # of test cases that undefined values require; beyond, pairs are drawn
 DRAWN_PAIRS = 300  # of test cases that are drawn then
 TIE_TOLERANCE = 1e-12
 
@@ -64,15 +64,17 @@ def correlate_means(means: Array, systems: ArrayLike = 1.0) -> Array:
     """Return the agreement [B, M, M] of mean merits [B, M, S]; `systems` [B, S] may have copies."""
     batch, metrics, count = means.shape
     times = np.broadcast_to(np.asarray(systems, float), (batch, count))[:, None, :]
-    found = np.empty((batch, metrics, metrics))
-    partly = np.isnan(means).any(axis=(0, 2))
-    whole = np.flatnonzero(~partly)
-    ranks = compute_mid_ranks(means[:, whole], times)
-    for place, index in enumerate(whole):  # what is defined for all systems is ranked once
-        found[:, index, whole] = compute_pearson(ranks[:, [place]], ranks, times)
-    for index in np.flatnonzero(partly):
-        found[:, index] = found[:, :, index] = compute_spearman(means[:, [index]], means, times)
-    return found
+    correlations = np.empty((batch, metrics, metrics))
+    incomplete = np.isnan(means).any(axis=(0, 2))
+    complete = np.flatnonzero(~incomplete)
+    ranks = compute_mid_ranks(means[:, complete], times)
+    for place, index in enumerate(complete):  # what is defined for all systems is ranked once
+        correlations[:, index, complete] = compute_pearson(ranks[:, [place]], ranks, times)
+    for index in np.flatnonzero(incomplete):
+        correlations[:, index] = correlations[:, :, index] = compute_spearman(
+            means[:, [index]], means, times
+        )
+    return correlations
 
 
 # --- the same ranking in every test case ---------------------------------------------------------
@@ -96,17 +98,20 @@ def compute_robustness(
     [0.667]
     """
     values = np.round(np.asarray(merits, float), ROUNDING_DIGITS)
-    one, other = (
+    system_counts, case_counts = (
         np.ones((1, size)) if times is None else np.atleast_2d(np.asarray(times, float))
         for times, size in zip((systems, cases), values.shape[1:], strict=True)
     )
     alone = systems is None and cases is None
-    found = np.stack(
-        [_compute_metric_robustness(table, one, other, pairs, alone=alone) for table in values],
+    robustness = np.stack(
+        [
+            _compute_metric_robustness(rows, system_counts, case_counts, pairs, alone=alone)
+            for rows in values
+        ],
         axis=-1,
     )
-    found = np.round(found, ROUNDING_DIGITS)  # rounding errors lead out of [-1, 1]
-    return found[0] if alone else found
+    robustness = np.round(robustness, ROUNDING_DIGITS)  # rounding errors lead out of [-1, 1]
+    return robustness[0] if alone else robustness
 
 
 def _compute_metric_robustness(
@@ -114,7 +119,9 @@ def _compute_metric_robustness(
 ) -> Array:
     """Return the robustness [B] of one metric, by the way that takes the fewest rankings."""
     patterns, which = np.unique(~np.isnan(values.T), axis=0, return_inverse=True)
-    alike = [np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))]
+    cases_by_pattern = [
+        np.flatnonzero(which.reshape(-1) == index) for index in range(len(patterns))
+    ]
     many = len(patterns) > 1 and len(patterns) * values.shape[1] > MOST_RANKINGS
     if many and alone:
         return average_defined(
@@ -122,11 +129,11 @@ def _compute_metric_robustness(
         )
     if many and pairs is not None:
         return average_defined(_correlate_pairs(values, systems, pairs))
-    return _compute_by_pattern(values, systems, cases, patterns, alike)
+    return _compute_by_pattern(values, systems, cases, patterns, cases_by_pattern)
 
 
 def _compute_by_pattern(
-    values: Array, systems: Array, cases: Array, patterns: Array, alike: list[Array]
+    values: Array, systems: Array, cases: Array, patterns: Array, cases_by_pattern: list[Array]
 ) -> Array:
     """Return the robustness [B] of one metric, for test cases gathered by who is defined there.
 
@@ -138,13 +145,17 @@ def _compute_by_pattern(
         there = np.flatnonzero(patterns[one] & patterns[other])
         times = systems[:, there]
         first, count, squares = _sum_rankings(
-            values[there][:, alike[one]], times, cases[:, alike[one]]
+            values[there][:, cases_by_pattern[one]], times, cases[:, cases_by_pattern[one]]
         )
         if one == other:
             total += (times * first**2).sum(axis=-1) - squares
             pairs += count**2 - squares
         else:
-            part = values[there][:, alike[other]], times, cases[:, alike[other]]
+            part = (
+                values[there][:, cases_by_pattern[other]],
+                times,
+                cases[:, cases_by_pattern[other]],
+            )
             second, more, _ = _sum_rankings(*part)
             total += 2 * (times * first * second).sum(axis=-1)
             pairs += 2 * count * more
@@ -185,7 +196,7 @@ def _correlate_every_pair(values: Array) -> Array:
     """
     systems, cases = values.shape
     there = (~np.isnan(values)).astype(float)
-    found = np.full((cases, cases), np.nan)
+    correlations = np.full((cases, cases), np.nan)
     step = max(1, min(MOST_NUMBERS // systems**2, int((MOST_NUMBERS / systems) ** 0.5)))
     blocks = [slice(start, start + step) for start in range(0, cases, step)]
     for one, other in combinations_with_replacement(blocks, 2):
@@ -195,10 +206,10 @@ def _correlate_every_pair(values: Array) -> Array:
         )
         inner = np.einsum("isj,jsi->ij", first, second, optimize=True)
         lengths = (first**2).sum(axis=1) * (second**2).sum(axis=1).T
-        part = found[one, other]
+        part = correlations[one, other]
         np.divide(inner, np.sqrt(lengths), out=part, where=lengths > 0)
-        found[other, one] = part.T
-    return found
+        correlations[other, one] = part.T
+    return correlations
 
 
 def _rank_among(values: Array, there: Array, own: slice, others: slice) -> Array:
@@ -208,12 +219,12 @@ def _rank_among(values: Array, there: Array, own: slice, others: slice) -> Array
 
 def _correlate_pairs(values: Array, systems: Array, pairs: Array) -> Array:
     """Return Spearman's correlation of pairs of test cases [B, P]; nan for copies of one."""
-    found = np.empty(pairs.shape[:2])
-    for row, (times, chosen) in enumerate(zip(systems, pairs, strict=True)):
+    correlations = np.empty(pairs.shape[:2])
+    for row, (times, cases) in enumerate(zip(systems, pairs, strict=True)):
         drawn = np.flatnonzero(times)
-        first, second = (values[np.ix_(drawn, side)].T for side in chosen.T)
-        found[row] = compute_spearman(first, second, times[drawn])
-    return np.where(pairs[..., 0] == pairs[..., 1], np.nan, found)
+        first, second = (values[np.ix_(drawn, side)].T for side in cases.T)
+        correlations[row] = compute_spearman(first, second, times[drawn])
+    return np.where(pairs[..., 0] == pairs[..., 1], np.nan, correlations)
 
 
 def average_defined(values: Array) -> Array:
@@ -227,11 +238,11 @@ def average_defined(values: Array) -> Array:
 
 
 def compute_stability(
-    merits: ArrayLike, resamples: Resampling, *, tick: ProgressCallback | None = None
+    merits: ArrayLike, resamples: Resampling, *, progress: ProgressCallback | None = None
 ) -> Array:
     """Return the mean rank correlation [M] of two disjoint random halves of the test cases.
 
-    Of an odd number of test cases one is left out, another one in each draw.
+    Of an odd number of test cases one is left out, another one in each resample.
     """
     values = np.asarray(merits, float)
     count = values.shape[-1]
@@ -240,8 +251,10 @@ def compute_stability(
         halves = split_cases_in_halves(rng, count, size)
         return compute_spearman(*(average_merits(values, half) for half in halves))
 
-    found = np.concatenate(resamples.run_in_blocks(values[..., 0].size + count, work, tick=tick))
-    return np.round(average_defined(found.T), ROUNDING_DIGITS)
+    correlations = np.concatenate(
+        resamples.run_in_blocks(values[..., 0].size + count, work, progress=progress)
+    )
+    return np.round(average_defined(correlations.T), ROUNDING_DIGITS)
 
 
 def split_cases_in_halves(rng: "Generator", cases: int, size: int) -> tuple[Array, Array]:
@@ -251,8 +264,7 @@ def split_cases_in_halves(rng: "Generator", cases: int, size: int) -> tuple[Arra
     return place < half, (place >= half) & (place < 2 * half)
 
 
-# --- pairs that differ significantly
-# -----------------------------------------------------------------
+# --- discriminative power ------------------------------------------------------------------------
 
 
 def compute_discriminative_power(
@@ -260,44 +272,44 @@ def compute_discriminative_power(
     resamples: Resampling,
     alpha: float = 0.05,
     *,
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Array:
-    """Return the share [M] of pairs of systems that a randomised Tukey HSD tells apart.
+    """Return the share [M] of pairs of systems that a randomised Tukey HSD finds different.
 
     All metrics are tested at the same level `alpha`, and so are wrong equally often.
     """
     if not 1.0 / (resamples.count + 1) <= alpha < 1.0:
         raise BadOption(f"alpha={alpha:g} is not from 1 / (resamples + 1) to below 1.")
-    found = compute_tukey_p(merits, resamples, tick=tick)
-    first, second = np.triu_indices(found.shape[-1], 1)
-    p = found[:, first, second]
-    there = np.isfinite(p).sum(axis=-1)
-    told = (p <= alpha).sum(axis=-1).astype(float)
-    return np.divide(told, there, out=np.full(len(p), np.nan), where=there > 0)
+    p_values = compute_tukey_p(merits, resamples, progress=progress)
+    first, second = np.triu_indices(p_values.shape[-1], 1)
+    p = p_values[:, first, second]
+    defined = np.isfinite(p).sum(axis=-1)
+    significant = (p <= alpha).sum(axis=-1).astype(float)
+    return np.divide(significant, defined, out=np.full(len(p), np.nan), where=defined > 0)
 
 
 def compute_tukey_p(
-    merits: ArrayLike, resamples: Resampling, *, tick: ProgressCallback | None = None
+    merits: ArrayLike, resamples: Resampling, *, progress: ProgressCallback | None = None
 ) -> Array:
     """Return the p-values [M, S, S] of all pairs of systems for each metric (Carterette 2012).
 
     Under the null hypothesis the systems are exchangeable within each test case: their values
     (undefined ones with them) are shuffled there, the same way for all metrics. A pair's difference
-    of means is compared with the largest difference of each draw; p = (1 + #) / (resamples + 1). Of
-    infinite values the largest difference is infinite in all resamples, so that none is
+    of means is compared with the largest difference of each resample; p = (1 + #)/(resamples + 1).
+    Of infinite values the largest difference is infinite in all resamples, so that none is
     significantly different.
     """
     values = np.asarray(merits, float)
     metrics, systems, cases = values.shape
-    tables = values.swapaxes(1, 2).reshape(metrics, cases * systems)
+    by_metric = values.swapaxes(1, 2).reshape(metrics, cases * systems)
     start = systems * np.arange(cases)[:, None]
 
     def work(rng: "Generator", size: int) -> Array:
         place = np.tile(np.arange(systems), (size, cases, 1))
         shuffled = rng.permuted(place, axis=-1) + start
-        return np.stack([_compute_range(table[shuffled]) for table in tables])
+        return np.stack([_compute_range(row[shuffled]) for row in by_metric])
 
-    blocks = resamples.run_in_blocks(systems * cases, work, tick=tick)
+    blocks = resamples.run_in_blocks(systems * cases, work, progress=progress)
     largest = np.sort(np.concatenate(blocks, axis=-1), axis=-1)  # [M, B]
     means = average_merits(values)
     with np.errstate(invalid="ignore"):  # inf - inf

@@ -20,17 +20,17 @@ def compute_improvements(merits: ArrayLike, unanimity: Unanimity = "weak") -> ND
     infinite ones are compared like others.
     """
     rounded = np.round(np.asarray(merits, float), ROUNDING_DIGITS)
-    least = None
+    unanimous = None
     better = np.greater if unanimity == "strict" else np.greater_equal
     for values in rounded:  # one metric at a time, so that memory stays small
         good = better(values[:, None, :], values[None, :, :])
-        least = good if least is None else least & good
-    if least is None:
+        unanimous = good if unanimous is None else unanimous & good
+    if unanimous is None:
         raise ValueError("at least one reference metric is needed")
-    return least.astype(np.int8) - least.swapaxes(0, 1).astype(np.int8)
+    return unanimous.astype(np.int8) - unanimous.swapaxes(0, 1).astype(np.int8)
 
 
-def compute_unanimous_improvement(improved: Array, times: ArrayLike | None = None) -> Array:
+def compute_unanimous_improvement(improvements: Array, times: ArrayLike | None = None) -> Array:
     """Return the Unanimous Improvement Ratio [S, S] (Amigó et al. 2011).
 
     It is the share of test cases in which s improves on s', less the share of the reverse. `times`
@@ -41,7 +41,7 @@ def compute_unanimous_improvement(improved: Array, times: ArrayLike | None = Non
     [[0.0, 0.5], [-0.5, 0.0]]
     """
     if times is None:
-        return improved.mean(axis=-1)
+        return improvements.mean(axis=-1)
     counts = np.asarray(times, float)
-    total = np.einsum("stc,...c->...st", improved, counts, optimize=True)
+    total = np.einsum("stc,...c->...st", improvements, counts, optimize=True)
     return total / counts.sum(axis=-1)[..., None, None]

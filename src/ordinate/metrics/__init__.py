@@ -2,11 +2,12 @@
 
 # The catalogue lists the families in this order.
 # isort: off
-from ordinate.metrics import closeness, agreement, distance, ranking, per_level, clustering, path
+from ordinate.metrics import closeness, agreement, distance, ranking, per_level, clustering
+from ordinate.metrics import classification_index
 
 # isort: on
 from ordinate.metrics.catalogue import (
-    METRIC_KINDS,
+    SUMMARY_TYPES,
     Metric,
     find_metric,
     get_summary_type,
@@ -15,11 +16,11 @@ from ordinate.metrics.catalogue import (
     split_expressions,
 )
 
-FAMILIES = (closeness, agreement, distance, ranking, per_level, clustering, path)
+FAMILIES = (closeness, agreement, distance, ranking, per_level, clustering, classification_index)
 
 __all__ = [
     "FAMILIES",
-    "METRIC_KINDS",
+    "SUMMARY_TYPES",
     "Metric",
     "find_metric",
     "get_summary_type",

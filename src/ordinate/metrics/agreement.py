@@ -20,9 +20,7 @@ from ordinate.metrics.arithmetic import (
 from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
-BLOCK_SIZE = (
-    1 << 21
-)  # numbers that say which of three levels lie between: 300 levels have 27 million
+BLOCK_SIZE = 1 << 21  # weights of triples of levels at once: 300 levels have 27 million
 
 
 @metric(
@@ -36,9 +34,9 @@ BLOCK_SIZE = (
     ordered=False,
     share=True,
 )
-def accuracy(table: ConfusionMatrix) -> Value:
+def accuracy(matrix: ConfusionMatrix) -> Value:
     """Share of items with the right level. Ignores how far off the others are."""
-    return diagonal(table.share).sum(axis=-1)
+    return diagonal(matrix.share).sum(axis=-1)
 
 
 @metric(
@@ -53,13 +51,13 @@ def accuracy(table: ConfusionMatrix) -> Value:
     aliases=("ordinal_accuracy", "adjacent_accuracy"),
     share=True,
 )
-def accuracy_within(table: ConfusionMatrix, *, n: int = 1) -> Value:
+def accuracy_within(matrix: ConfusionMatrix, *, n: int = 1) -> Value:
     """Share of items at most n levels off.
 
     It is never below the accuracy; a large difference between the two shows confusion at the
     boundaries of neighbouring levels.
     """
-    return mean_credit(table, table.scale.steps <= n)
+    return mean_credit(matrix, matrix.scale.steps <= n)
 
 
 @metric(
@@ -73,10 +71,10 @@ def accuracy_within(table: ConfusionMatrix, *, n: int = 1) -> Value:
     ordered=False,
     macro="mean",
 )
-def macro_accuracy(table: ConfusionMatrix) -> Value:
+def macro_accuracy(matrix: ConfusionMatrix) -> Value:
     """Mean over gold levels of the share of their items that is right (balanced accuracy)."""
-    recall = ratio(diagonal(table.share), table.gold_share)
-    return average_over_levels(table.gold_share > 0, recall)
+    recall = ratio(diagonal(matrix.share), matrix.gold_share)
+    return average_over_levels(matrix.gold_share > 0, recall)
 
 
 @metric(
@@ -90,15 +88,15 @@ def macro_accuracy(table: ConfusionMatrix) -> Value:
     macro="worst",
     smooth=False,
 )
-def min_sensitivity(table: ConfusionMatrix) -> Value:
+def min_sensitivity(matrix: ConfusionMatrix) -> Value:
     """The worst gold level's share of right items."""
-    recall = ratio(diagonal(table.share), table.gold_share)
-    return -max_over_levels(table.gold_share > 0, -recall)
+    recall = ratio(diagonal(matrix.share), matrix.gold_share)
+    return -max_over_levels(matrix.gold_share > 0, -recall)
 
 
-def _agreement_beyond_chance(table: ConfusionMatrix, cost: Array) -> Value:
-    observed = (table.share * cost).sum(axis=CELL_AXES)
-    by_chance = (table.by_chance * cost).sum(axis=CELL_AXES)
+def _agreement_beyond_chance(matrix: ConfusionMatrix, cost: Array) -> Value:
+    observed = (matrix.share * cost).sum(axis=CELL_AXES)
+    by_chance = (matrix.by_chance * cost).sum(axis=CELL_AXES)
     return 1.0 - ratio(observed, by_chance)
 
 
@@ -115,15 +113,15 @@ _ONE_LABEL = "gold and predictions are one and the same single label"
     undefined_when=_ONE_LABEL,
     equal_steps=lambda options: options["power"] > 0,
 )
-def weighted_kappa(table: ConfusionMatrix, *, power: float = 2.0) -> Value:
+def weighted_kappa(matrix: ConfusionMatrix, *, power: float = 2.0) -> Value:
     """Weighted kappa: errors cost their distance on the scale, relative to chance.
 
-    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
-    >>> round(float(weighted_kappa(table)), 3)
+    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> round(float(weighted_kappa(matrix)), 3)
     0.8
     """
-    cost = np.where(table.scale.gaps > 0, table.scale.gaps**power, 0.0)
-    return _agreement_beyond_chance(table, cost)
+    cost = np.where(matrix.scale.gaps > 0, matrix.scale.gaps**power, 0.0)
+    return _agreement_beyond_chance(matrix, cost)
 
 
 @metric(
@@ -135,9 +133,9 @@ def weighted_kappa(table: ConfusionMatrix, *, power: float = 2.0) -> Value:
     undefined_when=_ONE_LABEL,
     ordered=False,
 )
-def cohen_kappa(table: ConfusionMatrix) -> Value:
+def cohen_kappa(matrix: ConfusionMatrix) -> Value:
     """Cohen's kappa: exact agreement beyond chance. Ignores the order."""
-    return _agreement_beyond_chance(table, table.scale.gaps > 0)
+    return _agreement_beyond_chance(matrix, matrix.scale.gaps > 0)
 
 
 @metric(
@@ -149,9 +147,9 @@ def cohen_kappa(table: ConfusionMatrix) -> Value:
     undefined_when=_ONE_LABEL,
     equal_steps=True,
 )
-def linear_kappa(table: ConfusionMatrix) -> Value:
+def linear_kappa(matrix: ConfusionMatrix) -> Value:
     """Kappa in which an error costs its distance."""
-    return _agreement_beyond_chance(table, table.scale.gaps)
+    return _agreement_beyond_chance(matrix, matrix.scale.gaps)
 
 
 @metric(
@@ -163,9 +161,9 @@ def linear_kappa(table: ConfusionMatrix) -> Value:
     undefined_when=_ONE_LABEL,
     equal_steps=True,
 )
-def quadratic_kappa(table: ConfusionMatrix) -> Value:
+def quadratic_kappa(matrix: ConfusionMatrix) -> Value:
     """Kappa in which an error costs its squared distance (QWK)."""
-    return _agreement_beyond_chance(table, table.scale.gaps**2)
+    return _agreement_beyond_chance(matrix, matrix.scale.gaps**2)
 
 
 @metric(
@@ -178,11 +176,11 @@ def quadratic_kappa(table: ConfusionMatrix) -> Value:
     undefined_when="gold or predictions use one level only",
     ordered=False,
 )
-def mcc(table: ConfusionMatrix) -> Value:
+def mcc(matrix: ConfusionMatrix) -> Value:
     """Matthews correlation of the levels taken as categories. Ignores the order."""
-    apart = table.scale.gaps > 0
-    beyond_chance = ((table.by_chance - table.share) * apart).sum(axis=CELL_AXES)
-    gold, predicted = table.gold_share, table.predicted_share
+    apart = matrix.scale.gaps > 0
+    beyond_chance = ((matrix.by_chance - matrix.share) * apart).sum(axis=CELL_AXES)
+    gold, predicted = matrix.gold_share, matrix.predicted_share
     spread = [np.einsum("...i,ij,...j", side, apart, side) for side in (gold, predicted)]
     both = has_several_levels(gold) & has_several_levels(predicted)
     return np.where(both, ratio(beyond_chance, np.sqrt(spread[0] * spread[1])), np.nan)[()]
@@ -198,16 +196,16 @@ def mcc(table: ConfusionMatrix) -> Value:
     equal_steps=lambda options: options["weights"] != "identity",
 )
 def gwet_ac2(
-    table: ConfusionMatrix, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
+    matrix: ConfusionMatrix, *, weights: Literal["quadratic", "linear", "identity"] = "quadratic"
 ) -> Value:
     """Gwet's AC2: agreement beyond a chance that depends little on the marginal shares."""
     power = {"identity": 0, "linear": 1, "quadratic": 2}[weights]
-    off = table.scale.gaps > 0
-    credit = 1.0 - np.where(off, (table.scale.gaps / table.scale.span) ** power, 0.0)
-    share = (table.gold_share + table.predicted_share) / 2.0
-    size = len(table.scale)
+    off = matrix.scale.gaps > 0
+    credit = 1.0 - np.where(off, (matrix.scale.gaps / matrix.scale.span) ** power, 0.0)
+    share = (matrix.gold_share + matrix.predicted_share) / 2.0
+    size = len(matrix.scale)
     by_chance = credit.sum() / (size * (size - 1)) * (share * (1.0 - share)).sum(axis=-1)
-    return ratio(mean_credit(table, credit) - by_chance, 1.0 - by_chance)
+    return ratio(mean_credit(matrix, credit) - by_chance, 1.0 - by_chance)
 
 
 @metric(
@@ -219,23 +217,23 @@ def gwet_ac2(
     reference="krippendorff2011",
     undefined_when="only one level occurs",
     equal_steps=lambda options: options["level"] == "interval",
-    whole_counts=True,
+    integer_counts=True,
 )
 def krippendorff_alpha(
-    table: ConfusionMatrix, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
+    matrix: ConfusionMatrix, *, level: Literal["ordinal", "nominal", "interval"] = "ordinal"
 ) -> Value:
     """Krippendorff's alpha of gold and predictions as two coders."""
-    values = table.gold + table.predicted
-    apart = table.scale.gaps > 0
+    values = matrix.gold + matrix.predicted
+    apart = matrix.scale.gaps > 0
     if level == "nominal":
-        distance = np.broadcast_to(apart, table.counts.shape).astype(float)
+        distance = np.broadcast_to(apart, matrix.counts.shape).astype(float)
     elif level == "interval":
-        distance = np.broadcast_to(table.scale.gaps**2, table.counts.shape)
+        distance = np.broadcast_to(matrix.scale.gaps**2, matrix.counts.shape)
     else:  # the values between two levels, with half of those at each end
         distance = _sum_values_between(values) ** 2 * apart
-    observed = 2.0 * (table.counts * distance).sum(axis=CELL_AXES)
+    observed = 2.0 * (matrix.counts * distance).sum(axis=CELL_AXES)
     expected = np.einsum("...i,...ij,...j", values, distance, values)
-    return 1.0 - ratio((2.0 * table.total - 1.0) * observed, expected)
+    return 1.0 - ratio((2.0 * matrix.total - 1.0) * observed, expected)
 
 
 def _sum_values_between(values: Array) -> Array:
@@ -267,16 +265,16 @@ def _weigh_levels_between(low: Array, high: Array, middle: Array) -> Array:
     takes_unanswered=True,
     ordered=False,
 )
-def expected_cost(table: ConfusionMatrix, *, matrix: list[list[float]]) -> Value:
-    """Mean cost by the user's own K x K matrix, rows gold.
+def expected_cost(confusion: ConfusionMatrix, *, matrix: list[list[float]]) -> Value:
+    """Mean cost by the user's own K x K cost matrix, rows gold.
 
     An item without a prediction costs the dearest of its row.
     """
-    size = len(table.scale)
+    size = len(confusion.scale)
     try:
-        cost = np.array(matrix, dtype=float)
+        costs = np.array(matrix, dtype=float)
     except (TypeError, ValueError):
-        cost = np.empty(0)
-    if cost.shape != (size, size) or not np.isfinite(cost).all():
+        costs = np.empty(0)
+    if costs.shape != (size, size) or not np.isfinite(costs).all():
         raise BadOption(f"expected_cost: matrix must be {size} x {size} finite numbers, rows gold.")
-    return mean_cost(table, cost)
+    return mean_cost(confusion, costs)

@@ -8,16 +8,16 @@ from numpy.typing import ArrayLike, NDArray
 from ordinate.summaries import ConfusionMatrix
 
 Array = NDArray[Any]
-Value = Any  # a float, or an array of them: one for each table of a batch
+Value = Any  # a float, or an array of them: one for each summary of a batch
 
 CELL_AXES = (-2, -1)
 
 
-def ratio(part: ArrayLike, whole: ArrayLike) -> Value:
-    """Return part / whole, and nan where the whole is 0."""
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Value:
+    """Return numerator / denominator, and nan where the denominator is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotient = np.divide(part, whole)
-    return np.where(np.equal(whole, 0), np.nan, quotient)[()]
+        quotient = np.divide(numerator, denominator)
+    return np.where(np.equal(denominator, 0), np.nan, quotient)[()]
 
 
 def diagonal(cells: Array) -> Array:
@@ -51,30 +51,30 @@ def log2_or_zero(shares: Array) -> Array:
     return np.log2(np.where(shares > 0, shares, 1.0))
 
 
-def mean_credit(table: ConfusionMatrix, credit: Array) -> Value:
+def mean_credit(matrix: ConfusionMatrix, credit: Array) -> Value:
     """Return the mean over items of a credit [K, K] for gold and predicted level.
 
     An item without a prediction earns nothing.
     """
-    return (table.share * credit).sum(axis=CELL_AXES)
+    return (matrix.share * credit).sum(axis=CELL_AXES)
 
 
-def mean_cost(table: ConfusionMatrix, cost: Array) -> Value:
+def mean_cost(matrix: ConfusionMatrix, cost: Array) -> Value:
     """Return the mean over items of a cost [K, K] of gold and predicted level.
 
     An item without a prediction costs as much as the worst prediction for its gold level.
     """
-    return _row_costs(table, cost).sum(axis=-1)
+    return _row_costs(matrix, cost).sum(axis=-1)
 
 
-def level_costs(table: ConfusionMatrix, cost: Array) -> Array:
+def level_costs(matrix: ConfusionMatrix, cost: Array) -> Array:
     """Return the mean cost of each gold level, nan for a level that gold lacks."""
-    return ratio(_row_costs(table, cost), table.gold_share)
+    return ratio(_row_costs(matrix, cost), matrix.gold_share)
 
 
-def _row_costs(table: ConfusionMatrix, cost: Array) -> Array:
-    costs = (table.share * cost).sum(axis=-1)
-    return costs + table.unanswered_share * cost.max(axis=-1) if table.has_unanswered else costs
+def _row_costs(matrix: ConfusionMatrix, cost: Array) -> Array:
+    costs = (matrix.share * cost).sum(axis=-1)
+    return costs + matrix.unanswered_share * cost.max(axis=-1) if matrix.has_unanswered else costs
 
 
 def max_over_levels(levels: Array, values: Array) -> Value:

@@ -17,11 +17,11 @@ Array = NDArray[Any]
 
 
 def _request_bins(events: Events, count: int | None = None) -> Any:
-    def parts(settings: Mapping[str, Any]) -> ReliabilityParts:
-        wanted = ReliabilityParts(frozenset({(events, int(settings["bins"]))}))
-        return wanted if count is None else ReliabilityParts(frozenset({(events, count)}))
+    def request(options: Mapping[str, Any]) -> ReliabilityParts:
+        parts = ReliabilityParts(frozenset({(events, int(options["bins"]))}))  # checks the option
+        return parts if count is None else ReliabilityParts(frozenset({(events, count)}))
 
-    return parts
+    return request
 
 
 def compute_calibration_errors(bins: ReliabilityBins) -> Array:
@@ -37,13 +37,13 @@ def compute_calibration_errors(bins: ReliabilityBins) -> Array:
     reference="naeini2015",
     parts=_request_bins("top"),
 )
-def ece(table: Reliability, *, bins: int = 10) -> Value:
+def ece(reliability: Reliability, *, bins: int = 10) -> Value:
     """Expected calibration error of the most probable level, in bins of equal width.
 
-    It is biased upwards: bins of few items have gaps by chance. Read it beside its value under
+    It is biased upwards: bins of few items have gaps by chance. Compare it with its value under
     perfect calibration.
     """
-    return compute_calibration_errors(table.bins["top", bins])[..., 0]
+    return compute_calibration_errors(reliability.bins["top", bins])[..., 0]
 
 
 @metric(
@@ -55,15 +55,15 @@ def ece(table: Reliability, *, bins: int = 10) -> Value:
     reference="kumar2019",
     parts=_request_bins("top"),
 )
-def ece_debiased(table: Reliability, *, bins: int = 10) -> Value:
+def ece_debiased(reliability: Reliability, *, bins: int = 10) -> Value:
     """Expected calibration error less what chance adds to the gaps of its bins, at least 0."""
-    found = table.bins["top", bins]
-    gap = np.abs(found.confidence - found.frequency)
-    single = np.maximum(found.frequency * (1.0 - found.frequency), 0.0)
-    error = np.sqrt(ratio(single, found.effective_size))
+    top = reliability.bins["top", bins]
+    gap = np.abs(top.confidence - top.frequency)
+    single = np.maximum(top.frequency * (1.0 - top.frequency), 0.0)
+    error = np.sqrt(ratio(single, top.effective_size))
     expected = np.where(error > 0, _folded_normal_mean(gap, error), gap)
-    inner = np.where(found.items > 0, found.weight * (2.0 * gap - expected), 0.0)
-    mean = ratio(inner.sum(axis=-1), found.weight.sum(axis=-1))[..., 0]
+    inner = np.where(top.items > 0, top.weight * (2.0 * gap - expected), 0.0)
+    mean = ratio(inner.sum(axis=-1), top.weight.sum(axis=-1))[..., 0]
     return np.maximum(mean, 0.0)
 
 
@@ -83,10 +83,10 @@ def _folded_normal_mean(mean: Array, deviation: Array) -> Array:
     smooth=False,
     parts=_request_bins("top"),
 )
-def mce(table: Reliability, *, bins: int = 10) -> Value:
+def mce(reliability: Reliability, *, bins: int = 10) -> Value:
     """Maximum calibration error: the largest gap of a bin, however few items it has."""
-    found = table.bins["top", bins]
-    gap = np.abs(found.confidence - found.frequency)[..., 0, :]
+    top = reliability.bins["top", bins]
+    gap = np.abs(top.confidence - top.frequency)[..., 0, :]
     return np.fmax.reduce(gap, axis=-1)  # empty bins have none
 
 
@@ -99,9 +99,9 @@ def mce(table: Reliability, *, bins: int = 10) -> Value:
     ordered=False,
     parts=_request_bins("levels"),
 )
-def classwise_ece(table: Reliability, *, bins: int = 10) -> Value:
+def classwise_ece(reliability: Reliability, *, bins: int = 10) -> Value:
     """Calibration error of each level's probability, averaged over the levels."""
-    return compute_calibration_errors(table.bins["levels", bins]).mean(axis=-1)
+    return compute_calibration_errors(reliability.bins["levels", bins]).mean(axis=-1)
 
 
 @metric(
@@ -112,9 +112,9 @@ def classwise_ece(table: Reliability, *, bins: int = 10) -> Value:
     reference="",
     parts=_request_bins("cumulative"),
 )
-def cumulative_ece(table: Reliability, *, bins: int = 10) -> Value:
+def cumulative_ece(reliability: Reliability, *, bins: int = 10) -> Value:
     """Calibration error of the events "at most level k", averaged: what matters for an order."""
-    return compute_calibration_errors(table.bins["cumulative", bins]).mean(axis=-1)
+    return compute_calibration_errors(reliability.bins["cumulative", bins]).mean(axis=-1)
 
 
 @metric(
@@ -125,17 +125,17 @@ def cumulative_ece(table: Reliability, *, bins: int = 10) -> Value:
     reference="nixon2019",
     parts=_request_bins("top", FINE_BINS),
 )
-def ace(table: Reliability, *, bins: int = 10) -> Value:
+def ace(reliability: Reliability, *, bins: int = 10) -> Value:
     """Adaptive calibration error: bins of equally many items, found in a fine histogram.
 
     Approximate: the items of one of the thousand fine bins stay together.
     """
-    fine = table.bins["top", FINE_BINS]
+    fine = reliability.bins["top", FINE_BINS]
     weight, gap = fine.weight[..., 0, :], (fine.f - fine.o)[..., 0, :]
     middle = ratio(weight.cumsum(axis=-1) - weight / 2, weight.sum(axis=-1)[..., None])
     place = np.clip(np.nan_to_num(middle * bins).astype(int), 0, bins - 1)
-    gaps_of = [np.abs(np.where(place == k, gap, 0.0).sum(axis=-1)) for k in range(int(bins))]
-    return ratio(np.sum(gaps_of, axis=0), weight.sum(axis=-1))
+    gaps = [np.abs(np.where(place == k, gap, 0.0).sum(axis=-1)) for k in range(int(bins))]
+    return ratio(np.sum(gaps, axis=0), weight.sum(axis=-1))
 
 
 def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
@@ -153,21 +153,21 @@ def _request_ranking(_: Mapping[str, Any]) -> ReliabilityParts:
     equal_steps=True,
     parts=_request_ranking,
 )
-def c_index(table: Reliability) -> Value:
+def c_index(reliability: Reliability) -> Value:
     """How often the item of a higher gold level has the higher expected level; ties count half.
 
     The expected levels are put into a thousand bins: the value is at most half the share of pairs
     that share a bin away from the exact one.
     """
-    right, tied, pairs = count_ordered_pairs(table)
+    right, tied, pairs = count_ordered_pairs(reliability)
     return ratio(right + tied / 2.0, pairs)
 
 
-def count_ordered_pairs(table: Reliability) -> tuple[Array, Array, Array]:
+def count_ordered_pairs(reliability: Reliability) -> tuple[Array, Array, Array]:
     """Return the weight of pairs of different gold levels: in order, in one bin, and all."""
-    if table.ranking is None:
+    if reliability.ranking is None:
         raise KeyError("ranking")
-    levels = table.ranking
+    levels = reliability.ranking
     lower = levels.cumsum(axis=-2) - levels  # of lower gold levels, by bin
     under = lower.cumsum(axis=-1) - lower  # of them, in lower bins
     right = (levels * under).sum(axis=(-2, -1))

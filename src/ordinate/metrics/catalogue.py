@@ -27,17 +27,19 @@ from ordinate.summaries import ConfusionMatrix
 Direction = Literal["maximize", "minimize", "zero"]
 Macro = Literal["mean", "worst", "other"] | None
 MetricFunction = Callable[..., Value]
-OptionRule = bool | Callable[[Mapping[str, Any]], bool]  # where an answer depends on the options
+OptionRule = (
+    bool | Callable[[Mapping[str, Any]], bool]
+)  # a function where it depends on the options
 
 AXES_HINT = (
-    "Count axes from the end, such as table.counts.sum(axis=(-2, -1)), or declare it with "
+    "Count axes from the end, such as matrix.counts.sum(axis=(-2, -1)), or declare it with "
     "one_by_one=True, which is slower."
 )
 OWN_FAMILY = "own"  # the family of metrics that people declare themselves
 
-# Of what metrics are functions, by the name that people use: the summary, where it lives, and the
-# families that are loaded when somebody asks for them. Those of labels are always there.
-METRIC_KINDS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+# The summaries that metrics are functions of, by the name that people use: the class, its module,
+# and the families that are loaded when somebody asks for them. Those of labels are always there.
+SUMMARY_TYPES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "labels": ("ConfusionMatrix", "confusion", ()),
     "probabilities": ("Reliability", "reliability", ("proper_scores", "calibration")),
     "regression": ("Moments", "regression", ("regression",)),
@@ -52,14 +54,14 @@ CATALOGUE: dict[tuple[str, type], "Metric"] = {}
 class Metric:
     """A pure function of a summary, with everything that a reader should know about it.
 
-    `takes_unanswered` metrics count an item without a prediction as the worst answer; the others
-    refuse it. What is not `ordered` takes the levels for mere names. `linear` metrics are sums
+    `takes_unanswered` metrics count an item without a prediction as the worst one; the others
+    refuse it. What is not `ordered` takes the levels as mere names. `linear` metrics are sums
     over the cells with coefficients that depend on the gold totals alone. `levels` are those that
     an average over levels runs over: those of gold, or those of gold or predictions. A `share` is
     a plain share of the items; a `macro` metric gives a rare level as much say as a common one:
     it is the mean of what the gold levels have on their own, the worst of it, or something else;
     what is not `smooth` jumps or bends where levels or paths tie, and has no derivative there. A
-    function that takes only one table is called `one_by_one`. `parts` says which parts of a summary
+    function that takes no batches is called `one_by_one`. `parts` says which parts of a summary
     it reads, given its options, where a summary has parts.
     """
 
@@ -77,7 +79,7 @@ class Metric:
     linear: bool = field(repr=False)
     takes_unanswered: bool = field(repr=False)
     levels: Literal["gold", "either"] = field(repr=False)
-    whole_counts: OptionRule = field(repr=False)
+    integer_counts: OptionRule = field(repr=False)
     share: bool = field(repr=False)
     macro: Macro = field(repr=False)
     smooth: bool = field(repr=False)
@@ -87,27 +89,27 @@ class Metric:
     options: Mapping[str, Any] = field(default_factory=dict)
     alias_of: str | None = field(default=None, repr=False)
 
-    def __call__(self, table: Any) -> Value:
-        """Return the value for a summary: a float, or one for each table of a batch."""
-        return self.compute_from_expected(table, table)
+    def __call__(self, summary: Any) -> Value:
+        """Return the value for a summary: a float, or one for each summary of a batch."""
+        return self.compute_from_expected(summary, summary)
 
-    def compute_from_expected(self, expected: Any, table: Any) -> Value:
-        """Return the value for the counts that are expected in place of a table's own.
+    def compute_from_expected(self, expected: Any, observed: Any) -> Value:
+        """Return the value for the counts that are expected in place of the observed ones.
 
-        They need not be whole where the table's own are.
+        They need not be integers where the observed ones are.
         """
         if self.required:
             missing = ", ".join(self.required)
             raise BadOption(f"{self.name} needs {missing}: write {self.name}({missing}=…).")
-        if self.needs_whole_counts and not table.whole:
-            raise NotApplicable("the weights are no whole counts, on which it depends")
+        if self.needs_integer_counts and not observed.whole:
+            raise NotApplicable("the weights are no integer counts, on which it depends")
         if expected.has_unanswered and not self.takes_unanswered:
             raise NotApplicable("it has no meaning for items without a prediction")
         return self._compute_each(expected) if self.one_by_one else self._compute_together(expected)
 
-    def _compute_together(self, tables: Any) -> Value:
+    def _compute_together(self, summary: Any) -> Value:
         try:
-            value = self.function(tables, **self.options)
+            value = self.function(summary, **self.options)
             if self.family == OWN_FAMILY:
                 value = np.asarray(value, float)[()]
         except OrdinateError:
@@ -115,22 +117,24 @@ class Metric:
         except Exception as problem:
             if self.family != OWN_FAMILY:
                 raise
-            many, hint = (" for many tables at once", f" {AXES_HINT}") if tables.shape else ("", "")
-            what = f"{type(problem).__name__}: {problem}"
-            raise BadOption(f"{self.name} fails{many}: {what}.{hint}") from problem
-        if np.shape(value) != tables.shape:
+            many, hint = (
+                (" for many matrices at once", f" {AXES_HINT}") if summary.shape else ("", "")
+            )
+            error = f"{type(problem).__name__}: {problem}"
+            raise BadOption(f"{self.name} fails{many}: {error}.{hint}") from problem
+        if np.shape(value) != summary.shape:
             raise BadOption(
-                f"{self.name} must return one number for each table: {tables.shape} of them, not "
+                f"{self.name} must return one number for each matrix: {summary.shape} of them, not "
                 f"{np.shape(value)}. {AXES_HINT}"
             )
         return value
 
-    def _compute_each(self, tables: Any) -> Value:
-        if not tables.shape:
-            return self._compute_together(tables)
-        values = np.empty(tables.shape)
-        for index in np.ndindex(tables.shape):
-            values[index] = self._compute_together(tables[index])
+    def _compute_each(self, summary: Any) -> Value:
+        if not summary.shape:
+            return self._compute_together(summary)
+        values = np.empty(summary.shape)
+        for index in np.ndindex(summary.shape):
+            values[index] = self._compute_together(summary[index])
         return values
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Metric":
@@ -186,9 +190,9 @@ class Metric:
         return self._resolve_rule(self.equal_steps)
 
     @property
-    def needs_whole_counts(self) -> bool:
+    def needs_integer_counts(self) -> bool:
         """Whether it depends on the number of items, and so refuses other weights than counts."""
-        return self._resolve_rule(self.whole_counts)
+        return self._resolve_rule(self.integer_counts)
 
     def _resolve_rule(self, rule: OptionRule) -> bool:
         return rule(self.settings) if callable(rule) else rule
@@ -227,7 +231,7 @@ def metric(
     linear: bool = False,
     takes_unanswered: bool = False,
     levels: Literal["gold", "either"] = "gold",
-    whole_counts: OptionRule = False,
+    integer_counts: OptionRule = False,
     share: bool = False,
     macro: Macro = None,
     smooth: bool = True,
@@ -237,21 +241,21 @@ def metric(
 ) -> Callable[[MetricFunction], Metric]:
     """Declare a metric: the summary that it needs comes from the annotation of its argument.
 
-    Without one it is a function of a table, or of many at once: axes are counted from the end.
+    Without one it is a function of a confusion matrix, or of many at once: count axes from the end.
     The direction is all that has to be said; the rest makes reports and intervals better.
 
     >>> @metric(direction="minimize")
-    ... def far_errors(table):
-    ...     return 1.0 - find_metric("accuracy_within")(table)
+    ... def far_errors(matrix):
+    ...     return 1.0 - find_metric("accuracy_within")(matrix)
     >>> find_metric("far_errors")(ConfusionMatrix.of("1..4", [1, 2, 3], [1, 4, 3])).round(3)
     np.float64(0.333)
     """
 
     def declare(function: MetricFunction) -> Metric:
         first = next(iter(inspect.signature(function).parameters.values()))
-        given = first.annotation
-        annotated = isinstance(given, type) and given is not inspect.Parameter.empty
-        summary = given if annotated else ConfusionMatrix
+        annotation = first.annotation
+        annotated = isinstance(annotation, type) and annotation is not inspect.Parameter.empty
+        summary = annotation if annotated else ConfusionMatrix
         declared = Metric(
             name=function.__name__,
             function=function,
@@ -267,7 +271,7 @@ def metric(
             linear=linear,
             takes_unanswered=takes_unanswered,
             levels=levels,
-            whole_counts=whole_counts,
+            integer_counts=integer_counts,
             share=share,
             macro=macro,
             smooth=smooth,
@@ -289,55 +293,58 @@ def metric(
     return declare
 
 
-def get_summary_type(kind: str) -> type:
-    """Return the summary of which the metrics of a kind are functions.
+def get_summary_type(input_name: str) -> type:
+    """Return the summary that the metrics of this input are functions of.
 
     >>> get_summary_type("regression").__name__
     'Moments'
     """
-    name, module, _ = METRIC_KINDS[kind]
-    found: type = getattr(import_module(f"ordinate.summaries.{module}"), name)
-    return found
+    name, module, _ = SUMMARY_TYPES[input_name]
+    summary: type = getattr(import_module(f"ordinate.summaries.{module}"), name)
+    return summary
 
 
 def _load_families(summary: type) -> type:
     """Load the families of a summary, and return it."""
-    for name, _, families in METRIC_KINDS.values():
+    for name, _, families in SUMMARY_TYPES.values():
         if name == summary.__name__:
             for family in families:
                 import_module(f"ordinate.metrics.{family}")
     return summary
 
 
-def find_metric(wanted: "str | Metric", summary: type = ConfusionMatrix) -> Metric:
+def find_metric(metric: "str | Metric", summary: type = ConfusionMatrix) -> Metric:
     """Return the metric of a name or an expression such as 'weighted_kappa(power=1)'.
 
     >>> find_metric("accuracy_within(n=2)").options["n"]
     2
     """
-    if isinstance(wanted, Metric):
-        return wanted
-    name, options = _parse_expression(wanted)
+    if isinstance(metric, Metric):
+        return metric
+    name, options = _parse_expression(metric)
     if (name, _load_families(summary)) not in CATALOGUE:
-        known = {name: m.title for (name, kind), m in CATALOGUE.items() if kind is summary}
+        known = {name: m.title for (name, of), m in CATALOGUE.items() if of is summary}
         titled = [other for other, title in known.items() if name.lower() in title.lower()]
         raise UnknownMetric(
             f"There is no metric {shorten(name)}.{suggest_names(name, [*known], titled)} "
             "`ordinate metrics` lists all."
         )
-    found = CATALOGUE[name, summary]
-    return found.with_options(**options) if options else found
+    declared = CATALOGUE[name, summary]
+    return declared.with_options(**options) if options else declared
 
 
 def list_metrics(summary: type = ConfusionMatrix) -> list[Metric]:
-    """Return every metric of a kind of summary, without aliases, in the order of declaration."""
+    """Return every metric of a summary, without aliases, in the order of declaration."""
     _load_families(summary)
-    return [m for (_, kind), m in CATALOGUE.items() if kind is summary and m.alias_of is None]
+    return [m for (_, of), m in CATALOGUE.items() if of is summary and m.alias_of is None]
 
 
-def is_known_metric(name: str, kind: str) -> bool:
-    """Tell whether a kind has a metric of this name, or of an expression that starts with it."""
-    return (name.partition("(")[0].strip(), _load_families(get_summary_type(kind))) in CATALOGUE
+def is_known_metric(name: str, input_name: str) -> bool:
+    """Tell whether a metric of this name, or of this expression, takes this input."""
+    return (
+        name.partition("(")[0].strip(),
+        _load_families(get_summary_type(input_name)),
+    ) in CATALOGUE
 
 
 def split_expressions(text: str) -> list[str]:
@@ -347,9 +354,9 @@ def split_expressions(text: str) -> list[str]:
     ['mae', 'oci(beta1=0.5,gamma=1)', 'accuracy']
     """
     parts, depth, start = [], 0, 0
-    for index, letter in enumerate(text):
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
+    for index, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        if character == "," and depth == 0:
             parts.append(text[start:index])
             start = index + 1
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
@@ -375,41 +382,45 @@ def _parse_expression(expression: str) -> tuple[str, dict[str, Any]]:
 
 
 def _parse_literal(value: ast.expr) -> Any:
-    """Return a literal; a bare word is a text, because shells eat quotes."""
+    """Return a literal; a bare word is a string, because shells eat quotes."""
     return value.id if isinstance(value, ast.Name) else ast.literal_eval(value)
 
 
-def _check_option(of: Metric, name: str, value: Any) -> None:
-    if name not in of.parameters:
-        known = ", ".join(of.parameters) or "none"
-        raise BadOption(f"{of.name} has no option {name!r}; its options are: {known}.")
-    kind = of.parameters[name].annotation
-    choices = list_choices(kind)
+def _check_option(metric: Metric, name: str, value: Any) -> None:
+    if name not in metric.parameters:
+        known = ", ".join(metric.parameters) or "none"
+        raise BadOption(f"{metric.name} has no option {name!r}; its options are: {known}.")
+    annotation = metric.parameters[name].annotation
+    choices = list_choices(annotation)
     if choices and value not in choices:
         listed = ", ".join(map(repr, choices))
-        raise BadOption(f"{of.name}: {name}={value!r} is not one of {listed}.")
-    if kind in {int, float} and not _is_nonnegative_number(value, kind):
-        what = "whole number" if kind is int else "finite number"
-        raise BadOption(f"{of.name}: {name}={value!r} is not a {what} of at least 0.")
+        raise BadOption(f"{metric.name}: {name}={value!r} is not one of {listed}.")
+    if annotation in {int, float} and not _is_nonnegative_number(value, annotation):
+        expected = "an integer" if annotation is int else "a finite number"
+        raise BadOption(f"{metric.name}: {name}={value!r} is not {expected} of at least 0.")
 
 
-def list_choices(kind: Any) -> tuple[Any, ...]:
-    """Return the values that an option of this kind takes, if it lists them.
+def list_choices(annotation: Any) -> tuple[Any, ...]:
+    """Return the values that an option of this annotation takes, if it lists them.
 
     >>> list_choices(Literal["eps"] | None)
     ('eps', None)
     """
-    if get_origin(kind) is Literal:
-        return get_args(kind)
-    parts = get_args(kind) if isinstance(kind, UnionType) or get_origin(kind) is Union else ()
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    parts = (
+        get_args(annotation)
+        if isinstance(annotation, UnionType) or get_origin(annotation) is Union
+        else ()
+    )
     listed = [list_choices(part) if part is not NoneType else (None,) for part in parts]
     return tuple(value for values in listed for value in values) if all(listed) else ()
 
 
-def _is_nonnegative_number(value: Any, kind: type) -> bool:
+def _is_nonnegative_number(value: Any, annotation: type) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return bool(0 <= value < float("inf")) and (kind is float or value == int(value))
+    return bool(0 <= value < float("inf")) and (annotation is float or value == int(value))
 
 
 def _format_option(value: Any) -> str:

@@ -35,7 +35,7 @@ def _mark_closer_by_order(size: int) -> Array:
 
 
 def _mark_closer_by_distance(distance: Array, tolerance: float) -> Array:
-    """Strictly closer counts whole, equally close by half."""
+    """Strictly closer counts fully, equally close by half."""
     return np.stack([_compare_distances(gold, tolerance) for gold in distance])
 
 
@@ -60,20 +60,20 @@ def _mark_closer_by_name(size: int, ties: str) -> Array:
     return 2 * np.where(same[:, :, None] > 0, match, np.uint8(1))
 
 
-def _probability_of_closer(table: ConfusionMatrix, closer: Array) -> Array:
+def _probability_of_closer(matrix: ConfusionMatrix, closer: Array) -> Array:
     """Return P(x is closer to gold j than predicted i) over gold items x, as [..., j, i]."""
-    size = len(table.scale)
+    size = len(matrix.scale)
     block = max(1, BLOCK_SIZE // size**2)  # gold levels
     parts = [
-        table.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
+        matrix.gold_share @ (closer[gold : gold + block] / 2.0).reshape(-1, size).T
         for gold in range(0, size, block)
     ]
-    return np.minimum(np.concatenate(parts, axis=-1).reshape(*table.shape, size, size), 1.0)
+    return np.minimum(np.concatenate(parts, axis=-1).reshape(*matrix.shape, size, size), 1.0)
 
 
-def _score_proximity(table: ConfusionMatrix, proximity: Array) -> Value:
-    credit = (table.share * proximity).sum(axis=CELL_AXES)
-    best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
+def _score_proximity(matrix: ConfusionMatrix, proximity: Array) -> Value:
+    credit = (matrix.share * proximity).sum(axis=CELL_AXES)
+    best = (matrix.gold_share * diagonal(proximity)).sum(axis=-1)
     return ratio(credit, best)
 
 
@@ -81,8 +81,10 @@ def _self_information(probability: Array) -> Array:
     return 0.0 - log2_or_zero(probability)
 
 
-def _ordinal_proximity(table: ConfusionMatrix) -> Array:
-    return _self_information(_probability_of_closer(table, _mark_closer_by_order(len(table.scale))))
+def _ordinal_proximity(matrix: ConfusionMatrix) -> Array:
+    return _self_information(
+        _probability_of_closer(matrix, _mark_closer_by_order(len(matrix.scale)))
+    )
 
 
 _CLOSENESS_FORMULA = r"\frac{\sum_{ij} n_{ij}\, prox(j, i)}{\sum_i g_i\, prox(i, i)}"
@@ -98,19 +100,19 @@ _SHARE_BETWEEN_FORMULA = r"\frac{g_j/2 + \sum_{k \text{ from next to } j \text{ 
     linear=True,
     takes_unanswered=True,
 )
-def cem_ord(table: ConfusionMatrix) -> Value:
+def cem_ord(matrix: ConfusionMatrix) -> Value:
     """Closeness Evaluation Measure: errors across many gold items cost more.
 
     It uses the order of the levels and how gold fills them, and assumes nothing about distances.
-    Right answers for rare levels count more than those for common ones.
+    Right predictions of rare levels count more than those of common ones.
 
-    >>> table = ConfusionMatrix.from_counts(
+    >>> matrix = ConfusionMatrix.from_counts(
     ...     "negative,neutral,positive", [[5, 1, 4], [5, 50, 5], [7, 8, 15]]
     ... )
-    >>> round(float(cem_ord(table)), 2)
+    >>> round(float(cem_ord(matrix)), 2)
     0.71
     """
-    return _score_proximity(table, _ordinal_proximity(table))
+    return _score_proximity(matrix, _ordinal_proximity(matrix))
 
 
 @metric(
@@ -122,10 +124,10 @@ def cem_ord(table: ConfusionMatrix) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def cem_ord_flat(table: ConfusionMatrix) -> Value:
+def cem_ord_flat(matrix: ConfusionMatrix) -> Value:
     """Closeness without the logarithm: the probability itself."""
     return _score_proximity(
-        table, 1.0 - _probability_of_closer(table, _mark_closer_by_order(len(table.scale)))
+        matrix, 1.0 - _probability_of_closer(matrix, _mark_closer_by_order(len(matrix.scale)))
     )
 
 
@@ -140,17 +142,17 @@ def cem_ord_flat(table: ConfusionMatrix) -> Value:
     takes_unanswered=True,
     ordered=False,
 )
-def cem_nom(table: ConfusionMatrix, *, ties: Literal["literal", "half"] = "literal") -> Value:
+def cem_nom(matrix: ConfusionMatrix, *, ties: Literal["literal", "half"] = "literal") -> Value:
     """Closeness at nominal scale: exact matches, of which those of rare levels count more.
 
     With `literal`, a mismatch earns nothing, as the definition says. With `half`, half of the
     equally close items count as closer, as in the published values of the EvALL tools.
     """
-    probability = _probability_of_closer(table, _mark_closer_by_name(len(table.scale), ties))
-    value = _score_proximity(table, _self_information(probability))
+    probability = _probability_of_closer(matrix, _mark_closer_by_name(len(matrix.scale), ties))
+    value = _score_proximity(matrix, _self_information(probability))
     if ties == "half":
         return value
-    return np.where(has_several_levels(table.gold_share), value, np.nan)[()]
+    return np.where(has_several_levels(matrix.gold_share), value, np.nan)[()]
 
 
 @metric(
@@ -164,11 +166,11 @@ def cem_nom(table: ConfusionMatrix, *, ties: Literal["literal", "half"] = "liter
     linear=True,
     takes_unanswered=True,
 )
-def cem_int(table: ConfusionMatrix) -> Value:
+def cem_int(matrix: ConfusionMatrix) -> Value:
     """Closeness at interval scale: gold items nearer to the truth than the prediction is."""
     return _score_proximity(
-        table,
-        _self_information(_probability_of_closer(table, _mark_closer_by_interval(table.scale))),
+        matrix,
+        _self_information(_probability_of_closer(matrix, _mark_closer_by_interval(matrix.scale))),
     )
 
 
@@ -176,18 +178,18 @@ def cem_int(table: ConfusionMatrix) -> Value:
     family="closeness",
     direction="maximize",
     bounds=(-np.inf, 1),
-    formula=r"\frac{CEM - E}{1 - E},\; E = CEM \text{ of the table } g_i p_j / N",
+    formula=r"\frac{CEM - E}{1 - E},\; E = CEM \text{ of the matrix } g_i p_j / N",
     reference="amigo2020",
     undefined_when="gold and predictions are one and the same single label",
     takes_unanswered=True,
 )
-def cem_ord_chance_corrected(table: ConfusionMatrix) -> Value:
+def cem_ord_chance_corrected(matrix: ConfusionMatrix) -> Value:
     """Closeness beyond chance: 0 for any constant output, 1 for a perfect one."""
-    proximity = _ordinal_proximity(table)
-    best = (table.gold_share * diagonal(proximity)).sum(axis=-1)
-    gained = ((table.share - table.by_chance) * proximity).sum(axis=CELL_AXES)
-    left = best - (table.by_chance * proximity).sum(axis=CELL_AXES)
+    proximity = _ordinal_proximity(matrix)
+    best = (matrix.gold_share * diagonal(proximity)).sum(axis=-1)
+    gained = ((matrix.share - matrix.by_chance) * proximity).sum(axis=CELL_AXES)
+    left = best - (matrix.by_chance * proximity).sum(axis=CELL_AXES)
     one_label = ~has_several_levels(
-        table.gold_share + table.predicted_share
-    ) & ~table.unanswered.any(axis=-1)
+        matrix.gold_share + matrix.predicted_share
+    ) & ~matrix.unanswered.any(axis=-1)
     return np.where(one_label, np.nan, ratio(gained, left))[()]

@@ -15,10 +15,10 @@ from ordinate.metrics.catalogue import metric
 from ordinate.summaries import ConfusionMatrix
 
 
-def _information_in_bits(table: ConfusionMatrix) -> Value:
-    surprise = log2_or_zero(table.share) - log2_or_zero(table.gold_share)[..., :, None]
-    surprise = surprise - log2_or_zero(table.predicted_share)[..., None, :]
-    return np.maximum((table.share * surprise).sum(axis=CELL_AXES), 0.0)
+def _information_in_bits(matrix: ConfusionMatrix) -> Value:
+    surprise = log2_or_zero(matrix.share) - log2_or_zero(matrix.gold_share)[..., :, None]
+    surprise = surprise - log2_or_zero(matrix.predicted_share)[..., None, :]
+    return np.maximum((matrix.share * surprise).sum(axis=CELL_AXES), 0.0)
 
 
 @metric(
@@ -29,9 +29,9 @@ def _information_in_bits(table: ConfusionMatrix) -> Value:
     reference="shannon1948",
     ordered=False,
 )
-def mutual_information(table: ConfusionMatrix) -> Value:
+def mutual_information(matrix: ConfusionMatrix) -> Value:
     """Bits that a prediction tells about the gold level."""
-    return _information_in_bits(table)
+    return _information_in_bits(matrix)
 
 
 @metric(
@@ -43,20 +43,20 @@ def mutual_information(table: ConfusionMatrix) -> Value:
     undefined_when="both gold and predictions use one level only",
     ordered=False,
 )
-def normalized_mutual_information(table: ConfusionMatrix) -> Value:
+def normalized_mutual_information(matrix: ConfusionMatrix) -> Value:
     """Mutual information as a share of the mean entropy of the two sides."""
-    mean_entropy = (entropy(table.gold_share) + entropy(table.predicted_share)) / 2.0
-    value = np.minimum(ratio(_information_in_bits(table), mean_entropy), 1.0)
-    either = has_several_levels(table.gold_share) | has_several_levels(table.predicted_share)
+    mean_entropy = (entropy(matrix.gold_share) + entropy(matrix.predicted_share)) / 2.0
+    value = np.minimum(ratio(_information_in_bits(matrix), mean_entropy), 1.0)
+    either = has_several_levels(matrix.gold_share) | has_several_levels(matrix.predicted_share)
     return np.where(either, value, np.nan)[()]
 
 
-def _purity(table: ConfusionMatrix) -> Value:
-    return table.share.max(axis=-2).sum(axis=-1)
+def _purity(matrix: ConfusionMatrix) -> Value:
+    return matrix.share.max(axis=-2).sum(axis=-1)
 
 
-def _inverse_purity(table: ConfusionMatrix) -> Value:
-    return table.share.max(axis=-1).sum(axis=-1)
+def _inverse_purity(matrix: ConfusionMatrix) -> Value:
+    return matrix.share.max(axis=-1).sum(axis=-1)
 
 
 @metric(
@@ -68,9 +68,9 @@ def _inverse_purity(table: ConfusionMatrix) -> Value:
     ordered=False,
     smooth=False,
 )
-def purity(table: ConfusionMatrix) -> Value:
+def purity(matrix: ConfusionMatrix) -> Value:
     """Share of items in the commonest gold level of their predicted level."""
-    return _purity(table)
+    return _purity(matrix)
 
 
 @metric(
@@ -82,9 +82,9 @@ def purity(table: ConfusionMatrix) -> Value:
     ordered=False,
     smooth=False,
 )
-def inverse_purity(table: ConfusionMatrix) -> Value:
+def inverse_purity(matrix: ConfusionMatrix) -> Value:
     """Share of items in the commonest predicted level of their gold level."""
-    return _inverse_purity(table)
+    return _inverse_purity(matrix)
 
 
 @metric(
@@ -96,6 +96,6 @@ def inverse_purity(table: ConfusionMatrix) -> Value:
     ordered=False,
     smooth=False,
 )
-def purity_f(table: ConfusionMatrix) -> Value:
+def purity_f(matrix: ConfusionMatrix) -> Value:
     """Harmonic mean of purity and inverse purity."""
-    return harmonic_mean(_purity(table), _inverse_purity(table))
+    return harmonic_mean(_purity(matrix), _inverse_purity(matrix))

@@ -30,12 +30,12 @@ from ordinate.summaries import ConfusionMatrix
     linear=True,
     takes_unanswered=True,
 )
-def ordinal_distance_linear(table: ConfusionMatrix) -> Value:
+def ordinal_distance_linear(matrix: ConfusionMatrix) -> Value:
     """One minus the mean distance, as a share of the largest distance on the scale.
 
-    0 is reached only if gold sits at the ends of the scale: read it beside its attainable range.
+    0 is reached only if gold sits at the ends of the scale: compare it with its attainable range.
     """
-    return 1.0 - mean_cost(table, table.scale.gaps) / table.scale.span
+    return 1.0 - mean_cost(matrix, matrix.scale.gaps) / matrix.scale.span
 
 
 @metric(
@@ -49,13 +49,13 @@ def ordinal_distance_linear(table: ConfusionMatrix) -> Value:
     takes_unanswered=True,
     aliases=("ordinal_mse",),
 )
-def ordinal_distance_quadratic(table: ConfusionMatrix) -> Value:
+def ordinal_distance_quadratic(matrix: ConfusionMatrix) -> Value:
     """One minus the mean squared distance, as a share of the largest on the scale.
 
     0 is reached only if gold sits at the ends of the scale, and a system at the level of chance
-    may score above 0.9: read it beside its attainable range and the chance level.
+    may score above 0.9: compare it with its attainable range and chance.
     """
-    return 1.0 - mean_cost(table, table.scale.gaps**2) / table.scale.span**2
+    return 1.0 - mean_cost(matrix, matrix.scale.gaps**2) / matrix.scale.span**2
 
 
 @metric(
@@ -68,9 +68,9 @@ def ordinal_distance_quadratic(table: ConfusionMatrix) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def mae(table: ConfusionMatrix) -> Value:
+def mae(matrix: ConfusionMatrix) -> Value:
     """Mean absolute error in steps of the scale."""
-    return mean_cost(table, table.scale.gaps)
+    return mean_cost(matrix, matrix.scale.gaps)
 
 
 @metric(
@@ -83,9 +83,9 @@ def mae(table: ConfusionMatrix) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def mse(table: ConfusionMatrix) -> Value:
+def mse(matrix: ConfusionMatrix) -> Value:
     """Mean squared error in steps of the scale."""
-    return mean_cost(table, table.scale.gaps**2)
+    return mean_cost(matrix, matrix.scale.gaps**2)
 
 
 @metric(
@@ -97,9 +97,9 @@ def mse(table: ConfusionMatrix) -> Value:
     equal_steps=True,
     takes_unanswered=True,
 )
-def rmse(table: ConfusionMatrix) -> Value:
+def rmse(matrix: ConfusionMatrix) -> Value:
     """Root of the mean squared error in steps of the scale."""
-    return np.sqrt(mean_cost(table, table.scale.gaps**2))
+    return np.sqrt(mean_cost(matrix, matrix.scale.gaps**2))
 
 
 @metric(
@@ -112,16 +112,16 @@ def rmse(table: ConfusionMatrix) -> Value:
     linear=True,
     takes_unanswered=True,
 )
-def bias(table: ConfusionMatrix) -> Value:
+def bias(matrix: ConfusionMatrix) -> Value:
     """Mean of predicted minus gold position: above 0, the system rates too high.
 
     An item without a prediction counts as the level farthest from gold; where the lowest and the
     highest level are equally far, the two cancel.
     """
-    shift = table.scale.positions - table.scale.positions[:, None]
+    shift = matrix.scale.positions - matrix.scale.positions[:, None]
     down, up = -shift[:, 0], shift[:, -1]
     farthest = np.select([down > up, up > down], [-down, up], default=0.0)
-    return mean_credit(table, shift) + (table.unanswered_share * farthest).sum(axis=-1)
+    return mean_credit(matrix, shift) + (matrix.unanswered_share * farthest).sum(axis=-1)
 
 
 @metric(
@@ -135,9 +135,9 @@ def bias(table: ConfusionMatrix) -> Value:
     takes_unanswered=True,
     macro="mean",
 )
-def macro_mae(table: ConfusionMatrix) -> Value:
+def macro_mae(matrix: ConfusionMatrix) -> Value:
     """Mean over gold levels of their mean absolute error, so that rare levels count as much."""
-    return average_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps))
+    return average_over_levels(matrix.gold_share > 0, level_costs(matrix, matrix.scale.gaps))
 
 
 @metric(
@@ -151,9 +151,9 @@ def macro_mae(table: ConfusionMatrix) -> Value:
     takes_unanswered=True,
     macro="mean",
 )
-def macro_mse(table: ConfusionMatrix) -> Value:
+def macro_mse(matrix: ConfusionMatrix) -> Value:
     """Mean over gold levels of their mean squared error."""
-    return average_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps**2))
+    return average_over_levels(matrix.gold_share > 0, level_costs(matrix, matrix.scale.gaps**2))
 
 
 @metric(
@@ -167,9 +167,9 @@ def macro_mse(table: ConfusionMatrix) -> Value:
     macro="worst",
     smooth=False,
 )
-def max_mae(table: ConfusionMatrix) -> Value:
+def max_mae(matrix: ConfusionMatrix) -> Value:
     """The worst gold level's mean absolute error."""
-    return max_over_levels(table.gold_share > 0, level_costs(table, table.scale.gaps))
+    return max_over_levels(matrix.gold_share > 0, level_costs(matrix, matrix.scale.gaps))
 
 
 @metric(
@@ -184,7 +184,7 @@ def max_mae(table: ConfusionMatrix) -> Value:
     takes_unanswered=True,
 )
 def rennie_srebro(
-    table: ConfusionMatrix,
+    matrix: ConfusionMatrix,
     *,
     kind: Literal["all", "immediate"] = "all",
     penalty: Literal["hinge", "logistic", "zero_one"] = "hinge",
@@ -194,7 +194,7 @@ def rennie_srebro(
     Thresholds lie midway between levels, and a right prediction has margin 1. With the hinge,
     a distance of d levels costs d(d+1) over all thresholds and 2d over the two nearest to gold.
     """
-    return mean_cost(table, _threshold_cost(len(table.scale), kind, penalty))
+    return mean_cost(matrix, _threshold_cost(len(matrix.scale), kind, penalty))
 
 
 @lru_cache(maxsize=16)
@@ -212,8 +212,8 @@ def _sum_threshold_penalties(gold: int, size: int, kind: str, penalty: str) -> A
         "logistic": lambda: np.logaddexp(0.0, -margin),
         "zero_one": lambda: (margin < 0).astype(float),
     }[penalty]()
-    counted = (threshold == gold) | (threshold == gold - 1) if kind == "immediate" else True
-    return (loss * counted).sum(axis=-1)
+    included = (threshold == gold) | (threshold == gold - 1) if kind == "immediate" else True
+    return (loss * included).sum(axis=-1)
 
 
 @metric(
@@ -225,11 +225,11 @@ def _sum_threshold_penalties(gold: int, size: int, kind: str, penalty: str) -> A
     equal_steps=True,
     smooth=False,
 )
-def nmd(table: ConfusionMatrix) -> Value:
+def nmd(matrix: ConfusionMatrix) -> Value:
     """Normalised match distance of the two distributions over levels. Ignores the pairing."""
-    cumulated = np.abs(np.cumsum(table.gold_share - table.predicted_share, axis=-1))
-    steps = np.diff(table.scale.positions)
-    return (cumulated[..., :-1] * steps).sum(axis=-1) / table.scale.span
+    cumulative = np.abs(np.cumsum(matrix.gold_share - matrix.predicted_share, axis=-1))
+    steps = np.diff(matrix.scale.positions)
+    return (cumulative[..., :-1] * steps).sum(axis=-1) / matrix.scale.span
 
 
 @metric(
@@ -241,11 +241,11 @@ def nmd(table: ConfusionMatrix) -> Value:
     reference="sakai2021",
     equal_steps=True,
 )
-def rnod(table: ConfusionMatrix) -> Value:
+def rnod(matrix: ConfusionMatrix) -> Value:
     """Root normalised order-aware divergence of the two distributions. Ignores the pairing."""
-    surplus = (table.predicted_share - table.gold_share)[..., None, :] ** 2
-    by_level = (table.scale.gaps * surplus).sum(axis=-1)
-    return np.sqrt(average_over_levels(table.gold_share > 0, by_level) / table.scale.span)
+    surplus = (matrix.predicted_share - matrix.gold_share)[..., None, :] ** 2
+    by_level = (matrix.scale.gaps * surplus).sum(axis=-1)
+    return np.sqrt(average_over_levels(matrix.gold_share > 0, by_level) / matrix.scale.span)
 
 
 @metric(
@@ -258,9 +258,9 @@ def rnod(table: ConfusionMatrix) -> Value:
     undefined_when="one side is at position -1 throughout",
     equal_steps=True,
 )
-def cosine(table: ConfusionMatrix) -> Value:
+def cosine(matrix: ConfusionMatrix) -> Value:
     """Cosine of gold and predictions as vectors of 1-based positions."""
-    at = 1.0 + table.scale.positions
-    product = (table.share * at * at[:, None]).sum(axis=CELL_AXES)
-    lengths = (table.gold_share * at**2).sum(-1) * (table.predicted_share * at**2).sum(-1)
+    at = 1.0 + matrix.scale.positions
+    product = (matrix.share * at * at[:, None]).sum(axis=CELL_AXES)
+    lengths = (matrix.gold_share * at**2).sum(-1) * (matrix.predicted_share * at**2).sum(-1)
     return np.clip(ratio(product, np.sqrt(lengths)), -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""What a search of all small cases found about the metrics, and how it is told in a line.
+"""Known formal properties of the metrics, found by a search of all small cases.
 
 `known_properties.json` is written by `make properties`.
 """
@@ -12,8 +12,8 @@ from typing import Any
 from ordinate.metrics.catalogue import CATALOGUE, Metric, find_metric
 from ordinate.summaries import ConfusionMatrix
 
-PropertyRecord = dict[str, Any]  # what was found about a metric and a property
-FORMAL_PROPERTIES = ("invariance", "unused_level", "monotonicity", "imbalance")  # which tables show
+PropertyRecord = dict[str, Any]  # the finding about a metric and a property
+FORMAL_PROPERTIES = ("invariance", "unused_level", "monotonicity", "imbalance")
 VERDICT_NAMES = {
     "violated": "violated",
     "tie_only": "ties",
@@ -25,38 +25,35 @@ VERDICT_NAMES = {
 @cache
 def _load_shipped_properties() -> dict[str, Any]:
     text = files(__package__).joinpath("known_properties.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    shipped: dict[str, Any] = json.loads(text)
+    return shipped
 
 
 def find_verification(metric: Metric) -> dict[str, Any] | None:
-    """Return the number of tables that were tried and what was found, if anybody searched.
-
-    `properties` has what was found, by property.
-    """
-    name, found = drop_default_options(metric).expression, _load_shipped_properties()
-    if metric.summary is not ConfusionMatrix or name not in found["properties"]:
+    """Return the number of matrices that were tried and the findings by property, if searched."""
+    name, shipped = drop_default_options(metric).expression, _load_shipped_properties()
+    if metric.summary is not ConfusionMatrix or name not in shipped["properties"]:
         return None
-    return {"tables": found["tables"][name], "properties": found["properties"][name]}
+    return {"tables": shipped["tables"][name], "properties": shipped["properties"][name]}
 
 
 def drop_default_options(metric: Metric) -> Metric:
     """Return a metric by its own name, without options that are the defaults."""
-    as_usual = metric.required == [] and all(
+    defaults_only = metric.required == [] and all(
         metric.defaults.get(key) == value for key, value in metric.options.items()
     )
     name = metric.alias_of or metric.name
     return (
         find_metric(name, metric.summary)
-        if as_usual and (name, metric.summary) in CATALOGUE
+        if defaults_only and (name, metric.summary) in CATALOGUE
         else metric
     )
 
 
 def find_properties(metric: Metric) -> dict[str, PropertyRecord]:
-    """Return what was found about a metric by property: nothing if nobody searched."""
-    found = find_verification(metric)
-    return found["properties"] if found else {}
+    """Return the findings about a metric by property: nothing if nobody searched."""
+    verification = find_verification(metric)
+    return verification["properties"] if verification else {}
 
 
 def format_counterexample(example: PropertyRecord) -> str:

@@ -18,10 +18,10 @@ class LevelMetrics(NamedTuple):
     occurs: Array
 
 
-def compute_level_metrics(table: ConfusionMatrix) -> LevelMetrics:
+def compute_level_metrics(matrix: ConfusionMatrix) -> LevelMetrics:
     """Return precision, recall and F1 of each level, and whether it occurs at all."""
-    right = diagonal(table.share)
-    gold, predicted = table.gold_share, table.predicted_share
+    right = diagonal(matrix.share)
+    gold, predicted = matrix.gold_share, matrix.predicted_share
     return LevelMetrics(
         ratio(right, predicted),
         ratio(right, gold),
@@ -30,9 +30,9 @@ def compute_level_metrics(table: ConfusionMatrix) -> LevelMetrics:
     )
 
 
-def _average_over_occurring(values: Array, table: ConfusionMatrix) -> Value:
+def _average_over_occurring(values: Array, matrix: ConfusionMatrix) -> Value:
     """Average over the levels of gold or predictions; what is undefined counts as 0."""
-    return average_over_levels(compute_level_metrics(table).occurs, np.nan_to_num(values))
+    return average_over_levels(compute_level_metrics(matrix).occurs, np.nan_to_num(values))
 
 
 @metric(
@@ -46,9 +46,9 @@ def _average_over_occurring(values: Array, table: ConfusionMatrix) -> Value:
     ordered=False,
     macro="other",
 )
-def precision_macro(table: ConfusionMatrix) -> Value:
+def precision_macro(matrix: ConfusionMatrix) -> Value:
     """Mean precision over the levels that occur; a level never predicted counts 0."""
-    return _average_over_occurring(compute_level_metrics(table).precision, table)
+    return _average_over_occurring(compute_level_metrics(matrix).precision, matrix)
 
 
 @metric(
@@ -62,9 +62,9 @@ def precision_macro(table: ConfusionMatrix) -> Value:
     ordered=False,
     macro="other",
 )
-def recall_macro(table: ConfusionMatrix) -> Value:
+def recall_macro(matrix: ConfusionMatrix) -> Value:
     """Mean recall over the levels that occur; a predicted level that gold lacks counts 0."""
-    return _average_over_occurring(compute_level_metrics(table).recall, table)
+    return _average_over_occurring(compute_level_metrics(matrix).recall, matrix)
 
 
 @metric(
@@ -78,9 +78,9 @@ def recall_macro(table: ConfusionMatrix) -> Value:
     ordered=False,
     macro="other",
 )
-def f1_macro(table: ConfusionMatrix) -> Value:
+def f1_macro(matrix: ConfusionMatrix) -> Value:
     """Mean F1 over the levels that occur in gold or predictions."""
-    return _average_over_occurring(compute_level_metrics(table).f1, table)
+    return _average_over_occurring(compute_level_metrics(matrix).f1, matrix)
 
 
 @metric(
@@ -93,9 +93,9 @@ def f1_macro(table: ConfusionMatrix) -> Value:
     levels="either",
     ordered=False,
 )
-def f1_weighted(table: ConfusionMatrix) -> Value:
+def f1_weighted(matrix: ConfusionMatrix) -> Value:
     """Mean F1 of the levels, each weighted by its share of gold."""
-    return (table.gold_share * np.nan_to_num(compute_level_metrics(table).f1)).sum(axis=-1)
+    return (matrix.gold_share * np.nan_to_num(compute_level_metrics(matrix).f1)).sum(axis=-1)
 
 
 @metric(
@@ -108,7 +108,7 @@ def f1_weighted(table: ConfusionMatrix) -> Value:
     levels="either",
     ordered=False,
 )
-def f1_micro(table: ConfusionMatrix) -> Value:
-    """F1 of all levels together: the accuracy, when every item has an answer."""
-    answers = table.gold_share.sum(axis=-1) + table.predicted_share.sum(axis=-1)
-    return ratio(2.0 * diagonal(table.share).sum(axis=-1), answers)
+def f1_micro(matrix: ConfusionMatrix) -> Value:
+    """F1 of all levels together: the accuracy, when every item has a prediction."""
+    labels = matrix.gold_share.sum(axis=-1) + matrix.predicted_share.sum(axis=-1)
+    return ratio(2.0 * diagonal(matrix.share).sum(axis=-1), labels)

@@ -25,13 +25,13 @@ ONE_MEMBER = "an ensemble of one member has no spread"
     formula=r"\frac{1}{N} \sum [l \le y \le u]",
     share=True,
 )
-def interval_coverage(table: PredictionIntervals) -> Value:
+def interval_coverage(intervals: PredictionIntervals) -> Value:
     """How often the interval holds the target, its ends included.
 
     >>> float(interval_coverage(PredictionIntervals.of([1.0, 5.0], [0.0, 2.0], [2.0, 4.0])))
     0.5
     """
-    return table.mean("covered")
+    return intervals.mean("covered")
 
 
 @metric(
@@ -40,9 +40,9 @@ def interval_coverage(table: PredictionIntervals) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum (u - l)",
 )
-def mean_interval_width(table: PredictionIntervals) -> Value:
+def mean_interval_width(intervals: PredictionIntervals) -> Value:
     """Mean width of the intervals, in the unit of the target; infinite if one has no end."""
-    return _replace_unbounded(table, table.mean("width"))
+    return _replace_unbounded(intervals, intervals.mean("width"))
 
 
 @metric(
@@ -53,15 +53,15 @@ def mean_interval_width(table: PredictionIntervals) -> Value:
     r"\right) \right)",
     reference="winkler1972",
 )
-def winkler(table: PredictionIntervals, *, alpha: float = 0.1) -> Value:
+def winkler(intervals: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     """Winkler's interval score: the width, and 2/alpha times the distance of a target outside.
 
     The central interval that should hold a share 1 - alpha of the targets is the best there is.
     """
     if not 0.0 < alpha < 1.0:
         raise BadOption(f"alpha={alpha!r} is not a number between 0 and 1.")
-    outside = table.mean("below") + table.mean("above")
-    return _replace_unbounded(table, table.mean("width") + 2.0 / alpha * outside)
+    outside = intervals.mean("below") + intervals.mean("above")
+    return _replace_unbounded(intervals, intervals.mean("width") + 2.0 / alpha * outside)
 
 
 @metric(
@@ -72,19 +72,19 @@ def winkler(table: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     r"\frac{1}{1.5} \left( \frac{1}{2N} \sum |y - m| + \frac{\alpha}{2} \text{Winkler} \right)",
     reference="bracher2021",
 )
-def weighted_interval_score(table: PredictionIntervals, *, alpha: float = 0.1) -> Value:
+def weighted_interval_score(intervals: PredictionIntervals, *, alpha: float = 0.1) -> Value:
     """Weighted interval score of one interval: alpha/2 times Winkler's score.
 
     Where there are predictions, too, they stand for the median: half of the absolute error is
     added, and the sum divided by 1.5.
     """
-    score = alpha / 2.0 * winkler.function(table, alpha=alpha)
-    return (table.mean("error") / 2.0 + score) / 1.5 if table.points else score
+    score = alpha / 2.0 * winkler.function(intervals, alpha=alpha)
+    return (intervals.mean("error") / 2.0 + score) / 1.5 if intervals.points else score
 
 
-def _replace_unbounded(table: PredictionIntervals, value: Array) -> Value:
+def _replace_unbounded(intervals: PredictionIntervals, value: Array) -> Value:
     """Return a value, or infinity where an interval has no end."""
-    return np.where(table.endless > 0, np.inf, value)[()]
+    return np.where(intervals.endless > 0, np.inf, value)[()]
 
 
 @metric(
@@ -96,19 +96,20 @@ def _replace_unbounded(table: PredictionIntervals, value: Array) -> Value:
     undefined_when=ONE_MEMBER,
     reference="gneiting2007",
 )
-def crps(table: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "fair") -> Value:
+def crps(ensemble: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "fair") -> Value:
     """Continuous ranked probability score of an ensemble, in the unit of the target.
 
     `fair` estimates the score of the distribution that the members are drawn from, whatever their
     number. `nrg` (M² in place of M (M - 1)) is the score of the members themselves; with one member
     it is the absolute error.
 
-    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
-    >>> round(float(crps(table)), 3), round(float(crps.with_options(estimator="nrg")(table)), 3)
+    >>> ensemble = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> of_members = crps.with_options(estimator="nrg")
+    >>> round(float(crps(ensemble)), 3), round(float(of_members(ensemble)), 3)
     (1.0, 1.333)
     """
-    pairs = 1.0 - 1.0 / table.members if estimator == "nrg" else _mask_single_member(table)
-    return table.mean("absolute") - pairs * table.mean("gap") / 2.0
+    pairs = 1.0 - 1.0 / ensemble.members if estimator == "nrg" else _mask_single_member(ensemble)
+    return ensemble.mean("absolute") - pairs * ensemble.mean("gap") / 2.0
 
 
 @metric(
@@ -118,9 +119,9 @@ def crps(table: EnsemblePredictions, *, estimator: Literal["fair", "nrg"] = "fai
     formula=r"\sqrt{\frac{1}{N} \sum s^2}",
     undefined_when=ONE_MEMBER,
 )
-def spread(table: EnsemblePredictions) -> Value:
+def spread(ensemble: EnsemblePredictions) -> Value:
     """Spread of the members: the root of their mean variance, in the unit of the target."""
-    return np.sqrt(table.mean("variance")) * _mask_single_member(table)
+    return np.sqrt(ensemble.mean("variance")) * _mask_single_member(ensemble)
 
 
 @metric(
@@ -129,9 +130,9 @@ def spread(table: EnsemblePredictions) -> Value:
     bounds=(0, np.inf),
     formula=r"\sqrt{\frac{1}{N} \sum (\bar x - y)^2}",
 )
-def rmse(table: EnsemblePredictions) -> Value:
+def rmse(ensemble: EnsemblePredictions) -> Value:
     """Root of the mean squared error of the ensemble's mean."""
-    return np.sqrt(table.mean("square"))
+    return np.sqrt(ensemble.mean("square"))
 
 
 @metric(
@@ -140,9 +141,9 @@ def rmse(table: EnsemblePredictions) -> Value:
     bounds=(-np.inf, np.inf),
     formula=r"\frac{1}{N} \sum (\bar x - y)",
 )
-def bias(table: EnsemblePredictions) -> Value:
+def bias(ensemble: EnsemblePredictions) -> Value:
     """Mean error of the ensemble's mean: above 0 predictions are too high."""
-    return table.mean("bias")
+    return ensemble.mean("bias")
 
 
 @metric(
@@ -153,13 +154,13 @@ def bias(table: EnsemblePredictions) -> Value:
     undefined_when="the ensemble's mean makes no error, or there is one member only",
     reference="fortin2014",
 )
-def dispersion(table: EnsemblePredictions) -> Value:
+def dispersion(ensemble: EnsemblePredictions) -> Value:
     """By how much the spread exceeds the error, as a share of it: below 0, ensembles are too sure.
 
     Of members and targets from one distribution it is 0, whatever the number of members.
     """
-    fair = math.sqrt((table.members + 1) / table.members)
-    return fair * ratio(spread.function(table), rmse.function(table)) - 1.0
+    fair = math.sqrt((ensemble.members + 1) / ensemble.members)
+    return fair * ratio(spread.function(ensemble), rmse.function(ensemble)) - 1.0
 
 
 @metric(
@@ -169,15 +170,15 @@ def dispersion(table: EnsemblePredictions) -> Value:
     formula=r"\text{share of } \frac{1 - level}{2} \le \text{PIT} \le \frac{1 + level}{2}",
     undefined_when="there are fewer than (1 + level)/(1 - level) members, too few for this level",
 )
-def central_coverage(table: EnsemblePredictions, *, level: float = 0.9) -> Value:
+def central_coverage(ensemble: EnsemblePredictions, *, level: float = 0.9) -> Value:
     """How often the central part of the ensemble holds the target; it should be the level.
 
-    A rank that lies partly within the level counts in part: see `pit`.
+    A rank that lies partly within the level counts in part: see `compute_pit_histogram`.
     """
-    inside = weigh_central_ranks(table.members, level)
+    inside = weigh_central_ranks(ensemble.members, level)
     if inside[0] > 0:  # a target beyond all members would count as held, in part
-        return np.full(table.shape, np.nan)[()]
-    return ratio((table.ranks * inside).sum(axis=-1), table.total)
+        return np.full(ensemble.shape, np.nan)[()]
+    return ratio((ensemble.ranks * inside).sum(axis=-1), ensemble.total)
 
 
 def weigh_central_ranks(members: int, level: float) -> Array:
@@ -189,7 +190,7 @@ def weigh_central_ranks(members: int, level: float) -> Array:
     )
 
 
-def compute_pit_histogram(table: EnsemblePredictions, *, bins: int = 10) -> Array:
+def compute_pit_histogram(ensemble: EnsemblePredictions, *, bins: int = 10) -> Array:
     """Return the histogram [..., bins] of probability integral transforms, as shares.
 
     A target with r of M members below it lies somewhere from r/(M + 1) to (r + 1)/(M + 1). It is
@@ -197,14 +198,14 @@ def compute_pit_histogram(table: EnsemblePredictions, *, bins: int = 10) -> Arra
     have a flat histogram for any number of bins. It is the histogram of the middles of these ranges
     where bins divide M + 1.
 
-    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
-    >>> compute_pit_histogram(table, bins=2).tolist()
+    >>> ensemble = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> compute_pit_histogram(ensemble, bins=2).tolist()
     [0.5, 0.5]
     """
     if not (isinstance(bins, int) and bins >= 1):
-        raise BadOption(f"bins={bins!r} is not a whole number of at least 1.")
-    parts = _overlap_ranks(table.members, np.linspace(0.0, 1.0, bins + 1))
-    return ratio(table.ranks @ parts.T, np.asarray(table.total)[..., None])
+        raise BadOption(f"bins={bins!r} is not an integer of at least 1.")
+    parts = _overlap_ranks(ensemble.members, np.linspace(0.0, 1.0, bins + 1))
+    return ratio(ensemble.ranks @ parts.T, np.asarray(ensemble.total)[..., None])
 
 
 def _overlap_ranks(members: int, edges: Array) -> Array:
@@ -214,44 +215,44 @@ def _overlap_ranks(members: int, edges: Array) -> Array:
     return np.diff(inside, axis=0)
 
 
-def _mask_single_member(table: EnsemblePredictions) -> float:
+def _mask_single_member(ensemble: EnsemblePredictions) -> float:
     """Return 1, or nan where one member is all."""
-    return 1.0 if table.members > 1 else math.nan
+    return 1.0 if ensemble.members > 1 else math.nan
 
 
-def standard_error(metric: Metric, table: ItemSums) -> float:
+def standard_error(metric: Metric, summary: ItemSums) -> float:
     """Return the standard error of a function of the means of scores, by the delta method.
 
-    Whole weights are counts of items. It is nan where there are fewer than two, and 0 where the
+    Integer weights are counts of items. It is nan where there are fewer than two, and 0 where the
     items are alike: then the scores vary by less than a millionth of their size.
     """
-    n = count_items(table)
+    n = count_items(summary)
     if n < 2:
         return math.nan
-    covariance = _covariance(table) * n / (n - 1.0)
-    slopes = _differentiate_metric(metric, table, STEP_IN_ERRORS * np.sqrt(np.diag(covariance)))
+    covariance = _covariance(summary) * n / (n - 1.0)
+    slopes = _differentiate_metric(metric, summary, STEP_IN_ERRORS * np.sqrt(np.diag(covariance)))
     return math.sqrt(max(float(slopes @ covariance @ slopes), 0.0))
 
 
-def count_items(table: ItemSums) -> float:
-    """Return the number of items; a whole weight is a count of them."""
-    return float(table.total if table.whole else table.items)
+def count_items(summary: ItemSums) -> float:
+    """Return the number of items; integer weights are counts of them."""
+    return float(summary.total if summary.whole else summary.items)
 
 
-def _covariance(table: ItemSums) -> Array:
+def _covariance(summary: ItemSums) -> Array:
     """Return the covariance [F, F] of the means."""
-    sums = table.plain if table.whole else table.squared
-    centred = np.hstack([-table.means[:, None], np.eye(len(table.names))])
-    found = centred @ sums @ centred.T / table.total**2
-    alike = np.diag(found) * table.total**2 <= ROUNDING_SHARE * np.diag(sums)[1:]
-    found[alike], found[:, alike] = 0.0, 0.0
-    return found
+    sums = summary.plain if summary.whole else summary.squared
+    centred = np.hstack([-summary.means[:, None], np.eye(len(summary.names))])
+    covariance = centred @ sums @ centred.T / summary.total**2
+    alike = np.diag(covariance) * summary.total**2 <= ROUNDING_SHARE * np.diag(sums)[1:]
+    covariance[alike], covariance[:, alike] = 0.0, 0.0
+    return covariance
 
 
-def _differentiate_metric(metric: Metric, table: ItemSums, steps: Array) -> Array:
+def _differentiate_metric(metric: Metric, summary: ItemSums, steps: Array) -> Array:
     """Return the derivative of a metric by each mean; 0 for scores that do not vary."""
     moves = np.diag(steps)
     up, down = metric.compute_from_expected(
-        table.at(table.means + np.stack([moves, -moves])), table
+        summary.at(summary.means + np.stack([moves, -moves])), summary
     )
     return np.divide(up - down, 2.0 * steps, out=np.zeros(len(steps)), where=steps > 0)

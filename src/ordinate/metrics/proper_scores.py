@@ -24,19 +24,19 @@ def _request_scores(_: Mapping[str, Any]) -> ReliabilityParts:
     return ReliabilityParts(scores=True)
 
 
-def _request_table(_: Mapping[str, Any]) -> ReliabilityParts:
-    return ReliabilityParts(table=True)
+def _request_matrix(_: Mapping[str, Any]) -> ReliabilityParts:
+    return ReliabilityParts(confusion_matrix=True)
 
 
-def get_scores(table: Reliability) -> ProperScores:
-    """Return the sums of scores, which must have been asked for."""
-    if table.scores is None:
+def get_scores(reliability: Reliability) -> ProperScores:
+    """Return the sums of scores, which must be among the requested parts."""
+    if reliability.scores is None:
         raise KeyError("scores")
-    return table.scores
+    return reliability.scores
 
 
-def _average_score(table: Reliability, name: str) -> Value:
-    return ratio(get_scores(table).weighted[..., SCORE_NAMES.index(name)], table.weight)
+def _average_score(reliability: Reliability, name: str) -> Value:
+    return ratio(get_scores(reliability).weighted[..., SCORE_NAMES.index(name)], reliability.weight)
 
 
 @metric(
@@ -48,9 +48,9 @@ def _average_score(table: Reliability, name: str) -> Value:
     ordered=False,
     parts=_request_scores,
 )
-def brier(table: Reliability) -> Value:
+def brier(reliability: Reliability) -> Value:
     """Brier score: the squared error of the probabilities, summed over the levels, from 0 to 2."""
-    return _average_score(table, "brier")
+    return _average_score(reliability, "brier")
 
 
 @metric(
@@ -63,17 +63,17 @@ def brier(table: Reliability) -> Value:
     ordered=False,
     parts=_request_scores,
 )
-def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Value:
+def log_loss(reliability: Reliability, *, clip: Literal["eps"] | None = "eps") -> Value:
     """Log loss: the surprise at the gold level, in nats.
 
     Probabilities are clipped to the precision of numbers, so that one impossible item costs 36 and
     not infinitely much; `clip=None` does not.
     """
     if clip == "eps":
-        return _average_score(table, "log_loss")
-    found = get_scores(table)
-    total = found.weighted[..., SCORE_NAMES.index("log_loss")] + found.beyond
-    return ratio(np.where(found.impossible > 0, np.inf, total), table.weight)
+        return _average_score(reliability, "log_loss")
+    scores = get_scores(reliability)
+    total = scores.weighted[..., SCORE_NAMES.index("log_loss")] + scores.beyond
+    return ratio(np.where(scores.impossible > 0, np.inf, total), reliability.weight)
 
 
 @metric(
@@ -84,9 +84,9 @@ def log_loss(table: Reliability, *, clip: Literal["eps"] | None = "eps") -> Valu
     reference="epstein1969",
     parts=_request_scores,
 )
-def rps(table: Reliability) -> Value:
+def rps(reliability: Reliability) -> Value:
     """Ranked probability score: the squared error of the cumulative probabilities, from 0 to 1."""
-    return _average_score(table, "rps_sum") / (len(table.scale) - 1)
+    return _average_score(reliability, "rps_sum") / (len(reliability.scale) - 1)
 
 
 @metric(
@@ -97,17 +97,20 @@ def rps(table: Reliability) -> Value:
     reference="epstein1969",
     parts=_request_scores,
 )
-def rps_sum(table: Reliability) -> Value:
+def rps_sum(reliability: Reliability) -> Value:
     """Ranked probability score without the division by the number of steps."""
-    return _average_score(table, "rps_sum")
+    return _average_score(reliability, "rps_sum")
 
 
-def _expected_label_metric(table: Reliability, name: str) -> Value:
+def _expected_label_metric(reliability: Reliability, name: str) -> Value:
     """Return a label metric of the predicted distribution instead of one prediction."""
-    if table.table is None:
-        raise KeyError("table")
-    cells = np.concatenate([table.table, np.zeros((*table.table.shape[:-1], 1))], axis=-1)
-    return find_metric(name)(ConfusionMatrix(table.scale, cells, cells, cells, counted=False))
+    if reliability.confusion_matrix is None:
+        raise KeyError("confusion_matrix")
+    cells = np.concatenate(
+        [reliability.confusion_matrix, np.zeros((*reliability.confusion_matrix.shape[:-1], 1))],
+        axis=-1,
+    )
+    return find_metric(name)(ConfusionMatrix(reliability.scale, cells, cells, cells, counted=False))
 
 
 @metric(
@@ -116,11 +119,11 @@ def _expected_label_metric(table: Reliability, name: str) -> Value:
     bounds=(0, 1),
     formula=r"CEM^{ORD} \text{ of } \sum_{items} [g = i]\, p_j",
     reference="amigo2020",
-    parts=_request_table,
+    parts=_request_matrix,
 )
-def expected_cem_ord(table: Reliability) -> Value:
+def expected_cem_ord(reliability: Reliability) -> Value:
     """CEM of the predicted distribution. Not proper: not for choosing models."""
-    return _expected_label_metric(table, "cem_ord")
+    return _expected_label_metric(reliability, "cem_ord")
 
 
 @metric(
@@ -130,11 +133,11 @@ def expected_cem_ord(table: Reliability) -> Value:
     formula=r"\frac{1}{N} \sum_{items} \sum_k p_k |x_k - x_g|",
     reference="",
     equal_steps=True,
-    parts=_request_table,
+    parts=_request_matrix,
 )
-def expected_mae(table: Reliability) -> Value:
+def expected_mae(reliability: Reliability) -> Value:
     """Mean absolute error of the predicted distribution. Not proper: not for choosing models."""
-    return _expected_label_metric(table, "mae")
+    return _expected_label_metric(reliability, "mae")
 
 
 @metric(
@@ -144,11 +147,11 @@ def expected_mae(table: Reliability) -> Value:
     formula=r"\frac{1}{N} \sum_{items} \sum_k p_k (x_k - x_g)^2",
     reference="",
     equal_steps=True,
-    parts=_request_table,
+    parts=_request_matrix,
 )
-def expected_mse(table: Reliability) -> Value:
+def expected_mse(reliability: Reliability) -> Value:
     """Mean squared error of the predicted distribution. Not proper: not for choosing models."""
-    return _expected_label_metric(table, "mse")
+    return _expected_label_metric(reliability, "mse")
 
 
 DECOMPOSITION_TERMS = (
@@ -167,8 +170,8 @@ def decompose_score(bins: ReliabilityBins) -> Array:
     + uncertainty + variance within bins - covariance within bins.
     """
     total = bins.weight.sum(axis=-1)
-    there = bins.weight > 0
-    f, o = (np.where(there, mean, 0.0) for mean in (bins.confidence, bins.frequency))
+    filled = bins.weight > 0
+    f, o = (np.where(filled, mean, 0.0) for mean in (bins.confidence, bins.frequency))
     overall = ratio(bins.o.sum(axis=-1), total)
     parts = [
         bins.weight * (f - o) ** 2,

@@ -19,19 +19,19 @@ _ONE_SIDE = "gold or predictions use one level only"
 
 
 def _covariance(
-    table: ConfusionMatrix, gold: Array, predicted: Array
+    matrix: ConfusionMatrix, gold: Array, predicted: Array
 ) -> tuple[Value, Value, Value]:
     """Return covariance and variances of scores [..., K] given to the levels of either side."""
-    gold = gold - (table.gold_share * gold).sum(axis=-1, keepdims=True)
-    predicted = predicted - (table.predicted_share * predicted).sum(axis=-1, keepdims=True)
-    covariance = (table.share * gold[..., :, None] * predicted[..., None, :]).sum(axis=CELL_AXES)
-    spread = (table.gold_share * gold**2).sum(-1), (table.predicted_share * predicted**2).sum(-1)
+    gold = gold - (matrix.gold_share * gold).sum(axis=-1, keepdims=True)
+    predicted = predicted - (matrix.predicted_share * predicted).sum(axis=-1, keepdims=True)
+    covariance = (matrix.share * gold[..., :, None] * predicted[..., None, :]).sum(axis=CELL_AXES)
+    spread = (matrix.gold_share * gold**2).sum(-1), (matrix.predicted_share * predicted**2).sum(-1)
     return covariance, *spread
 
 
-def _correlation(table: ConfusionMatrix, gold: Array, predicted: Array) -> Value:
-    covariance, gold_spread, predicted_spread = _covariance(table, gold, predicted)
-    both = has_several_levels(table.gold_share) & has_several_levels(table.predicted_share)
+def _correlation(matrix: ConfusionMatrix, gold: Array, predicted: Array) -> Value:
+    covariance, gold_spread, predicted_spread = _covariance(matrix, gold, predicted)
+    both = has_several_levels(matrix.gold_share) & has_several_levels(matrix.predicted_share)
     value = ratio(covariance, np.sqrt(gold_spread) * np.sqrt(predicted_spread))
     return np.where(both, np.clip(value, -1.0, 1.0), np.nan)[()]
 
@@ -45,9 +45,9 @@ def _correlation(table: ConfusionMatrix, gold: Array, predicted: Array) -> Value
     undefined_when=_ONE_SIDE,
     equal_steps=True,
 )
-def pearson(table: ConfusionMatrix) -> Value:
+def pearson(matrix: ConfusionMatrix) -> Value:
     """Linear correlation of the positions. A constant shift of all predictions goes unseen."""
-    return _correlation(table, table.scale.positions, table.scale.positions)
+    return _correlation(matrix, matrix.scale.positions, matrix.scale.positions)
 
 
 @metric(
@@ -58,9 +58,9 @@ def pearson(table: ConfusionMatrix) -> Value:
     reference="spearman1904",
     undefined_when=_ONE_SIDE,
 )
-def spearman(table: ConfusionMatrix) -> Value:
+def spearman(matrix: ConfusionMatrix) -> Value:
     """Rank correlation, in which tied items share their mean rank."""
-    return _correlation(table, _mid_rank(table.gold_share), _mid_rank(table.predicted_share))
+    return _correlation(matrix, _mid_rank(matrix.gold_share), _mid_rank(matrix.predicted_share))
 
 
 def _mid_rank(share: Array) -> Array:
@@ -77,13 +77,13 @@ def _mid_rank(share: Array) -> Array:
     undefined_when="gold and predictions are one and the same single label",
     equal_steps=True,
 )
-def ccc(table: ConfusionMatrix) -> Value:
+def ccc(matrix: ConfusionMatrix) -> Value:
     """Lin's concordance: linear correlation that also punishes shift and scale."""
-    at = table.scale.positions
-    covariance, gold_spread, predicted_spread = _covariance(table, at, at)
-    shift = ((table.gold_share - table.predicted_share) * at).sum(axis=-1)
-    wrong = (table.share * table.scale.gaps).sum(axis=CELL_AXES) > 0
-    both = wrong | has_several_levels(table.gold_share)
+    at = matrix.scale.positions
+    covariance, gold_spread, predicted_spread = _covariance(matrix, at, at)
+    shift = ((matrix.gold_share - matrix.predicted_share) * at).sum(axis=-1)
+    wrong = (matrix.share * matrix.scale.gaps).sum(axis=CELL_AXES) > 0
+    both = wrong | has_several_levels(matrix.gold_share)
     value = ratio(2.0 * covariance, gold_spread + predicted_spread + shift**2)
     return np.where(both, np.clip(value, -1.0, 1.0), np.nan)[()]
 
@@ -102,15 +102,15 @@ def _mark_levels_above(size: int) -> Array:
     return np.triu(np.ones((size, size)), k=1)
 
 
-def _count_pairs(table: ConfusionMatrix) -> _PairShares:
-    share, up = table.share, _mark_levels_above(len(table.scale))
+def _count_pairs(matrix: ConfusionMatrix) -> _PairShares:
+    share, up = matrix.share, _mark_levels_above(len(matrix.scale))
     higher = up @ share  # for each level: the items of higher gold levels, by prediction
     return _PairShares(
         concordant=(share * (higher @ up.T)).sum(axis=CELL_AXES),
         discordant=(share * (higher @ up)).sum(axis=CELL_AXES),
-        untied_gold=np.einsum("...i,ij,...j", table.gold_share, up, table.gold_share),
+        untied_gold=np.einsum("...i,ij,...j", matrix.gold_share, up, matrix.gold_share),
         untied_predicted=np.einsum(
-            "...i,ij,...j", table.predicted_share, up, table.predicted_share
+            "...i,ij,...j", matrix.predicted_share, up, matrix.predicted_share
         ),
     )
 
@@ -122,12 +122,12 @@ def _count_pairs(table: ConfusionMatrix) -> _PairShares:
     formula=r"\frac{C - D}{N(N-1)/2}",
     reference="kendall1938",
     undefined_when="there is only one item",
-    whole_counts=True,
+    integer_counts=True,
 )
-def kendall_tau_a(table: ConfusionMatrix) -> Value:
+def kendall_tau_a(matrix: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of all pairs of items."""
-    pairs = _count_pairs(table)
-    n = table.total
+    pairs = _count_pairs(matrix)
+    n = matrix.total
     return ratio(2.0 * (pairs.concordant - pairs.discordant) * n, n - 1.0)
 
 
@@ -139,9 +139,9 @@ def kendall_tau_a(table: ConfusionMatrix) -> Value:
     reference="kendall1945",
     undefined_when=_ONE_SIDE,
 )
-def kendall_tau_b(table: ConfusionMatrix) -> Value:
+def kendall_tau_b(matrix: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of the pairs that are not tied."""
-    pairs = _count_pairs(table)
+    pairs = _count_pairs(matrix)
     untied = np.sqrt(pairs.untied_gold) * np.sqrt(pairs.untied_predicted)
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
 
@@ -154,10 +154,10 @@ def kendall_tau_b(table: ConfusionMatrix) -> Value:
     reference="stuart1953",
     undefined_when=_ONE_SIDE,
 )
-def kendall_tau_c(table: ConfusionMatrix) -> Value:
+def kendall_tau_c(matrix: ConfusionMatrix) -> Value:
     """Stuart's tau-c; m is the smaller number of levels that occur on a side."""
-    pairs = _count_pairs(table)
-    sides = (table.gold_share > 0).sum(-1), (table.predicted_share > 0).sum(-1)
+    pairs = _count_pairs(matrix)
+    sides = (matrix.gold_share > 0).sum(-1), (matrix.predicted_share > 0).sum(-1)
     levels = np.minimum(*sides)
     largest = ratio(levels - 1.0, levels)
     return np.clip(ratio(2.0 * (pairs.concordant - pairs.discordant), largest), -1.0, 1.0)
@@ -171,9 +171,9 @@ def kendall_tau_c(table: ConfusionMatrix) -> Value:
     reference="goodman1954",
     undefined_when="no two items differ on both sides",
 )
-def goodman_kruskal_gamma(table: ConfusionMatrix) -> Value:
+def goodman_kruskal_gamma(matrix: ConfusionMatrix) -> Value:
     """Concordant minus discordant pairs, out of the pairs that differ on both sides."""
-    pairs = _count_pairs(table)
+    pairs = _count_pairs(matrix)
     return ratio(pairs.concordant - pairs.discordant, pairs.concordant + pairs.discordant)
 
 
@@ -185,16 +185,16 @@ def goodman_kruskal_gamma(table: ConfusionMatrix) -> Value:
     reference="somers1962",
     undefined_when="the given side uses one level only",
 )
-def somers_d(table: ConfusionMatrix, *, given: Literal["gold", "predicted"] = "gold") -> Value:
+def somers_d(matrix: ConfusionMatrix, *, given: Literal["gold", "predicted"] = "gold") -> Value:
     """Concordant minus discordant pairs, out of the pairs that one side tells apart."""
-    pairs = _count_pairs(table)
+    pairs = _count_pairs(matrix)
     untied = pairs.untied_gold if given == "gold" else pairs.untied_predicted
     return np.clip(ratio(pairs.concordant - pairs.discordant, untied), -1.0, 1.0)
 
 
-def _share_in_order(table: ConfusionMatrix, side: Array, cells: Array) -> Value:
+def _share_in_order(matrix: ConfusionMatrix, side: Array, cells: Array) -> Value:
     """Mean over items of the share of items, apart on one side, in the same order on the other."""
-    up = _mark_levels_above(len(table.scale))
+    up = _mark_levels_above(len(matrix.scale))
     same_order = up @ cells @ up.T + up.T @ cells @ up
     apart = side @ (up + up.T)
     by_cell = cells * ratio(same_order, apart[..., None, :])
@@ -209,9 +209,9 @@ def _share_in_order(table: ConfusionMatrix, side: Array, cells: Array) -> Value:
     reference="amigo2013",
     undefined_when="predictions use one level only",
 )
-def reliability(table: ConfusionMatrix) -> Value:
+def reliability(matrix: ConfusionMatrix) -> Value:
     """How far the orders that the system states are right, as a mean over items."""
-    return _share_in_order(table, table.predicted_share, table.share)
+    return _share_in_order(matrix, matrix.predicted_share, matrix.share)
 
 
 @metric(
@@ -222,9 +222,9 @@ def reliability(table: ConfusionMatrix) -> Value:
     reference="amigo2013",
     undefined_when="gold uses one level only",
 )
-def sensitivity(table: ConfusionMatrix) -> Value:
+def sensitivity(matrix: ConfusionMatrix) -> Value:
     """How far the orders of gold are found by the system, as a mean over items."""
-    return _share_in_order(table, table.gold_share, np.swapaxes(table.share, -1, -2))
+    return _share_in_order(matrix, matrix.gold_share, np.swapaxes(matrix.share, -1, -2))
 
 
 @metric(
@@ -235,6 +235,6 @@ def sensitivity(table: ConfusionMatrix) -> Value:
     reference="amigo2013",
     undefined_when=_ONE_SIDE,
 )
-def reliability_sensitivity_f(table: ConfusionMatrix) -> Value:
+def reliability_sensitivity_f(matrix: ConfusionMatrix) -> Value:
     """Harmonic mean of reliability and sensitivity."""
-    return harmonic_mean(reliability.function(table), sensitivity.function(table))
+    return harmonic_mean(reliability.function(matrix), sensitivity.function(matrix))

@@ -1,4 +1,4 @@
-"""Where the metrics come from."""
+"""References: the publications that define the metrics."""
 
 REFERENCES = {
     "amigo2013": "Amigó, Gonzalo, Verdejo (2013). A general evaluation measure for document "

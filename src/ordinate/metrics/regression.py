@@ -1,4 +1,4 @@
-"""Errors of quantities, in the unit of the target and relative to its spread."""
+"""Regression metrics: errors in the unit of the target, and relative to its spread."""
 
 from typing import Any
 
@@ -23,9 +23,9 @@ TIE_TOLERANCE = 1e-12  # a share this near to another is the same
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum e^2,\; e = \text{prediction} - \text{target}",
 )
-def mse(table: Moments) -> Value:
+def mse(moments: Moments) -> Value:
     """Mean squared error, in the squared unit."""
-    return ratio(table.squares, table.total)
+    return ratio(moments.squares, moments.total)
 
 
 @metric(
@@ -34,9 +34,9 @@ def mse(table: Moments) -> Value:
     bounds=(0, np.inf),
     formula=r"\sqrt{MSE}",
 )
-def rmse(table: Moments) -> Value:
+def rmse(moments: Moments) -> Value:
     """Root of the mean squared error, in the unit of the target. Large errors count most."""
-    return np.sqrt(ratio(table.squares, table.total))
+    return np.sqrt(ratio(moments.squares, moments.total))
 
 
 @metric(
@@ -45,9 +45,9 @@ def rmse(table: Moments) -> Value:
     bounds=(0, np.inf),
     formula=r"\frac{1}{N} \sum |e|",
 )
-def mae(table: Moments) -> Value:
+def mae(moments: Moments) -> Value:
     """Mean absolute error, in the unit of the target."""
-    return ratio(table.absolute, table.total)
+    return ratio(moments.absolute, moments.total)
 
 
 @metric(
@@ -58,9 +58,9 @@ def mae(table: Moments) -> Value:
     undefined_when="no histogram of the errors was made",
     smooth=False,
 )
-def median_absolute_error(table: Moments) -> Value:
+def median_absolute_error(moments: Moments) -> Value:
     """Half of the errors are smaller: from a histogram, half a per cent from the exact value."""
-    return find_error_percentile(table, 0.5)
+    return find_error_percentile(moments, 0.5)
 
 
 @metric(
@@ -71,11 +71,11 @@ def median_absolute_error(table: Moments) -> Value:
     undefined_when="no histogram of the errors was made",
     smooth=False,
 )
-def error_percentile(table: Moments, *, share: float = 0.9) -> Value:
+def error_percentile(moments: Moments, *, share: float = 0.9) -> Value:
     """The size that so large a share of the errors does not exceed, from a histogram."""
     if not 0.0 < share < 1.0:
         raise BadOption(f"share={share!r} is not a number between 0 and 1.")
-    return find_error_percentile(table, share)
+    return find_error_percentile(moments, share)
 
 
 @metric(
@@ -85,9 +85,9 @@ def error_percentile(table: Moments, *, share: float = 0.9) -> Value:
     formula=r"\max |e|",
     smooth=False,
 )
-def max_error(table: Moments) -> Value:
+def max_error(moments: Moments) -> Value:
     """The largest absolute error."""
-    return np.where(table.total > 0, table.largest, np.nan)[()]
+    return np.where(moments.total > 0, moments.largest, np.nan)[()]
 
 
 @metric(
@@ -96,9 +96,9 @@ def max_error(table: Moments) -> Value:
     bounds=(-np.inf, np.inf),
     formula=r"\frac{1}{N} \sum e",
 )
-def bias(table: Moments) -> Value:
+def bias(moments: Moments) -> Value:
     """Mean error: above 0 predictions are too high."""
-    return np.where(table.total > 0, table.plain.e, np.nan)[()]
+    return np.where(moments.total > 0, moments.plain.e, np.nan)[()]
 
 
 @metric(
@@ -108,12 +108,12 @@ def bias(table: Moments) -> Value:
     formula=r"1 - \frac{MSE}{\sigma^2}",
     undefined_when=CONSTANT_TARGET_NOTE,
 )
-def r2(table: Moments) -> Value:
+def r2(moments: Moments) -> Value:
     """R²: the share of the variance of the targets that is explained; below 0 it is none.
 
     σ is that of the evaluated targets (population).
     """
-    return 1.0 - ratio(mse(table), table.plain.mean(2, 0))
+    return 1.0 - ratio(mse(moments), moments.plain.mean(2, 0))
 
 
 @metric(
@@ -123,9 +123,9 @@ def r2(table: Moments) -> Value:
     formula=r"1 - \frac{Var(e)}{\sigma^2}",
     undefined_when=CONSTANT_TARGET_NOTE,
 )
-def explained_variance(table: Moments) -> Value:
+def explained_variance(moments: Moments) -> Value:
     """R² after the bias is taken out."""
-    return 1.0 - ratio(table.plain.mean(0, 2), table.plain.mean(2, 0))
+    return 1.0 - ratio(moments.plain.mean(0, 2), moments.plain.mean(2, 0))
 
 
 @metric(
@@ -135,9 +135,9 @@ def explained_variance(table: Moments) -> Value:
     formula=r"1 - \frac{RMSE}{\sigma}",
     undefined_when=CONSTANT_TARGET_NOTE,
 )
-def relative_accuracy(table: Moments) -> Value:
+def relative_accuracy(moments: Moments) -> Value:
     """One less the RMSE as a share of σ. This is not R², which is 1 - RMSE²/σ²."""
-    return 1.0 - ratio(rmse(table), np.sqrt(table.plain.mean(2, 0)))
+    return 1.0 - ratio(rmse(moments), np.sqrt(moments.plain.mean(2, 0)))
 
 
 @metric(
@@ -147,9 +147,9 @@ def relative_accuracy(table: Moments) -> Value:
     formula=r"\frac{RMSE}{\sigma}",
     undefined_when=CONSTANT_TARGET_NOTE,
 )
-def nrmse(table: Moments) -> Value:
+def nrmse(moments: Moments) -> Value:
     """RMSE as a share of σ of the evaluated targets."""
-    return ratio(rmse(table), np.sqrt(table.plain.mean(2, 0)))
+    return ratio(rmse(moments), np.sqrt(moments.plain.mean(2, 0)))
 
 
 @metric(
@@ -159,11 +159,13 @@ def nrmse(table: Moments) -> Value:
     formula=r"\frac{Cov(y, \hat y)}{\sigma_y \sigma_{\hat y}}",
     undefined_when="all targets, or all predictions, are equal but for rounding",
 )
-def pearson(table: Moments) -> Value:
+def pearson(moments: Moments) -> Value:
     """Pearson's correlation of targets and predictions."""
-    of_y, together, of_p = _variances(table)
-    found = ratio(together, np.sqrt(of_y) * np.sqrt(of_p))
-    return found / np.maximum(np.abs(np.real(found)), 1.0)  # which it is above by rounding only
+    of_y, together, of_p = _variances(moments)
+    correlation = ratio(together, np.sqrt(of_y) * np.sqrt(of_p))
+    return correlation / np.maximum(
+        np.abs(np.real(correlation)), 1.0
+    )  # it is above 1 by rounding only
 
 
 @metric(
@@ -175,18 +177,18 @@ def pearson(table: Moments) -> Value:
     reference="lin1989",
     undefined_when="all targets and predictions are one and the same value",
 )
-def ccc(table: Moments) -> Value:
+def ccc(moments: Moments) -> Value:
     """Lin's concordance correlation: Pearson's, less what differs in mean and spread."""
-    of_y, together, of_p = _variances(table)
-    return ratio(2.0 * together, of_y + of_p + table.plain.e**2)
+    of_y, together, of_p = _variances(moments)
+    return ratio(2.0 * together, of_y + of_p + moments.plain.e**2)
 
 
-def _variances(table: Moments) -> tuple[Array, Array, Array]:
+def _variances(moments: Moments) -> tuple[Array, Array, Array]:
     """Return Var(y), Cov(y, p), Var(p) where p = y + e; what rounding leaves of Var(p) is 0."""
-    of_y, both, of_e = (table.plain.mean(a, b) for a, b in ((2, 0), (1, 1), (0, 2)))
+    of_y, both, of_e = (moments.plain.mean(a, b) for a, b in ((2, 0), (1, 1), (0, 2)))
     of_p = of_y + 2.0 * both + of_e
-    kept = np.real(of_p) > ROUNDING_SHARE * np.real(of_y + of_e)
-    return of_y, np.where(kept, of_y + both, 0.0), np.where(kept, of_p, 0.0)
+    varies = np.real(of_p) > ROUNDING_SHARE * np.real(of_y + of_e)
+    return of_y, np.where(varies, of_y + both, 0.0), np.where(varies, of_p, 0.0)
 
 
 @metric(
@@ -195,10 +197,12 @@ def _variances(table: Moments) -> tuple[Array, Array, Array]:
     bounds=(0, np.inf),
     formula=r"\sqrt{\sigma^2 + (\bar y - c)^2}",
 )
-def baseline_rmse(table: Moments) -> Value:
+def baseline_rmse(moments: Moments) -> Value:
     """RMSE of the constant prediction c: the training mean, or the mean of the targets."""
-    constant = table.constants.get(TRAIN_MEAN, table.constants.get(TARGET_MEAN, table.plain.y))
-    return np.sqrt(table.plain.mean(2, 0) + (table.plain.y - constant) ** 2)
+    constant = moments.constants.get(
+        TRAIN_MEAN, moments.constants.get(TARGET_MEAN, moments.plain.y)
+    )
+    return np.sqrt(moments.plain.mean(2, 0) + (moments.plain.y - constant) ** 2)
 
 
 @metric(
@@ -208,12 +212,12 @@ def baseline_rmse(table: Moments) -> Value:
     formula=r"\frac{1}{N} \sum |y - c|",
     undefined_when="no constant was named before the data were read",
 )
-def baseline_mae(table: Moments) -> Value:
+def baseline_mae(moments: Moments) -> Value:
     """MAE of the constant prediction c: the training mean, or the mean of the targets."""
-    name = TRAIN_MEAN if TRAIN_MEAN in table.constants else TARGET_MEAN
-    if name not in table.constants:
-        return np.full(table.shape, np.nan)[()]
-    return ratio(table.spread[name], table.total)
+    name = TRAIN_MEAN if TRAIN_MEAN in moments.constants else TARGET_MEAN
+    if name not in moments.constants:
+        return np.full(moments.shape, np.nan)[()]
+    return ratio(moments.spread[name], moments.total)
 
 
 @metric(
@@ -223,24 +227,24 @@ def baseline_mae(table: Moments) -> Value:
     formula=r"1 - \frac{RMSE}{\text{baseline RMSE}}",
     undefined_when="the baseline makes no error",
 )
-def skill(table: Moments) -> Value:
+def skill(moments: Moments) -> Value:
     """By how much the RMSE is smaller than that of the constant prediction, as a share of it."""
-    return 1.0 - ratio(rmse(table), baseline_rmse(table))
+    return 1.0 - ratio(rmse(moments), baseline_rmse(moments))
 
 
-def find_error_percentile(table: Moments, share: float) -> Value:
+def find_error_percentile(moments: Moments, share: float) -> Value:
     """Return the size below which a share of the errors lies, from the histogram.
 
     Between two errors it is their mean. At most half a per cent away; nan where no histogram was
-    asked for, or where there are no items.
+    counted, or where there are no items.
     """
-    if not table.histogram:
-        return np.full(table.shape, np.nan)[()]
-    places = sorted(table.histogram)
-    weights = np.stack([table.histogram[k] for k in places], axis=-1)
+    if not moments.histogram:
+        return np.full(moments.shape, np.nan)[()]
+    places = sorted(moments.histogram)
+    weights = np.stack([moments.histogram[k] for k in places], axis=-1)
     below = ratio(weights.cumsum(axis=-1), weights.sum(axis=-1)[..., None])
     first, last = below >= share - TIE_TOLERANCE, below > share + TIE_TOLERANCE
     last[..., -1] = True
-    sizes = table.step * np.array([compute_bin_size(k) for k in places])
-    found = (sizes[np.argmax(first, axis=-1)] + sizes[np.argmax(last, axis=-1)]) / 2.0
-    return np.where(table.total > 0, found, np.nan)[()]
+    sizes = moments.step * np.array([compute_bin_size(k) for k in places])
+    percentile = (sizes[np.argmax(first, axis=-1)] + sizes[np.argmax(last, axis=-1)]) / 2.0
+    return np.where(moments.total > 0, percentile, np.nan)[()]

@@ -1,4 +1,4 @@
-"""Safe model files: skops with an own allow-list, LightGBM and XGBoost in their own formats.
+"""Safe model files: skops with an own allow-list, and trees as plain arrays.
 
 Pickles execute what they contain, so none is ever opened. Every other file is looked through
 before a loader sees it, and nothing is built from a type that is not listed here.
@@ -15,7 +15,7 @@ from typing import Any
 from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
 from ordinate.experiment.manifest import Manifest
-from ordinate.models.stored_trees import check_forest, check_lightgbm, check_xgboost
+from ordinate.models.tree_ensemble import TreeEnsemble
 
 PICKLE_PATTERN = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
 SCHEMA = "schema.json"
@@ -30,11 +30,9 @@ ALLOWED_NODES: dict[str, frozenset[str]] = {
     "NdArrayNode": frozenset({"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64"}),
     "ObjectNode": frozenset(
         {
-            "ordinate.models.regressors.kernel_expansion.KernelExpansion",
-            "ordinate.models.regressors.regression_trees.BoostedTrees",
-            "ordinate.models.classifiers.frank_hall.FrankHall",
-            "ordinate.models.classifiers.ordinal_threshold.OrdinalThreshold",
-            "sklearn.ensemble._forest.RandomForestClassifier",
+            "ordinate.models.regressors.kernels.KernelExpansion",
+            "ordinate.models.classifiers.ordinal_regression.FrankHall",
+            "ordinate.models.classifiers.ordinal_regression.OrdinalThreshold",
             "sklearn.linear_model._logistic.LogisticRegression",
             "sklearn.linear_model._ridge.Ridge",
             "sklearn.naive_bayes.ComplementNB",
@@ -44,10 +42,8 @@ ALLOWED_NODES: dict[str, frozenset[str]] = {
             "sklearn.preprocessing._data.StandardScaler",
             "sklearn.preprocessing._polynomial.PolynomialFeatures",
             "sklearn.svm._classes.LinearSVC",
-            "sklearn.tree._classes.DecisionTreeClassifier",
         }
     ),
-    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     "TupleNode": frozenset({"builtins.tuple"}),
     "TypeNode": frozenset({"builtins.str"}),
 }
@@ -55,10 +51,11 @@ ALLOWED_TYPES = sorted(frozenset().union(*ALLOWED_NODES.values()))
 
 
 def save_fitted(fitted: Any, folder: Path) -> list[str]:
-    """Write what was fitted into a folder, in the format of its library; return the names."""
-    library = type(fitted).__module__.partition(".")[0]
-    name = {"lightgbm": LIGHTGBM, "xgboost": XGBOOST}.get(library, SKOPS)
-    content = WRITERS[name](fitted)
+    """Write what was fitted into a folder, and return the names of the files."""
+    if isinstance(fitted, TreeEnsemble):
+        name, content = TREES, fitted.to_bytes()
+    else:
+        name, content = SKOPS, _dump_skops(fitted)
     with safe_files.replace_file(folder / name) as temporary:
         temporary.write_bytes(content)
     return [name]
@@ -116,9 +113,7 @@ def _load_skops(content: bytes) -> Any:
     _check_skops(content)
     from skops.io import loads  # noqa: PLC0415 - heavy, and optional
 
-    fitted = loads(content, trusted=ALLOWED_TYPES)
-    check_forest(fitted)
-    return fitted
+    return loads(content, trusted=ALLOWED_TYPES)
 
 
 def _check_skops(content: bytes) -> None:
@@ -132,10 +127,13 @@ def _check_skops(content: bytes) -> None:
             raise BadStore(f"it has no {SCHEMA}, and is no skops file")
         schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_refuse_duplicate_keys)
     for node in _walk_nodes(schema):
-        builder, kind = node.get("__loader__"), f"{node.get('__module__')}.{node.get('__class__')}"
-        if kind not in ALLOWED_NODES.get(str(builder), ()):
-            how = f"{shorten(kind)} by {shorten(builder)}"
-            raise BadStore(f"it builds the type {how}, which is no part of a model")
+        builder = node.get("__loader__")
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        if name not in ALLOWED_NODES.get(str(builder), ()):
+            raise BadStore(
+                f"it builds the type {shorten(name)} by {shorten(builder)}, which is no part of a "
+                "model"
+            )
 
 
 def _walk_nodes(schema: Any) -> Iterator[dict[str, Any]]:
@@ -163,47 +161,12 @@ def _normalize_skops(content: bytes) -> bytes:
             node["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
         if "file" in node:
             node["file"] = names.setdefault(node["file"], f"{len(names)}.npy")
-    settled = io.BytesIO()
-    with zipfile.ZipFile(settled, "w") as archive:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
         for old, new in names.items():
             archive.writestr(zipfile.ZipInfo(new, EPOCH), members[old])
         archive.writestr(zipfile.ZipInfo(SCHEMA, EPOCH), json.dumps(schema))
-    return settled.getvalue()
-
-
-# --- boosted trees -------------------------------------------------------------------------------
-
-
-def _dump_lightgbm(fitted: Any) -> bytes:
-    text = str(fitted.model_to_string())
-    check_lightgbm(text)  # what could not be loaded again is not written
-    return text.encode()
-
-
-def _load_lightgbm(content: bytes) -> Any:
-    text = content.decode()
-    check_lightgbm(text)
-    import lightgbm  # noqa: PLC0415 - heavy, and optional
-
-    return lightgbm.Booster(model_str=text)
-
-
-def _dump_xgboost(fitted: Any) -> bytes:
-    content = bytes(fitted.save_raw(raw_format="json"))
-    check_xgboost(json.loads(content))
-    return content
-
-
-def _load_xgboost(content: bytes) -> Any:
-    model = json.loads(content, object_pairs_hook=_refuse_duplicate_keys)
-    check_xgboost(model)
-    try:
-        import xgboost  # noqa: PLC0415 - heavy, and optional
-    except ImportError:
-        raise MissingExtra("This model was made with xgboost: pip install xgboost") from None
-    booster = xgboost.Booster()
-    booster.load_model(bytearray(json.dumps(model).encode()))  # what was looked at, no other text
-    return booster
+    return written.getvalue()
 
 
 def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -214,14 +177,5 @@ def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-SKOPS, LIGHTGBM, XGBOOST = "model.skops", "model.lightgbm.txt", "model.xgboost.json"
-WRITERS: dict[str, Callable[[Any], bytes]] = {
-    SKOPS: _dump_skops,
-    LIGHTGBM: _dump_lightgbm,
-    XGBOOST: _dump_xgboost,
-}
-READERS: dict[str, Callable[[bytes], Any]] = {
-    SKOPS: _load_skops,
-    LIGHTGBM: _load_lightgbm,
-    XGBOOST: _load_xgboost,
-}
+SKOPS, TREES = "model.skops", "model.trees.npz"
+READERS: dict[str, Callable[[bytes], Any]] = {SKOPS: _load_skops, TREES: TreeEnsemble.from_bytes}

@@ -14,9 +14,8 @@ from ordinate.summaries.normalization import Normalization
 Floats = NDArray[np.float64]
 ADVICE = "Train the surrogate again."
 CONSTANT_TOLERANCE = 1e-6  # of a value that never varied: a copy of fewer digits is no other one
-ROUNDING_TOLERANCE = (
-    1e-12  # of the largest value of a column: if it varies by no more, it is constant
-)
+# of the largest value of a column: if it varies by no more, it is constant
+ROUNDING_TOLERANCE = 1e-12
 
 
 class _StoredTarget(TypedDict):

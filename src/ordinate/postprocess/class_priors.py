@@ -1,4 +1,4 @@
-"""Shares of levels: class weights undone, and mean probabilities beside the shares of gold."""
+"""Class priors: class weights undone, and mean probabilities compared with shares of gold."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ ClassWeights = Mapping[Any, float] | Sequence[float] | NDArray[Any] | str | None
 
 BALANCED = "balanced"
 FAR_SHARE = 0.05  # share of the items that would have to change their level
-STANDARD_DEVIATIONS = 3.0  # standard deviations of chi-squared above its mean
-FEWEST_ROWS = 30  # rows that have shares of their own
+STANDARD_DEVIATIONS = 3.0  # of chi-squared above its mean
+FEWEST_ROWS = 30  # below which shares are too rough to compare
 CLASS_WEIGHTS_HINT = (
     "Pass a number above 0 for each level, by label or in the order of the scale, or 'balanced'."
 )
@@ -82,19 +82,19 @@ def _order_by_level(given: Mapping[Any, float], scale: Scale) -> list[float]:
 def measure_prior_shift(
     rows: Floats,
     shares: Floats,
-    learned_on: int | None = None,
+    fitted_items: int | None = None,
     *,
     weights: Floats | None = None,
 ) -> float | None:
-    """Return how far mean probabilities lie from shares of levels; None if that means nothing.
+    """Return how far mean probabilities lie from shares of levels; None if not significant.
 
-    It is the total variation: the share of the items that would have to change their level. So many
-    other items as `learned_on` says gave the shares; without it, these rows did. It means something
-    if it is not small and chi-squared is well above what chance gives. Weighted rows stand for
+    It is the total variation: the share of the items that would have to change their level.
+    `fitted_items` other items gave the shares; without it, these rows did. It is significant if it
+    is not small and chi-squared is well above what chance gives. Weighted rows stand for
     (Σw)² / Σw² items.
     """
     own = len(rows) if weights is None else weights.sum() ** 2 / (weights**2).sum()
-    n = own if learned_on is None else 1.0 / (1.0 / max(1, own) + 1.0 / learned_on)
+    n = own if fitted_items is None else 1.0 / (1.0 / max(1, own) + 1.0 / fitted_items)
     if n < FEWEST_ROWS:
         return None
     mean = np.average(rows, axis=0, weights=weights)

@@ -1,4 +1,4 @@
-"""Prediction intervals from residuals: split conformal."""
+"""Split conformal prediction intervals, from residuals."""
 
 import math
 from collections.abc import Iterator
@@ -10,22 +10,19 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, NoItems
 from ordinate.postprocess.conformal_sets import ROUNDING_TOLERANCE, check_alpha, conformal_quantile
-from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import encode_groups, format_names
+from ordinate.postprocess.input_columns import encode_groups, format_names
+from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.prediction_intervals import PredictionIntervals, require_valid
 from ordinate.summaries.tabulation import check_same_length
 
 Floats = NDArray[np.float64]
-ROUNDING_SLACK = 4.0 * float(
-    np.finfo(float).eps
-)  # what rounding may do to a residual, of its parts
-MOST_SHOWN = 5  # groups that a note names
+ROUNDING_SLACK = 4.0 * float(np.finfo(float).eps)  # rounding of a residual, relative to its parts
 
 
 @dataclass(frozen=True, eq=False)
 class ConformalIntervals:
-    """Intervals, one for each item: `lower, upper = band`."""
+    """Prediction intervals, one for each item: `lower, upper = intervals`."""
 
     lower: Floats
     upper: Floats
@@ -37,12 +34,14 @@ class ConformalIntervals:
     def __len__(self) -> int:
         return len(self.lower)
 
-    def summary(self, targets: Any, weights: Any = None, groups: Any = None) -> PredictionIntervals:
-        """Return the sums from which coverage, width and scores follow."""
+    def summarise(
+        self, targets: Any, weights: Any = None, groups: Any = None
+    ) -> PredictionIntervals:
+        """Return the summary from which coverage, width and scores follow."""
         return PredictionIntervals.of(targets, self.lower, self.upper, weights, groups)
 
 
-class SplitConformal(Estimator):
+class SplitConformal(BaseEstimator):
     """Intervals about predictions that hold the target of a share 1 - alpha of new items.
 
     An interval reaches as far to both sides as the ⌈(n + 1)(1 - alpha)⌉-th smallest absolute
@@ -51,7 +50,7 @@ class SplitConformal(Estimator):
     it is large. Without `symmetric` each side has its own threshold, at alpha/2.
 
     The promise holds on average, if new items come from where the items of `fit` came from, and
-    neither were seen when the model was fitted; it does not ask that the model or the spread is
+    neither were seen when the model was fitted; it does not require that the model or the spread is
     right. With `groups` it holds for the items of each group.
 
     >>> intervals = SplitConformal(alpha=0.2).fit([1, 2, 3, 4, 5, 6, 7, 8, 9], [5] * 9)
@@ -78,15 +77,15 @@ class SplitConformal(Estimator):
         check_same_length(len(y), len(p), "targets", "predictions")
         if not len(y):
             raise NoItems("There are no items to learn intervals from: there are no rows.")
-        unit = self._unit(spread, len(y))
-        of = encode_groups(groups, len(y), "predictions")
-        sides = self._sides(y - p, ROUNDING_SLACK * (np.abs(y) + np.abs(p)), unit)
-        order = np.argsort(of.codes, kind="stable")
-        ends = np.bincount(of.codes, minlength=len(of.values)).cumsum()[:-1]
+        unit = self._read_spread(spread, len(y))
+        encoded = encode_groups(groups, len(y), "predictions")
+        sides = self._compute_sides(y - p, ROUNDING_SLACK * (np.abs(y) + np.abs(p)), unit)
+        order = np.argsort(encoded.codes, kind="stable")
+        ends = np.bincount(encoded.codes, minlength=len(encoded.values)).cumsum()[:-1]
         self.thresholds_ = np.array(
             [self._learn_reach(x) for x in np.split(sides[:, order], ends, 1)]
         )
-        self.groups_ = None if groups is None else tuple(of.values)
+        self.groups_ = None if groups is None else tuple(encoded.values)
         self.notes_ = tuple(self._collect_notes())
         return self
 
@@ -94,17 +93,16 @@ class SplitConformal(Estimator):
         self, predictions: Any, spread: Any = None, groups: Any = None
     ) -> ConformalIntervals:
         """Return the interval of each prediction."""
-        self._fitted()
+        self._check_fitted()
         p = _check_finite(predictions, "prediction")
         thresholds, notes = self._look_up_thresholds(groups, len(p))
-        reach = thresholds * self._unit(spread, len(p))
-        reach += ROUNDING_SLACK * (
-            np.abs(p) + np.abs(reach)
-        )  # so that rounding cannot keep a target out
+        reach = thresholds * self._read_spread(spread, len(p))
+        # So that rounding cannot keep a target out.
+        reach += ROUNDING_SLACK * (np.abs(p) + np.abs(reach))
         return ConformalIntervals(p - reach[0], p + reach[1], (*self.notes_, *notes))
 
-    def _unit(self, spread: Any, n: int) -> Floats:
-        """Return what residuals are measured in: the spread, or 1."""
+    def _read_spread(self, spread: Any, n: int) -> Floats:
+        """Return the unit of residuals: the spread, or 1."""
         if (spread is not None) != self.normalize:
             need = "needs a spread for each item" if self.normalize else "takes no spread"
             raise BadInput(f"SplitConformal(normalize={self.normalize}) {need}.")
@@ -116,7 +114,7 @@ class SplitConformal(Estimator):
         require_valid(unit > 0, np.arange(n), unit, positive)
         return unit
 
-    def _sides(self, residual: Floats, slack: Floats, unit: Floats) -> Floats:
+    def _compute_sides(self, residual: Floats, slack: Floats, unit: Floats) -> Floats:
         """Return how far each interval would have to reach [2, n], below and above."""
         size = np.abs(residual)
         sides = [size, size] if self.symmetric else [-residual, residual]
@@ -129,21 +127,21 @@ class SplitConformal(Estimator):
     def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds [2, n] of each row; a group that fit did not see has none."""
         if (groups is None) != (self.groups_ is None):
-            both = (
+            mismatch = (
                 "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
             )
-            raise BadInput(f"Groups were given to {both}.")
-        of = encode_groups(groups, n, "predictions")
+            raise BadInput(f"Groups were given to {mismatch}.")
+        encoded = encode_groups(groups, n, "predictions")
         known = {value: row for row, value in enumerate(self.groups_ or (None,))}
-        table = np.vstack([self.thresholds_, [np.inf, np.inf]])
-        new = [value for value in of.values if value not in known]
+        thresholds = np.vstack([self.thresholds_, [np.inf, np.inf]])
+        unseen = [value for value in encoded.values if value not in known]
         notes = (
-            [f"Not seen in fit, so their intervals have no ends: {format_names(new)}."]
-            if new
+            [f"Not seen in fit, so their intervals have no ends: {format_names(unseen)}."]
+            if unseen
             else []
         )
-        rows = np.array([known.get(value, len(known)) for value in of.values], np.intp)
-        return table[rows[of.codes]].T, notes
+        rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
+        return thresholds[rows[encoded.codes]].T, notes
 
     def _collect_notes(self) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""
@@ -156,8 +154,8 @@ class SplitConformal(Estimator):
         )
         names = [] if self.groups_ is None else [self.groups_[k] for k in np.flatnonzero(few)]
         each, short = (" of each group", f" of {format_names(names)}") if names else ("", "")
-        there = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
-        return [f"{there}: {'such intervals' if names else 'the intervals'} have no ends."]
+        shortage = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
+        return [f"{shortage}: {'such intervals' if names else 'the intervals'} have no ends."]
 
 
 def _check_finite(column: Any, name: str) -> Floats:

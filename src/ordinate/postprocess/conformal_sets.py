@@ -1,4 +1,4 @@
-"""Ordinal prediction sets: neighbouring levels that hold the truth as often as promised."""
+"""Ordinal conformal prediction: sets of neighbouring levels with guaranteed coverage."""
 
 import math
 from collections.abc import Hashable, Iterable
@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadOption, NoItems
-from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.prediction_sets import PredictionSets
-from ordinate.postprocess.scored_items import (
+from ordinate.postprocess.input_columns import (
     Floats,
     Positions,
     encode_gold_levels,
@@ -20,16 +18,17 @@ from ordinate.postprocess.scored_items import (
     list_columns,
     read_probability_rows,
 )
+from ordinate.postprocess.prediction_sets import PredictionSets
+from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.scale.encoding import Groups
 from ordinate.summaries.probabilities import check_same_rows
 
-ROUNDING_TOLERANCE = 1e-12  # of a number that should be whole
-MOST_SHOWN = 5  # levels or groups that a note names
+ROUNDING_TOLERANCE = 1e-12  # of a number that should be an integer
 
 
-class OrdinalConformalSets(Estimator):
-    """Sets of neighbouring levels that hold the gold level of a share 1 - alpha of new items.
+class OrdinalConformalSets(BaseEstimator):
+    """Conformal prediction sets: neighbouring levels that hold gold for a share 1 - alpha of items.
 
     A set starts with the most probable level (the lowest of equals) and adds the more probable of
     its two neighbours (the lower of equals) for as long as it holds no more than a threshold. So
@@ -47,8 +46,8 @@ class OrdinalConformalSets(Estimator):
 
     >>> sets = OrdinalConformalSets(alpha=0.2, scale="A,B,C")
     >>> sets = sets.fit([[0.6, 0.3, 0.1]] * 9, ["A"] * 6 + ["B"] * 3)
-    >>> found = sets.predict([[0.1, 0.7, 0.2], [0.2, 0.5, 0.3]])
-    >>> found.low.tolist(), found.high.tolist()
+    >>> predicted = sets.predict([[0.1, 0.7, 0.2], [0.2, 0.5, 0.3]])
+    >>> predicted.low.tolist(), predicted.high.tolist()
     (['B', 'B'], ['B', 'C'])
     """
 
@@ -82,60 +81,59 @@ class OrdinalConformalSets(Estimator):
         check_same_rows(levels, rows)
         if not len(levels):
             raise NoItems("There are no items to learn sets from: there are no rows.")
-        of = Groups([None], np.zeros(len(levels), np.int64))
-        if groups is not None:
-            of = encode_groups(groups, len(levels), "rows of probabilities")
+        encoded = encode_groups(groups, len(levels), "rows of probabilities")
         scores = compute_nonconformity_scores(rows)[np.arange(len(levels)), levels]
-        thresholds, counts = self._learned(scores, levels, of, len(scale))
+        thresholds, counts = self._learn_thresholds(scores, levels, encoded, len(scale))
         self.scale_, self.columns_, self.thresholds_ = scale, columns, thresholds
-        self.groups_ = None if groups is None else tuple(of.values)
+        self.groups_ = None if groups is None else tuple(encoded.values)
         self.notes_ = tuple(self._collect_notes(counts))
         return self
 
     def predict(self, probabilities: Any, groups: Any = None) -> PredictionSets:
         """Return the set of each row."""
-        self._fitted()
-        how = self.renormalize
-        rows = read_probability_rows(self.scale_, probabilities, self.columns_, renormalize=how)
+        self._check_fitted()
+        rows = read_probability_rows(
+            self.scale_, probabilities, self.columns_, renormalize=self.renormalize
+        )
         thresholds, notes = self._look_up_thresholds(groups, len(rows))
-        joined = compute_nonconformity_scores(rows) <= thresholds
-        low = joined.argmax(axis=1)
-        high = len(self.scale_) - 1 - joined[:, ::-1].argmax(axis=1)
+        members = compute_nonconformity_scores(rows) <= thresholds
+        low = members.argmax(axis=1)
+        high = len(self.scale_) - 1 - members[:, ::-1].argmax(axis=1)
         return PredictionSets(self.scale_, low, high, (*self.notes_, *notes))
 
-    def _learned(
+    def _learn_thresholds(
         self, scores: Floats, levels: Positions, groups: Groups, size: int
     ) -> tuple[Floats, NDArray[np.int64]]:
         """Return the thresholds of each group and level, and how many items each comes from."""
         shape = len(groups.values), size if self.per_level else 1
-        own = groups.codes * shape[1] + (levels if self.per_level else 0)
-        counts = np.bincount(own, minlength=shape[0] * shape[1])
-        ordered = np.split(scores[np.lexsort((scores, own))], counts.cumsum()[:-1])
-        found = np.array([conformal_quantile(part, self.alpha) for part in ordered]).reshape(shape)
-        return np.broadcast_to(found, (shape[0], size)), counts.reshape(shape)
+        cells = groups.codes * shape[1] + (levels if self.per_level else 0)
+        counts = np.bincount(cells, minlength=shape[0] * shape[1])
+        ordered = np.split(scores[np.lexsort((scores, cells))], counts.cumsum()[:-1])
+        thresholds = np.array([conformal_quantile(part, self.alpha) for part in ordered]).reshape(
+            shape
+        )
+        return np.broadcast_to(thresholds, (shape[0], size)), counts.reshape(shape)
 
     def _look_up_thresholds(self, groups: Any, n: int) -> tuple[Floats, list[str]]:
         """Return the thresholds of each row; nothing is known of a group that fit did not see."""
         if (groups is None) != (self.groups_ is None):
-            both = (
+            mismatch = (
                 "fit, so predict needs them, too" if groups is None else "predict, but not to fit"
             )
-            raise BadInput(f"Groups were given to {both}.")
+            raise BadInput(f"Groups were given to {mismatch}.")
         if groups is None or self.groups_ is None:
             return self.thresholds_, []
-        of, known = (
-            encode_groups(groups, n, "rows of probabilities"),
-            {value: row for row, value in enumerate(self.groups_)},
-        )
-        table = np.vstack([self.thresholds_, np.full(len(self.scale_), np.inf)])
-        new = [value for value in of.values if value not in known]
+        encoded = encode_groups(groups, n, "rows of probabilities")
+        known = {value: row for row, value in enumerate(self.groups_)}
+        thresholds = np.vstack([self.thresholds_, np.full(len(self.scale_), np.inf)])
+        unseen = [value for value in encoded.values if value not in known]
         notes = (
-            [f"Not seen in fit, so all levels are in their sets: {format_names(new)}."]
-            if new
+            [f"Not seen in fit, so all levels are in their sets: {format_names(unseen)}."]
+            if unseen
             else []
         )
-        rows = np.array([known.get(value, len(known)) for value in of.values], np.intp)
-        return table[rows[of.codes]], notes
+        rows = np.array([known.get(value, len(known)) for value in encoded.values], np.intp)
+        return thresholds[rows[encoded.codes]], notes
 
     def _collect_notes(self, counts: NDArray[np.int64]) -> list[str]:
         """Say where there are too few items for a threshold, and so none."""
@@ -147,7 +145,7 @@ class OrdinalConformalSets(Estimator):
         grouped = self.groups_ is not None
         each = " of each level" * self.per_level + " of each group" * grouped
         short = (
-            f" of {format_names([self._called(*cell) for cell in np.argwhere(few)])}"
+            f" of {format_names([self._format_cell(*cell) for cell in np.argwhere(few)])}"
             if each
             else ""
         )
@@ -155,7 +153,7 @@ class OrdinalConformalSets(Estimator):
         needs = f"alpha={alpha:g} needs {needed} items{each}, and there were fewer{short}"
         return [f"{needs}: {levels} is in each set{' of the group' * grouped}."]
 
-    def _called(self, group: int, level: int) -> str:
+    def _format_cell(self, group: int, level: int) -> str:
         parts = [] if self.groups_ is None else [str(self.groups_[group])]
         return ", ".join([*parts, *([self.scale_.names[level]] if self.per_level else [])])
 
@@ -201,5 +199,5 @@ def conformal_quantile(ordered: Floats, alpha: float) -> float:
 
 
 def _quantile_rank(n: NDArray[Any], alpha: float) -> NDArray[np.int64]:
-    wanted = (n + 1) * (1.0 - float(alpha))
-    return np.ceil(wanted * (1.0 - ROUNDING_TOLERANCE)).astype(np.int64)  # 20 * 0.95 is 19
+    rank = (n + 1) * (1.0 - float(alpha))
+    return np.ceil(rank * (1.0 - ROUNDING_TOLERANCE)).astype(np.int64)  # 20 * 0.95 is 19

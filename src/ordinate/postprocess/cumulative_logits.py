@@ -98,9 +98,9 @@ def fit_cumulative_logits(
     from scipy.optimize import minimize  # noqa: PLC0415 - fitting alone needs it
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - the same
 
-    features, restored = reduce_columns(matrix)
+    features, expand = reduce_columns(matrix)
     width = features.shape[1]
-    found = minimize(
+    optimum = minimize(
         penalised_loss,
         np.concatenate([np.zeros(width), _initial_cuts(codes, weights)]),
         args=(features, codes, weights, penalty, loss),
@@ -114,14 +114,14 @@ def fit_cumulative_logits(
             "maxcor": 20,
         },
     )
-    if found.status == 1:
+    if optimum.status == 1:
         warnings.warn(
             f"The fit has not arrived after {steps} steps. Scale the features, raise the penalty "
             "or allow more steps.",
             ConvergenceWarning,
             stacklevel=3,
         )
-    return restored(found.x[:width]), build_ordered_cuts(found.x[width:]), int(found.nit)
+    return expand(optimum.x[:width]), build_ordered_cuts(optimum.x[width:]), int(optimum.nit)
 
 
 def reduce_columns(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
@@ -137,8 +137,8 @@ def reduce_columns(matrix: Any) -> tuple[Any, Callable[[Floats], Floats]]:
     products = matrix @ matrix.T
     dense = products if isinstance(products, np.ndarray) else products.toarray()
     squares, vectors = np.linalg.eigh(dense)
-    kept = squares > max(squares[-1], 0.0) * rows * np.finfo(float).eps
-    roots, vectors = np.sqrt(squares[kept]), vectors[:, kept]
+    nonzero = squares > max(squares[-1], 0.0) * rows * np.finfo(float).eps
+    roots, vectors = np.sqrt(squares[nonzero]), vectors[:, nonzero]
     return vectors * roots, lambda found: matrix.T @ (vectors @ (found / roots))
 
 

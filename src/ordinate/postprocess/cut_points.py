@@ -10,15 +10,15 @@ from ordinate.errors import BadOption, NoItems, NotApplicable
 from ordinate.metrics import Metric, find_metric
 from ordinate.postprocess.cut_search import ScoreOrderedItems, is_best_value, search_best_cuts
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import Floats, encode_gold_levels, read_score_column
+from ordinate.postprocess.input_columns import Floats, encode_gold_levels, read_score_column
+from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.tabulation import check_same_length, convert_weights
 
 
-class CutPoints(Estimator):
+class CutPoints(BaseEstimator):
     """The K - 1 cuts of a score that are best for a metric on the items they are fitted to.
 
     A score above a cut is above the level that ends there, so higher scores mean higher levels; a
@@ -26,7 +26,7 @@ class CutPoints(Estimator):
     Cuts are midway between two scores that occur. `cuts_` rise or stay: two equal ones leave the
     level between them unused, as do -inf at the low end and inf at the high end.
 
-    `value_` is the metric on the items of the fit, and too good to expect of others. `exact_` says
+    `value_` is the metric on the items of the fit, and optimistic for others. `exact_` says
     that no other cuts do better there. Fit on out-of-fold scores.
 
     >>> cuts = CutPoints("quadratic_kappa", scale="low,mid,high")
@@ -56,15 +56,15 @@ class CutPoints(Estimator):
         """Find the best cuts for these scores and gold labels; an item of weight 0 is none."""
         metric, scale = _find_label_metric(self.metric), resolve_scale(self.scale, gold)
         values = read_score_column(scores, convert_weights(sample_weight))
-        weights = _check_weights(sample_weight, len(values))
+        weights = _read_weights(sample_weight, len(values))
         levels = encode_gold_levels(scale, gold, weights)
         check_same_length(len(levels), len(values), "gold labels", "scores")
-        there = weights > 0
-        if not there.any():
+        positive = weights > 0
+        if not positive.any():
             reason = "all weights are 0" if len(levels) else "there are no scores"
             raise NoItems(f"There are no items to find cuts for: {reason}.")
-        distinct, ranks = np.unique(values[there], return_inverse=True)
-        items = ScoreOrderedItems.of(scale, ranks, levels[there], weights[there])
+        distinct, ranks = np.unique(values[positive], return_inverse=True)
+        items = ScoreOrderedItems.of(scale, ranks, levels[positive], weights[positive])
         try:
             places, exact = search_best_cuts(metric, items)
             self.value_ = float(metric(items.tabulate_cuts(places)))
@@ -77,18 +77,18 @@ class CutPoints(Estimator):
 
     def predict(self, scores: Any) -> NDArray[Any]:
         """Return the label of each score."""
-        self._fitted()
+        self._check_fitted()
         return make_label_array(self.scale_)[np.searchsorted(self.cuts_, read_score_column(scores))]
 
 
-def _find_label_metric(wanted: str | Metric) -> Metric:
-    metric = find_metric(wanted)
+def _find_label_metric(name: str | Metric) -> Metric:
+    metric = find_metric(name)
     if metric.summary is not ConfusionMatrix:
         raise BadOption(f"{metric.name} is no metric of labels, and cuts make labels.")
     return metric
 
 
-def _check_weights(given: Any, n: int) -> Floats:
+def _read_weights(given: Any, n: int) -> Floats:
     return np.ones(n) if given is None else check_weights(np.asarray(convert_weights(given, n)), 0)
 
 

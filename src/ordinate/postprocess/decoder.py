@@ -32,12 +32,12 @@ from ordinate.postprocess.decoding_costs import (
     plan_decoding,
     search_level_factors,
 )
-from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.scored_items import (
+from ordinate.postprocess.input_columns import (
     encode_gold_levels,
     list_columns,
     read_probability_rows,
 )
+from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
@@ -49,7 +49,7 @@ PLAIN_TYPES = {str, int, float, bool}  # labels that NumPy has a type for
 
 
 class _FittingItems(NamedTuple):
-    """What a decoder is fitted on; where there is no gold, there are no totals of it."""
+    """The items that a decoder is fitted on; where there is no gold, there are no totals of it."""
 
     rows: Floats
     gold: Levels | None = None
@@ -63,11 +63,11 @@ class _FittingItems(NamedTuple):
 
     @property
     def weighted_rows(self) -> Floats:
-        """The rows times their weights, which tables of them add up."""
+        """The rows times their weights, which expected matrices add up."""
         return self.rows if self.weights is None else self.rows * self.weights[:, None]
 
 
-class Decoder(Estimator):
+class Decoder(BaseEstimator):
     """Turns probabilities into the levels that a metric rewards, learned out of fold.
 
     `metric` is a name, an expression such as 'weighted_kappa(power=1)' or a metric; `cost` is a
@@ -77,8 +77,8 @@ class Decoder(Estimator):
     in the order of the scale, with a warning if that is not the order of the sorted labels.
     `renormalize` accepts rows that sum to 0.99 to 1.01.
 
-    Fitted, it has one matrix `gain_`: the answer to a row p is the level a with the largest sum of
-    p_k gain_[k, a], of equals the most probable one, then the lowest. `notes_` says what is
+    Fitted, it has one matrix `gain_`: the prediction for a row p is the level a with the largest
+    sum of p_k gain_[k, a], of equals the most probable one, then the lowest. `notes_` says what is
     doubtful about the probabilities that it was fitted on.
 
     >>> decoder = Decoder("mae", scale="low,mid,high", columns=["high", "low", "mid"]).fit()
@@ -89,12 +89,12 @@ class Decoder(Estimator):
     scale_: Scale
     n_: int  # rows fitted on
     method_: DecodingMethod
-    gain_: Floats  # [K, K]: what an answer is worth, rows gold
+    gain_: Floats  # [K, K]: what a prediction is worth, rows gold
     shares_: Floats | None  # of the levels in gold
     columns_: tuple[Any, ...] | None
     weights_: Floats | None  # class weights, in the order of the scale
     ratio_: float | None  # λ of kappas: the expected cost over that by chance
-    uses_gold_: bool  # whether gold, or its shares, decide anything
+    uses_gold_: bool  # whether gold, or its shares, matter
     notes_: tuple[str, ...]
 
     def __init__(
@@ -122,12 +122,12 @@ class Decoder(Estimator):
         those of such items: where weights differ by level, multiply by them first.
         """
         scale = resolve_scale(self.scale, *(() if gold is None else (gold,)))
-        metric = self._wanted()
-        way = plan_decoding(metric, scale)
-        fixed = find_fixed_credits(way.base, scale)
-        uses_gold = way.method != "linear" or fixed is None
+        metric = self._resolve_metric()
+        plan = plan_decoding(metric, scale)
+        fixed = find_fixed_credits(plan.base, scale)
+        uses_gold = plan.method != "linear" or fixed is None
         columns = list_columns(self.columns)
-        items = self._items(scale, columns, probabilities, gold, sample_weight)
+        items = self._collect_items(scale, columns, probabilities, gold, sample_weight)
         if uses_gold and items.gold is None:
             raise BadOption(
                 f"Decoding for {metric.expression} is learned from probabilities and gold labels: "
@@ -136,41 +136,41 @@ class Decoder(Estimator):
         weights = resolve_class_weights(self.class_weights, scale, items.shares)
         items = items._replace(rows=undo_class_weights(items.rows, weights))
         totals = np.zeros(0) if items.totals is None else items.totals
-        credit = compute_credits(way.base, scale, totals) if fixed is None else fixed
-        found = _optimise_gain(metric, way, scale, items, credit)
-        self.scale_, self.method_, self.uses_gold_ = scale, way.method, uses_gold
+        credit = compute_credits(plan.base, scale, totals) if fixed is None else fixed
+        optimum = _optimise_gain(metric, plan, scale, items, credit)
+        self.scale_, self.method_, self.uses_gold_ = scale, plan.method, uses_gold
         self.columns_ = columns
-        self.gain_, self.ratio_ = found.gain, found.ratio if way.method == "ratio" else None
+        self.gain_, self.ratio_ = optimum.gain, optimum.ratio if plan.method == "ratio" else None
         self.n_, self.shares_, self.weights_ = len(items.rows), items.shares, weights
         self.notes_ = tuple(self._collect_notes(metric, items))
         return self
 
     def predict(self, probabilities: Any) -> NDArray[Any]:
         """Return the label of the decoded level of each row; warn if the levels' shares shift."""
-        self._fitted()
+        self._check_fitted()
         rows = self._undo_class_weights(probabilities)
-        if (shift := self._describe_shift(rows)) is not None:
+        if (shift := self._describe_rows_shift(rows)) is not None:
             warnings.warn(shift, stacklevel=2)
         return make_label_array(self.scale_)[choose_levels(rows, self.gain_)]
 
     def predict_positions(self, probabilities: Any) -> Levels:
         """Return the position of the decoded level of each row."""
-        self._fitted()
+        self._check_fitted()
         return choose_levels(self._undo_class_weights(probabilities), self.gain_)
 
-    def shift(self, probabilities: Any) -> str | None:
+    def describe_shift(self, probabilities: Any) -> str | None:
         """Say whether these probabilities expect other shares of levels than gold had in fit."""
-        self._fitted()
-        return self._describe_shift(self._undo_class_weights(probabilities))
+        self._check_fitted()
+        return self._describe_rows_shift(self._undo_class_weights(probabilities))
 
     @property
     def exact_(self) -> bool:
-        """Whether the probabilities lead to expect no more from any other answers."""
+        """Whether no other predictions have a better expected value."""
         return self.method_ != "search"
 
     # --- parts of fitting --------------------------------------------------------------------
 
-    def _wanted(self) -> Metric:
+    def _resolve_metric(self) -> Metric:
         if (self.metric is None) == (self.cost is None):
             raise BadOption("Say what to decode for: a metric, or a cost matrix of your own.")
         if self.metric is None:
@@ -178,7 +178,7 @@ class Decoder(Estimator):
             return find_metric("expected_cost").with_options(matrix=matrix)
         return find_metric(self.metric)
 
-    def _items(
+    def _collect_items(
         self,
         scale: Scale,
         columns: tuple[Any, ...] | None,
@@ -188,18 +188,18 @@ class Decoder(Estimator):
     ) -> _FittingItems:
         if probabilities is None:
             return _FittingItems(np.empty((0, len(scale))))
-        rows = self._read(scale, columns, probabilities)
+        rows = self._read_rows(scale, columns, probabilities)
         if gold is None:
             return _FittingItems(rows)
         weights = convert_weights(sample_weight, len(rows))
         levels = encode_gold_levels(scale, gold, weights)
         check_same_rows(levels, rows)
         if weights is not None:
-            there = check_weights(weights, 0) > 0
-            rows, levels, weights = rows[there], levels[there], weights[there]
+            positive = check_weights(weights, 0) > 0
+            rows, levels, weights = rows[positive], levels[positive], weights[positive]
         if not len(levels):
-            why = "the columns are empty" if weights is None else "all weights are 0"
-            raise NoItems(f"There are no items to learn decoding from: {why}.")
+            reason = "the columns are empty" if weights is None else "all weights are 0"
+            raise NoItems(f"There are no items to learn decoding from: {reason}.")
         totals = np.bincount(levels, weights, len(scale)).astype(float)
         return _FittingItems(rows, levels, totals, weights)
 
@@ -219,13 +219,13 @@ class Decoder(Estimator):
             notes.append(describe_mismatch(apart, weighted=self.weights_ is not None))
         if self.method_ == "ratio" and not self._compute_observed(metric, items) > 0:
             notes.append(
-                f"{metric.expression} of the decoded answers is not above 0 on the items fitted on."
+                f"{metric.expression} of the decoded levels is not above 0 on the items fitted on."
             )
         if self.method_ == "search":
             thinned = (
                 f" over {MOST_SEARCHED_ROWS:,} rows" if len(items.rows) > MOST_SEARCHED_ROWS else ""
             )
-            notes.append(f"The answers were found by a search{thinned}: better ones may exist.")
+            notes.append(f"A search found the predictions{thinned}: better ones may exist.")
         return notes
 
     def _compute_observed(self, metric: Metric, items: _FittingItems) -> float:
@@ -236,16 +236,18 @@ class Decoder(Estimator):
 
     # --- probabilities -----------------------------------------------------------------------
 
-    def _read(self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any) -> Floats:
+    def _read_rows(
+        self, scale: Scale, columns: tuple[Any, ...] | None, probabilities: Any
+    ) -> Floats:
         rows = read_probability_rows(scale, probabilities, columns, renormalize=self.renormalize)
         return rows / rows.sum(axis=1, keepdims=True)
 
     def _undo_class_weights(self, probabilities: Any) -> Floats:
         return undo_class_weights(
-            self._read(self.scale_, self.columns_, probabilities), self.weights_
+            self._read_rows(self.scale_, self.columns_, probabilities), self.weights_
         )
 
-    def _describe_shift(self, rows: Floats) -> str | None:
+    def _describe_rows_shift(self, rows: Floats) -> str | None:
         if not self.uses_gold_ or self.shares_ is None:
             return None
         apart = measure_prior_shift(rows, self.shares_, self.n_)
@@ -253,30 +255,30 @@ class Decoder(Estimator):
 
 
 def _optimise_gain(
-    metric: Metric, way: DecodingPlan, scale: Scale, items: _FittingItems, credit: Floats
+    metric: Metric, plan: DecodingPlan, scale: Scale, items: _FittingItems, credit: Floats
 ) -> OptimalGain:
-    if way.method == "linear" or items.shares is None:
+    if plan.method == "linear" or items.shares is None:
         return OptimalGain(credit, 0.0)
-    if way.method == "search":
+    if plan.method == "search":
         return OptimalGain(
             search_level_factors(metric, scale, items.weighted_rows, credit, items.shares), 0.0
         )
     if (items.shares > 0).sum() < 2:
         raise BadOption(f"{metric.expression} cannot be decoded: gold has one level only.")
-    found = minimise_cost_ratio(items.weighted_rows, -credit, items.shares)
-    if found.ratio >= 1.0 - CHANCE_TOLERANCE:
+    optimum = minimise_cost_ratio(items.weighted_rows, -credit, items.shares)
+    if optimum.ratio >= 1.0 - CHANCE_TOLERANCE:
         raise BadOption(
             f"{metric.expression} cannot be decoded with these probabilities: the best that they "
-            f"lead to expect is {1.0 - found.ratio:.3f}, which is no better than chance. Do they "
+            f"lead to expect is {1.0 - optimum.ratio:.3f}, which is no better than chance. Do they "
             "say anything about the levels, and do their columns stand in the right order?"
         )
-    return found
+    return optimum
 
 
 def make_label_array(scale: Scale) -> NDArray[Any]:
-    """Return the labels as an array: of numbers or texts where all are, else of objects."""
-    kinds = {type(label) for label in scale.labels}
-    if len(kinds) == 1 and kinds <= PLAIN_TYPES:
+    """Return the labels as an array: of numbers or strings where all are, else of objects."""
+    types = {type(label) for label in scale.labels}
+    if len(types) == 1 and types <= PLAIN_TYPES:
         return np.array(scale.labels)
     labels = np.empty(len(scale), object)
     for place, label in enumerate(scale.labels):

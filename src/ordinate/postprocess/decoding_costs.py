@@ -1,6 +1,6 @@
-"""What answers are worth: every way of decoding ends in one matrix of gains.
+"""Decoding costs: every method of decoding ends in one matrix of gains.
 
-gain[k, a] is what the answer a is worth where the truth is level k. The answer to a row of
+gain[k, a] is what the prediction a is worth where gold is level k. The prediction for a row of
 probabilities p is the level with the largest sum over k of p_k gain[k, a].
 """
 
@@ -19,20 +19,18 @@ Floats = NDArray[np.float64]
 Levels = NDArray[np.intp]
 DecodingMethod = Literal["linear", "ratio", "search"]
 
-BLOCK_ROWS = 1 << 16  # that are decided together
-TIE_TOLERANCE = 1e-10  # how much of what is at stake in a row is no difference
+BLOCK_ROWS = 1 << 16  # that are decoded together
+TIE_TOLERANCE = 1e-10  # of what is at stake in a row: a smaller difference is none
 MOST_STEPS = 100  # of Dinkelbach's method; about five are needed
 RATIO_TOLERANCE = 1e-12  # change of the ratio that ends it
 CHANCE_TOLERANCE = 1e-9  # kappa that is none
-MOST_SEARCHED_ROWS = 20_000  # that a search looks at
+MOST_SEARCHED_ROWS = 20_000  # of a search
 WIDEST_FACTOR, FINEST_FACTOR = 4.0, 0.02  # factors of a search, in powers of 2
 MOST_ROUNDS = 200  # over all levels
-LEANING_STEPS, STRONGEST_LEANING = (
-    300,
-    2.0,
-)  # towards the worst level, the first of which is the strongest
+# Steps towards the worst level, the first of which is the strongest.
+LEANING_STEPS, STRONGEST_LEANING = 300, 2.0
 
-# Metrics that are best where a linear one is, when every item has an answer.
+# Metrics that are best where a linear one is, when every item has a prediction.
 EQUIVALENT_METRICS = {"rmse": "mse", "f1_micro": "accuracy", "recall_macro": "macro_accuracy"}
 SEARCHED_METRICS = {
     "f1_macro": "accuracy",
@@ -41,7 +39,7 @@ SEARCHED_METRICS = {
     "min_sensitivity": "accuracy",
     "max_mae": "mae",
 }
-WORST_LEVEL_METRICS = {"min_sensitivity", "max_mae"}  # the worth of the level that fares worst
+WORST_LEVEL_METRICS = {"min_sensitivity", "max_mae"}  # metrics of the worst level
 DECODABLE_HINT = (
     "Metrics that are sums over the items (accuracy, mae, cem_ord, macro_mae, expected_cost, …), "
     "the kappas and cem_ord_chance_corrected are decoded exactly, and "
@@ -51,8 +49,8 @@ DECODABLE_HINT = (
 
 def _find_distance_metric(metric: Metric, scale: Scale) -> Metric:
     power = metric.settings["power"]
-    matrix = np.where(scale.gaps > 0, scale.gaps**power, 0.0)
-    return find_metric("expected_cost").with_options(matrix=matrix.tolist())
+    costs = np.where(scale.gaps > 0, scale.gaps**power, 0.0)
+    return find_metric("expected_cost").with_options(matrix=costs.tolist())
 
 
 CHANCE_CORRECTED_BASES: dict[str, Callable[[Metric, Scale], Metric]] = {
@@ -65,20 +63,20 @@ CHANCE_CORRECTED_BASES: dict[str, Callable[[Metric, Scale], Metric]] = {
 
 
 class DecodingPlan(NamedTuple):
-    """How a metric is decoded, and the linear metric that says what a single answer is worth."""
+    """The decoding method of a metric, and the linear metric that prices single predictions."""
 
     method: DecodingMethod
     base: Metric
 
 
 def plan_decoding(metric: Metric, scale: Scale) -> DecodingPlan:
-    """Return how a metric is decoded, or refuse with the reason."""
+    """Return the decoding plan of a metric, or refuse with the reason."""
     name = metric.alias_of or metric.name
     if metric.summary is not ConfusionMatrix:
         _refuse_metric(metric, "it is no metric of levels")
     if metric.direction == "zero":
         _refuse_metric(
-            metric, "it is best at 0, which no answer to one item brings nearer on its own"
+            metric, "it is best at 0, which no prediction of one item brings nearer on its own"
         )
     if name in EQUIVALENT_METRICS:
         return DecodingPlan("linear", find_metric(EQUIVALENT_METRICS[name]))
@@ -95,17 +93,17 @@ def _refuse_metric(metric: Metric, reason: str) -> NoReturn:
     raise BadOption(f"{metric.expression} cannot be decoded: {reason}. {DECODABLE_HINT}")
 
 
-# --- what one answer is worth --------------------------------------------------------------------
+# --- what one prediction is worth ----------------------------------------------------------------
 
 
 def compute_credits(
     metric: Metric, scale: Scale, gold: Floats, levels: Levels | None = None
 ) -> Floats:
-    """Return what each answer adds to a linear metric beside the right one, at given gold totals.
+    """Return what each prediction adds to a linear metric relative to the right one.
 
-    A linear metric is a sum over the cells, so that moving all items of one level from the right
-    answer to another tells the worth of that cell. The row of a level without items is 0, and so
-    are rows that are not among `levels`.
+    A linear metric is a sum over the cells at given gold totals, so that moving all items of one
+    level from the right prediction to another gives the worth of that cell. The row of a level
+    without items is 0, and so are rows that are not among `levels`.
 
     >>> compute_credits(find_metric("mae"), Scale.of("low,mid,high"), np.ones(3)).tolist()
     [[0.0, -1.0, -2.0], [-1.0, 0.0, -1.0], [-2.0, -1.0, 0.0]]
@@ -137,26 +135,26 @@ def find_fixed_credits(metric: Metric, scale: Scale) -> Floats | None:
     return compute_credits(metric, scale, alike) if same else None
 
 
-# --- answers -------------------------------------------------------------------------------------
+# --- predictions ---------------------------------------------------------------------------------
 
 
 def choose_levels(probabilities: Floats, gain: Floats) -> Levels:
     """Return the best level of each row; of equals the most probable, then the lowest."""
-    found = np.empty(len(probabilities), np.intp)
+    levels = np.empty(len(probabilities), np.intp)
     at_stake = np.abs(gain).max(axis=1)
-    for start in range(0, len(found), BLOCK_ROWS):
-        part = probabilities[start : start + BLOCK_ROWS]
-        worth = part @ gain
-        room = TIE_TOLERANCE * (part @ at_stake)
-        tied = worth >= (worth.max(axis=1) - room)[:, None]
-        found[start : start + BLOCK_ROWS] = np.where(tied, part, -1.0).argmax(axis=1)
-    return found
+    for start in range(0, len(levels), BLOCK_ROWS):
+        block = probabilities[start : start + BLOCK_ROWS]
+        worth = block @ gain
+        tolerance = TIE_TOLERANCE * (block @ at_stake)
+        tied = worth >= (worth.max(axis=1) - tolerance)[:, None]
+        levels[start : start + BLOCK_ROWS] = np.where(tied, block, -1.0).argmax(axis=1)
+    return levels
 
 
-def compute_expected_table(probabilities: Floats, answered: Levels) -> Floats:
-    """Return how many items of each level [K, K] are expected to get each answer."""
+def compute_expected_matrix(probabilities: Floats, predicted: Levels) -> Floats:
+    """Return the expected confusion matrix [K, K] of predictions."""
     size = probabilities.shape[1]
-    columns = [np.bincount(answered, probabilities[:, k], size) for k in range(size)]
+    columns = [np.bincount(predicted, probabilities[:, k], size) for k in range(size)]
     return np.stack(columns)
 
 
@@ -173,18 +171,18 @@ class OptimalGain(NamedTuple):
 def minimise_cost_ratio(probabilities: Floats, cost: Floats, shares: Floats) -> OptimalGain:
     """Minimise the expected cost over that by chance, by Dinkelbach's method.
 
-    By chance, an answer a costs the sum over k of shares_k cost[k, a].
+    By chance, a prediction a costs the sum over k of shares_k cost[k, a].
     """
     by_chance = shares @ cost
-    ratio, found = 1.0, OptimalGain(by_chance - cost, 1.0)
+    ratio, optimum = 1.0, OptimalGain(by_chance - cost, 1.0)
     for _ in range(MOST_STEPS):
-        table = compute_expected_table(probabilities, choose_levels(probabilities, found.gain))
-        ratio = float((table * cost).sum() / (table.sum(axis=0) @ by_chance))
-        done = abs(ratio - found.ratio) <= RATIO_TOLERANCE
-        found = OptimalGain(ratio * by_chance - cost, ratio)
+        matrix = compute_expected_matrix(probabilities, choose_levels(probabilities, optimum.gain))
+        ratio = float((matrix * cost).sum() / (matrix.sum(axis=0) @ by_chance))
+        done = abs(ratio - optimum.ratio) <= RATIO_TOLERANCE
+        optimum = OptimalGain(ratio * by_chance - cost, ratio)
         if done:
             break
-    return found
+    return optimum
 
 
 # --- a search ------------------------------------------------------------------------------------
@@ -193,30 +191,30 @@ def minimise_cost_ratio(probabilities: Floats, cost: Floats, shares: Floats) -> 
 def search_level_factors(
     metric: Metric, scale: Scale, probabilities: Floats, credit: Floats, shares: Floats
 ) -> Floats:
-    """Return the gains of the factors on the levels under which the expected table is best found.
+    """Return the gains of the factors on the levels with the best expected confusion matrix.
 
     One factor after the other is multiplied and divided by ever smaller powers of 2 for as long as
     that helps. It starts from equal factors, from one over the shares or, where the metric is that
-    of the worst level, from factors that let all levels fare alike. Levels that gold lacks have
-    none.
+    of the worst level, from factors under which all levels do equally well. Levels that gold
+    lacks have none.
     """
     seen = shares > 0
     rows = probabilities[:: -(-len(probabilities) // MOST_SEARCHED_ROWS)]
 
-    def table(factors: Floats) -> Floats:
-        return compute_expected_table(rows * seen, choose_levels(rows, factors[:, None] * credit))
+    def count_expected(factors: Floats) -> Floats:
+        return compute_expected_matrix(rows * seen, choose_levels(rows, factors[:, None] * credit))
 
     def worth(cells: Floats) -> float:
         value = float(_merits(metric, scale, cells))
         return -np.inf if np.isnan(value) else value
 
     def merit(factors: Floats) -> float:
-        return worth(table(factors))
+        return worth(count_expected(factors))
 
     rarity = np.divide(1.0, shares, out=np.zeros(len(shares)), where=seen)
     starts = [seen.astype(float), rarity]
     if (metric.alias_of or metric.name) in WORST_LEVEL_METRICS:
-        starts.append(_search_leaning_factors(table, worth, credit, rarity))
+        starts.append(_search_leaning_factors(count_expected, worth, credit, rarity))
     factors = max(starts, key=merit)
     best, step = merit(factors), WIDEST_FACTOR
     for _ in range(MOST_ROUNDS):
@@ -234,24 +232,24 @@ def search_level_factors(
 
 
 def _search_leaning_factors(
-    table: Callable[[Floats], Floats],
+    count_expected: Callable[[Floats], Floats],
     worth: Callable[[Floats], float],
     credit: Floats,
     start: Floats,
 ) -> Floats:
-    """Return the best factors on a way that leans ever less towards levels that fare worse.
+    """Return the best factors on a path that leans ever less towards levels that do worse.
 
     These are multiplicative weights. Raising one factor at a time cannot raise the least of two
     equals, but raising both can.
     """
     factors, best = start, (-np.inf, start)
     for step in range(1, LEANING_STEPS + 1):
-        cells = table(factors)
+        cells = count_expected(factors)
         best = max(best, (worth(cells), factors), key=lambda found: found[0])
         items = cells.sum(axis=1)
-        there = items > 0
-        fares = (cells * credit).sum(axis=1)[there] / items[there]
+        present = items > 0
+        fares = (cells * credit).sum(axis=1)[present] / items[present]
         lean = (fares.mean() - fares) / max(np.abs(fares).max(), TIE_TOLERANCE)
         factors = factors.copy()
-        factors[there] *= np.exp(STRONGEST_LEANING / np.sqrt(step) * lean)
+        factors[present] *= np.exp(STRONGEST_LEANING / np.sqrt(step) * lean)
     return best[1]

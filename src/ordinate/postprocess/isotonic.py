@@ -66,13 +66,13 @@ def pool_adjacent_violators(total: Floats, weight: Floats) -> Indices:
 
 def _pool_one_by_one(total: Floats, weight: Floats) -> list[int]:
     first: list[int] = []
-    kept: list[tuple[float, float]] = []
+    blocks: list[tuple[float, float]] = []
     for place, (s, w) in enumerate(zip(total.tolist(), weight.tolist(), strict=True)):
         start, sum_here, weight_here = place, s, w
-        while kept and kept[-1][0] * weight_here >= sum_here * kept[-1][1]:
-            sum_below, weight_below = kept.pop()
+        while blocks and blocks[-1][0] * weight_here >= sum_here * blocks[-1][1]:
+            sum_below, weight_below = blocks.pop()
             start = first.pop()
             sum_here, weight_here = sum_here + sum_below, weight_here + weight_below
         first.append(start)
-        kept.append((sum_here, weight_here))
+        blocks.append((sum_here, weight_here))
     return first

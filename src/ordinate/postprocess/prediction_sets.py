@@ -1,4 +1,4 @@
-"""Sets of neighbouring levels, one for each item, and how often they have the gold level."""
+"""Prediction sets: neighbouring levels for each item, their coverage and their sizes."""
 
 import math
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ from ordinate.errors import BadOption, NoItems
 from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
 from ordinate.inference.small_samples import wilson_interval
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.scored_items import Positions, encode_gold_levels
+from ordinate.postprocess.input_columns import Positions, encode_gold_levels
 from ordinate.scale import Scale
 from ordinate.summaries.tabulation import check_same_length
 
@@ -23,7 +23,7 @@ UNKNOWN_COVERAGE_NOTE = "whether sets have the gold level cannot be told"
 
 @dataclass(frozen=True, eq=False)
 class PredictionSets:
-    """Sets of neighbouring levels, one for each item, from a lowest to a highest level.
+    """Prediction sets of neighbouring levels, one for each item, from a lowest to a highest level.
 
     >>> sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
     >>> sets.members.tolist(), sets.sizes.tolist(), sets.contains(["mid", "high"]).tolist()
@@ -61,14 +61,14 @@ class PredictionSets:
 
     def contains(self, gold: Any) -> Bools:
         """Tell whether each set has the gold level of its item."""
-        levels = encode_gold_levels(self.scale, gold, why=UNKNOWN_COVERAGE_NOTE)
+        levels = encode_gold_levels(self.scale, gold, reason=UNKNOWN_COVERAGE_NOTE)
         check_same_length(len(levels), len(self), "gold labels", "sets")
         return (self.low_positions <= levels) & (levels <= self.high_positions)
 
 
 @dataclass(frozen=True)
 class PredictionSetEvaluation:
-    """How often sets have the gold level, and how large they are."""
+    """The coverage of prediction sets, overall and by gold level, and their sizes."""
 
     n: int
     coverage: Estimate
@@ -87,7 +87,7 @@ class PredictionSetEvaluation:
         )
         sets = f"{self.n} sets, {self.mean_size:.2f} levels on average"
         notes = ["", *self.notes] if self.notes else []
-        lines = [sets, "", "Gold is in the set", *covered, "", "Sets by their size", *shares]
+        lines = [sets, "", "Coverage", *covered, "", "Sets by their size", *shares]
         return "\n".join([*lines, *notes])
 
     def rows(self) -> list[dict[str, Any]]:
@@ -96,7 +96,7 @@ class PredictionSetEvaluation:
         sizes = {0: self.empty_share} | self.size_shares
         return [
             _make_record("coverage", "all items", self.coverage),
-            *(_make_record("coverage", str(label), found) for label, found in of_levels),
+            *(_make_record("coverage", str(label), estimate) for label, estimate in of_levels),
             _make_record("mean_size", "all items", make_point_estimate(self.mean_size, "")),
             *(
                 _make_record("share", str(size), make_point_estimate(share, ""))
@@ -106,7 +106,9 @@ class PredictionSetEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        levels = {str(label): found.to_dict() for label, found in self.coverage_by_level.items()}
+        levels = {
+            str(label): estimate.to_dict() for label, estimate in self.coverage_by_level.items()
+        }
         return {
             "n": self.n,
             "coverage": self.coverage.to_dict(),
@@ -121,26 +123,26 @@ class PredictionSetEvaluation:
 def evaluate_prediction_sets(
     sets: PredictionSets, gold: Any, level: float = 0.95
 ) -> PredictionSetEvaluation:
-    """Return coverage, overall and by gold level, with Wilson's limits, and the sizes of sets.
+    """Return coverage, overall and by gold level, with Wilson's interval, and the sizes of sets.
 
     >>> sets = PredictionSets(Scale.of("low,mid,high"), np.array([0, 1]), np.array([1, 1]))
-    >>> found = evaluate_prediction_sets(sets, ["mid", "high"])
-    >>> found.coverage.value, found.mean_size, found.size_shares
+    >>> evaluation = evaluate_prediction_sets(sets, ["mid", "high"])
+    >>> evaluation.coverage.value, evaluation.mean_size, evaluation.size_shares
     (0.5, 1.5, {1: 0.5, 2: 0.5, 3: 0.0})
     """
     if not (isinstance(level, Real) and not isinstance(level, bool) and 0.5 <= level < 1.0):
         raise BadOption(f"The level of an interval is 0.5 to below 1, not {level!r}.")
-    held, levels = (
+    covered, levels = (
         sets.contains(gold),
-        encode_gold_levels(sets.scale, gold, why=UNKNOWN_COVERAGE_NOTE),
+        encode_gold_levels(sets.scale, gold, reason=UNKNOWN_COVERAGE_NOTE),
     )
     if not len(levels):
         raise NoItems("There are no items to evaluate: there are no sets.")
-    of_level = [held[levels == k] for k in range(len(sets.scale))]
+    of_level = [covered[levels == k] for k in range(len(sets.scale))]
     shares = np.bincount(sets.sizes, minlength=len(sets.scale) + 1) / len(sets)
     return PredictionSetEvaluation(
         n=len(sets),
-        coverage=_estimate_coverage(held, level),
+        coverage=_estimate_coverage(covered, level),
         coverage_by_level={
             label: _estimate_coverage(part, level)
             for label, part in zip(sets.scale.labels, of_level, strict=True)
@@ -152,27 +154,27 @@ def evaluate_prediction_sets(
     )
 
 
-def _make_record(metric: str, of: str, found: Estimate) -> dict[str, Any]:
+def _make_record(metric: str, of: str, estimate: Estimate) -> dict[str, Any]:
     return {
         "metric": metric,
         "of": of,
-        "value": to_json_number(found.value),
-        "low": to_json_number(found.low),
-        "high": to_json_number(found.high),
-        "method": found.method,
-        "note": found.note or None,
+        "value": to_json_number(estimate.value),
+        "low": to_json_number(estimate.low),
+        "high": to_json_number(estimate.high),
+        "method": estimate.method,
+        "note": estimate.note or None,
     }
 
 
 def _format_line(row: dict[str, Any], width: int) -> str:
     if row["value"] is None:
         return f"  {row['of']:<{width}}  undefined: {row['note']}"
-    limits = "" if row["low"] is None else f"  [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"  {row['of']:<{width}}  {row['value']:.3f}{limits}"
+    interval = "" if row["low"] is None else f"  [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"  {row['of']:<{width}}  {row['value']:.3f}{interval}"
 
 
-def _estimate_coverage(held: Bools, level: float) -> Estimate:
-    if not len(held):
+def _estimate_coverage(covered: Bools, level: float) -> Estimate:
+    if not len(covered):
         return make_point_estimate(math.nan, "gold has no item of this level")
-    low, high = wilson_interval(held.sum(), len(held), level)
-    return Estimate(float(held.mean()), float(low), float(high), "wilson")
+    low, high = wilson_interval(covered.sum(), len(covered), level)
+    return Estimate(float(covered.mean()), float(low), float(high), "wilson")

@@ -1,4 +1,4 @@
-"""Recalibration: probabilities that mean what they say, learned from items that were held out."""
+"""Recalibration of probabilities on held-out items: temperature, vector, isotonic."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, NoItems, shorten, suggest_names
 from ordinate.postprocess.decoder import make_label_array
-from ordinate.postprocess.estimator import Estimator
-from ordinate.postprocess.isotonic import IsotonicCurve, fit_isotonic
-from ordinate.postprocess.scored_items import (
+from ordinate.postprocess.input_columns import (
     encode_gold_levels,
     list_columns,
     read_probability_rows,
 )
+from ordinate.postprocess.isotonic import IsotonicCurve, fit_isotonic
+from ordinate.postprocess.sklearn_estimator import BaseEstimator
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.tabulation import check_same_length, convert_weights
@@ -25,17 +25,15 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool]
 ScaleDeclaration = Scale | str | Iterable[Hashable] | None
 
-SMALLEST_PROBABILITY = float(
-    np.finfo(float).eps
-)  # what a probability of 0 counts for, as in the log loss
-LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 1000.0  # temperatures
+# What a probability of 0 counts for, as in the log loss.
+SMALLEST_PROBABILITY = float(np.finfo(float).eps)
+LOWEST_TEMPERATURE, HIGHEST_TEMPERATURE = 0.01, 1000.0
 NEGLIGIBLE_SHARE = 1e-300  # share of all weight that is none
 LOWEST_EXPONENT = -700.0  # the exponential of which is still above 0
 BLOCK_ROWS = 1 << 14  # whose derivatives are taken together
 MOST_STEPS = 100  # of Newton's method; about ten are needed
-DERIVATIVE_RIDGE = (
-    1e-12  # added to second derivatives: equal probabilities say nothing of a temperature
-)
+# Added to second derivatives: equal probabilities do not determine a temperature.
+DERIVATIVE_RIDGE = 1e-12
 LEAST_GAIN = 1e-12  # log loss that one more step would gain
 
 
@@ -48,8 +46,8 @@ class CalibrationItems(NamedTuple):
     size: float  # how many items the weights stand for
 
 
-class Recalibration(Estimator, ABC):
-    """What all ways to recalibrate share: fit on items that no model was fitted on.
+class Recalibration(BaseEstimator, ABC):
+    """The base of all methods of recalibration: fit on items that no model was fitted on.
 
     `fit` takes probabilities [N, K] and gold labels. `predict_proba` and `transform` (the same)
     return probabilities [N, K] in the order of the scale; each row sums to 1 and has no zeros.
@@ -57,7 +55,7 @@ class Recalibration(Estimator, ABC):
     in the order of the scale, with a warning if that is not the order of the sorted labels.
     `renormalize` accepts rows that sum to 0.99 to 1.01.
 
-    Items of weight 0 do not exist. Whole weights are counts of items; other weights stand for
+    Items of weight 0 do not exist. Integer weights are counts of items; other weights stand for
     (Σw)² / Σw² items.
 
     In scikit-learn, `cross_val_predict(…, method="predict_proba")` numbers the labels from 0 in
@@ -85,9 +83,8 @@ class Recalibration(Estimator, ABC):
         scale, columns = resolve_scale(self.scale, gold), list_columns(self.columns)
 
         def read(there: Bools) -> Floats:
-            how = self.renormalize
             return read_probability_rows(
-                scale, probabilities, columns, renormalize=how, there=there
+                scale, probabilities, columns, renormalize=self.renormalize, there=there
             )
 
         self._fit_items(_collect_items(scale, read, gold, sample_weight))
@@ -100,7 +97,7 @@ class Recalibration(Estimator, ABC):
 
     def predict_proba(self, probabilities: Any) -> Floats:
         """Return recalibrated probabilities, in the order of the scale."""
-        self._fitted()
+        self._check_fitted()
         rows = read_probability_rows(
             self.scale_, probabilities, self.columns_, renormalize=self.renormalize
         )
@@ -127,12 +124,12 @@ class Recalibration(Estimator, ABC):
         return tags
 
     @abstractmethod
-    def _fit_items(self, held: CalibrationItems) -> None:
+    def _fit_items(self, items: CalibrationItems) -> None:
         """Learn from held-out items."""
 
     @abstractmethod
     def _recalibrate(self, probabilities: Floats) -> Floats:
-        """Return probabilities as they should have been."""
+        """Return recalibrated probabilities."""
 
 
 def _collect_items(
@@ -176,8 +173,12 @@ class _LogitScaling(Recalibration):
         super().__init__(scale, columns=columns, renormalize=renormalize)
         self.ridge = ridge
 
-    def _best(
-        self, held: CalibrationItems, start: Floats, directions: Floats, limits: tuple[float, float]
+    def _minimise_loss(
+        self,
+        items: CalibrationItems,
+        start: Floats,
+        directions: Floats,
+        bounds: tuple[float, float],
     ) -> Floats:
         """Return the parameters with the least penalised log loss; they begin at no change.
 
@@ -185,11 +186,11 @@ class _LogitScaling(Recalibration):
         """
         if not (isinstance(self.ridge, Real) and 0.0 <= self.ridge < np.inf):
             raise BadOption(f"ridge={self.ridge!r} is not a finite number of at least 0.")
-        logs = np.log(np.maximum(held.probabilities, SMALLEST_PROBABILITY))
-        ridge = self.ridge / held.size
+        logs = np.log(np.maximum(items.probabilities, SMALLEST_PROBABILITY))
+        ridge = self.ridge / items.size
 
-        def penalised(here: Floats) -> Derivatives:
-            loss, slope, bend = _differentiate_log_loss(directions @ here, logs, held)
+        def penalise_loss(here: Floats) -> Derivatives:
+            loss, slope, bend = _differentiate_log_loss(directions @ here, logs, items)
             moved = here - start
             return Derivatives(
                 loss + ridge / 2.0 * float(moved @ moved),
@@ -197,13 +198,13 @@ class _LogitScaling(Recalibration):
                 directions.T @ bend @ directions + ridge * np.eye(len(here)),
             )
 
-        return minimise_convex(penalised, start, *limits)
+        return minimise_convex(penalise_loss, start, *bounds)
 
 
 class TemperatureScaling(_LogitScaling):
     """One temperature for all levels: p_k becomes proportional to p_k^(1/T).
 
-    T above 1 makes a model less sure, T below 1 makes it surer. The order of a row's probabilities
+    T above 1 makes a model less confident, T below 1 more. The order of a row's probabilities
     stays. T minimises the log loss plus `ridge` (1/T − 1)² / (2n): like a normal prior for 1/T
     with standard deviation 1 around no change, it fades with n and keeps few or perfectly separated
     items from asking for certainty. `ridge=0` is plain likelihood. T stays from 0.01 to 1000 in any
@@ -219,10 +220,10 @@ class TemperatureScaling(_LogitScaling):
 
     temperature_: float
 
-    def _fit_items(self, held: CalibrationItems) -> None:
-        shared = _identity_parameters(held)[:, None]
-        limits = 1.0 / HIGHEST_TEMPERATURE, 1.0 / LOWEST_TEMPERATURE
-        (inverse,) = self._best(held, np.ones(1), shared, limits)
+    def _fit_items(self, items: CalibrationItems) -> None:
+        shared = _identity_parameters(items)[:, None]
+        bounds = 1.0 / HIGHEST_TEMPERATURE, 1.0 / LOWEST_TEMPERATURE
+        (inverse,) = self._minimise_loss(items, np.ones(1), shared, bounds)
         self.temperature_ = float(1.0 / inverse)
 
     def _recalibrate(self, probabilities: Floats) -> Floats:
@@ -247,9 +248,9 @@ class VectorScaling(_LogitScaling):
     slopes_: Floats
     offsets_: Floats
 
-    def _fit_items(self, held: CalibrationItems) -> None:
-        start = _identity_parameters(held)
-        best = self._best(held, start, np.eye(len(start)), (-np.inf, np.inf))
+    def _fit_items(self, items: CalibrationItems) -> None:
+        start = _identity_parameters(items)
+        best = self._minimise_loss(items, start, np.eye(len(start)), (-np.inf, np.inf))
         self.slopes_, self.offsets_ = np.split(best, 2)
 
     def _recalibrate(self, probabilities: Floats) -> Floats:
@@ -274,12 +275,12 @@ class CumulativeIsotonic(Recalibration):
     curves_: tuple[IsotonicCurve, ...]
     items_: float
 
-    def _fit_items(self, held: CalibrationItems) -> None:
-        below = held.probabilities.cumsum(axis=1)[:, :-1]
+    def _fit_items(self, items: CalibrationItems) -> None:
+        below = items.probabilities.cumsum(axis=1)[:, :-1]
         self.curves_ = tuple(
-            fit_isotonic(below[:, k], held.gold <= k, held.weights) for k in range(below.shape[1])
+            fit_isotonic(below[:, k], items.gold <= k, items.weights) for k in range(below.shape[1])
         )
-        self.items_ = held.size
+        self.items_ = items.size
 
     def _recalibrate(self, probabilities: Floats) -> Floats:
         below = probabilities.cumsum(axis=1)
@@ -301,7 +302,7 @@ RECALIBRATION_METHODS: dict[str, type[Recalibration]] = {
 def make_recalibration(
     method: str, scale: ScaleDeclaration = None, **parameters: Any
 ) -> Recalibration:
-    """Return a way to recalibrate by its name, not yet fitted.
+    """Return a recalibration by the name of its method, not yet fitted.
 
     >>> make_recalibration("vector", "low,mid,high", ridge=0.1)
     VectorScaling(scale='low,mid,high', ridge=0.1)
@@ -315,9 +316,9 @@ def make_recalibration(
     return RECALIBRATION_METHODS[method](scale).set_params(**parameters)
 
 
-def _identity_parameters(held: CalibrationItems) -> Floats:
+def _identity_parameters(items: CalibrationItems) -> Floats:
     """Return slopes of 1 and offsets of 0."""
-    return np.repeat([1.0, 0.0], held.probabilities.shape[1])
+    return np.repeat([1.0, 0.0], items.probabilities.shape[1])
 
 
 def _scale_logits(probabilities: Floats, slopes: Floats | float, offsets: Floats | float) -> Floats:
@@ -335,14 +336,14 @@ class Derivatives(NamedTuple):
     bend: Floats
 
 
-def _differentiate_log_loss(line: Floats, logs: Floats, held: CalibrationItems) -> Derivatives:
+def _differentiate_log_loss(line: Floats, logs: Floats, items: CalibrationItems) -> Derivatives:
     """Return the mean log loss of logits a · logs + b and its derivatives by a and b together."""
     size = logs.shape[1]
     a, b = np.split(line, 2)
     value, slope, bend = 0.0, np.zeros(2 * size), np.zeros((2 * size, 2 * size))
     for start in range(0, len(logs), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
-        log, gold, weight = logs[part], held.gold[part], held.weights[part]
+        log, gold, weight = logs[part], items.gold[part], items.weights[part]
         own = np.arange(len(gold)), gold
         logits = log * a + b
         logits -= logits.max(axis=1, keepdims=True)

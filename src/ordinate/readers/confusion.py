@@ -129,7 +129,7 @@ class EncodedCells:
         pairs, slot = np.unique(self.by * groups + self.group, return_inverse=True)
         check_group_count(len(pairs), len(self.scale))
         sums = _sum_cells(self, slot, self.predicted, len(pairs))
-        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        batch = ConfusionMatrix.from_sums(self.scale, sums, rows, missing)
         return ConfusionBatch(batch, pairs // groups, pairs % groups)
 
     def build_second_rater_matrix(
@@ -142,7 +142,7 @@ class EncodedCells:
         unanswered = self.predicted == len(self.scale)
         left = self.exclude(unanswered) if missing == "drop" else self
         sums = _sum_cells(left, self.group, self.second, int(self.group.max(initial=0)) + 1)
-        batch = ConfusionMatrix.settled(self.scale, sums, rows, missing)
+        batch = ConfusionMatrix.from_sums(self.scale, sums, rows, missing)
         return _drop_empty_matrices(batch) if grouped else batch.pooled
 
 

@@ -12,24 +12,24 @@ from ordinate.errors import BadInput, BadStore, OrdinateError, shorten
 from ordinate.experiment.layout import RESULTS, TEST_PREDICTIONS, TRIALS
 from ordinate.regress.result_files import read_run_files
 from ordinate.regress.tuning_text import build_summary_grid, parse_estimate
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render.estimates import format_estimate, format_number
+from ordinate.results.base import SCHEMA, Result, align_columns
 from ordinate.results.regression_comparison import RegressionComparison, compare_regression
-from ordinate.results.regression_text import format_estimate, format_number
 from ordinate.search.trials import import_optuna, silence_optuna
 
 FEWEST_TRIALS = 4  # complete trials before anything can be said of parameters
 ROUNDING_TOLERANCE = 1e-12  # relative: values that differ by no more are the same
 
 
-@dataclass(frozen=True)
-class SearchAnalysis:
+@dataclass(frozen=True, repr=False)
+class SearchAnalysis(Result):
     """A search: the measures that matter, the parameters that did, and how fits went."""
 
     results: dict[str, Any]
-    importance: dict[str, dict[str, float] | None]  # by kind; None where trials are too few
-    curves: dict[str, Any]  # of the best trial of each kind: (step, RMSE) by part
+    importance: dict[str, dict[str, float] | None]  # by model type; None where trials are too few
+    curves: dict[str, Any]  # of the best trial of each model type: (step, RMSE) by part
 
     @property
     def summary(self) -> list[dict[str, Any]]:
@@ -62,13 +62,19 @@ class SearchAnalysis:
         """Return one flat record for each measure, parameter, and step of a learning curve."""
         rows = [{"part": "summary"} | one for one in self.summary]
         rows += [
-            {"part": "importance", "model": kind, "measure": name, "value": value}
-            for kind, found in self.importance.items()
+            {"part": "importance", "model": model_type, "measure": name, "value": value}
+            for model_type, found in self.importance.items()
             for name, value in (found or {}).items()
         ]
         rows += [
-            {"part": "learning curve", "model": kind, "fit": fit + 1, "step": step, "value": value}
-            for kind, curves in self.curves.items()
+            {
+                "part": "learning curve",
+                "model": model_type,
+                "fit": fit + 1,
+                "step": step,
+                "value": value,
+            }
+            for model_type, curves in self.curves.items()
             for fit, curve in enumerate(curves)
             for step, value in curve
         ]
@@ -92,12 +98,6 @@ class SearchAnalysis:
         ]
         return Document(f"Search for a surrogate of {data['target']}{unit}", tuple(blocks))
 
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
-
 
 def analyze_search(root: Path | str) -> SearchAnalysis:
     """Return what the latest run in a results folder found."""
@@ -106,9 +106,12 @@ def analyze_search(root: Path | str) -> SearchAnalysis:
     with _explain_missing_keys(home):
         studies = {one["model"]: one["trials"] for one in trials["studies"]}
         best = {one["model"]: one["best"] for one in results["studies"]}
-        importance = {kind: _compute_importance(made) for kind, made in studies.items()}
-        curves = {kind: _collect_curves(made, best[kind]) for kind, made in studies.items()}
-        told = {kind: curve for kind, curve in curves.items() if curve}
+        importance = {model_type: _compute_importance(made) for model_type, made in studies.items()}
+        curves = {
+            model_type: _collect_curves(made, best[model_type])
+            for model_type, made in studies.items()
+        }
+        told = {model_type: curve for model_type, curve in curves.items() if curve}
         found = SearchAnalysis(results, importance, told)
         _ = found.to_dict(), found.document(), found.rows()  # whatever is lacking, they need
     return found
@@ -177,11 +180,11 @@ def _find_varied_hyperparameters(trials: Sequence[Mapping[str, Any]]) -> list[st
 def _infer_distribution(optuna: Any, trials: Sequence[Mapping[str, Any]], name: str) -> Any:
     """Return the range of a parameter that was tried."""
     values = [one["params"][name] for one in trials]
-    kinds = optuna.distributions
+    distributions = optuna.distributions
     if all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in values):
         low, high = min(values), max(values)
-        return kinds.FloatDistribution(low, high, log=low > 0 and high / low > 10)
-    return kinds.CategoricalDistribution(sorted(set(values), key=str))
+        return distributions.FloatDistribution(low, high, log=low > 0 and high / low > 10)
+    return distributions.CategoricalDistribution(sorted(set(values), key=str))
 
 
 # --- learning curves -----------------------------------------------------------------------------
@@ -211,7 +214,7 @@ def _build_studies_grid(results: Mapping[str, Any], error: str) -> Grid:
     if results["blend"] is not None:
         rows.append(("blend", _format_rmse(results["blend"]), None, None, None))
     header = ("model", error, "complete", "pruned", "failed")
-    title = "Studies: the best trial of each kind of model, with 95 % intervals"
+    title = "Studies: the best trial of each model type, with 95 % intervals"
     return Grid(title, header, tuple(rows))
 
 
@@ -225,10 +228,10 @@ def _format_rmse(finalist: Mapping[str, Any] | None) -> Cell:
 
 def _build_importance_grids(importance: Mapping[str, dict[str, float] | None]) -> list[str | Grid]:
     blocks: list[str | Grid] = []
-    few = [kind for kind, found in importance.items() if found is None]
-    for kind, found in importance.items():
+    few = [model_type for model_type, found in importance.items() if found is None]
+    for model_type, found in importance.items():
         if found is not None:
-            title = f"{kind}: the share of the variance of the RMSE that a parameter explains"
+            title = f"{model_type}: the share of the variance of the RMSE that a parameter explains"
             rows: tuple[tuple[Cell, ...], ...] = tuple(found.items())
             blocks.append(Grid(title, ("parameter", "importance"), rows))
     if few:
@@ -244,10 +247,10 @@ def _build_curves_grid(
     curves: Mapping[str, Sequence[Sequence[tuple[int, float]]]], error: str
 ) -> list[str | Grid]:
     rows: list[tuple[Cell, ...]] = []
-    for kind, fits in curves.items():
+    for model_type, fits in curves.items():
         for fit, curve in enumerate(fits):
             step, value = min(curve, key=lambda point: point[1])
-            rows.append((kind, fit + 1, len(curve), step, format_number(value)))
+            rows.append((model_type, fit + 1, len(curve), step, format_number(value)))
     if not rows:
         return []
     header = ("model", "fit", "points", "best step", error)
@@ -275,7 +278,7 @@ def _compare_finalists(
         found = _get_test(tested[0], roots[0])
         if len(found["predictions"]) < 2:
             raise BadInput(f"{roots[0]} has one finalist only: name a second folder.")
-        # a search has one finalist of each kind: what their names add makes tables wide
+        # a search has one finalist of each model type: what their names add makes tables wide
         columns = {
             name.rpartition("-")[0]: np.array(x, float) for name, x in found["predictions"].items()
         }

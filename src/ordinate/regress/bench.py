@@ -1,4 +1,4 @@
-"""The bench: the table, its parts and the workers with which candidates are tried alike."""
+"""The bench: the table, its folds and the workers with which candidates are tried alike."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +14,11 @@ from ordinate.experiment.workers import WorkerPool
 from ordinate.metrics import find_metric
 from ordinate.models.regressors import find_model_type
 from ordinate.regress.fitting import DATA_KEY, FitProgress, FitTask, Floats, Rows, TrainingArrays
+from ordinate.regress.model_inputs import ExtraFeatureFit
 from ordinate.regress.settings import Settings
 from ordinate.regress.splits import LARGE_GROUP_FACTOR, Split, assign_unit_ids, split_k_fold
 from ordinate.regress.table import Table
-from ordinate.results.regression_text import format_number
+from ordinate.render.estimates import format_number
 from ordinate.summaries.regression import Moments
 
 ProgressCallback = Callable[
@@ -31,15 +32,15 @@ ENOUGH_VALIDATION_ROWS = 50  # validation rows, or groups of them: fewer are no 
 EARLY_STOPPING_SHARE = 0.1  # of the rows of a fit, by which it stops early
 
 
-def ignore_progress(stage: str, share: float, beside: str) -> None:
+def ignore_progress(stage: str, share: float, detail: str) -> None:
     """Say nothing."""
-    del stage, share, beside
+    del stage, share, detail
 
 
 class Candidate(NamedTuple):
-    """A kind of model with its parameters."""
+    """A model type with its parameters."""
 
-    kind: str
+    model_type: str
     params: dict[str, Any]
 
 
@@ -54,7 +55,7 @@ class BestTrial(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Where candidates are tried: every one on the same parts of the same rows.
+    """Where candidates are tried: every one on the same folds of the same rows.
 
     With folds, rows are held out in turn; without, the validation rows are. Where there are enough
     validation rows, they stay apart from all that: they calibrate the intervals of the saved
@@ -70,8 +71,8 @@ class Bench:
     tell: ProgressCallback = ignore_progress
     unit: str | None = None
     shift: Split | None = None  # whose test rows are the extreme region
-    lattice: bool = False  # whether models are told which rows lie on a lattice
-    made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by kind
+    extra: ExtraFeatureFit | None = None  # one more feature that models are given
+    made: dict[str, BestTrial] = field(default_factory=dict, repr=False)  # by model type
 
     def __post_init__(self) -> None:
         """Send the workers what they need, without the targets of test rows."""
@@ -98,36 +99,37 @@ class Bench:
         return self.split.train if self.apart else self.split.known
 
     @cached_property
-    def parts(self) -> list[Split]:
-        """Which rows are fitted on and which are held out, part by part."""
+    def folds(self) -> list[Split]:
+        """Which rows are fitted on and which are held out, fold by fold."""
         if not self.settings.folds:
             return [self.split]
         nothing = self.split.validation[:0]
-        whole = replace(self.split, train=self.known, validation=nothing)
-        return split_k_fold(self.table, self.settings.folds, self.settings.seed, of=whole)
+        known = replace(self.split, train=self.known, validation=nothing)
+        return split_k_fold(self.table, self.settings.folds, self.settings.seed, of=known)
 
     @cached_property
-    def held(self) -> Rows:
-        """The rows that are held out, part after part: the order of all held-out predictions."""
-        return np.concatenate([part.validation for part in self.parts])
+    def held_out(self) -> Rows:
+        """The rows that are held out, fold after fold: the order of all held-out predictions."""
+        return np.concatenate([fold.validation for fold in self.folds])
 
     @cached_property
     def places(self) -> list[Rows]:
-        """Where the rows of each part stand among those."""
-        ends = np.cumsum([len(part.validation) for part in self.parts])
+        """Where the rows of each fold stand among those."""
+        ends = np.cumsum([len(fold.validation) for fold in self.folds])
         return [
-            np.arange(end - len(p.validation), end) for end, p in zip(ends, self.parts, strict=True)
+            np.arange(end - len(fold.validation), end)
+            for end, fold in zip(ends, self.folds, strict=True)
         ]
 
     @cached_property
     def targets(self) -> Floats:
         """The targets of the held-out rows."""
-        return self.table.target[self.held]
+        return self.table.target[self.held_out]
 
     @property
     def groups(self) -> Any:
         """The groups of the held-out rows, if there are any."""
-        return None if self.table.groups is None else self.table.groups[self.held]
+        return None if self.table.groups is None else self.table.groups[self.held_out]
 
     def rmse(self, predictions: Floats) -> float:
         """Return the RMSE of the predictions for the first held-out rows, or for all."""
@@ -140,29 +142,29 @@ class Bench:
     # --- fits --------------------------------------------------------------------------------
 
     def tasks(self, candidate: Candidate) -> list[FitTask]:
-        """Return the fit of each part, which answers its held-out rows and those of the test."""
+        """Return the fit of each fold, which predicts its held-out rows and those of the test."""
         return [
-            self._fit(candidate, part.train, k, (part.validation, self.split.test))
-            for k, part in enumerate(self.parts)
+            self._fit(candidate, fold.train, k, (fold.validation, self.split.test))
+            for k, fold in enumerate(self.folds)
         ]
 
     def make_final_fit(self, candidate: Candidate, folder: str) -> FitTask:
         """Return the last fit of a candidate, on all rows that are known.
 
-        It answers the rows that are apart, if they are. Without folds it is the fit that was judged
-        by the validation rows, which calibrate its intervals.
+        It predicts the rows that are apart, if they are. Without folds it is the fit that was
+        evaluated by the validation rows, which calibrate its intervals.
         """
         if not self.settings.folds:
             return self._fit(candidate, self.split.train, 0, (), folder)
-        asked = (self.split.validation,) if self.apart else ()
-        return self._fit(candidate, np.sort(self.known), len(self.parts), asked, folder)
+        predict_rows = (self.split.validation,) if self.apart else ()
+        return self._fit(candidate, np.sort(self.known), len(self.folds), predict_rows, folder)
 
     def _fit(
         self,
         candidate: Candidate,
         rows: Rows,
         number: int,
-        asked: tuple[Rows, ...],
+        predict_rows: tuple[Rows, ...],
         folder: str | None = None,
     ) -> FitTask:
         learned, stop = self._split_early_stopping(rows, number)
@@ -171,14 +173,14 @@ class Bench:
             self.settings.seed,
             learned,
             stop,
-            asked,
-            self.lattice,
+            predict_rows,
+            self.extra,
             folder,
             checkpoint=self._locate_checkpoint(candidate, number),
         )
 
     def _locate_checkpoint(self, candidate: Candidate, number: int) -> str | None:
-        if not find_model_type(candidate.kind).resumable:
+        if not find_model_type(candidate.model_type).resumable:
             return None
         name = f"{self.name_model(candidate)}-{number}.safetensors"
         return str(resolve_inside(self.root, CHECKPOINTS, name))
@@ -192,21 +194,24 @@ class Bench:
         rng = np.random.default_rng([self.settings.seed, number])
         codes = assign_unit_ids(self.table, rows)
         sizes = np.bincount(codes)
-        wanted = max(1, round(EARLY_STOPPING_SHARE * len(rows)))
+        target_rows = max(1, round(EARLY_STOPPING_SHARE * len(rows)))
         order = rng.permutation(len(sizes))
-        order = order[sizes[order] <= max(LARGE_GROUP_FACTOR * wanted, sizes.min())]
-        last = int(np.argmin(np.abs(np.cumsum(sizes[order]) - wanted)))
-        chosen = np.isin(codes, order[: min(last + 1, len(sizes) - 1)])
-        return rows[~chosen], rows[chosen]
+        order = order[sizes[order] <= max(LARGE_GROUP_FACTOR * target_rows, sizes.min())]
+        last = int(np.argmin(np.abs(np.cumsum(sizes[order]) - target_rows)))
+        stopping = np.isin(codes, order[: min(last + 1, len(sizes) - 1)])
+        return rows[~stopping], rows[stopping]
 
     def cache_predictions(self, candidate: Candidate, made: BestTrial) -> None:
-        """Keep what the best trial of a kind so far predicts, to spare its fits."""
-        if candidate.kind not in self.made or made.value < self.made[candidate.kind].value:
-            self.made[candidate.kind] = made
+        """Keep what the best trial of a model type so far predicts, to spare its fits."""
+        if (
+            candidate.model_type not in self.made
+            or made.value < self.made[candidate.model_type].value
+        ):
+            self.made[candidate.model_type] = made
 
     def get_cached_predictions(self, candidate: Candidate) -> BestTrial | None:
         """Return what a candidate predicts, if it is at hand."""
-        made = self.made.get(candidate.kind)
+        made = self.made.get(candidate.model_type)
         return made if made and made.params == candidate.params else None
 
     # --- words ---------------------------------------------------------------------------------
@@ -223,7 +228,7 @@ class Bench:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """All that decides what a candidate is worth: the data, the parts, the seed.
+        """All that decides what a candidate is worth: the data, the folds, the seed.
 
         Targets of rows for a test are left out: nothing that is named by this depends on them.
         """
@@ -234,7 +239,7 @@ class Bench:
             "rows": compute_digest(rows),
             "folds": self.settings.folds,
             "seed": self.settings.seed,
-            "lattice": self.lattice,
+            "lattice": self.extra is not None,
             "apart": self.apart,
         }
 
@@ -244,5 +249,6 @@ class Bench:
 
     def name_model(self, candidate: Candidate) -> str:
         """Return the name of a model: its data and all its settings decide it."""
-        told = {"unit": self.unit, "alpha": self.settings.alpha}  # which stand beside it
-        return f"{candidate.kind}-{self.code(candidate._asdict() | told)}"
+        facts = {"kind": candidate.model_type, "params": candidate.params}
+        stored = {"unit": self.unit, "alpha": self.settings.alpha}  # with it
+        return f"{candidate.model_type}-{self.code({**facts, **stored})}"

@@ -51,16 +51,16 @@ class Blend:
         return np.asarray(_check_predictions(predictions) @ self.weights, float)
 
 
-def blend_out_of_fold(predictions: Any, targets: Any, parts: Sequence[Rows]) -> Floats:
-    """Return blended predictions, those of each part with weights that the other parts taught.
+def blend_out_of_fold(predictions: Any, targets: Any, folds: Sequence[Rows]) -> Floats:
+    """Return blended predictions, those of each fold with weights that the other folds taught.
 
     With one part alone there is nobody else to learn from: it is halved.
     """
     table, y = _check_predictions(predictions), np.asarray(targets, float)
-    parts = list(parts) if len(parts) > 1 else _split_halves(parts[0])
+    folds = list(folds) if len(folds) > 1 else _split_halves(folds[0])
     found = np.full(len(y), np.nan)
-    for k, own in enumerate(parts):
-        others = np.concatenate([part for j, part in enumerate(parts) if j != k])
+    for k, own in enumerate(folds):
+        others = np.concatenate([fold for j, fold in enumerate(folds) if j != k])
         found[own] = Blend.fit(table[others], y[others]).predict(table[own])
     return found
 

@@ -192,7 +192,7 @@ def group_close_rows(columns: Sequence[Floats]) -> Rows:
 
 
 def compute_close_tolerance(column: Floats) -> Floats:
-    """Leave room for numbers that were rounded to some six digits."""
+    """Tolerate numbers that were rounded to some six digits."""
     low, high = np.quantile(column, BULK_QUANTILES)
     spread = high - low if high > low else column.std()
     return np.minimum(CLOSE_SHARE * spread, LIKE_TOLERANCE * np.abs(column))

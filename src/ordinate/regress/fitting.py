@@ -1,4 +1,4 @@
-"""One fit: what a worker is given, and what it answers for rows that the fit has not seen."""
+"""One fit: what a worker is given, and what it predicts for rows that the fit has not seen."""
 
 import math
 import time
@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from ordinate.errors import BadStore, BadValues, OrdinateError
 from ordinate.experiment.workers import report_progress
 from ordinate.models.regressors import Regressor, create_regressor, find_model_type, load_regressor
-from ordinate.regress.model_inputs import ModelInputs
+from ordinate.regress.model_inputs import ExtraFeatureFit, ModelInputs
 from ordinate.summaries.regression import UNIT_HINT
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Curve = list[tuple[int, float]]  # steps, and the RMSE by which a fit stops early
-STEP_NAMES = {"rounds": "round", "epochs": "epoch"}  # parameters of kinds that learn step by step
+STEP_NAMES = {
+    "rounds": "round",
+    "epochs": "epoch",
+}  # parameters of model types that learn step by step
 DATA_KEY = "data"  # under which name workers keep the table
 PROGRESS_SECONDS = 0.2  # seconds from one word about a fit to the next
 
@@ -38,18 +41,18 @@ class TrainingArrays:
 
 @dataclass(frozen=True, eq=False)
 class FitTask:
-    """A model to be fitted: on which rows, and when to stop by which; and whom to answer."""
+    """A model to be fitted: on which rows, when to stop by which, and which to predict."""
 
-    kind: str
+    model_type: str
     params: Mapping[str, Any]
     seed: int
     rows: Rows
-    stop: Rows  # for early stopping; kinds that do not stop early learn from them, too
-    asked: tuple[Rows, ...] = ()  # first those that choose or calibrate
-    lattice: bool = False  # whether a model is told which rows lie on the lattice
+    stop: Rows  # for early stopping; model types that do not stop early learn from them, too
+    predict_rows: tuple[Rows, ...] = ()  # first those that choose or calibrate
+    extra: ExtraFeatureFit | None = None  # one more feature that a model is given
     folder: str | None = None  # where to save the model
-    flipped: bool = False  # whether rows are asked as if they came from the other source
-    checkpoint: str | None = None  # where a kind that is resumable keeps its state
+    flipped: bool = False  # whether rows are predicted as if the others were marked by it
+    checkpoint: str | None = None  # where a model type that is resumable keeps its state
     end: float | None = None  # by the clock that all processes share; none begins after it
 
 
@@ -62,7 +65,7 @@ class FitProgress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FitPredictions:
-    """Predictions in the unit of the target, one array for each that was asked, and spreads."""
+    """Predictions in the unit of the target, one array for each set of rows, and spreads."""
 
     predictions: tuple[Floats, ...]
     spreads: tuple[Floats, ...] | None  # inside models that are ensembles
@@ -71,15 +74,15 @@ class FitPredictions:
     inputs: dict[str, Any] = field(default_factory=dict)
 
 
-def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
-    """Fit a model and answer; the normalisation is that of the rows that it learns from."""
-    _check_time(task)  # for kinds that learn in one step, which nobody can end
-    data: TrainingArrays = kept[DATA_KEY]
-    early = stops_early(task.kind)
+def fit_model(stored: Mapping[str, Any], task: FitTask) -> FitPredictions:
+    """Fit a model and predict; the normalisation is that of the rows that it learns from."""
+    _check_time(task)  # for model types that learn in one step, which nobody can end
+    data: TrainingArrays = stored[DATA_KEY]
+    early = stops_early(task.model_type)
     rows = task.rows if early else np.concatenate([task.rows, task.stop])
     check_targets_vary(data.targets[rows], "the rows of a fit")
-    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], lattice=task.lattice)
-    model = create_regressor(task.kind, dict(task.params), seed=task.seed)
+    inputs = ModelInputs.fit(data.features[rows], data.targets[rows], extra=task.extra)
+    model = create_regressor(task.model_type, dict(task.params), seed=task.seed)
     real = inputs.scaled.target.denormalize_errors
     given = (
         *_prepare_arrays(inputs, data, rows),
@@ -91,12 +94,12 @@ def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
         folder = Path(task.folder)
         folder.mkdir()
         model.save(folder)
-        model = load_regressor(folder)  # what is asked is what was saved
-    asking = replace(inputs, flipped=task.flipped)
-    found = [predict_in_unit(model, asking, data.features[some]) for some in task.asked]
+        model = load_regressor(folder)  # what predicts is what was saved
+    flipped = replace(inputs, flipped=task.flipped)
+    found = [predict_in_unit(model, flipped, data.features[rows]) for rows in task.predict_rows]
     for predictions, _ in found[:1]:  # those behind are of a test, which decides nothing
         if not np.isfinite(predictions).all():
-            raise BadValues(f"{task.kind} predicts values that are not finite.")
+            raise BadValues(f"{task.model_type} predicts values that are not finite.")
     spreads = tuple(spread for _, spread in found if spread is not None)
     return FitPredictions(
         tuple(predictions for predictions, _ in found),
@@ -108,31 +111,31 @@ def fit_model(kept: Mapping[str, Any], task: FitTask) -> FitPredictions:
 
 
 def _train_model(
-    model: Regressor, given: tuple[Floats, ...], task: FitTask, tick: Callable[..., None]
+    model: Regressor, given: tuple[Floats, ...], task: FitTask, progress: Callable[..., None]
 ) -> None:
     """Fit a model; one that is resumable goes on from its checkpoint, if that is of use."""
     path = None if task.checkpoint is None else Path(task.checkpoint)
-    seldom = _throttle_progress(tick)
+    seldom = _throttle_progress(progress)
     try:
-        model.fit(*given, tick=seldom, checkpoint=path)
+        model.fit(*given, progress=seldom, checkpoint=path)
     except BadStore:
         if path is None:
             raise
         path.unlink(missing_ok=True)  # of other data or another version: it is made again
-        model.fit(*given, tick=seldom, checkpoint=path)
+        model.fit(*given, progress=seldom, checkpoint=path)
 
 
-def _throttle_progress(tick: Callable[..., None]) -> Callable[..., None]:
-    """Return a tick that is heard now and then: a fit may take thousands of steps a second."""
+def _throttle_progress(progress: Callable[..., None]) -> Callable[..., None]:
+    """Return a callback that is called now and then: a fit may take thousands of steps a second."""
     last = [-math.inf]
 
-    def told(step: int, value: float) -> None:
+    def report(step: int, value: float) -> None:
         now = time.monotonic()
         if now - last[0] > PROGRESS_SECONDS:
             last[0] = now
-            tick(step, value)
+            progress(step, value)
 
-    return told
+    return report
 
 
 def _report_progress(task: FitTask, step: int, rmse: float) -> None:
@@ -141,17 +144,17 @@ def _report_progress(task: FitTask, step: int, rmse: float) -> None:
     for name, word in STEP_NAMES.items():
         if name in task.params:
             report_progress(
-                FitProgress(f"{task.kind}, {word} {step:,} of {task.params[name]:,}", rmse)
+                FitProgress(f"{task.model_type}, {word} {step:,} of {task.params[name]:,}", rmse)
             )
 
 
 def _check_time(task: FitTask) -> None:
     if task.end is not None and time.monotonic() > task.end:
-        raise OutOfTime(f"There was no time left for {task.kind}.")
+        raise OutOfTime(f"There was no time left for {task.model_type}.")
 
 
 def remove_checkpoints(tasks: Iterable[FitTask]) -> None:
-    """Remove the checkpoints of fits whose answers are kept."""
+    """Remove the checkpoints of fits whose predictions are stored."""
     for task in tasks:
         if task.checkpoint is not None:
             Path(task.checkpoint).unlink(missing_ok=True)
@@ -172,15 +175,15 @@ def check_targets_vary(targets: Floats, where: str) -> None:
         raise BadValues(f"The targets are too {size} to be squared twice. {UNIT_HINT}")
 
 
-def stops_early(kind: str) -> bool:
-    """Tell whether a kind learns step by step, and needs rows by which to stop."""
-    return not STEP_NAMES.keys().isdisjoint(find_model_type(kind).defaults)
+def stops_early(model_type: str) -> bool:
+    """Tell whether a model type learns step by step, and needs rows by which to stop."""
+    return not STEP_NAMES.keys().isdisjoint(find_model_type(model_type).defaults)
 
 
 def count_rows(task: FitTask) -> tuple[int, int]:
     """Return how many rows a fit learns from, and by how many it stops early."""
     learned, stop = len(task.rows), len(task.stop)
-    return (learned, stop) if stops_early(task.kind) else (learned + stop, 0)
+    return (learned, stop) if stops_early(task.model_type) else (learned + stop, 0)
 
 
 def predict_in_unit(

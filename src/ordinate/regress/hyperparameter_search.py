@@ -1,4 +1,4 @@
-"""The search: the defaults of every kind of model first, then trials of each in turn."""
+"""The search: the defaults of every model type first, then trials of each in turn."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -34,16 +34,16 @@ TIME_SAFETY_FACTOR = 1.25  # a trial may take so much longer than those before
 
 @dataclass(frozen=True)
 class StudyTrials:
-    """One kind of model, and the trials that were made of it."""
+    """One model type, and the trials that were made of it."""
 
-    kind: str
+    model_type: str
     trials: tuple[Trial, ...]
     best: Trial | None
 
 
 @dataclass
 class _RunningTrial:
-    """A trial that is being made: its fits, and the answers of the parts that are done."""
+    """A trial that is being made: its fits, and the predictions of the folds that are done."""
 
     asked: PendingTrial
     candidate: Candidate
@@ -53,30 +53,30 @@ class _RunningTrial:
 
 
 class TimeBudget:
-    """Tells how many trials there is time for, going by those of the kind so far.
+    """Tells how many trials there is time for, going by those of the model type so far.
 
     The last fits of the best trials need their time, too, which is set aside.
     """
 
-    def __init__(self, seconds: float | None, parts: int = 1, jobs: int = 1) -> None:
+    def __init__(self, seconds: float | None, folds: int = 1, jobs: int = 1) -> None:
         self._end = None if seconds is None else time.monotonic() + seconds
-        self._parts, self._jobs = parts, jobs
-        self._took: dict[str, float] = {}  # seconds of a trial, by kind
+        self._folds, self._jobs = folds, jobs
+        self._took: dict[str, float] = {}  # seconds of a trial, by model type
 
-    def count_affordable_trials(self, kind: str, wanted: int) -> int:
+    def count_affordable_trials(self, model_type: str, wanted: int) -> int:
         """Return how many of the wanted trials there is time for; nobody knows the first one's."""
         if self._end is None:
             return wanted
         left = self._end - time.monotonic() - self._estimate_final_fits()
-        took = self._took.get(kind)
+        took = self._took.get(model_type)
         return min(
             wanted,
             int(left > 0.0) if took is None else max(0, int(left / (TIME_SAFETY_FACTOR * took))),
         )
 
-    def note(self, kind: str, seconds: float) -> None:
+    def note(self, model_type: str, seconds: float) -> None:
         """Take how long a trial took; the longest so far counts, for it may be the best."""
-        self._took[kind] = max(seconds, self._took.get(kind, 0.0))
+        self._took[model_type] = max(seconds, self._took.get(model_type, 0.0))
 
     @property
     def end(self) -> float | None:
@@ -84,82 +84,87 @@ class TimeBudget:
         return None if self._end is None else self._end - self._estimate_final_fits()
 
     def _estimate_final_fits(self) -> float:
-        fits = [took / self._parts for took in self._took.values()]
+        fits = [took / self._folds for took in self._took.values()]
         return self._estimate_fit_ratio() * max(sum(fits), self._jobs * max(fits, default=0.0))
 
     def _estimate_fit_ratio(self) -> float:
-        """Return how much longer a fit on all parts takes than one on all but one.
+        """Return how much longer a fit on all folds takes than one on all but one.
 
         Gaussian processes grow with the cube of their rows. One part is no fold: the last fit is
         on the rows of the trial.
         """
-        return 1.0 if self._parts < 2 else (self._parts / (self._parts - 1)) ** 3
+        return 1.0 if self._folds < 2 else (self._folds / (self._folds - 1)) ** 3
 
 
 def search_hyperparameters(bench: Bench, clock: TimeBudget) -> tuple[list[StudyTrials], bool]:
-    """Make the trials of every kind, and say whether all of them were made.
+    """Make the trials of every model type, and say whether all of them were made.
 
-    The defaults of each kind come first; then kinds take turns, a batch each, so that a timeout
-    leaves none of them behind.
+    The defaults of each model type come first; then they take turns, a batch each, so that a
+    timeout leaves none of them behind.
     """
     asked = bench.settings
-    studies = {kind: _open_study(bench, kind) for kind in asked.kinds}
+    studies = {model_type: _open_study(bench, model_type) for model_type in asked.model_types}
     progress = SearchProgress(bench, studies)
-    for kind, study in studies.items():
+    for model_type, study in studies.items():
         first = not any(one.trials for one in studies.values())  # is made, so there is a model
-        _run_trials(bench, kind, study, clock, 1, progress, forced=first)
-    left = [kind for kind, study in studies.items() if study.trials]
+        _run_trials(bench, model_type, study, clock, 1, progress, forced=first)
+    left = [model_type for model_type, study in studies.items() if study.trials]
     while left:
         left = [
-            kind for kind in left if _continue_study(bench, kind, studies[kind], clock, progress)
+            model_type
+            for model_type in left
+            if _continue_study(bench, model_type, studies[model_type], clock, progress)
         ]
-    found = [_collect_trials(bench, kind, study) for kind, study in studies.items()]
-    return found, all(len(one.trials) == asked.wanted(one.kind) for one in found)
+    found = [_collect_trials(bench, model_type, study) for model_type, study in studies.items()]
+    return found, all(len(one.trials) == asked.count_trials(one.model_type) for one in found)
 
 
-def _open_study(bench: Bench, kind: str) -> Study:
-    fixed = bench.settings.fixed.get(kind)
-    further: dict[str, Any] = {"kind": kind, "given": _get_training_options(bench, kind)}
+def _open_study(bench: Bench, model_type: str) -> Study:
+    fixed = bench.settings.fixed.get(model_type)
+    further: dict[str, Any] = {
+        "kind": model_type,
+        "given": _get_training_options(bench, model_type),
+    }
     if fixed is not None:
         further["params"] = compute_digest(fixed)
     # Trials note what the test says, so the name is that of the whole table. What is drawn is not.
     whole = further | {"table": bench.table.fingerprint}
     return Study.open(
         resolve_inside(bench.root, STUDIES),
-        f"{kind}/{bench.code(whole)}",
+        f"{model_type}/{bench.code(whole)}",
         direction="minimize",
         seed=bench.settings.seed,
-        drawn_by=f"{kind}/{bench.code(further)}",
+        drawn_by=f"{model_type}/{bench.code(further)}",
     )
 
 
-def _get_training_options(bench: Bench, kind: str) -> dict[str, Any]:
-    """Return the limit on epochs and the device, for kinds that have them."""
-    return bench.settings.given(kind)
+def _get_training_options(bench: Bench, model_type: str) -> dict[str, Any]:
+    """Return the limit on epochs and the device, for model types that have them."""
+    return bench.settings.given(model_type)
 
 
-def _collect_trials(bench: Bench, kind: str, study: Study) -> StudyTrials:
+def _collect_trials(bench: Bench, model_type: str, study: Study) -> StudyTrials:
     """Return the trials that were asked for; earlier runs may have made more."""
-    trials = tuple(study.trials[: bench.settings.wanted(kind)])
+    trials = tuple(study.trials[: bench.settings.count_trials(model_type)])
     complete = [trial for trial in trials if trial.value is not None]
     best = min(complete, key=lambda trial: round_to_significant(trial.value or 0.0), default=None)
-    return StudyTrials(kind, trials, best)
+    return StudyTrials(model_type, trials, best)
 
 
 # --- one batch -----------------------------------------------------------------------------------
 
 
 def _continue_study(
-    bench: Bench, kind: str, study: Study, clock: TimeBudget, progress: SearchProgress
+    bench: Bench, model_type: str, study: Study, clock: TimeBudget, progress: SearchProgress
 ) -> bool:
-    """Make the rest of the batch of a kind that is begun, or the next one, and say whether any."""
+    """Make the rest of a model type's batch that is begun, or the next one; say whether any."""
     begun = len(study.trials) // study.batch
-    return _run_trials(bench, kind, study, clock, (begun + 1) * study.batch, progress)
+    return _run_trials(bench, model_type, study, clock, (begun + 1) * study.batch, progress)
 
 
 def _run_trials(
     bench: Bench,
-    kind: str,
+    model_type: str,
     study: Study,
     clock: TimeBudget,
     end: int,
@@ -167,24 +172,26 @@ def _run_trials(
     *,
     forced: bool = False,
 ) -> bool:
-    """Make the trials of a kind up to a number, or as many as there is time for."""
+    """Make the trials of a model type up to a number, or as many as there is time for."""
     done = len(study.trials)
-    count = min(end, bench.settings.wanted(kind)) - done
+    count = min(end, bench.settings.count_trials(model_type)) - done
     if count > 0 and not forced:
-        count = clock.count_affordable_trials(kind, count)
+        count = clock.count_affordable_trials(model_type, count)
     if count < 1:
         return False
     started = time.monotonic()
-    for batch in _iterate_batches(bench, study, kind, done + count):
-        _run_batch(bench, kind, batch, progress, None if forced else clock.end)
-    clock.note(kind, (time.monotonic() - started) / count)
+    for batch in _iterate_batches(bench, study, model_type, done + count):
+        _run_batch(bench, model_type, batch, progress, None if forced else clock.end)
+    clock.note(model_type, (time.monotonic() - started) / count)
     progress.made()
     return len(study.trials) == done + count
 
 
-def _iterate_batches(bench: Bench, study: Study, kind: str, total: int) -> Iterator[TrialBatch]:
-    known, given = find_model_type(kind), _get_training_options(bench, kind)
-    fixed = bench.settings.fixed.get(kind)
+def _iterate_batches(
+    bench: Bench, study: Study, model_type: str, total: int
+) -> Iterator[TrialBatch]:
+    known, given = find_model_type(model_type), _get_training_options(bench, model_type)
+    fixed = bench.settings.fixed.get(model_type)
 
     def space(trial: Any) -> dict[str, Any]:
         return dict(fixed) if fixed is not None else known.space(trial) | given
@@ -194,22 +201,22 @@ def _iterate_batches(bench: Bench, study: Study, kind: str, total: int) -> Itera
 
 
 def _run_batch(
-    bench: Bench, kind: str, batch: TrialBatch, progress: SearchProgress, end: float | None
+    bench: Bench, model_type: str, batch: TrialBatch, progress: SearchProgress, end: float | None
 ) -> None:
     """Make the trials of a batch; those whose time is over are left for another run."""
     trials = []
     for asked in batch.pending:
-        candidate = Candidate(kind, asked.params)
+        candidate = Candidate(model_type, asked.params)
         tasks = [replace(task, end=end) for task in bench.tasks(candidate)]
         trials.append(_RunningTrial(asked, candidate, tasks))
     live, done = trials, 0
-    while live and done < len(bench.parts):
-        # With workers to spare later parts are fitted ahead: whoever is stopped first wasted them.
+    while live and done < len(bench.folds):
+        # With workers to spare later folds are fitted ahead: whoever is stopped first wasted them.
         ahead = max(1, bench.workers.jobs // len(live))
-        parts = range(done, min(done + ahead, len(bench.parts)))
-        live = _fit_parts_of_trials(bench, batch, parts, live, progress)
-        done = parts.stop
-        progress.begun(len(trials) * done / len(bench.parts))
+        folds = range(done, min(done + ahead, len(bench.folds)))
+        live = _fit_folds_of_trials(bench, batch, folds, live, progress)
+        done = folds.stop
+        progress.begun(len(trials) * done / len(bench.folds))
     for trial in live:
         _finish_trial(bench, batch, trial)
     batch.close()
@@ -217,17 +224,17 @@ def _run_batch(
         remove_checkpoints(trial.tasks)
 
 
-def _fit_parts_of_trials(
+def _fit_folds_of_trials(
     bench: Bench,
     batch: TrialBatch,
-    parts: range,
+    folds: range,
     live: list[_RunningTrial],
     progress: SearchProgress,
 ) -> list[_RunningTrial]:
-    """Fit some parts of all trials side by side, and return those that are worth the next one."""
-    tasks = [trial.tasks[part] for trial in live for part in parts]
+    """Fit some folds of all trials side by side, and return those that are worth the next one."""
+    tasks = [trial.tasks[fold] for trial in live for fold in folds]
     found = iter(bench.workers.attempt(fit_model, tasks, progress.report_fit))
-    fitted = [(trial, [next(found) for _ in parts]) for trial in live]
+    fitted = [(trial, [next(found) for _ in folds]) for trial in live]
     return [trial for trial, answers in fitted if _record_parts(bench, batch, trial, answers)]
 
 
@@ -237,7 +244,7 @@ def _record_parts(
     trial: _RunningTrial,
     found: Sequence[FitPredictions | OrdinateError],
 ) -> bool:
-    """Take the answers of some parts in order, and say whether the trial is worth going on."""
+    """Take the predictions of some folds in order, and say whether the trial is worth going on."""
     for answers in found:
         if isinstance(answers, OutOfTime):
             trial.cut = True
@@ -247,7 +254,7 @@ def _record_parts(
             return False
         trial.answers.append(answers)
         done = len(trial.answers)
-        if done < len(bench.parts):
+        if done < len(bench.folds):
             so_far = bench.rmse(_join_parts(trial.answers))
             if batch.report(trial.asked.number, done, so_far):
                 batch.finish(trial.asked.number, None)
@@ -281,7 +288,7 @@ def join_held_out_predictions(
 
 
 def _measure_held_out(bench: Bench, predictions: Floats) -> dict[str, Any]:
-    normalized, rmse, mae, r2 = _compute_errors(bench, bench.held, predictions)
+    normalized, rmse, mae, r2 = _compute_errors(bench, bench.held_out, predictions)
     return {
         "validation_rmse": normalized,
         "validation_rmse_denorm": rmse,
@@ -291,7 +298,7 @@ def _measure_held_out(bench: Bench, predictions: Floats) -> dict[str, Any]:
 
 
 def _measure_test(bench: Bench, answers: Sequence[FitPredictions]) -> dict[str, Any]:
-    """Return what the average of the models of all parts is worth on the test rows.
+    """Return what the average of the models of all folds is worth on the test rows.
 
     These decide nothing: what cannot be told of them is None, and no failure of the trial.
     """

@@ -138,7 +138,7 @@ def _describe_surrogate(
 ) -> dict[str, Any]:
     learned, stopping = count_rows(task)
     return {
-        "model": one.candidate.kind,
+        "model": one.candidate.model_type,
         "params": one.candidate.params,
         "inputs": answers.inputs,
         "rows": learned,
@@ -184,8 +184,8 @@ def _write_manifest(
 ) -> None:
     """Write the calibration, what the surrogate is, and last of all the manifest."""
     calibration.save(folder)
-    kind = config["model"]
-    library = "numpy" if kind == BLEND else find_model_type(kind).library
+    model_type = config["model"]
+    library = "numpy" if model_type == BLEND else find_model_type(model_type).library
     about = {
         "features": list(bench.table.names),
         "target": bench.table.target_name,
@@ -197,7 +197,7 @@ def _write_manifest(
         folder,
         MANIFEST_KIND,
         name,
-        config={"model": kind, "folds": bench.settings.folds, "run": run},
+        config={"model": model_type, "folds": bench.settings.folds, "run": run},
         data={bench.table.path or "table": bench.table.fingerprint},
         seed=bench.settings.seed,
         command=command,

@@ -14,14 +14,16 @@ class SearchProgress:
 
     def __init__(self, bench: Bench, studies: Mapping[str, Study]) -> None:
         self._bench, self._studies = bench, studies
-        self._wanted = sum(map(bench.settings.wanted, studies))
+        self._wanted = sum(map(bench.settings.count_trials, studies))
         self.made()
 
     def made(self) -> None:
-        """Count the trials of all studies, by kind."""
-        wanted = self._bench.settings.wanted
-        found = {kind: study.trials for kind, study in self._studies.items()}
-        self._done = sum(min(len(trials), wanted(kind)) for kind, trials in found.items())
+        """Count the trials of all studies, by model type."""
+        count = self._bench.settings.count_trials
+        found = {model_type: study.trials for model_type, study in self._studies.items()}
+        self._done = sum(
+            min(len(trials), count(model_type)) for model_type, trials in found.items()
+        )
         values = [trial.value for trials in found.values() for trial in trials]
         known = [value for value in values if value is not None]
         self._best = f"best RMSE {self._bench.format_in_unit(min(known))}" if known else ""

@@ -27,16 +27,16 @@ from ordinate.search.studies import round_to_significant
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedCandidate:
-    """The best trial of a kind, and what it predicts for rows that were held out."""
+    """The best trial of a model type, and what it predicts for rows that were held out."""
 
     candidate: Candidate
     value: float  # RMSE
-    held: IntervalCalibration  # of the parts that were held out
+    held: IntervalCalibration  # of the folds that were held out
 
 
 @dataclass(frozen=True, eq=False)
 class BlendCandidate:
-    """A weighted average of contenders; its predictions have weights that other parts taught."""
+    """A weighted average of contenders; its predictions have weights that other folds taught."""
 
     members: tuple[EvaluatedCandidate, ...]
     blend: Blend
@@ -50,7 +50,7 @@ class ModelSelection:
 
     studies: list[StudyTrials]
     finished: bool  # whether all trials were made that were asked for
-    candidates: list[EvaluatedCandidate | None]  # the best of each kind that has one
+    candidates: list[EvaluatedCandidate | None]  # the best of each model type that has one
     blend: BlendCandidate | None
     winner: EvaluatedCandidate | BlendCandidate
 
@@ -62,7 +62,7 @@ def select_model(bench: Bench, clock: TimeBudget) -> ModelSelection:
     able = [one for one in contenders if one is not None]
     if not able:
         raise BadInput(_explain_no_model(explored))
-    enough = len(able) > 1 and len(bench.held) > 1
+    enough = len(able) > 1 and len(bench.held_out) > 1
     blend = blend_candidates(bench, able) if bench.settings.blends and enough else None
     if blend and bench.settings.blend == "auto" and blend.blend.weights.max() == 1.0:
         blend = None  # it is one of the models
@@ -74,7 +74,7 @@ def select_model(bench: Bench, clock: TimeBudget) -> ModelSelection:
 def _beats_blend(bench: Bench, one: EvaluatedCandidate, blend: BlendCandidate) -> bool:
     """Tell whether a model is better than the blend by more than chance, in RMSE and in MAE.
 
-    Otherwise the blend is the safer choice: it leans on no kind of model alone, and a few rows
+    Otherwise the blend is the safer choice: it leans on no model type alone, and a few rows
     that nobody can predict do not decide.
     """
     if bench.settings.blend == "always" or one.value >= blend.value:
@@ -85,10 +85,10 @@ def _beats_blend(bench: Bench, one: EvaluatedCandidate, blend: BlendCandidate) -
 
 
 def _evaluate_best_trial(bench: Bench, one: StudyTrials) -> EvaluatedCandidate | None:
-    """Return the best trial of a kind; what it predicts is at hand, saved, or made again."""
+    """Return the best trial of a model type; what it predicts is at hand, saved, or made again."""
     if one.best is None:
         return None
-    candidate = Candidate(one.kind, one.best.params)
+    candidate = Candidate(one.model_type, one.best.params)
     made = bench.get_cached_predictions(candidate) or load_saved_trial(bench, candidate)
     if made is None:
         tasks = bench.tasks(candidate)
@@ -99,10 +99,10 @@ def _evaluate_best_trial(bench: Bench, one: StudyTrials) -> EvaluatedCandidate |
 
 
 def blend_candidates(bench: Bench, members: Sequence[EvaluatedCandidate]) -> BlendCandidate:
-    """Blend the best of each kind.
+    """Blend the best of each model type.
 
     Members of no weight are left out. The value is that of predictions whose weights were learned
-    on the other parts, so it can be compared with those of the members.
+    on the other folds, so it can be compared with those of the members.
     """
     predictions = np.column_stack([one.held.predictions for one in members])
     blend = Blend.fit(predictions, bench.targets)
@@ -119,6 +119,9 @@ def blend_candidates(bench: Bench, members: Sequence[EvaluatedCandidate]) -> Ble
 
 def _explain_no_model(explored: Sequence[StudyTrials]) -> str:
     reasons = [
-        f" {one.kind}: {trial.reason}" for one in explored for trial in one.trials if trial.reason
+        f" {one.model_type}: {trial.reason}"
+        for one in explored
+        for trial in one.trials
+        if trial.reason
     ]
     return f"No trial was completed, so there is no surrogate.{reasons[0] if reasons else ''}"

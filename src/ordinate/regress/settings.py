@@ -20,15 +20,15 @@ MOST_SHIFTED = 0.5  # of the rows
 
 
 class Preset(NamedTuple):
-    """How much work a search is: kinds of models, trials of each, folds, epochs of networks."""
+    """How much work a search is: model types, trials of each, folds, epochs of networks."""
 
-    kinds: tuple[str, ...]
+    model_types: tuple[str, ...]
     trials: int
     folds: int
     epochs: int
 
 
-# Kinds stand in the order in which they are tried, quick ones first.
+# Model types stand in the order in which they are tried, quick ones first.
 PRESETS = {
     "minimal": Preset(("poly_ridge", "hist_boosting", "lightgbm", "svr"), 1, 3, 60),
     "balanced": Preset(("hist_boosting", "lightgbm", "svr", "gp", "mlp"), 12, 5, 100),
@@ -42,17 +42,17 @@ PRESETS = {
 class Settings:
     """Everything that a search is asked for; errors name the flag.
 
-    What the preset decides can be said otherwise: kinds of models, trials, folds, epochs.
+    What the preset decides can be said otherwise: model types, trials, folds, epochs.
 
-    >>> Settings(model="lightgbm,svr", preset="minimal").kinds
+    >>> Settings(model="lightgbm,svr", preset="minimal").model_types
     ('lightgbm', 'svr')
-    >>> Settings(preset="thorough", trials=5).wanted("lightgbm")
+    >>> Settings(preset="thorough", trials=5).count_trials("lightgbm")
     5
     """
 
     model: Sequence[str] | str = AUTO
     preset: str = "balanced"
-    trials: int | None = None  # of each kind
+    trials: int | None = None  # of each model type
     folds: int | None = None  # 0: the validation part alone
     epochs: int | None = None  # of networks, at most
     device: Device = "cpu"  # where networks are trained
@@ -65,14 +65,16 @@ class Settings:
     timeout: float | None = None  # seconds of searching after which no trial is begun
     jobs: int = 1
     seed: int = 0
-    fixed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # by kind; made whole
+    fixed: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict
+    )  # by model type; made whole
 
     def __post_init__(self) -> None:
         """Check everything that can be checked without data."""
         check_choice("preset", self.preset, tuple(PRESETS))
-        named, kinds, missing = _parse_model_types(self.model, PRESETS[self.preset])
+        named, model_types, missing = _parse_model_types(self.model, PRESETS[self.preset])
         object.__setattr__(self, "model", named)
-        object.__setattr__(self, "kinds", kinds)
+        object.__setattr__(self, "model_types", model_types)
         object.__setattr__(self, "missing", missing)
         preset = PRESETS[self.preset]
         if self.epochs is None and "epochs" in self.fixed.get("mlp", {}):
@@ -92,55 +94,55 @@ class Settings:
         check_shift_share(self.shift_share)
         check_number("timeout", self.timeout, 0.0, math.inf)
         check_alpha(self.alpha)
-        if unknown := sorted(set(self.fixed) - set(self.kinds)):
+        if unknown := sorted(set(self.fixed) - set(self.model_types)):
             raise BadOption(
                 f"There are parameters of {', '.join(unknown)}, which --model does not name."
             )
-        if self.blend == "always" and len(self.kinds) < 2:
-            raise BadOption("A blend takes two kinds of models or more. Name them in --model.")
+        if self.blend == "always" and len(self.model_types) < 2:
+            raise BadOption("A blend takes two model types or more. Name them in --model.")
         object.__setattr__(
             self, "fixed", {k: self._complete_params(k, x) for k, x in self.fixed.items()}
         )
         if self.device != "cpu":
             self._check_device()
 
-    kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    model_types: tuple[str, ...] = field(init=False, repr=False, compare=False)
     missing: tuple[str, ...] = field(init=False, repr=False, compare=False)  # not installed
 
-    def _complete_params(self, kind: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _complete_params(self, model_type: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters with the defaults of those that are not given, all checked."""
         from ordinate.models.regressors import create_regressor  # noqa: PLC0415 - heavy
 
-        given = self.given(kind)
+        given = self.given(model_type)
         device = {name: given[name] for name in ("device",) if name in given}
-        return create_regressor(kind, given | dict(params) | device).params
+        return create_regressor(model_type, given | dict(params) | device).params
 
     def _check_device(self) -> None:
-        if "mlp" not in self.kinds:
+        if "mlp" not in self.model_types:
             raise BadOption("--device is for networks: name mlp in --model, too.")
         from ordinate.models.networks.trainer import resolve_device  # noqa: PLC0415 - heavy, and optional
 
         resolve_device(self.device)
 
-    def given(self, kind: str) -> dict[str, Any]:
-        """Return the parameters of a kind that are asked for here, and not searched.
+    def given(self, model_type: str) -> dict[str, Any]:
+        """Return the parameters of a model type that are asked for here, and not searched.
 
         >>> Settings(preset="minimal", model="mlp").given("mlp")
         {'epochs': 60, 'device': 'cpu'}
         """
         from ordinate.models.regressors import find_model_type  # noqa: PLC0415 - heavy
 
-        known = find_model_type(kind).defaults
+        known = find_model_type(model_type).defaults
         return {name: getattr(self, name) for name in ("epochs", "device") if name in known}
 
-    def wanted(self, kind: str) -> int:
-        """Return how many trials a kind gets: one where its parameters are given."""
-        return 1 if kind in self.fixed else int(self.trials or 1)
+    def count_trials(self, model_type: str) -> int:
+        """Return how many trials a model type gets: one where its parameters are given."""
+        return 1 if model_type in self.fixed else int(self.trials or 1)
 
     @property
     def blends(self) -> bool:
-        """Whether models of several kinds are blended."""
-        return self.blend != "never" and len(self.kinds) > 1
+        """Whether models of several model types are blended."""
+        return self.blend != "never" and len(self.model_types) > 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, by the names of the flags with underscores."""
@@ -150,7 +152,7 @@ class Settings:
     @property
     def asked(self) -> dict[str, Any]:
         """What decides the result: everything but the manner of working."""
-        plain = self.to_dict() | {"kinds": list(self.kinds)}
+        plain = self.to_dict() | {"kinds": list(self.model_types)}
         return {name: value for name, value in plain.items() if name not in EXECUTION_SETTINGS}
 
 
@@ -167,7 +169,7 @@ def check_shift_share(share: Any) -> None:
 def _parse_model_types(
     wanted: Any, preset: Preset
 ) -> tuple[tuple[str, ...] | str, tuple[str, ...], tuple[str, ...]]:
-    """Return what was named, the kinds that it means, and those that are not installed."""
+    """Return what was named, the model types that it means, and those that are not installed."""
     from ordinate.models.regressors import MODEL_TYPES, find_model_type, list_available_types  # noqa: PLC0415 - heavy
 
     listed = wanted.split(",") if isinstance(wanted, str) else wanted
@@ -188,7 +190,11 @@ def _parse_model_types(
     if len(named) > 1:
         raise BadOption("--model takes auto alone, or names of models.")
     installed = list_available_types()
-    there = tuple(kind for kind in preset.kinds if kind in installed)
+    there = tuple(model_type for model_type in preset.model_types if model_type in installed)
     if not there:
-        find_model_type(preset.kinds[0]).check()  # which says what to install
-    return AUTO, there, tuple(kind for kind in preset.kinds if kind not in there)
+        find_model_type(preset.model_types[0]).check()  # which says what to install
+    return (
+        AUTO,
+        there,
+        tuple(model_type for model_type in preset.model_types if model_type not in there),
+    )

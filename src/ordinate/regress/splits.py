@@ -170,17 +170,17 @@ def assign_unit_ids(table: Table, rows: Rows) -> Rows:
     return np.argsort(np.argsort(first))[own.reshape(-1)]
 
 
-def group_alike_rows(columns: Sequence[Floats] | Floats, room: ToleranceRule) -> Rows:
+def group_alike_rows(columns: Sequence[Floats] | Floats, tolerance: ToleranceRule) -> Rows:
     """Return a number for each row, the same for rows that are alike in all columns.
 
     Classes are parted again until none falls apart: in a dense column all values hang together,
     neighbour by neighbour, and only within the classes of the other columns they do not.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        rooms = [room(column) for column in columns]
+        tolerances = [tolerance(column) for column in columns]
     codes, before = np.zeros(len(columns[0]), np.intp), -1
     while True:
-        for column, own in zip(columns, rooms, strict=True):
+        for column, own in zip(columns, tolerances, strict=True):
             codes = _split_classes(codes, column, own)
             if not count_repeats(codes):
                 return codes
@@ -195,19 +195,19 @@ def count_repeats(codes: Rows) -> int:
 
 
 def compute_exact_tolerance(column: Floats) -> Floats:
-    """Leave no room: values are alike if they are equal."""
+    """Leave no tolerance: values are alike if they are equal."""
     return np.zeros(len(column))
 
 
 def compute_near_tolerance(column: Floats) -> Floats:
-    """Leave room for numbers that were written and read again."""
+    """Tolerate numbers that were written and read again."""
     return NEAR_TOLERANCE * np.abs(column)
 
 
-def _split_classes(codes: Rows, column: Floats, room: Floats) -> Rows:
+def _split_classes(codes: Rows, column: Floats, tolerance: Floats) -> Rows:
     """Return classes that are parted where the next value of a class is too far."""
     order = np.lexsort((column, codes))
-    allowed = np.maximum(room[order[1:]], room[order[:-1]])
+    allowed = np.maximum(tolerance[order[1:]], tolerance[order[:-1]])
     with np.errstate(over="ignore"):
         far = np.diff(column[order]) > allowed
     parted = np.zeros(len(codes), np.intp)
@@ -215,7 +215,7 @@ def _split_classes(codes: Rows, column: Floats, room: Floats) -> Rows:
     return parted
 
 
-# --- parts ---------------------------------------------------------------------------------------
+# --- helpers -------------------------------------------------------------------------------------
 
 
 def _check_shares(shares: Sequence[float]) -> None:

@@ -224,11 +224,11 @@ def _collect_notes(x: Floats, y: Floats, names: Sequence[str], target: str) -> l
     return notes
 
 
-def _is_linear_copy(column: Floats, y: Floats, room: float = SAME_TOLERANCE) -> bool:
+def _is_linear_copy(column: Floats, y: Floats, tolerance: float = SAME_TOLERANCE) -> bool:
     """Tell whether a column is a straight line of the target, but for little."""
     with np.errstate(all="ignore"):
         a, b = column - column.mean(), y - y.mean()
-        return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < room)
+        return bool(1 - abs(a @ b) / np.sqrt((a @ a) * (b @ b)) < tolerance)
 
 
 def _name_derived_columns(columns: Sequence[tuple[str, Floats]], y: Floats) -> list[str]:

@@ -31,6 +31,7 @@ from ordinate.experiment.stored_json import (
 from ordinate.models.regressors import Regressor, load_regressor
 from ordinate.readers.duckdb_connection import connect, quote_literal
 from ordinate.regress.fitting import Floats, predict_in_unit
+from ordinate.regress.lattice_features import Lattice
 from ordinate.regress.model_inputs import ModelInputs
 from ordinate.regress.prediction_intervals import IntervalCalibration, compute_spread
 from ordinate.regress.result_files import load_latest_results
@@ -148,7 +149,7 @@ class Surrogate:
         band = self.calibration.intervals(values, spread, alpha=level)
         notes = (
             *band.notes,
-            *self._describe_lattice_rows(x),
+            *self._describe_marked_rows(x),
             *self._describe_changed_constants(x),
             *self._describe_far_rows(away),
         )
@@ -197,18 +198,13 @@ class Surrogate:
         more = f" and {len(names) - SHOWN_FEATURES:,} more" if len(names) > SHOWN_FEATURES else ""
         return f"{', '.join(names[:SHOWN_FEATURES])}{more}"
 
-    def _describe_lattice_rows(self, x: Floats) -> list[str]:
-        """Say which rows are taken for rows of a lattice, where models are told of one."""
-        told = [inputs for _, inputs in self.models if inputs.lattice is not None]
-        if not told or not len(x):
+    def _describe_marked_rows(self, x: Floats) -> list[str]:
+        """Say which rows an extra feature marks, where models are given one."""
+        given = [inputs for _, inputs in self.models if inputs.extra is not None]
+        if not given or not len(x):
             return []
-        on = int(np.any([inputs.is_on_lattice(x) for inputs in told], axis=0).sum())
-        note = (
-            f"{on:,} of {len(x):,} rows lie on the lattice of the training rows, and are predicted "
-            "as rows from there, the others as rows from elsewhere: that says where rows come "
-            "from, and is no law."
-        )
-        return [note]
+        marked = int(np.any([inputs.mark_rows(x) for inputs in given], axis=0).sum())
+        return [inputs.extra.describe_rows(marked, len(x)) for inputs in given[:1] if inputs.extra]
 
     def _predict_finite(self, x: Floats, away: Floats) -> tuple[Floats, Floats | None]:
         """Return predictions and spreads, once all are finite."""
@@ -274,9 +270,10 @@ def load_surrogate(root: Path | str, name: str | None = None) -> Surrogate:
 
 def _load_model(folder: Path, config: Mapping[str, Any]) -> tuple[Regressor, ModelInputs]:
     """Return a model and what it is given, which must be about the same features."""
-    model, inputs = load_regressor(folder / MODEL), ModelInputs.from_dict(config["inputs"])
+    model = load_regressor(folder / MODEL)
+    inputs = ModelInputs.from_dict(config["inputs"], load_extra=Lattice.from_list)
     features = len(inputs.scaled.means)
-    given = features + (inputs.lattice is not None)
+    given = features + (inputs.extra is not None)
     if model.name != config["model"] or features != len(config["features"]) or model.width != given:
         raise BadStore(
             f"{folder} is refused: its {SURROGATE_FILE} and its model are not about the same "

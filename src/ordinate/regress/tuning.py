@@ -27,7 +27,7 @@ from ordinate.regress.bench import Bench, ProgressCallback, ignore_progress
 from ordinate.regress.duplicate_rows import SHIFTED_PART, LeakageReport, find_duplicates
 from ordinate.regress.fitting import Rows, check_targets_vary
 from ordinate.regress.hyperparameter_search import TimeBudget
-from ordinate.regress.lattice import detect_lattice
+from ordinate.regress.lattice_features import detect_lattice
 from ordinate.regress.outliers import find_outliers
 from ordinate.regress.prediction_intervals import IntervalCalibration
 from ordinate.regress.saved_models import save_blend, save_candidates
@@ -72,7 +72,7 @@ def tune(
     config: str = "",
     tell: ProgressCallback = ignore_progress,
 ) -> TuningResult:
-    """Search models, blend the best of each kind, save them, and test the winner.
+    """Search models, blend the best of each model type, save them, and test the winner.
 
     Choices are made by rows that are held out of the fits, never by those of the test. A run that
     was killed goes on where it stopped. Without a `split` there is one of shuffled rows, or of
@@ -82,12 +82,12 @@ def tune(
     clock = TimeBudget(asked.timeout, max(1, asked.folds or 0), asked.jobs)
     parts, shift = _split_rows(table, split, asked)
     with _open_bench(root, table, parts, shift, asked, unit, command, tell) as plain:
-        told = detect_lattice(plain, clock.end)
-        bench = replace(plain, lattice=told is not None and told.used)
+        lattice = detect_lattice(plain, clock.end)
+        bench = replace(plain, extra=lattice.extra if lattice else None)
         run = _make_run_id(bench)
         choice = select_model(bench, clock)
         searched, blend, winner = _save_finalists(bench, choice, run, command)
-        notes = [*([told.note(unit)] if told else []), *_collect_search_notes(choice, asked)]
+        notes = [*([lattice.note(unit)] if lattice else []), *_collect_search_notes(choice, asked)]
         notes += _collect_model_notes(bench, searched)
         found = TuningResult(
             run, asked, _summarize_source(bench), searched, blend, winner, (), tuple(notes)
@@ -217,12 +217,13 @@ def _collect_data_notes(bench: Bench, leaks: LeakageReport) -> Iterator[str]:
 def _collect_search_notes(choice: ModelSelection, asked: Settings) -> Iterator[str]:
     if not choice.finished:
         yield UNFINISHED_NOTE
-    if idle := [one.kind for one in choice.studies if not one.trials]:
+    if idle := [one.model_type for one in choice.studies if not one.trials]:
         yield f"There was no time for {', '.join(idle)}."
     for one in choice.studies:
         reasons = [trial.reason for trial in one.trials if trial.reason]
         if reasons:
-            yield f"{one.kind}: {len(reasons)} of {len(one.trials)} trials failed: {reasons[0]}"
+            failed = f"{len(reasons)} of {len(one.trials)} trials failed"
+            yield f"{one.model_type}: {failed}: {reasons[0]}"
     if asked.missing:
         yield (
             f"Not installed, so not tried: {', '.join(asked.missing)}. "
@@ -235,7 +236,7 @@ def _collect_model_notes(bench: Bench, searched: tuple[StudyResult, ...]) -> Ite
     for one in searched:
         if one.best is not None:
             ((model, _),) = load_surrogate(bench.root, one.best.name).models
-            yield from (f"{one.kind}: {note}" for note in model.notes)
+            yield from (f"{one.model_type}: {note}" for note in model.notes)
 
 
 # --- what is saved -------------------------------------------------------------------------------
@@ -244,17 +245,22 @@ def _collect_model_notes(bench: Bench, searched: tuple[StudyResult, ...]) -> Ite
 def _save_finalists(
     bench: Bench, choice: ModelSelection, run: str, command: str
 ) -> tuple[tuple[StudyResult, ...], Finalist | None, Finalist]:
-    """Fit and save the best of each kind, and the blend; return them, the winner last."""
+    """Fit and save the best of each model type, and the blend; return them, the winner last."""
     able = [one for one in choice.candidates if one is not None]
     names = save_candidates(bench, able, run=run, command=command)
     finalists = {
         id(one): Finalist(
-            name, one.candidate.kind, one.candidate.params, _evaluate_held_out(bench, one)
+            name, one.candidate.model_type, one.candidate.params, _evaluate_held_out(bench, one)
         )
         for name, one in zip(names, able, strict=True)
     }
     searched = tuple(
-        StudyResult(one.kind, bench.settings.wanted(one.kind), one.trials, finalists.get(id(best)))
+        StudyResult(
+            one.model_type,
+            bench.settings.count_trials(one.model_type),
+            one.trials,
+            finalists.get(id(best)),
+        )
         for one, best in zip(choice.studies, choice.candidates, strict=True)
     )
     if choice.blend is None:

@@ -9,8 +9,8 @@ import numpy as np
 from ordinate.inference.estimates import Estimate, make_point_estimate, to_json_number
 from ordinate.regress.duplicate_rows import LeakageReport
 from ordinate.regress.settings import Settings
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import SCHEMA, align_columns
+from ordinate.render import Document
+from ordinate.results.base import SCHEMA, Result, align_columns
 from ordinate.results.regression import RegressionEvaluation, evaluate_regression
 from ordinate.results.regression_comparison import RegressionComparison
 
@@ -58,13 +58,13 @@ class TrainingDataSummary:
 
 @dataclass(frozen=True)
 class Finalist:
-    """The best model of a kind, or the blend of them, judged by rows that were held out.
+    """The best model of a model type, or the blend of them, judged by rows that were held out.
 
     `name` is that of the saved surrogate; a blend has members, by their names, and weights.
     """
 
     name: str
-    kind: str
+    model_type: str
     params: dict[str, Any]
     evaluation: RegressionEvaluation
     members: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Finalist:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
-        found: dict[str, Any] = {"name": self.name, "model": self.kind, "params": self.params}
+        found: dict[str, Any] = {"name": self.name, "model": self.model_type, "params": self.params}
         if self.members:
             found |= {"members": list(self.members), "weights": list(self.weights)}
         return found | {"validation": _convert_evaluation_to_dict(self.evaluation)}
@@ -85,9 +85,9 @@ class Finalist:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """One kind of model: the trials of its study, and the best of them."""
+    """One model type: the trials of its study, and the best of them."""
 
-    kind: str
+    model_type: str
     wanted: int  # trials
     trials: "tuple[Trial, ...]"
     best: Finalist | None  # None where no trial was completed
@@ -99,7 +99,7 @@ class StudyResult:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, nan as None."""
         return {
-            "model": self.kind,
+            "model": self.model_type,
             "trials": {"wanted": self.wanted} | {state: self.count(state) for state in STATES},
             "best": self.best and self.best.to_dict(),
         }
@@ -118,7 +118,7 @@ class StudyResult:
             }
             for trial in self.trials
         ]
-        return {"model": self.kind, "trials": trials}
+        return {"model": self.model_type, "trials": trials}
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +155,8 @@ class HeldOutResult:
         }
 
 
-@dataclass(frozen=True)
-class TuningResult:
+@dataclass(frozen=True, repr=False)
+class TuningResult(Result):
     """A search for a surrogate: what was tried, what won, and what it is worth."""
 
     run: str
@@ -170,15 +170,9 @@ class TuningResult:
 
     @property
     def finalists(self) -> list[Finalist]:
-        """The best of each kind, and the blend."""
+        """The best of each model type, and the blend."""
         found = [one.best for one in self.searched if one.best is not None]
         return [*found, self.blend] if self.blend else found
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def summary(self) -> list[dict[str, Any]]:
         """Return the measures that matter most, each with its interval, as plain values."""
@@ -190,7 +184,7 @@ class TuningResult:
             ),
             _build_measure(
                 "lowest_validation_rmse",
-                f"lowest held-out RMSE ({lowest.kind})",
+                f"lowest held-out RMSE ({lowest.model_type})",
                 lowest.rmse,
                 unit,
             ),
@@ -238,12 +232,16 @@ class TuningResult:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each value: of finalists by held-out rows, and of tests."""
-        judged = [("validation", one.name, one.kind, one.evaluation) for one in self.finalists]
-        judged += [(one.name, self.winner.name, self.winner.kind, one.values) for one in self.tests]
+        judged = [
+            ("validation", one.name, one.model_type, one.evaluation) for one in self.finalists
+        ]
+        judged += [
+            (one.name, self.winner.name, self.winner.model_type, one.values) for one in self.tests
+        ]
         return align_columns(
             [
-                {"stage": stage, "name": name, "model": kind} | row
-                for stage, name, kind, values in judged
+                {"stage": stage, "name": name, "model": model_type} | row
+                for stage, name, model_type, values in judged
                 for row in _flatten_evaluation(values)
             ]
         )
@@ -264,8 +262,9 @@ def _convert_evaluation_to_dict(values: RegressionEvaluation) -> dict[str, Any]:
     """Return plain values, in which baselines and measures of intervals have their unit, too."""
     found = values.to_dict()
     found["baselines"] = [one | {"unit": values.unit} for one in found["baselines"]]
-    found["predictive"] = {
-        name: one | {"unit": _get_unit(values, name)} for name, one in found["predictive"].items()
+    found["prediction_intervals"] = {
+        name: one | {"unit": _get_unit(values, name)}
+        for name, one in found["prediction_intervals"].items()
     }
     return found
 
@@ -280,7 +279,7 @@ def _flatten_evaluation(values: RegressionEvaluation) -> Iterator[dict[str, Any]
         baseline = row.pop("model", None)
         yield row | ({} if baseline is None else {"baseline": baseline, "unit": values.unit})
     for name, one in values.prediction_intervals.items():
-        about = {"part": "predictive", "metric": name, "unit": _get_unit(values, name)}
+        about = {"part": "prediction_intervals", "metric": name, "unit": _get_unit(values, name)}
         yield about | {"value": one.value, "low": one.low, "high": one.high, "method": one.method}
 
 

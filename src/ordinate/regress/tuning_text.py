@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.inference.estimates import Estimate
 from ordinate.regress.tuning_result import (
     STATES,
@@ -17,7 +17,7 @@ from ordinate.regress.tuning_result import (
 )
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.regression_text import (
+from ordinate.render.estimates import (
     format_estimate,
     format_estimate_interval,
     format_number,
@@ -74,13 +74,13 @@ def _build_search_grid(result: TuningResult) -> Grid:
     rows = [_build_search_row(one) for one in result.searched]
     if result.blend:
         rows.append(("blend", *_build_error_cells(result.blend), None, None, None))
-    title = "Search: the best trial of each kind on held-out rows, with 95 % intervals"
+    title = "Search: the best trial of each model type on held-out rows, with 95 % intervals"
     return Grid(title, header, tuple(rows))
 
 
 def _build_search_row(one: StudyResult) -> tuple[Cell, ...]:
     complete, *others = map(one.count, STATES)
-    return (one.kind, *_build_error_cells(one.best), f"{complete} of {one.wanted}", *others)
+    return (one.model_type, *_build_error_cells(one.best), f"{complete} of {one.wanted}", *others)
 
 
 def _build_error_cells(one: Finalist | None) -> tuple[Cell, ...]:
@@ -99,9 +99,9 @@ def _describe_hyperparameters(result: TuningResult) -> list[str]:
 
 
 def _get_hyperparameters(result: TuningResult, one: Finalist) -> Mapping[str, Any]:
-    kinds = {each.name: each.kind for each in result.finalists}
+    model_types = {each.name: each.model_type for each in result.finalists}
     members = zip(one.members, one.weights, strict=True)
-    return {kinds[name]: weight for name, weight in members} if one.members else one.params
+    return {model_types[name]: weight for name, weight in members} if one.members else one.params
 
 
 def _format_hyperparameters(params: Mapping[str, Any]) -> str:
@@ -144,14 +144,14 @@ def parse_estimate(row: Mapping[str, Any]) -> Estimate:
 def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | Grid]:
     """Return the winner beside the other finalists, on rows that chose none of them."""
     told: list[str | Grid] = [_describe_coverage(result, test), *test.notes]
-    if test.values.table.n < FEW_CLUSTERS:
+    if test.values.summary.n < FEW_CLUSTERS:
         told.append(f"Fewer than {FEW_CLUSTERS} rows leave the limits of this test unsure.")
     if test.comparison is None:
         return told
-    kinds = {one.name: one.kind for one in result.finalists}
+    model_types = {one.name: one.model_type for one in result.finalists}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            kinds[name],
+            model_types[name],
             *(format_estimate(found[metric]) for metric in ("rmse", "mae", "r2")),
             "winner" if name == result.winner.name else None,
         )
@@ -162,7 +162,7 @@ def _build_test_blocks(result: TuningResult, test: HeldOutResult) -> list[str | 
 
 
 def _describe_coverage(result: TuningResult, test: HeldOutResult) -> str:
-    promised, n = 100 * (1 - result.settings.alpha), test.values.table.n
+    promised, n = 100 * (1 - result.settings.alpha), test.values.summary.n
     said = f"{test.name}, {test.what}: {promised:g} % intervals of the winner"
     if not np.isfinite(test.upper - test.lower).all():
         return f"{said} have no end, so that they hold anything."

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from ordinate.render import csv_records, html, latex, markdown, text
 from ordinate.render.document import Document, Grid
 
-__all__ = ["RENDERERS", "Document", "Grid", "Result", "html", "render"]
+__all__ = ["FORMATS_BY_SUFFIX", "RENDERERS", "Document", "Grid", "Renderable", "html", "render"]
 
 
-class Result(Protocol):
+class Renderable(Protocol):
     """What a renderer may ask of a result."""
 
     def document(self) -> Document:
@@ -23,7 +23,7 @@ class Result(Protocol):
         """Return everything as plain values, nan as None."""
 
 
-def _render_json(result: Result) -> str:
+def _render_json(result: Renderable) -> str:
     plain = result.to_dict()
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2, default=str) + "\n"
 
@@ -34,9 +34,18 @@ RENDERERS: dict[str, Callable[[Any], str]] = {
     "csv": lambda result: csv_records.render(result.rows()),
     "markdown": lambda result: markdown.render(result.document()),
     "latex": lambda result: latex.render(result.document()),
+    "html": lambda result: html.render(result.document()),
+}
+FORMATS_BY_SUFFIX = {
+    ".txt": "text",
+    ".json": "json",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".html": "html",
 }
 
 
-def render(result: Result, form: str = "text") -> str:
-    """Return a result in one of the forms of `RENDERERS`."""
-    return RENDERERS[form](result)
+def render(result: Renderable, report_format: str = "text") -> str:
+    """Return a result in one of the formats of `RENDERERS`."""
+    return RENDERERS[report_format](result)

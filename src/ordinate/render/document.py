@@ -40,7 +40,7 @@ class Document:
 
 
 def format_cell(cell: Cell, digits: int = 3) -> str:
-    """Return a cell as people read it: whole numbers whole, undefined by name, None as nothing.
+    """Return a cell as people read it: integers without digits, undefined by name, None as nothing.
 
     >>> [format_cell(cell) for cell in (0.12345, 7, 7.0, float("nan"), None, "B1")]
     ['0.123', '7', '7.000', 'undefined', '', 'B1']
@@ -53,7 +53,7 @@ def format_cell(cell: Cell, digits: int = 3) -> str:
 
 
 def format_interval(low: float, high: float, digits: int = 3) -> str | None:
-    """Return limits as people read them, and nothing where there are none.
+    """Return an interval as people read it, and nothing where there is none.
 
     >>> format_interval(0.5, 0.75)
     '0.500 to 0.750'

@@ -1,26 +1,25 @@
 """Results: what a system is worth, beside what it must beat."""
 
-from ordinate.results.classification import cefr_classification_report, classification_report
-from ordinate.results.evaluation import (
+from ordinate.results.arguments import (
     DEFAULT_METRICS,
-    Evaluation,
-    Origin,
-    evaluate,
     needs_probabilities,
-    score,
     select_metrics,
-    split_metrics_by_kind,
+    split_metrics_by_summary,
 )
+from ordinate.results.base import Origin, Result
+from ordinate.results.classification import cefr_classification_report, classification_report
+from ordinate.results.evaluation import Evaluation, evaluate, score
 
 __all__ = [
     "DEFAULT_METRICS",
     "Evaluation",
     "Origin",
+    "Result",
     "cefr_classification_report",
     "classification_report",
     "evaluate",
     "needs_probabilities",
     "score",
     "select_metrics",
-    "split_metrics_by_kind",
+    "split_metrics_by_summary",
 ]

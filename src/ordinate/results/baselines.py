@@ -4,17 +4,17 @@ import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import NotApplicable
 from ordinate.metrics import Metric
+from ordinate.results.base import Record, to_json_label, to_plain
 from ordinate.summaries import ConfusionMatrix
 
-BLOCK_SIZE = 1 << 18  # cells of tables that are kept for all metrics
-LARGE_BLOCK_SIZE = 1 << 21  # cells of tables that are evaluated at once
+BLOCK_SIZE = 1 << 18  # cells of matrices that all metrics share
+LARGE_BLOCK_SIZE = 1 << 21  # cells of matrices that are evaluated at once
 MOST_LEVELS = 50  # up to which the attainable range is worth its K^4 cells
 
 
@@ -26,11 +26,10 @@ class BaselineValue:
     undefined: str | None = None
     level: Hashable | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        value = None if math.isnan(self.value) else self.value
         level = {} if self.level is None else {"level": to_json_label(self.level)}
-        return level | {"value": value, "undefined": self.undefined}
+        return level | {"value": to_plain(self.value), "undefined": self.undefined}
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Baselines:
     chance: BaselineValue
     attainable: tuple[float, float] | None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
         return {
             "best_constant": self.best_constant.to_dict(),
@@ -51,39 +50,34 @@ class Baselines:
         }
 
 
-def to_json_label(label: Hashable) -> str | int | float | bool:
-    """Return a label that JSON knows: itself, or its text."""
-    return label if isinstance(label, (str, int, float)) else str(label)
-
-
 class BaselinePredictors:
-    """The tables of simple predictors for one gold distribution, made once for all metrics."""
+    """The confusion matrices of simple predictors for one gold distribution, for all metrics."""
 
-    def __init__(self, table: ConfusionMatrix) -> None:
-        self.table, self.scale = table, table.scale
-        silent = table.unanswered_share.sum() * table.gold
-        self.chance = table.with_cells(table.by_chance * table.total, silent)
-        self.majority = int(table.gold.argmax())
+    def __init__(self, matrix: ConfusionMatrix) -> None:
+        self.matrix, self.scale = matrix, matrix.scale
+        silent = matrix.unanswered_share.sum() * matrix.gold
+        self.chance = matrix.with_cells(matrix.by_chance * matrix.total, silent)
+        self.majority = int(matrix.gold.argmax())
 
     def constants(self) -> Iterator[ConfusionMatrix]:
-        """Everything predicted as one level: a table for each, in blocks of levels."""
+        """Everything predicted as one level: a matrix for each, in blocks of levels."""
         size = len(self.scale)
         block = max(1, LARGE_BLOCK_SIZE // size**2)
         for first in range(0, size, block):
             levels = np.arange(first, min(first + block, size))
             cells = np.zeros((len(levels), size, size))
-            cells[np.arange(len(levels)), :, levels] = self.table.gold
-            yield self.table.with_cells(cells)
+            cells[np.arange(len(levels)), :, levels] = self.matrix.gold
+            yield self.matrix.with_cells(cells)
 
     @cached_property
-    def tables_with_one_row_moved(self) -> list[ConfusionMatrix]:
+    def matrices_with_one_row_moved(self) -> list[ConfusionMatrix]:
         """For gold level i and level j: everything predicted lowest, but level i as level j.
 
-        The tables [i, j, K, K] come in blocks of gold levels that stay small in memory.
+        The matrices [i, j, K, K] come in blocks of gold levels that stay small in memory.
         """
         size = len(self.scale)
         lowest = np.zeros((size, size))
-        lowest[:, 0] = self.table.gold
+        lowest[:, 0] = self.matrix.gold
         block = max(1, BLOCK_SIZE // size**3)
         return [
             self._move_rows(lowest, np.arange(first, min(first + block, size)))
@@ -93,9 +87,9 @@ class BaselinePredictors:
     def _move_rows(self, lowest: NDArray[np.float64], levels: NDArray[np.int64]) -> ConfusionMatrix:
         size = len(lowest)
         cells = np.broadcast_to(lowest, (len(levels), size, size, size)).copy()
-        moved = np.eye(size) * self.table.gold[levels, None, None]
+        moved = np.eye(size) * self.matrix.gold[levels, None, None]
         cells[np.arange(len(levels)), :, levels, :] = moved
-        return self.table.with_cells(cells)
+        return self.matrix.with_cells(cells)
 
     def measure(self, metric: Metric) -> Baselines:
         """Return what a system must beat on a metric."""
@@ -107,7 +101,7 @@ class BaselinePredictors:
 
     def _evaluate_constants(self, metric: Metric) -> tuple[BaselineValue, BaselineValue]:
         try:
-            values = np.concatenate([metric(tables) for tables in self.constants()])
+            values = np.concatenate([metric(matrices) for matrices in self.constants()])
         except NotApplicable as reason:
             return BaselineValue(math.nan, str(reason)), BaselineValue(math.nan, str(reason))
         levels = self.scale.labels
@@ -123,7 +117,7 @@ class BaselinePredictors:
 
     def _compute_chance(self, metric: Metric) -> BaselineValue:
         try:
-            return self._point(metric, metric.compute_from_expected(self.chance, self.table), None)
+            return self._point(metric, metric.compute_from_expected(self.chance, self.matrix), None)
         except NotApplicable as reason:
             return BaselineValue(math.nan, str(reason))
 
@@ -135,7 +129,7 @@ class BaselinePredictors:
         """Return the least and the largest value at this gold: each row adds its own part."""
         if not metric.linear or len(self.scale) > MOST_LEVELS:
             return None
-        values = np.concatenate([metric(tables) for tables in self.tables_with_one_row_moved])
+        values = np.concatenate([metric(matrices) for matrices in self.matrices_with_one_row_moved])
         lowest = float(values[0, 0])  # [gold level, its prediction]
         if math.isnan(lowest):
             return None

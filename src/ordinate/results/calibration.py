@@ -1,4 +1,4 @@
-"""Calibration: what predicted probabilities are worth, as a result and as a text report."""
+"""Calibration: what predicted probabilities are worth."""
 
 import math
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.probability_scores import (
     JACKKNIFE_BLOCKS,
     PerfectCalibration,
@@ -21,17 +21,17 @@ from ordinate.inference.probability_scores import (
 from ordinate.metrics import Metric
 from ordinate.metrics.calibration import count_ordered_pairs
 from ordinate.metrics.proper_scores import DECOMPOSITION_SIGNS, DECOMPOSITION_TERMS, decompose_score
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_interval
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import (
-    BETTER_VALUES,
+from ordinate.render.estimates import format_interval_head
+from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
     ScaleDeclaration,
     resolve_intervals,
     select_metrics,
 )
+from ordinate.results.base import BETTER_VALUES, Record, Result, to_json_label, to_plain
 from ordinate.scale import resolve_scale
 from ordinate.summaries.reliability import Reliability, ReliabilityParts
 
@@ -77,21 +77,19 @@ class ProbabilityScore:
         """The value itself."""
         return self.estimate.value
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
         return self.estimate.to_dict() | {
             "direction": self.metric.direction,
-            "base_rate": to_json_number(self.base_rate),
-            "if_calibrated": None
-            if self.perfect_calibration is None
-            else self.perfect_calibration.to_dict(),
+            "base_rate": to_plain(self.base_rate),
+            "if_calibrated": to_plain(self.perfect_calibration),
             "approximate": self.metric.name in APPROXIMATE_METRICS,
             "error_bound": self.error_bound,
         }
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Result):
     """The metrics of predicted probabilities, their bins, and each level.
 
     >>> gold, rows = ["low", "high", "high"], [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]
@@ -121,21 +119,21 @@ class Calibration:
         bins: int = 10,
         interval: IntervalOption = 0.95,
     ) -> "Calibration":
-        """Judge a table of probabilities, one column for each level in the order of the scale."""
+        """Evaluate probabilities, one column for each level in the order of the scale."""
         declared = resolve_scale(scale, gold, gold)
-        wanted = select_probability_metrics(metrics, bins)
+        selected = select_probability_metrics(metrics, bins)
         blocks = Reliability.of(
             declared,
             gold,
             probabilities,
-            collect_required_parts(wanted, bins),
+            collect_required_parts(selected, bins),
             columns=columns,
             weights=weights,
             missing=missing,
             renormalize=renormalize,
             blocks=JACKKNIFE_BLOCKS,
         )
-        return cls.from_blocks(blocks, wanted, bins=bins, interval=interval)
+        return cls.from_blocks(blocks, selected, bins=bins, interval=interval)
 
     @classmethod
     def from_blocks(
@@ -147,30 +145,38 @@ class Calibration:
         interval: IntervalOption = 0.95,
         notes: tuple[str, ...] = (),
     ) -> "Calibration":
-        """Judge a summary that is already made, spread over blocks."""
-        how, table = resolve_intervals(interval), blocks.pooled
-        found = {metric.expression: _score_metric(metric, blocks, table, how) for metric in metrics}
-        return cls(table, found, bins, how, notes)
+        """Evaluate a summary that is already made, spread over blocks."""
+        intervals, summary = resolve_intervals(interval), blocks.pooled
+        return cls(
+            summary=summary,
+            metrics={
+                metric.expression: _score_metric(metric, blocks, summary, intervals)
+                for metric in metrics
+            },
+            bins=bins,
+            interval=intervals,
+            notes=notes,
+        )
 
     # --- the parts of a report -----------------------------------------------------------------
 
-    def list_bins(self) -> list[dict[str, Any]]:
+    def list_bins(self) -> list[Record]:
         """Return the bins of the highest probability: range, count, accuracy, confidence, gap."""
-        found = self.summary.bins["top", self.bins]
+        top = self.summary.bins["top", self.bins]
         edges = np.linspace(0.0, 1.0, self.bins + 1)
         return [
             {
                 "low": float(edges[k]),
                 "high": float(edges[k + 1]),
-                "count": int(found.items[0, k]),
-                "accuracy": float(found.frequency[0, k]),
-                "confidence": float(found.confidence[0, k]),
-                "gap": float(found.confidence[0, k] - found.frequency[0, k]),
+                "count": int(top.items[0, k]),
+                "accuracy": float(top.frequency[0, k]),
+                "confidence": float(top.confidence[0, k]),
+                "gap": float(top.confidence[0, k] - top.frequency[0, k]),
             }
             for k in range(self.bins)
         ]
 
-    def list_levels(self) -> list[dict[str, Any]]:
+    def list_levels(self) -> list[Record]:
         """Return each level when it was predicted, and its probability over all items."""
         argmax, scale = self.summary.argmax, self.summary.scale
         mean = self.summary.bins["levels", self.bins].f.sum(axis=-1) / self.summary.weight
@@ -193,52 +199,60 @@ class Calibration:
         """Return the five terms of Brier score and RPS, which sum to the score."""
         steps = len(self.summary.scale) - 1
         events = {"brier": ("levels", 1.0), "rps": ("cumulative", 1.0 / steps)}
-        found = {}
-        for name, (kind, factor) in events.items():
-            terms = decompose_score(self.summary.bins[kind, self.bins]).sum(axis=-1) * factor  # type: ignore[index] # a kind of events
+        decompositions = {}
+        for name, (event, factor) in events.items():
+            terms = decompose_score(self.summary.bins[event, self.bins]).sum(axis=-1) * factor  # type: ignore[index] # a name of events
             parts = {term: float(x) for term, x in zip(DECOMPOSITION_TERMS, terms, strict=True)}
-            found[name] = parts | {"score": float(DECOMPOSITION_SIGNS @ terms)}
-        return found
+            decompositions[name] = parts | {"score": float(DECOMPOSITION_SIGNS @ terms)}
+        return decompositions
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        table = self.summary
+        summary = self.summary
         return {
-            "n": table.n,
-            "scale": [to_json_label(label) for label in table.scale.labels],
-            "metrics": {name: worth.to_dict() for name, worth in self.metrics.items()},
-            "bins": [_to_plain_row(row) for row in self.list_bins()],
-            "per_level": [_to_plain_row(row) for row in self.list_levels()],
-            "decomposition": {
-                name: _to_plain_row(row) for name, row in self.decompose_scores().items()
-            },
-            "clipped": None if table.scores is None else int(table.scores.clipped),
+            "n": summary.n,
+            "scale": [to_json_label(label) for label in summary.scale.labels],
+            "metrics": to_plain(self.metrics),
+            "bins": to_plain(self.list_bins()),
+            "per_level": to_plain(self.list_levels()),
+            "decomposition": to_plain(self.decompose_scores()),
+            "clipped": None if summary.scores is None else int(summary.scores.clipped),
             "interval": None if self.interval is None else self.interval.level,
-            "dropped": table.dropped,
+            "dropped": summary.dropped,
             "notes": list(self.notes),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the metrics, the bins, the levels and the terms of the scores."""
+        return {
+            "metrics": self.rows(),
+            "bins": self.list_bins(),
+            "per_level": self.list_levels(),
+            "decomposition": [
+                {"metric": name} | terms for name, terms in self.decompose_scores().items()
+            ],
+        }
+
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric."""
         return [
             {
                 "metric": name,
-                "value": worth.value,
-                "low": worth.estimate.low,
-                "high": worth.estimate.high,
-                "method": worth.estimate.method,
-                "base_rate": worth.base_rate,
-                "if_calibrated": worth.perfect_calibration and worth.perfect_calibration.mean,
-                "p": worth.perfect_calibration and worth.perfect_calibration.p,
+                "value": score.value,
+                "low": score.estimate.low,
+                "high": score.estimate.high,
+                "method": score.estimate.method,
+                "base_rate": score.base_rate,
+                "if_calibrated": score.perfect_calibration and score.perfect_calibration.mean,
+                "p": score.perfect_calibration and score.perfect_calibration.p,
                 "n": self.summary.n,
             }
-            for name, worth in self.metrics.items()
+            for name, score in self.metrics.items()
         ]
 
     def document(self) -> Document:
         """Return the report for people."""
-        table = self.summary
-        title = f"Probabilities of {table.n:,} items on {table.scale}"
+        title = f"Probabilities of {self.summary.n:,} items on {self.summary.scale}"
         return Document(title, tuple(self.blocks()))
 
     def blocks(self) -> list[str | Grid]:
@@ -246,22 +260,16 @@ class Calibration:
         grids = [self._bins(), self._levels(), self._make_decomposition_grid()]
         return [self._make_metrics_grid(), *self.notes, *self._write_sentences(), *grids]
 
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
-
     # --- its grids -----------------------------------------------------------------------------
 
     def _make_metrics_grid(self) -> Grid:
-        title = () if self.interval is None else (f"{100 * self.interval.level:g} % interval",)
+        title = () if self.interval is None else (format_interval_head(self.interval.level),)
         header = ("metric", "better", "value", *title, "gold shares", "if calibrated", "p")
         rows = tuple(_make_metric_row(name, w, self.interval) for name, w in self.metrics.items())
         return Grid("Probabilities", header, rows, left=2)
 
     def _write_sentences(self) -> list[str]:
-        lines, errors = [LEGEND], [worth.perfect_calibration for worth in self.metrics.values()]
+        lines, errors = [LEGEND], [score.perfect_calibration for score in self.metrics.values()]
         if any(perfect is not None and math.isnan(perfect.p) for perfect in errors):
             lines.append(DEPENDENT_EVENTS_NOTE)
         scores = self.summary.scores
@@ -271,9 +279,9 @@ class Calibration:
                 "the log loss takes it for 2.2e-16."
             )
         return lines + [
-            f"{name} is at most {worth.error_bound:.2g} away from its exact value."
-            for name, worth in self.metrics.items()
-            if worth.error_bound is not None
+            f"{name} is at most {score.error_bound:.2g} away from its exact value."
+            for name, score in self.metrics.items()
+            if score.error_bound is not None
         ]
 
     def _bins(self) -> Grid:
@@ -314,13 +322,13 @@ class Calibration:
 
 
 def select_probability_metrics(metrics: MetricSelection, bins: int) -> list[Metric]:
-    """Return the metrics of probabilities that were asked for, in the report's bins."""
-    found = select_metrics(metrics or list(DEFAULT_METRICS), Reliability)
+    """Return the selected metrics of probabilities, in the report's bins."""
+    selected = select_metrics(metrics or list(DEFAULT_METRICS), Reliability)
     return [
         metric.with_options(bins=bins)
         if bins != 10 and "bins" in metric.parameters and "bins" not in metric.options
         else metric
-        for metric in found
+        for metric in selected
     ]
 
 
@@ -333,37 +341,37 @@ def collect_required_parts(metrics: list[Metric], bins: int) -> ReliabilityParts
 
 
 def _score_metric(
-    metric: Metric, blocks: Reliability, table: Reliability, how: ConfidenceIntervals | None
+    metric: Metric, blocks: Reliability, summary: Reliability, intervals: ConfidenceIntervals | None
 ) -> ProbabilityScore:
-    if how is None:
-        estimate = make_point_estimate(float(metric(table)), "no interval was asked for")
+    if intervals is None:
+        estimate = make_point_estimate(float(metric(summary)), "no interval was asked for")
     else:
-        estimate = estimate_probability_metric(metric, blocks, how)
+        estimate = estimate_probability_metric(metric, blocks, intervals)
     perfect = (
-        simulate_perfect_calibration(metric, table, how)
-        if how is not None and is_calibration_error(metric)
+        simulate_perfect_calibration(metric, summary, intervals)
+        if intervals is not None and is_calibration_error(metric)
         else None
     )
     return ProbabilityScore(
-        metric,
-        estimate,
-        perfect,
-        _score_gold_shares(metric, table),
-        _compute_error_bound(metric, table),
+        metric=metric,
+        estimate=estimate,
+        perfect_calibration=perfect,
+        base_rate=_score_gold_shares(metric, summary),
+        error_bound=_compute_error_bound(metric, summary),
     )
 
 
-def _compute_error_bound(metric: Metric, table: Reliability) -> float | None:
+def _compute_error_bound(metric: Metric, summary: Reliability) -> float | None:
     """Return how far from its exact value a metric is at most: pairs in one bin count half."""
     if metric.name != "c_index":
         return None
-    _, tied, pairs = count_ordered_pairs(table)
+    _, tied, pairs = count_ordered_pairs(summary)
     return float(tied / pairs / 2) if pairs else 0.0
 
 
-def _score_gold_shares(metric: Metric, table: Reliability) -> float:
+def _score_gold_shares(metric: Metric, summary: Reliability) -> float:
     """Return a proper score of the gold shares as everybody's probabilities."""
-    shares = table.gold_share
+    shares = summary.gold_share
     if metric.name == "brier":
         return float(1.0 - (shares**2).sum())
     if metric.name == "log_loss":
@@ -377,15 +385,15 @@ def _score_gold_shares(metric: Metric, table: Reliability) -> float:
 
 
 def _make_metric_row(
-    name: str, worth: ProbabilityScore, how: ConfidenceIntervals | None
+    name: str, score: ProbabilityScore, intervals: ConfidenceIntervals | None
 ) -> tuple[Cell, ...]:
-    found, perfect = worth.estimate, worth.perfect_calibration
+    found, perfect = score.estimate, score.perfect_calibration
     return (
         name,
-        BETTER_VALUES[worth.metric.direction],
+        BETTER_VALUES[score.metric.direction],
         found.value,
-        *(() if how is None else (format_interval(found.low, found.high),)),
-        None if math.isnan(worth.base_rate) else worth.base_rate,
+        *(() if intervals is None else (format_interval(found.low, found.high),)),
+        None if math.isnan(score.base_rate) else score.base_rate,
         None if perfect is None else perfect.mean,
         None if perfect is None or math.isnan(perfect.p) else f"{perfect.p:.4f}",
     )
@@ -403,7 +411,3 @@ def format_bin_range(row: dict[str, Any], bins: int) -> str:
 
 def _none_if_undefined(value: Cell) -> Cell:
     return "n/a" if isinstance(value, float) and math.isnan(value) else value
-
-
-def _to_plain_row(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: to_json_number(x) if isinstance(x, float) else x for key, x in row.items()}

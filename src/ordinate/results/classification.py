@@ -54,14 +54,14 @@ def _format_report(
     scale = Scale(
         scale.labels, positions=scale.at, names=scale.names if names is None else list(names)
     )
-    table = ConfusionMatrix.of(scale, y_true, y_pred)
+    matrix = ConfusionMatrix.of(scale, y_true, y_pred)
     shown = [replace_control_characters(name) for name in scale.names]
     layout = _Layout(
         max(len("weighted avg"), *map(measure_width, shown)), max(9, digits + 3), digits
     )
-    averages = [layout.row(name, row) for name, row in _compute_averages(table)]
-    totals = [layout.total(name, find_metric(m)(table), table.n) for name, m in _TOTALS]
-    levels = [layout.row(name, row) for name, row in _collect_level_rows(table, shown)]
+    averages = [layout.row(name, row) for name, row in _compute_averages(matrix)]
+    totals = [layout.total(name, find_metric(m)(matrix), matrix.n) for name, m in _TOTALS]
+    levels = [layout.row(name, row) for name, row in _collect_level_rows(matrix, shown)]
     head = layout.line("", *_HEADER)
     blocks = [[RULE_LINE, title, RULE_LINE, head], levels, averages, totals]
     return "\n\n".join("\n".join(block) for block in blocks) + "\n"
@@ -96,23 +96,23 @@ class _Layout(NamedTuple):
         return self.line(name, *map(self.number, row[:-1]), f"{row[-1]:.0f}")
 
     def total(self, name: str, value: float, n: float) -> str:
-        """Return the line of one number; a longer name takes the room before it."""
+        """Return the line of one number; a longer name takes the space before it."""
         start = f"{name:>{self.names}}"
         width = max(self.names + 2 + self.numbers - len(start), len(self.number(value)) + 1)
         return f"{start}{self.number(value):>{width}} {n:>{self.numbers}}"
 
 
-def _collect_level_rows(table: ConfusionMatrix, names: list[str]) -> list[tuple[str, list[float]]]:
-    parts = compute_level_metrics(table)
-    columns = (parts.precision, parts.recall, parts.f1, table.gold)
+def _collect_level_rows(matrix: ConfusionMatrix, names: list[str]) -> list[tuple[str, list[float]]]:
+    metrics = compute_level_metrics(matrix)
+    columns = (metrics.precision, metrics.recall, metrics.f1, matrix.gold)
     return [(name, [float(c[k]) for c in columns]) for k, name in enumerate(names)]
 
 
-def _compute_averages(table: ConfusionMatrix) -> list[tuple[str, list[float]]]:
-    parts = compute_level_metrics(table)
-    columns = [np.nan_to_num(c) for c in (parts.precision, parts.recall, parts.f1)]
-    total = float(table.total)
+def _compute_averages(matrix: ConfusionMatrix) -> list[tuple[str, list[float]]]:
+    metrics = compute_level_metrics(matrix)
+    columns = [np.nan_to_num(c) for c in (metrics.precision, metrics.recall, metrics.f1)]
+    total = float(matrix.total)
     return [
-        ("macro avg", [*(float(c[parts.occurs].mean()) for c in columns), total]),
-        ("weighted avg", [*(float((c * table.gold_share).sum()) for c in columns), total]),
+        ("macro avg", [*(float(c[metrics.occurs].mean()) for c in columns), total]),
+        ("weighted avg", [*(float((c * matrix.gold_share).sum()) for c in columns), total]),
     ]

@@ -16,16 +16,14 @@ from ordinate.inference.paired_tests import (
 )
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, html, render
-from ordinate.results.baselines import to_json_label
-from ordinate.results.evaluation import (
-    SCHEMA,
+from ordinate.render import Document
+from ordinate.results.arguments import (
     MetricSelection,
-    Origin,
     ScaleDeclaration,
     describe_preset,
     select_metrics,
 )
+from ordinate.results.base import SCHEMA, Origin, Record, Result, to_json_label, to_plain
 from ordinate.results.leaderboard import (
     ComparisonSettings,
     Correction,
@@ -34,6 +32,7 @@ from ordinate.results.leaderboard import (
     check_system_count,
     resolve_settings,
 )
+from ordinate.results.leaderboard_text import describe_comparison
 from ordinate.scale import resolve_scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import PairedPredictions, Panel
@@ -42,22 +41,29 @@ from ordinate.summaries.tabulation import MissingPolicy
 
 @dataclass(frozen=True)
 class PairTests:
-    """Tests for one named pair: whether answers could be swapped, who is right, who shifts."""
+    """Tests for one named pair: whether predictions could be swapped, who is right, who shifts."""
 
     first: str
     second: str
     permutation: dict[str, TestResult]
     others: dict[str, TestResult]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        found: dict[str, Any] = {"first": self.first, "second": self.second}
-        found["permutation"] = {name: test.to_dict() for name, test in self.permutation.items()}
-        return found | {name: test.to_dict() for name, test in self.others.items()}
+        head = {"first": self.first, "second": self.second}
+        return head | {"permutation": to_plain(self.permutation)} | to_plain(self.others)
+
+    def rows(self) -> list[Record]:
+        """Return one flat record for each test."""
+        tests = {f"permutation, {name}": test for name, test in self.permutation.items()}
+        return [
+            {"first": self.first, "second": self.second, "test": name} | test.to_dict()
+            for name, test in (tests | self.others).items()
+        ]
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
     """Many systems on the same items: a leaderboard for each metric, tests for named pairs.
 
     >>> gold = ["A1", "A2", "B1", "B2"] * 10
@@ -69,7 +75,7 @@ class Comparison:
     panel: Panel
     leaderboards: dict[str, Leaderboard]
     tests: tuple[PairTests, ...]
-    how: ComparisonSettings
+    settings: ComparisonSettings
     origin: Origin = field(default_factory=Origin)
 
     @classmethod
@@ -77,30 +83,30 @@ class Comparison:
         cls,
         panel: Panel,
         metrics: MetricSelection = None,
-        how: ComparisonSettings | None = None,
+        settings: ComparisonSettings | None = None,
         *,
         origin: Origin | None = None,
-        tick: ProgressCallback | None = None,
+        progress: ProgressCallback | None = None,
     ) -> "Comparison":
         """Compare the systems of a panel that is already counted."""
-        how = resolve_settings(panel, how or ComparisonSettings())
-        wanted = select_metrics(metrics)
-        unknown = set(how.margins) - {metric.expression for metric in wanted}
+        settings = resolve_settings(panel, settings or ComparisonSettings())
+        selected = select_metrics(metrics)
+        unknown = set(settings.margins) - {metric.expression for metric in selected}
         if unknown:
             raise BadOption(f"A margin is given for {min(unknown)}, which is not compared.")
-        boards = LeaderboardBuilder(panel, wanted, how, tick).all()
-        tests = tuple(_run_tests(panel, wanted, *pair, how.seed) for pair in how.pairs)
-        return cls(panel, boards, tests, how, origin or Origin())
+        return cls(
+            panel=panel,
+            leaderboards=LeaderboardBuilder(panel, selected, settings, progress).all(),
+            tests=tuple(
+                _run_tests(panel, selected, *pair, settings.seed) for pair in settings.pairs
+            ),
+            settings=settings,
+            origin=origin or Origin(),
+        )
 
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
-
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason: what `--format json` writes."""
-        panel, how = self.panel, self.how
+        panel, settings = self.panel, self.settings
         return {
             "schema": SCHEMA,
             "task": "compare",
@@ -110,41 +116,51 @@ class Comparison:
             "systems": list(panel.systems),
             "groups": len(panel.group_values) or None,
             "dropped": panel.dropped,
-            "level": how.level,
-            "resamples": how.resamples,
-            "seed": how.seed,
-            "against": how.against,
-            "correction": how.correction,
-            "metrics": {name: board.to_dict() for name, board in self.leaderboards.items()},
-            "tests": [test.to_dict() for test in self.tests],
+            "level": settings.level,
+            "resamples": settings.resamples,
+            "seed": settings.seed,
+            "against": settings.against,
+            "correction": settings.correction,
+            "metrics": to_plain(self.leaderboards),
+            "tests": to_plain(self.tests),
             "source": {k: v for k, v in self.origin.to_dict().items() if k != "predicted"},
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the systems, the pairs and the tests of named pairs."""
+        return {
+            "metrics": self.rows(),
+            "pairs": [
+                {"metric": name} | pair.to_dict()
+                for name, board in self.leaderboards.items()
+                for pair in board.pairs
+            ],
+            "tests": [row for tests in self.tests for row in tests.rows()],
+        }
+
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric and system."""
         return [
             {
                 "metric": name,
-                "system": one.system,
-                "value": one.estimate.value,
-                "low": one.estimate.low,
-                "high": one.estimate.high,
-                "method": one.estimate.method,
-                "note": one.estimate.note,
-                "rank": one.rank,
-                "rank_low": one.rank_low,
-                "rank_high": one.rank_high,
-                "letters": one.letters,
+                "system": standing.system,
+                "value": standing.estimate.value,
+                "low": standing.estimate.low,
+                "high": standing.estimate.high,
+                "method": standing.estimate.method,
+                "note": standing.estimate.note,
+                "rank": standing.rank,
+                "rank_low": standing.rank_low,
+                "rank_high": standing.rank_high,
+                "letters": standing.letters,
                 "n": self.panel.n,
             }
             for name, board in self.leaderboards.items()
-            for one in board.standings
+            for standing in board.standings
         ]
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.results.leaderboard_text import describe_comparison  # noqa: PLC0415 - it shows results
-
         return describe_comparison(self)
 
 
@@ -181,16 +197,16 @@ def compare(
     origin = Origin(notes=describe_preset(declared) if scale is None else ())
     grouped = None if groups is None else factorize_column(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
-    how = ComparisonSettings(
-        interval,
-        resamples,
-        seed,
-        against,
-        correction,
-        {find_metric(name).expression: margin for name, margin in (margins or {}).items()},
-        [(first, second) for first, second in named],
+    settings = ComparisonSettings(
+        level=interval,
+        resamples=resamples,
+        seed=seed,
+        against=against,
+        correction=correction,
+        margins={find_metric(name).expression: margin for name, margin in (margins or {}).items()},
+        pairs=[(first, second) for first, second in named],
     )
-    return Comparison.from_panel(panel, metrics, how, origin=origin)
+    return Comparison.from_panel(panel, metrics, settings, origin=origin)
 
 
 # --- tests of named pairs ------------------------------------------------------------------------
@@ -212,21 +228,21 @@ def _run_permutation_test(metric: Metric, pairs: PairedPredictions, seed: int) -
 
 
 def _run_classical_tests(pairs: PairedPredictions) -> dict[str, TestResult]:
-    ways: dict[str, Callable[[], TestResult]] = {
+    tests: dict[str, Callable[[], TestResult]] = {
         "mcnemar": lambda: mcnemar_test(pairs),
         "sign": lambda: sign_test(pairs),
-        "bowker": lambda: bowker_test(pairs.answers),
-        "stuart_maxwell": lambda: stuart_maxwell_test(pairs.answers),
+        "bowker": lambda: bowker_test(pairs.predictions),
+        "stuart_maxwell": lambda: stuart_maxwell_test(pairs.predictions),
     }
     if pairs.groups is not None:
         note = "it takes items as independent, and they come in groups"
-        return {name: TestResult(math.nan, note=note) for name in ways}
+        return {name: TestResult(math.nan, note=note) for name in tests}
     if not pairs.whole:
-        return {name: TestResult(math.nan, note="the weights are no counts") for name in ways}
-    found = {}
-    for name, way in ways.items():
+        return {name: TestResult(math.nan, note="the weights are no counts") for name in tests}
+    results = {}
+    for name, run_test in tests.items():
         try:
-            found[name] = way()
+            results[name] = run_test()
         except MissingExtra as reason:
-            found[name] = TestResult(math.nan, note=str(reason))
-    return found
+            results[name] = TestResult(math.nan, note=str(reason))
+    return results

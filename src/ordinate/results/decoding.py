@@ -1,4 +1,4 @@
-"""Decoded levels beside argmax: what decoding for a metric gained, and what it cost."""
+"""Decoding: decoded levels beside argmax, what they gain on a metric, and what they cost."""
 
 import math
 from dataclasses import dataclass
@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.inference.estimates import to_json_number
 from ordinate.postprocess.decoder import Decoder
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_interval
-from ordinate.results.baselines import to_json_label
+from ordinate.render.estimates import format_interval_head
+from ordinate.results.base import (
+    BETTER_VALUES,
+    SCHEMA,
+    Record,
+    Result,
+    Serializable,
+    to_json_label,
+    to_plain,
+)
 from ordinate.results.comparison import Comparison
-from ordinate.results.evaluation import BETTER_VALUES, SCHEMA
 from ordinate.results.leaderboard import Leaderboard
 from ordinate.scale import Scale
 
@@ -23,7 +30,7 @@ MIRRORED_VERDICTS = {"better": "worse", "worse": "better"}
 METHOD_TEXTS = {
     "linear": "Each row has the level with the best expected value, which is exact",
     "ratio": "Each row has the level that makes the ratio of expectations best, which is exact",
-    "search": "The answers were found by a search, which is not exact",
+    "search": "The levels come from a search, which is not exact",
 }
 
 TRADE_OFF_NOTE = (
@@ -33,8 +40,8 @@ TRADE_OFF_NOTE = (
 
 
 @dataclass(frozen=True)
-class DecodingDifference:
-    """Both values of a metric, decoded minus argmax with limits, and whether decoded is better.
+class DecodingDifference(Serializable):
+    """Both values of a metric, decoded minus argmax with its interval, and the verdict on decoded.
 
     Where 0 is best, the difference is that of the distances from 0.
     """
@@ -47,12 +54,6 @@ class DecodingDifference:
     p: float = math.nan
     verdict: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
-        return {
-            k: to_json_number(x) if isinstance(x, float) else x for k, x in self.__dict__.items()
-        }
-
 
 def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
     """Return decoded minus argmax of a board of the two."""
@@ -63,16 +64,15 @@ def compare_with_argmax(board: Leaderboard) -> DecodingDifference:
         return DecodingDifference(argmax, decoded, second - first)
     (pair,) = board.pairs
     if pair.first == DECODED:
-        limits = (pair.difference, pair.low, pair.high)
-        return DecodingDifference(argmax, decoded, *limits, pair.p, pair.verdict)
-    limits = (-pair.difference, -pair.high, -pair.low)
-    return DecodingDifference(
-        argmax, decoded, *limits, pair.p, MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
-    )
+        difference, verdict = (pair.difference, pair.low, pair.high), pair.verdict
+    else:
+        difference = (-pair.difference, -pair.high, -pair.low)
+        verdict = MIRRORED_VERDICTS.get(pair.verdict, pair.verdict)
+    return DecodingDifference(argmax, decoded, *difference, pair.p, verdict)
 
 
-@dataclass(frozen=True)
-class Decoding:
+@dataclass(frozen=True, repr=False)
+class Decoding(Result):
     """Rows of probabilities with their levels by argmax and decoded, as positions on the scale.
 
     `comparison` holds both on the rows that have gold, None where no row has.
@@ -104,15 +104,14 @@ class Decoding:
         boards = {} if self.comparison is None else self.comparison.leaderboards
         return {name: compare_with_argmax(board) for name, board in boards.items()}
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric; without gold, one that says what was decoded."""
         head = {"decoded_for": self.metric, "rows": len(self.decoded), "changed": self.changed}
-        found = self.differences
-        if not found:
-            return [head]
-        return [head | {"metric": name} | one.to_dict() for name, one in found.items()]
+        differences = self.differences.items()
+        records = [head | {"metric": name} | gap.to_dict() for name, gap in differences]
+        return records or [head]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None: what `--format json` writes."""
         decoder, compared = self.decoder, self.comparison
         return {
@@ -127,8 +126,8 @@ class Decoding:
             "changed": self.changed,
             "levels": {name: counts.tolist() for name, counts in self._counts().items()},
             "scored": 0 if compared is None else compared.panel.n,
-            "level": None if compared is None else compared.how.level,
-            "metrics": {name: one.to_dict() for name, one in self.differences.items()},
+            "level": None if compared is None else compared.settings.level,
+            "metrics": to_plain(self.differences),
             "source": {
                 "file": self.source,
                 "fitted_on": self.fitted_on,
@@ -158,14 +157,13 @@ class Decoding:
     def _make_comparison_blocks(self) -> list[str | Grid]:
         if self.comparison is None:
             return ["No row has a gold level: nothing can be said of what decoding gains or costs."]
-        level = self.comparison.how.level
-        header = ("metric", "better", ARGMAX, DECODED, "difference", f"{100 * level:g} % interval")
+        level = self.comparison.settings.level
+        header = ("metric", "better", ARGMAX, DECODED, "difference", format_interval_head(level))
         rows: list[tuple[Cell, ...]] = []
-        for name, one in self.differences.items():
+        for name, gap in self.differences.items():
             better = BETTER_VALUES[self.comparison.leaderboards[name].metric.direction]
-            limits = format_interval(one.low, one.high)
-            values = (one.argmax, one.decoded, one.difference, limits)
-            rows.append((name, better, *values, one.verdict))
+            values = (gap.argmax, gap.decoded, gap.difference, format_interval(gap.low, gap.high))
+            rows.append((name, better, *values, gap.verdict))
         title = f"Argmax and decoded on {self.comparison.panel.n:,} rows with gold"
         title += f" of {self.scored_on}"
         return [
@@ -176,12 +174,12 @@ class Decoding:
     def _counts(self) -> dict[str, Levels]:
         size = len(self.scale)
         columns = ((ARGMAX, self.argmax), (DECODED, self.decoded))
-        found: dict[str, Levels] = {
+        counts: dict[str, Levels] = {
             name: np.bincount(column, minlength=size) for name, column in columns
         }
         if self.decoder.shares_ is not None:
-            found["gold_share_in_fit"] = self.decoder.shares_
-        return found
+            counts["gold_share_in_fit"] = self.decoder.shares_
+        return counts
 
     def _levels(self) -> Grid:
         counts, n = self._counts(), max(1, len(self.decoded))

@@ -1,4 +1,4 @@
-"""A shifted test set beside one from where the training data came from."""
+"""Distribution shift: a shifted test set and one from where the training data came from."""
 
 import math
 from collections.abc import Mapping
@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import Estimate
-from ordinate.inference.estimates import to_json_number
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA
-from ordinate.results.regression import RegressionEvaluation
-from ordinate.results.regression_text import (
+from ordinate.render.estimates import (
     format_difference,
     format_estimate,
+    format_interval_head,
     format_number,
-    to_flat_record,
 )
+from ordinate.results.base import SCHEMA, Record, Result, Serializable, to_flat_record, to_plain
+from ordinate.results.regression import RegressionEvaluation
 from ordinate.results.subgroups import estimate_difference
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
@@ -30,7 +29,7 @@ EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 
 
 @dataclass(frozen=True)
-class ColumnShift:
+class ColumnShift(Serializable):
     """How far a column of the shifted set lies from the same column inside.
 
     `by` is the distance of the means in σ of the set inside. `beyond_middle` is the share of
@@ -52,15 +51,14 @@ class ColumnShift:
         gap = self.shifted_mean - self.inside_mean
         return gap / self.inside_sigma if self.inside_sigma else math.nan
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        found: dict[str, Any] = {"name": self.name, "by": to_json_number(self.by)}
-        return found | {k: to_json_number(x) for k, x in self.__dict__.items() if k != "name"}
+        return {"name": self.name, "by": to_plain(self.by)} | super().to_dict()
 
 
-@dataclass(frozen=True)
-class ShiftEvaluation:
-    """A shifted test set beside one from where the training data came from.
+@dataclass(frozen=True, repr=False)
+class ShiftEvaluation(Result):
+    """A shifted test set and one from where the training data came from.
 
     `differences` are shifted less inside, of independent samples.
     """
@@ -70,7 +68,7 @@ class ShiftEvaluation:
     differences: dict[str, Estimate]
     shifts: tuple[ColumnShift, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
         parts = {"inside": self.inside, "shifted": self.shifted}
         return {
@@ -80,22 +78,26 @@ class ShiftEvaluation:
             "interval": None if self.inside.interval is None else self.inside.interval.level,
             **{
                 key: {
-                    "n": part.table.n,
+                    "n": part.summary.n,
                     "metrics": {name: part.metrics[name].to_dict() for name in self.differences},
                 }
                 for key, part in parts.items()
             },
-            "differences": {name: one.to_dict() for name, one in self.differences.items()},
-            "shifts": [shift.to_dict() for shift in self.shifts],
+            "differences": to_plain(self.differences),
+            "shifts": to_plain(self.shifts),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the metrics of both sets, and how far each column is shifted."""
+        return {"metrics": self.rows(), "shifts": to_plain(self.shifts)}
+
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric inside, shifted, and their difference."""
-        units = {m.expression: self.inside.get_unit(m) for m in self.inside.wanted}
+        units = {m.expression: self.inside.get_unit(m) for m in self.inside.selected}
         return [
-            {"metric": name, "set": key, **to_flat_record(one), "unit": units[name]}
+            {"metric": name, "set": key, **to_flat_record(estimate), "unit": units[name]}
             for name, gap in self.differences.items()
-            for key, one in (
+            for key, estimate in (
                 ("inside", self.inside.metrics[name]),
                 ("shifted", self.shifted.metrics[name]),
                 ("difference", gap),
@@ -108,15 +110,9 @@ class ShiftEvaluation:
 
     def document(self) -> Document:
         """Return the report for people."""
-        inside, shifted = self.inside.table.n, self.shifted.table.n
+        inside, shifted = self.inside.summary.n, self.shifted.summary.n
         title = f"{shifted:,} shifted values beside {inside:,} inside"
         return Document(title, tuple(self.blocks()))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
 
 def evaluate_shift(
@@ -124,7 +120,7 @@ def evaluate_shift(
     shifted: RegressionEvaluation,
     columns: Mapping[str, tuple[Any, Any]] | None = None,
 ) -> ShiftEvaluation:
-    """Put a shifted test set beside one from where the training data came from.
+    """Compare a shifted test set with one from where the training data came from.
 
     `columns` are pairs of columns (inside, shifted) by name: 'targets', 'predictions' and features,
     for which the share of shifted items outside of the range inside is wanted.
@@ -157,13 +153,13 @@ def evaluate_shift(
 def _measure_shift_of_summaries(
     name: str, inside: RegressionEvaluation, shifted: RegressionEvaluation
 ) -> ColumnShift:
-    first, second = (_mean_and_sigma(name, part.table) for part in (inside, shifted))
+    first, second = (_mean_and_sigma(name, part.summary) for part in (inside, shifted))
     return ColumnShift(name, first[0], second[0], first[1], second[1])
 
 
-def _mean_and_sigma(name: str, table: Moments) -> tuple[float, float]:
+def _mean_and_sigma(name: str, summary: Moments) -> tuple[float, float]:
     """Return mean and σ of the targets or of the predictions of a summary."""
-    y, plain = float(table.plain.y), table.plain
+    y, plain = float(summary.plain.y), summary.plain
     if name == "targets":
         return y, math.sqrt(float(plain.mean(2, 0)))
     variance = float(plain.mean(2, 0) + 2.0 * plain.mean(1, 1) + plain.mean(0, 2))
@@ -176,13 +172,13 @@ def _measure_shift_of_columns(name: str, first: Floats, second: Floats) -> Colum
             raise BadValues(f"The column {shorten(name)} {where} needs finite numbers only.")
     low, high = np.quantile(first, [EDGE_SHARE, 1.0 - EDGE_SHARE])
     return ColumnShift(
-        name,
-        float(first.mean()),
-        float(second.mean()),
-        float(first.std()),
-        float(second.std()),
-        float(((second < low) | (second > high)).mean()),
-        float(((second < first.min()) | (second > first.max())).mean()),
+        name=name,
+        inside_mean=float(first.mean()),
+        shifted_mean=float(second.mean()),
+        inside_sigma=float(first.std()),
+        shifted_sigma=float(second.std()),
+        beyond_middle=float(((second < low) | (second > high)).mean()),
+        beyond_range=float(((second < first.min()) | (second > first.max())).mean()),
     )
 
 
@@ -203,10 +199,10 @@ def _format_percent(share: float) -> str | None:
 
 def _make_blocks(result: ShiftEvaluation) -> list[str | Grid]:
     level = result.inside.interval
-    title = "" if level is None else f" with {100 * level.level:g} % intervals"
+    title = "" if level is None else f" with {format_interval_head(level.level)}"
     rows: list[tuple[Cell, ...]] = []
     clear: list[str] = []
-    for metric in result.inside.wanted:
+    for metric in result.inside.selected:
         name = metric.expression
         if name not in result.differences:
             continue

@@ -1,4 +1,4 @@
-"""From columns to the tables that an evaluation needs: all items, subgroups, groups, humans."""
+"""From columns to confusion matrices: of all items, subgroups, clusters and a second rater."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -26,15 +26,15 @@ SECOND_RATER = "second_rater"
 
 
 class EvaluationTables(NamedTuple):
-    """The table of all items, those of subgroups, the batch of groups, and gold against humans.
+    """The matrix of all items, those of subgroups, the batch of groups, and a second rater's.
 
-    With groups, the tables of subgroups are batches, too.
+    With groups, the matrices of subgroups are batches, too.
     """
 
-    table: ConfusionMatrix
+    matrix: ConfusionMatrix
     by: list[tuple[Any, ConfusionMatrix]]
     groups: ConfusionMatrix | None
-    human: ConfusionMatrix | None
+    second_rater: ConfusionMatrix | None
 
 
 def count_tables(
@@ -48,25 +48,29 @@ def count_tables(
     missing: MissingPolicy,
 ) -> EvaluationTables:
     """Count columns, each item once for the system."""
-    parts = None if by is None else factorize_column(by, "by")
+    subgroups = None if by is None else factorize_column(by, "by")
     units = None if groups is None else factorize_column(groups, "groups")
-    crossed = _cross_groups(parts, units, missing)
-    batch, human = _count_batch(scale, gold, predicted, weights, crossed, second, missing)
-    if crossed is None:
-        return EvaluationTables(batch, [], None, human)
-    place = np.array(crossed.values, np.int64)
+    group_pairs = _pair_groups(subgroups, units, missing)
+    batch, rater = _count_batch(scale, gold, predicted, weights, group_pairs, second, missing)
+    if group_pairs is None:
+        return EvaluationTables(batch, [], None, rater)
+    place = np.array(group_pairs.values, np.int64)
     alone = place[:, 1] == (-1 if units is None else _find_missing_group(units))
     lost = int(batch[alone].items.sum() + np.sum(batch[alone].dropped))
     batch, place = batch[~alone], place[~alone]
-    table = batch.pooled
-    if not table.items.any():
+    matrix = batch.pooled
+    if not matrix.items.any():
         raise NoItems("There are no items to evaluate: none has a group.")
     units_of, count = _densify_index(place[:, 1])
     by_unit = None if units is None else batch.compute_sums(units_of, count)
-    if human is not None:
-        human = human[~alone].compute_sums(units_of, count) if units is not None else human.pooled
-    found = [] if parts is None else _split_subgroups(batch, place[:, 0], parts, units_of, by_unit)
-    return EvaluationTables(replace(table, dropped=table.dropped + lost), found, by_unit, human)
+    if rater is not None:
+        rater = rater[~alone].compute_sums(units_of, count) if units is not None else rater.pooled
+    found = (
+        []
+        if subgroups is None
+        else _split_subgroups(batch, place[:, 0], subgroups, units_of, by_unit)
+    )
+    return EvaluationTables(replace(matrix, dropped=matrix.dropped + lost), found, by_unit, rater)
 
 
 def _count_batch(
@@ -74,24 +78,25 @@ def _count_batch(
     gold: Any,
     predicted: Any,
     weights: Any,
-    crossed: Groups | None,
+    group_pairs: Groups | None,
     second: Any,
     missing: MissingPolicy,
 ) -> tuple[ConfusionMatrix, ConfusionMatrix | None]:
-    """Return the table of the system, or a batch of it, and that of a second rater."""
-    if second is None and crossed is None:
+    """Return the confusion matrix of the system, or a batch of it, and that of a second rater."""
+    if second is None and group_pairs is None:
         return ConfusionMatrix.of(scale, gold, predicted, weights, missing), None
-    if second is None and crossed is not None:
+    if second is None and group_pairs is not None:
         return ConfusionMatrix.count_by_group(
-            scale, gold, predicted, crossed, weights, missing
+            scale, gold, predicted, group_pairs, weights, missing
         ), None
     _refuse_missing(scale, second, weights, missing)
-    answers = {"predicted": predicted, SECOND_RATER: second}
-    panel = Panel.of(scale, gold, answers, weights, crossed, missing)
-    if crossed is None:
-        return replace(panel.table("predicted"), dropped=panel.dropped), panel.table(SECOND_RATER)
-    return _count_crossed(panel, "predicted", crossed, weights), _count_crossed(
-        panel, SECOND_RATER, crossed, weights
+    columns = {"predicted": predicted, SECOND_RATER: second}
+    panel = Panel.of(scale, gold, columns, weights, group_pairs, missing)
+    if group_pairs is None:
+        own, rater = panel.confusion_matrix("predicted"), panel.confusion_matrix(SECOND_RATER)
+        return replace(own, dropped=panel.dropped), rater
+    return _count_group_pairs(panel, "predicted", group_pairs, weights), _count_group_pairs(
+        panel, SECOND_RATER, group_pairs, weights
     )
 
 
@@ -105,36 +110,38 @@ def _refuse_missing(scale: Scale, second: Any, weights: Any, missing: MissingPol
         lacking &= weighing > 0
     if lacking.any():
         rows = [f"row {row + 1}" for row in np.flatnonzero(lacking)[:ROWS_SHOWN]]
-        way = f"Leave them out with {DROP_HINT}."
+        hint = f"Leave them out with {DROP_HINT}."
         raise make_missing_labels_error(
-            int(lacking.sum()), len(lacking), "labels of the second rater", rows, way
+            int(lacking.sum()), len(lacking), "labels of the second rater", rows, hint
         )
 
 
-def _count_crossed(panel: Panel, system: str, crossed: Groups, weights: Any) -> ConfusionMatrix:
-    """Return a table for each pair of subgroup and group, also for those without items left."""
-    known = {value: index for index, value in enumerate(crossed.values)}
+def _count_group_pairs(
+    panel: Panel, system: str, group_pairs: Groups, weights: Any
+) -> ConfusionMatrix:
+    """Return a matrix for each pair of subgroup and group, also for those without items left."""
+    known = {value: index for index, value in enumerate(group_pairs.values)}
     index = np.array([known[value] for value in panel.group_values])
-    batch = panel.count_by_group(system).compute_sums(index, len(crossed.values))
-    alive = np.ones(len(crossed.codes), bool) if weights is None else np.asarray(weights) > 0
-    before = np.bincount(crossed.codes[alive], minlength=len(crossed.values))
+    batch = panel.count_by_group(system).compute_sums(index, len(group_pairs.values))
+    alive = np.ones(len(group_pairs.codes), bool) if weights is None else np.asarray(weights) > 0
+    before = np.bincount(group_pairs.codes[alive], minlength=len(group_pairs.values))
     return replace(batch, dropped=before - batch.items.sum(axis=(-2, -1)).astype(np.int64))
 
 
-def _cross_groups(
-    parts: Groups | None, units: Groups | None, missing: MissingPolicy
+def _pair_groups(
+    subgroups: Groups | None, units: Groups | None, missing: MissingPolicy
 ) -> Groups | None:
     """Return the pairs (subgroup, group) that occur, and which of them each item has."""
-    if parts is None and units is None:
+    if subgroups is None and units is None:
         return None
     if units is not None and None in units.values and missing != "drop":
         alone = np.flatnonzero(units.codes == units.values.index(None))
         rows = [f"row {row + 1}" for row in alone[:ROWS_SHOWN]]
         raise make_missing_groups_error(len(alone), len(units.codes), "groups", rows)
-    if parts is not None and units is not None:
-        check_same_length(len(parts.codes), len(units.codes), "subgroups", "groups")
-    none = np.zeros_like(next(x.codes for x in (parts, units) if x is not None))
-    both = [none if x is None else x.codes for x in (parts, units)]
+    if subgroups is not None and units is not None:
+        check_same_length(len(subgroups.codes), len(units.codes), "subgroups", "groups")
+    none = np.zeros_like(next(x.codes for x in (subgroups, units) if x is not None))
+    both = [none if x is None else x.codes for x in (subgroups, units)]
     pairs, codes = np.unique(np.stack(both, axis=1), axis=0, return_inverse=True)
     return Groups([tuple(pair) for pair in pairs.tolist()], codes.reshape(-1))
 
@@ -146,17 +153,17 @@ def _find_missing_group(units: Groups) -> int:
 def _split_subgroups(
     batch: ConfusionMatrix,
     part_of: Index,
-    parts: Groups,
+    subgroups: Groups,
     units_of: Index,
     by_unit: ConfusionMatrix | None,
 ) -> list[tuple[Any, ConfusionMatrix]]:
-    """Return the table of each subgroup; with groups, a batch that has every group."""
+    """Return the matrix of each subgroup; with groups, a batch that has every group."""
     if by_unit is None:
-        return [(parts.values[part], batch[k]) for k, part in enumerate(part_of)]
+        return [(subgroups.values[part], batch[k]) for k, part in enumerate(part_of)]
     count = len(by_unit.weights)
     return [
         (value, batch[part_of == part].compute_sums(units_of[part_of == part], count))
-        for part, value in enumerate(parts.values)
+        for part, value in enumerate(subgroups.values)
         if (part_of == part).any()
     ]
 

@@ -1,14 +1,18 @@
 """An evaluation in words and grids."""
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.results.evaluation import BETTER_VALUES, Evaluation, Score
+from ordinate.render.estimates import format_interval_head, format_with_interval
+from ordinate.results.base import BETTER_VALUES
 from ordinate.results.per_level import LEVEL_METRICS
+
+if TYPE_CHECKING:
+    from ordinate.results.evaluation import Evaluation, Score
 
 MOST_SUBGROUPS, MOST_DIFFERENCES = 6, 3  # groups in one grid
 MOST_ERROR_CELLS = 15  # cells in one grid; JSON has all
@@ -18,15 +22,15 @@ METHOD_NAMES = {
     "bca": "BCa bootstrap",
     "wilson": "Wilson",
     "mover": "MOVER over the levels",
-    "simultaneous": "limits of all levels at once",
+    "simultaneous": "intervals of all levels at once",
     "dirichlet": "Dirichlet posterior",
     "jeffreys": "Dirichlet posterior with Jeffreys' prior",
     "t": "Student's t over groups",
 }
 
 
-def describe_evaluation(result: Evaluation) -> Document:
-    """Return the report: the metrics beside their baselines, the table, the levels, the groups."""
+def describe_evaluation(result: "Evaluation") -> Document:
+    """Return the report: metrics beside baselines, the confusion matrix, levels, subgroups."""
     blocks: list[str | Grid] = [
         _describe_source(result),
         _make_metrics_grid(result),
@@ -44,14 +48,14 @@ def describe_evaluation(result: Evaluation) -> Document:
     return Document(_write_title(result), tuple(blocks))
 
 
-def _write_title(result: Evaluation) -> str:
-    table = result.table
-    weight = "" if table.total == table.n else f" of weight {format_cell(float(table.total))}"
-    return f"{table.n:,} item{'' if table.n == 1 else 's'}{weight} on {table.scale}"
+def _write_title(result: "Evaluation") -> str:
+    matrix = result.confusion_matrix
+    weight = "" if matrix.total == matrix.n else f" of weight {format_cell(float(matrix.total))}"
+    return f"{matrix.n:,} item{'' if matrix.n == 1 else 's'}{weight} on {matrix.scale}"
 
 
-def _describe_source(result: Evaluation) -> str:
-    origin, table = result.origin, result.table
+def _describe_source(result: "Evaluation") -> str:
+    origin, matrix = result.origin, result.confusion_matrix
     parts = [f"Gold: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
@@ -61,26 +65,26 @@ def _describe_source(result: Evaluation) -> str:
             f"Joined by id: {matched} matched, {missing} gold without a prediction, {unknown} "
             "predictions unknown to gold and left out."
         )
-    if table.dropped:
-        parts.append(f"Dropped for a missing label: {table.dropped:,} items.")
-    if table.has_unanswered:
-        unanswered = format_cell(_format_count(float(table.unanswered.sum())))
+    if matrix.dropped:
+        parts.append(f"Dropped for a missing label: {matrix.dropped:,} items.")
+    if matrix.has_unanswered:
+        unanswered = format_cell(_format_count(float(matrix.unanswered.sum())))
         parts.append(f"Without a prediction: {unanswered} items, counted as the worst answer.")
     return " ".join([*parts, *origin.notes])
 
 
-def _make_metrics_grid(result: Evaluation) -> Grid:
-    majority = result.table.scale.names[int(result.table.gold.argmax())]
+def _make_metrics_grid(result: "Evaluation") -> Grid:
+    majority = result.confusion_matrix.scale.names[int(result.confusion_matrix.gold.argmax())]
     header = ("metric", "better", "value", *_make_interval_title(result), "best constant")
     rows = tuple(_make_metric_row(result, name, score) for name, score in result.metrics.items())
     return Grid("Metrics", (*header, f"majority {majority}", "chance", "attainable"), rows, left=2)
 
 
-def _make_interval_title(result: Evaluation) -> tuple[str, ...]:
-    return () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+def _make_interval_title(result: "Evaluation") -> tuple[str, ...]:
+    return () if result.interval is None else (format_interval_head(result.interval.level),)
 
 
-def _make_metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell, ...]:
+def _make_metric_row(result: "Evaluation", name: str, score: "Score") -> tuple[Cell, ...]:
     against = score.baselines
     constant = format_cell(against.best_constant.value)
     if against.best_constant.level is not None:
@@ -98,7 +102,7 @@ def _make_metric_row(result: Evaluation, name: str, score: Score) -> tuple[Cell,
     )
 
 
-def _make_interval_cell(result: Evaluation, found: Estimate | None) -> tuple[Cell, ...]:
+def _make_interval_cell(result: "Evaluation", found: Estimate | None) -> tuple[Cell, ...]:
     """Return the cell of an interval, or no cell where none was asked for."""
     if result.interval is None:
         return ()
@@ -109,16 +113,16 @@ def _make_interval_cell(result: Evaluation, found: Estimate | None) -> tuple[Cel
     )
 
 
-def _get_level_name(result: Evaluation, score: Score) -> str:
+def _get_level_name(result: "Evaluation", score: "Score") -> str:
     """Return the display name of the level that is the best constant."""
-    scale = result.table.scale
+    scale = result.confusion_matrix.scale
     return scale.names[scale.lookup[score.baselines.best_constant.level]]
 
 
-def _describe_verdicts(result: Evaluation) -> list[str]:
+def _describe_verdicts(result: "Evaluation") -> list[str]:
     scores = result.metrics.items()
-    judged = [(n, s) for n, s in scores if s.metric.direction != "zero"]
-    beaten = [(name, score) for name, score in judged if score.beats_constant is False]
+    directed = [(n, s) for n, s in scores if s.metric.direction != "zero"]
+    beaten = [(name, score) for name, score in directed if score.beats_constant is False]
     lines = []
     if beaten:
         each = [
@@ -127,25 +131,31 @@ def _describe_verdicts(result: Evaluation) -> list[str]:
             for name, score in beaten
         ]
         lines.append(f"Does not beat a constant on {', '.join(each)}.")
-    elif any(score.beats_constant for _, score in judged):
+    elif any(score.beats_constant for _, score in directed):
         lines.append("Better than every constant prediction on each metric that allows one.")
     lines += [f"{name} is undefined: {s.undefined}." for name, s in scores if s.undefined]
-    used, size = int((result.table.gold > 0).sum()), len(result.table.scale)
+    used, size = int((result.confusion_matrix.gold > 0).sum()), len(result.confusion_matrix.scale)
     if used < size:
         lines.append(f"Gold has {used} of the {size} levels; macro averages leave the others out.")
     return lines
 
 
-def _describe_uncertainty(result: Evaluation) -> list[str]:
+def _describe_uncertainty(result: "Evaluation") -> list[str]:
     """Say how the intervals were found, and what is unsure about them."""
     if result.interval is None:
         return []
     found = {name: score.estimate for name, score in result.metrics.items() if score.estimate}
     parts = describe_interval_methods(found)
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
+        few = (
+            " So few groups leave the intervals unsure."
+            if result.groups < VERY_FEW_CLUSTERS
+            else ""
+        )
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        parts.append(f"Items come in {count}, taken as units; levels have no limits then.{few}")
+        parts.append(
+            f"Items come in {count}, taken as clusters; levels have no intervals then.{few}"
+        )
     return parts
 
 
@@ -172,9 +182,9 @@ def describe_interval_methods(found: dict[str, Estimate]) -> list[str]:
     return parts
 
 
-def _make_second_rater_grid(result: Evaluation) -> list[Grid]:
+def _make_second_rater_grid(result: "Evaluation") -> list[Grid]:
     """Return the system beside a second rater on the same items."""
-    if result.human is None:
+    if result.second_rater is None:
         return []
     title = _make_interval_title(result)
     header = ("metric", "system", *title, "second rater", *title)
@@ -183,46 +193,46 @@ def _make_second_rater_grid(result: Evaluation) -> list[Grid]:
             name,
             score.value,
             *_make_interval_cell(result, score.estimate),
-            result.human[name].value,
-            *_make_interval_cell(result, result.human[name]),
+            result.second_rater[name].value,
+            *_make_interval_cell(result, result.second_rater[name]),
         )
         for name, score in result.metrics.items()
     )
     return [Grid("System and second rater, both against gold", header, rows)]
 
 
-def _make_error_attribution_grids(result: Evaluation) -> list[Grid]:
+def _make_error_attribution_grids(result: "Evaluation") -> list[Grid]:
     grids = []
-    for name, found in result.error_attribution.items():
+    for name, costs in result.error_attribution.items():
         header = ("gold", "predicted", "items", "gain if right", "per item")
         rows = tuple(
             (
-                str(loss.gold),
-                "no answer" if loss.predicted is None else str(loss.predicted),
-                _format_count(loss.weight),
-                loss.gain,
-                format_cell(loss.per_item) if math.isnan(loss.per_item) else f"{loss.per_item:.2g}",
+                str(cost.gold),
+                "no answer" if cost.predicted is None else str(cost.predicted),
+                _format_count(cost.weight),
+                cost.gain,
+                format_cell(cost.per_item) if math.isnan(cost.per_item) else f"{cost.per_item:.2g}",
             )
-            for loss in found[:MOST_ERROR_CELLS]
+            for cost in costs[:MOST_ERROR_CELLS]
         )
         if rows:
-            grids.append(Grid(f"Where the loss of {name} comes from", header, rows, left=2))
+            grids.append(Grid(f"Error attribution of {name}", header, rows, left=2))
     return grids
 
 
-def _make_confusion_grid(result: Evaluation) -> Grid:
-    table = result.table
-    names = table.scale.names
+def _make_confusion_grid(result: "Evaluation") -> Grid:
+    matrix = result.confusion_matrix
+    names = matrix.scale.names
     header = ["gold \\ predicted", *names]
-    if table.has_unanswered:
+    if matrix.has_unanswered:
         header.append("no answer")
-    cells = table.weights if table.has_unanswered else table.counts
+    cells = matrix.weights if matrix.has_unanswered else matrix.counts
     rows = [
         (name, *map(_format_count, row.tolist()), _format_count(float(total)))
-        for name, row, total in zip(names, cells, table.gold, strict=True)
+        for name, row, total in zip(names, cells, matrix.gold, strict=True)
     ]
     totals = cells.sum(axis=0)
-    rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(table.total))))
+    rows.append(("total", *map(_format_count, totals.tolist()), _format_count(float(matrix.total))))
     return Grid("Confusion matrix", (*header, "total"), tuple(rows))
 
 
@@ -230,14 +240,14 @@ def _format_count(value: float) -> Cell:
     return int(value) if value == int(value) else value
 
 
-def _describe_over_and_under(result: Evaluation) -> str:
-    table = result.table
-    above = table.scale.positions > table.scale.positions[:, None]
-    over, under = ((table.share * side).sum() for side in (above, above.T))
+def _describe_over_and_under(result: "Evaluation") -> str:
+    matrix = result.confusion_matrix
+    above = matrix.scale.positions > matrix.scale.positions[:, None]
+    over, under = ((matrix.share * side).sum() for side in (above, above.T))
     return f"Predicted too high: {100 * over:.1f} %. Predicted too low: {100 * under:.1f} %."
 
 
-def _make_levels_grid(result: Evaluation) -> Grid:
+def _make_levels_grid(result: "Evaluation") -> Grid:
     counts = ("support", "predicted")
     rows = tuple(
         (
@@ -251,12 +261,12 @@ def _make_levels_grid(result: Evaluation) -> Grid:
 
 
 def _format_level_cell(row: dict[str, Any], value: str) -> Cell:
-    """Return a value with its limits, in two digits to save room."""
-    limits = format_interval(row[f"{value}_low"], row[f"{value}_high"], digits=2)
+    """Return a value with its confidence interval, in two digits to save space."""
+    interval = format_interval(row[f"{value}_low"], row[f"{value}_high"], digits=2)
     return (
         _format_or_not_available(row[value])
-        if limits is None
-        else f"{format_cell(row[value])} ({limits})"
+        if interval is None
+        else f"{format_cell(row[value])} ({interval})"
     )
 
 
@@ -264,7 +274,7 @@ def _format_or_not_available(value: Cell) -> Cell:
     return "n/a" if isinstance(value, float) and math.isnan(value) else value
 
 
-def _make_subgroup_grids(result: Evaluation) -> list[Grid]:
+def _make_subgroup_grids(result: "Evaluation") -> list[Grid]:
     """Return the subgroups side by side, as many as fit on a page."""
     groups = result.list_subgroups()
     fit = MOST_SUBGROUPS if result.interval is None else MOST_DIFFERENCES
@@ -273,7 +283,7 @@ def _make_subgroup_grids(result: Evaluation) -> list[Grid]:
     ]
 
 
-def _make_difference_grids(result: Evaluation) -> list[Grid]:
+def _make_difference_grids(result: "Evaluation") -> list[Grid]:
     """Return how each subgroup differs from all other items; of two, the first is enough."""
     groups = [(name, part) for name, part in result.list_subgroups() if part.difference_from_rest]
     groups = groups[:1] if len(groups) == 2 else groups
@@ -292,15 +302,13 @@ def _make_difference_grids(result: Evaluation) -> list[Grid]:
     return grids
 
 
-def format_with_interval(found: Estimate) -> Cell:
-    """Return a value with its limits in one cell."""
-    limits = format_interval(found.low, found.high, digits=2)
-    return found.value if limits is None else f"{format_cell(found.value)} ({limits})"
-
-
-def _make_side_by_side_grid(result: Evaluation, groups: list[tuple[str, Evaluation]]) -> Grid:
+def _make_side_by_side_grid(result: "Evaluation", groups: "list[tuple[str, Evaluation]]") -> Grid:
     header = ("metric", "(all)", *(group for group, _ in groups))
-    counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
+    counts: tuple[Cell, ...] = (
+        "items",
+        result.confusion_matrix.n,
+        *(part.confusion_matrix.n for _, part in groups),
+    )
     rows: list[tuple[Cell, ...]] = [
         (name, _format_score(score), *(_format_score(part.metrics[name]) for _, part in groups))
         for name, score in result.metrics.items()
@@ -308,5 +316,5 @@ def _make_side_by_side_grid(result: Evaluation, groups: list[tuple[str, Evaluati
     return Grid("Groups", header, (counts, *rows))
 
 
-def _format_score(score: Score) -> Cell:
+def _format_score(score: "Score") -> Cell:
     return score.value if score.estimate is None else format_with_interval(score.estimate)

@@ -1,4 +1,4 @@
-"""Leaderboards: one for each metric, from one joint draw over all systems."""
+"""Leaderboards: one for each metric, from joint resamples of all systems."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, shorten, suggest_names
 from ordinate.inference import ConfidenceIntervals, Estimate, estimate_metrics
-from ordinate.inference.estimates import to_json_number
 from ordinate.inference.multiple_testing import (
     benjamini_hochberg,
     benjamini_yekutieli,
@@ -31,6 +30,8 @@ from ordinate.inference.system_differences import (
     smallest_attainable_p,
 )
 from ordinate.metrics import Metric
+from ordinate.render.estimates import join_names
+from ordinate.results.base import Record, Serializable, to_plain
 from ordinate.results.baselines import BaselinePredictors, Baselines
 from ordinate.summaries import Panel
 
@@ -39,6 +40,7 @@ Correction = Literal["max_t", "holm", "bh", "by", "none"]
 AGAINST_ALL, AGAINST_LEADER = "all", "leader"
 MANY_SYSTEMS = 50  # systems, above which each is compared with the leader only
 MOST_SYSTEMS = 500  # systems
+MOST_NAMED = 5  # systems in a sentence
 FEWEST_DEFINED_RESAMPLES = 100  # resamples in which all systems have a value
 CORRECTIONS = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
@@ -75,10 +77,10 @@ class ComparisonSettings:
 
 @dataclass(frozen=True)
 class Standing:
-    """One system on one metric: its value with limits, and its rank with limits.
+    """One system on one metric: its value and its rank, each with an interval.
 
-    `rank_shares` are how often it had each rank when the items were resampled. Systems that
-    share a letter are not significantly different.
+    `rank_shares` are how often it had each rank when the items were resampled; `letters` are the
+    compact letter display: systems that share one are not significantly different.
     """
 
     system: str
@@ -89,12 +91,11 @@ class Standing:
     rank_shares: tuple[float, ...] = ()
     letters: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
         shares = {str(k + 1): share for k, share in enumerate(self.rank_shares) if share > 0}
-        found = self.estimate.to_dict()
         undefined = self.estimate.note if math.isnan(self.estimate.value) else None
-        return found | {
+        return self.estimate.to_dict() | {
             "undefined": undefined,
             "rank": self.rank,
             "rank_low": self.rank_low,
@@ -105,8 +106,8 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class PairDifference:
-    """First minus second: limits that hold for all pairs of the family at once, and p-values.
+class PairDifference(Serializable):
+    """First minus second: an interval that holds for all pairs of the family at once, p-values.
 
     `verdict` says of the first: 'better', 'worse', 'inconclusive' or 'identical'; `margin_verdict`
     says, if there is a margin, whether the two are 'equivalent', which of them is 'inferior' or
@@ -123,12 +124,6 @@ class PairDifference:
     verdict: str
     margin_verdict: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
-        return {
-            k: to_json_number(x) if isinstance(x, float) else x for k, x in self.__dict__.items()
-        }
-
 
 @dataclass(frozen=True)
 class Leaderboard:
@@ -143,16 +138,16 @@ class Leaderboard:
 
     def get_standing(self, system: str) -> Standing:
         """Return the standing of a system."""
-        return next(one for one in self.standings if one.system == system)
+        return next(x for x in self.standings if x.system == system)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
         return {
             "direction": self.metric.direction,
             "conclusion": self.conclusion,
             "notes": list(self.notes),
-            "systems": {one.system: one.to_dict() for one in self.standings},
-            "pairs": [pair.to_dict() for pair in self.pairs],
+            "systems": {standing.system: standing.to_dict() for standing in self.standings},
+            "pairs": to_plain(self.pairs),
             "baselines": self.baselines.to_dict(),
         }
 
@@ -163,24 +158,24 @@ def check_system_count(systems: int) -> None:
         raise BadOption(f"Comparing takes 2 to {MOST_SYSTEMS} systems, not {systems}.")
 
 
-def resolve_settings(panel: Panel, how: ComparisonSettings) -> ComparisonSettings:
+def resolve_settings(panel: Panel, settings: ComparisonSettings) -> ComparisonSettings:
     """Return the options with everything that was left open, checked against the systems."""
     count = len(panel.systems)
     check_system_count(count)
-    pairs = list(how.pairs)
+    pairs = list(settings.pairs)
     if not pairs and count == 2:
         pairs = [(panel.systems[0], panel.systems[1])]
     named = [name for pair in pairs for name in pair]
-    if how.against not in {None, AGAINST_ALL, AGAINST_LEADER}:
-        named.append(str(how.against))
+    if settings.against not in {None, AGAINST_ALL, AGAINST_LEADER}:
+        named.append(str(settings.against))
     for name in named:
         if name not in panel.systems:
             hint = suggest_names(name, list(panel.systems))
             raise BadOption(f"There is no system {shorten(name)}.{hint}")
     if any(len(set(pair)) != 2 for pair in pairs):
         raise BadOption("A pair is two different systems.")
-    against = how.against or (AGAINST_ALL if count <= MANY_SYSTEMS else AGAINST_LEADER)
-    return replace(how, against=against, pairs=pairs)
+    against = settings.against or (AGAINST_ALL if count <= MANY_SYSTEMS else AGAINST_LEADER)
+    return replace(settings, against=against, pairs=pairs)
 
 
 # --- boards --------------------------------------------------------------------------------------
@@ -193,73 +188,80 @@ class LeaderboardBuilder:
         self,
         panel: Panel,
         metrics: list[Metric],
-        how: ComparisonSettings,
-        tick: ProgressCallback | None,
+        settings: ComparisonSettings,
+        progress: ProgressCallback | None,
     ) -> None:
-        self.panel, self.metrics, self.how = panel, metrics, how
-        self.estimates = self._estimate_all(_make_partial_progress(tick, 0.0, 0.3))
-        resamples = Resampling(how.resamples, how.seed)
-        self.drawn = resample_jointly(
-            panel, metrics, resamples, _make_partial_progress(tick, 0.3, 0.9)
+        self.panel, self.metrics, self.settings = panel, metrics, settings
+        self.estimates = self._estimate_all(_make_partial_progress(progress, 0.0, 0.3))
+        resamples = Resampling(settings.resamples, settings.seed)
+        self.resampled = resample_jointly(
+            panel, metrics, resamples, _make_partial_progress(progress, 0.3, 0.9)
         )
-        first = panel.table(panel.systems[0])
+        first = panel.confusion_matrix(panel.systems[0])
         self.least = smallest_attainable_p(panel)
-        self.tick = _make_partial_progress(tick, 0.9, 1.0)
+        self.progress = _make_partial_progress(progress, 0.9, 1.0)
         self.baseline_predictors = BaselinePredictors(first.with_cells(np.diag(first.gold)))
 
-    def _estimate_all(self, tick: ProgressCallback | None) -> list[dict[str, Estimate]]:
-        found = []
+    def _estimate_all(self, progress: ProgressCallback | None) -> list[dict[str, Estimate]]:
+        estimates = []
         for index, system in enumerate(self.panel.systems):
             grouped = self.panel.groups is not None
-            count = self.panel.count_by_group if grouped else self.panel.table
+            count = self.panel.count_by_group if grouped else self.panel.confusion_matrix
             source = count(system)
-            found.append(estimate_metrics(self.metrics, source, self.how.intervals))
-            if tick is not None:
-                tick((index + 1) / len(self.panel.systems))
-        return found
+            estimates.append(estimate_metrics(self.metrics, source, self.settings.intervals))
+            if progress is not None:
+                progress((index + 1) / len(self.panel.systems))
+        return estimates
 
     def all(self) -> dict[str, Leaderboard]:
         """Return the leaderboard of each metric."""
         boards = {}
         for index, metric in enumerate(self.metrics):
             boards[metric.expression] = self._build_leaderboard(metric)
-            if self.tick is not None:
-                self.tick((index + 1) / len(self.metrics))
+            if self.progress is not None:
+                self.progress((index + 1) / len(self.metrics))
         return boards
 
     def _build_leaderboard(self, metric: Metric) -> Leaderboard:
         name = metric.expression
-        found = [by_metric[name] for by_metric in self.estimates]
-        values = np.array([one.value for one in found])
+        estimates = [by_metric[name] for by_metric in self.estimates]
+        values = np.array([estimate.value for estimate in estimates])
         ranked = np.flatnonzero(~np.isnan(values))
-        drawn = self.drawn[name][:, ranked]
-        defined = np.asarray(~np.isnan(drawn).any(axis=1))
+        resampled = self.resampled[name][:, ranked]
+        defined = np.asarray(~np.isnan(resampled).any(axis=1))
         notes = _note_few_resamples(defined)
-        standings = [Standing(system, found[k]) for k, system in enumerate(self.panel.systems)]
+        standings = [Standing(system, estimates[k]) for k, system in enumerate(self.panel.systems)]
         pairs: list[PairDifference] = []
         if self.panel.groups is not None and len(self.panel.group_values) < 2:
             notes.append("All items are of one group: nothing can be compared.")
         elif len(ranked) and defined.sum() >= FEWEST_DEFINED_RESAMPLES:
             names = [self.panel.systems[k] for k in ranked]
             least = self.least[np.ix_(ranked, ranked)]
-            race = _JointComparison(metric, names, values[ranked], drawn[defined], least, self.how)
-            pairs, more = race.pairs()
+            joint = _JointComparison(
+                metric, names, values[ranked], resampled[defined], least, self.settings
+            )
+            pairs, more = joint.pairs()
             notes += more
             for place, index in enumerate(ranked):
-                standings[index] = replace(standings[index], **race.get_standing(place))
-        standings.sort(key=lambda one: math.inf if one.rank is None else one.rank)
+                standings[index] = replace(standings[index], **joint.get_standing(place))
+        standings.sort(key=lambda x: math.inf if x.rank is None else x.rank)
         baselines = self.baseline_predictors.measure(metric)
         conclusion = write_conclusion(metric, standings, pairs)
         return Leaderboard(
-            metric, tuple(standings), tuple(pairs), baselines, conclusion, tuple(notes)
+            metric=metric,
+            standings=tuple(standings),
+            pairs=tuple(pairs),
+            baselines=baselines,
+            conclusion=conclusion,
+            notes=tuple(notes),
         )
 
 
 def _make_partial_progress(
-    tick: ProgressCallback | None, start: float, end: float
+    progress: ProgressCallback | None, start: float, end: float
 ) -> ProgressCallback | None:
     """Return a progress that fills a part of another."""
-    return None if tick is None else lambda share: tick(start + (end - start) * share)
+    return None if progress is None else lambda share: progress(start + (end - start) * share)
 
 
 def _note_few_resamples(defined: Array) -> list[str]:
@@ -282,18 +284,20 @@ class _JointComparison:
         metric: Metric,
         names: list[str],
         values: Array,
-        drawn: Array,
+        resampled: Array,
         least: Array,
-        how: ComparisonSettings,
+        settings: ComparisonSettings,
     ) -> None:
-        self.metric, self.names, self.least, self.how = metric, names, least, how
-        self.values, self.drawn = metric.size(values), metric.size(drawn)
+        self.metric, self.names, self.least, self.settings = metric, names, least, settings
+        self.values, self.resampled = metric.size(values), metric.size(resampled)
         self.sign = 1.0 if metric.direction == "maximize" else -1.0
         self.rank = rank_systems(self.sign * self.values)
         self.leader = int(np.argmin(self.rank))
-        self.shares = compute_rank_shares(self.sign * self.drawn)
+        self.shares = compute_rank_shares(self.sign * self.resampled)
         self.widest = (
-            None if how.against == AGAINST_ALL else max_t_statistic(self.values, self.drawn)
+            None
+            if settings.against == AGAINST_ALL
+            else max_t_statistic(self.values, self.resampled)
         )
         self.differences = self._compare_family()
         apart = self._find_significant()
@@ -303,35 +307,40 @@ class _JointComparison:
 
     def _list_family_pairs(self) -> tuple[Array, Array]:
         count = len(self.names)
-        if self.how.against == AGAINST_ALL:  # the better one comes first
+        if self.settings.against == AGAINST_ALL:  # the better one comes first
             order = np.argsort(self.rank, kind="stable")
             first, second = list_pairs(count)
             return order[first], order[second]
-        named = self.how.against != AGAINST_LEADER
-        if named and self.how.against not in self.names:  # it has no value on this metric
+        named = self.settings.against != AGAINST_LEADER
+        if named and self.settings.against not in self.names:  # it has no value on this metric
             return np.empty(0, int), np.empty(0, int)
-        centre = self.names.index(str(self.how.against)) if named else self.leader
+        centre = self.names.index(str(self.settings.against)) if named else self.leader
         others = np.array([k for k in range(count) if k != centre], int)
         against = np.full(len(others), centre)
         return (others, against) if named else (against, others)
 
     def _compare_family(self) -> SystemDifferences:
         """Return the pairs of the family; the leader was chosen from all pairs, so all count."""
-        widest = self.widest if self.how.against == AGAINST_LEADER else None
+        widest = self.widest if self.settings.against == AGAINST_LEADER else None
         pairs = self._list_family_pairs()
         return compare_pairs(
-            self.values, self.drawn, *pairs, self.how.level, least=self.least, widest=widest
+            self.values,
+            self.resampled,
+            *pairs,
+            self.settings.level,
+            least=self.least,
+            widest=widest,
         )
 
     def _find_significant(self) -> Array:
         """Return which systems are significantly different, by max-T over all pairs."""
         if self.widest is not None:
             return find_significant_pairs(
-                self.values, self.drawn, self.how.level, self.widest, self.least
+                self.values, self.resampled, self.settings.level, self.widest, self.least
             )
         apart = np.zeros((len(self.names), len(self.names)), bool)
         found = self.differences
-        apart[found.first, found.second] = found.adjusted < 1.0 - self.how.level
+        apart[found.first, found.second] = found.adjusted < 1.0 - self.settings.level
         return apart | apart.T
 
     def _assign_letters(self, apart: Array) -> list[str | None]:
@@ -346,7 +355,7 @@ class _JointComparison:
         return [shown[place] for place in np.argsort(order)]
 
     def get_standing(self, place: int) -> dict[str, Any]:
-        """Return what the race knows of one system."""
+        """Return rank, rank interval, rank shares and letters of a system."""
         return {
             "rank": int(self.rank[place]),
             "rank_low": int(self.low[place]),
@@ -359,8 +368,8 @@ class _JointComparison:
         """Return the pairs of the family, and what has to be said about them."""
         found = self.differences
         adjusted = found.adjusted
-        if self.how.correction != "max_t":
-            adjusted = CORRECTIONS.get(self.how.correction, np.asarray)(found.p)
+        if self.settings.correction != "max_t":
+            adjusted = CORRECTIONS.get(self.settings.correction, np.asarray)(found.p)
         columns = (found.first, found.second, found.value, found.low, found.high)
         pairs = [self._build_pair(*row) for row in zip(*columns, found.p, adjusted, strict=True)]
         return pairs, self._collect_notes(len(pairs))
@@ -371,28 +380,41 @@ class _JointComparison:
         verdict = "inconclusive"
         if low == high == 0.0:
             verdict = "identical"
-        elif adjusted < 1.0 - self.how.level:
+        elif adjusted < 1.0 - self.settings.level:
             verdict = "better" if good > 0 else "worse"
-        margin = self.how.margins.get(self.metric.expression)
+        margin = self.settings.margins.get(self.metric.expression)
         worst, best = (low, high) if self.sign > 0 else (-high, -low)
         within = None if margin is None else _decide_margin(worst, best, margin)
-        names = self.names[first], self.names[second]
-        return PairDifference(*names, value, low, high, p, adjusted, verdict, within)
+        return PairDifference(
+            first=self.names[first],
+            second=self.names[second],
+            difference=value,
+            low=low,
+            high=high,
+            p=p,
+            p_adjusted=adjusted,
+            verdict=verdict,
+            margin_verdict=within,
+        )
 
     def _collect_notes(self, tests: int) -> list[str]:
-        if self.how.against not in {AGAINST_ALL, AGAINST_LEADER, *self.names}:
-            return [f"{self.how.against} has no value, so nothing is compared with it."]
-        least = 1.0 / (len(self.drawn) + 1.0)
-        if self.how.correction in CORRECTIONS and tests and least > (1 - self.how.level) / tests:
-            needed = math.ceil(tests / (1.0 - self.how.level))
-            few = f"With {len(self.drawn):,} resamples no p-value is below {least:.2g}, so the "
-            few += f"correction {self.how.correction} for {tests:,} pairs may never reject: "
+        if self.settings.against not in {AGAINST_ALL, AGAINST_LEADER, *self.names}:
+            return [f"{self.settings.against} has no value, so nothing is compared with it."]
+        least = 1.0 / (len(self.resampled) + 1.0)
+        if (
+            self.settings.correction in CORRECTIONS
+            and tests
+            and least > (1 - self.settings.level) / tests
+        ):
+            needed = math.ceil(tests / (1.0 - self.settings.level))
+            few = f"With {len(self.resampled):,} resamples no p-value is below {least:.2g}, so the "
+            few += f"correction {self.settings.correction} for {tests:,} pairs may never reject: "
             return [few + f"take {needed:,} resamples."]
         return []
 
 
 def _decide_margin(worst: float, best: float, margin: float) -> str:
-    """Say what the limits of first minus second, larger being better, leave of a margin."""
+    """Say what the interval of first minus second, larger being better, leave of a margin."""
     if -margin < worst and best < margin:
         return "equivalent"
     if worst > margin or best < -margin:
@@ -407,7 +429,7 @@ def _decide_margin(worst: float, best: float, margin: float) -> str:
 
 def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[PairDifference]) -> str:
     """Say in a sentence or two who leads, whom it beats, and who may be as good."""
-    ranked = [one for one in standings if one.rank is not None]
+    ranked = [standing for standing in standings if standing.rank is not None]
     if len(ranked) < 2:
         return f"On {metric.expression} there is nothing to compare: too few systems have a value."
     leader = ranked[0]
@@ -418,21 +440,25 @@ def write_conclusion(metric: Metric, standings: list[Standing], pairs: list[Pair
     }
     same = [s for s, pair in against.items() if pair.verdict == "identical"]
     beaten = [s for s, pair in against.items() if pair.verdict in {"better", "worse"}]
-    open_ = [s for s, pair in against.items() if pair.verdict == "inconclusive"]
+    inconclusive = [s for s, pair in against.items() if pair.verdict == "inconclusive"]
     lead = f"{leader.system} leads on {metric.expression} with {leader.estimate.value:.3f}"
     if not math.isnan(leader.estimate.low):
         lead += f" ({leader.estimate.low:.3f} to {leader.estimate.high:.3f})"
     parts = [lead + "."]
     if beaten:
-        parts.append(f"It is significantly better than {_join_names(beaten)}.")
-    if open_:
-        parts.append(f"It is not significantly different from {_join_names(open_)}.")
+        parts.append(f"It is significantly better than {_name_systems(beaten)}.")
+    if inconclusive:
+        parts.append(f"It is not significantly different from {_name_systems(inconclusive)}.")
     near = [s for s, pair in against.items() if _is_non_inferior(pair, s)]
     if near:
-        parts.append(f"By the margin, {_join_names(near)} cannot be worse than it.")
+        parts.append(f"By the margin, {_name_systems(near)} cannot be worse than it.")
     if same:
-        parts.append(f"This metric sees no difference from {_join_names(same)}.")
+        parts.append(f"This metric sees no difference from {_name_systems(same)}.")
     return " ".join(parts)
+
+
+def _name_systems(names: list[str]) -> str:
+    return join_names(names) if len(names) <= MOST_NAMED else f"{len(names)} systems"
 
 
 def _is_non_inferior(pair: PairDifference, system: str) -> bool:
@@ -447,9 +473,3 @@ def _list_systems(pair: PairDifference) -> tuple[str, str]:
 
 def _get_other_system(pair: PairDifference, system: str) -> str:
     return pair.second if pair.first == system else pair.first
-
-
-def _join_names(names: list[str], most: int = 5) -> str:
-    if len(names) > most:
-        return f"{len(names)} systems"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,15 +1,23 @@
 """A comparison in words and grids."""
 
 import math
+from typing import TYPE_CHECKING
 
-from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_cell, format_interval
-from ordinate.results.comparison import Comparison, PairTests
-from ordinate.results.evaluation import BETTER_VALUES, Origin
-from ordinate.results.evaluation_text import describe_interval_methods, format_with_interval
+from ordinate.render.estimates import (
+    format_interval_head,
+    format_p_value,
+    format_with_interval,
+)
+from ordinate.results.base import BETTER_VALUES, Origin
+from ordinate.results.evaluation_text import describe_interval_methods
 from ordinate.results.leaderboard import AGAINST_ALL, AGAINST_LEADER, Leaderboard, PairDifference
 from ordinate.summaries import Panel
+
+if TYPE_CHECKING:
+    from ordinate.results.comparison import Comparison, PairTests
 
 MOST_METRICS = 3  # metrics in one grid
 MOST_FILES = 12  # named
@@ -23,7 +31,7 @@ CORRECTION_NAMES = {
 }
 
 
-def describe_comparison(result: Comparison) -> Document:
+def describe_comparison(result: "Comparison") -> Document:
     """Return the report: who leads, the leaderboard, the differences, the tests."""
     first, *others = result.leaderboards.values()
     blocks: list[str | Grid] = [
@@ -41,7 +49,7 @@ def describe_comparison(result: Comparison) -> Document:
     return Document(_write_title(result), tuple(blocks))
 
 
-def _write_title(result: Comparison) -> str:
+def _write_title(result: "Comparison") -> str:
     panel = result.panel
     items = f"{panel.n:,} item{'' if panel.n == 1 else 's'}"
     return f"{len(panel.systems)} systems, {items} on {panel.scale}"
@@ -61,39 +69,36 @@ def describe_files(origin: Origin, panel: Panel, gold: str) -> list[str]:
     return parts
 
 
-def _describe_source(result: Comparison) -> str:
+def _describe_source(result: "Comparison") -> str:
     origin, panel = result.origin, result.panel
     parts = describe_files(origin, panel, f"Gold: {origin.gold}.")
     if panel.group_values:
         count = len(panel.group_values)
-        few = "; so few that limits are unsure" if count < VERY_FEW_CLUSTERS else ""
-        parts.append(f"Items come in {count:,} groups, which are drawn whole{few}.")
+        few = "; so few that intervals are unsure" if count < VERY_FEW_CLUSTERS else ""
+        parts.append(f"Items come in {count:,} groups, which are resampled whole{few}.")
     return " ".join([*parts, *origin.notes])
 
 
-def _format_percent(level: float) -> str:
-    return f"{100 * level:g} % interval"
-
-
-def _make_leaderboard_grid(result: Comparison, board: Leaderboard) -> Grid:
+def _make_leaderboard_grid(result: "Comparison", board: Leaderboard) -> Grid:
     name, better = board.metric.expression, BETTER_VALUES[board.metric.direction]
     header = (
         "rank",
         "system",
         name,
-        _format_percent(result.how.level),
-        "ranks",
-        "first in",
-        "letters",
+        format_interval_head(result.settings.level),
+        "rank interval",
+        "P(rank 1)",
+        "CLD",
     )
     rows: list[tuple[Cell, ...]] = []
-    for one in board.standings:
-        ranks = None if one.rank is None else f"{one.rank_low} to {one.rank_high}"
-        first = f"{100 * one.rank_shares[0]:.1f} %" if one.rank_shares else None
-        found = one.estimate
-        limits = format_interval(found.low, found.high)
-        rank = None if one.rank is None else str(one.rank)
-        rows.append((rank, one.system, found.value, limits, ranks, first, one.letters))
+    for standing in board.standings:
+        rank = ranks = None
+        if standing.rank is not None:
+            rank, ranks = str(standing.rank), f"{standing.rank_low} to {standing.rank_high}"
+        first = f"{100 * standing.rank_shares[0]:.1f} %" if standing.rank_shares else None
+        value = standing.estimate.value
+        interval = format_interval(standing.estimate.low, standing.estimate.high)
+        rows.append((rank, standing.system, value, interval, ranks, first, standing.letters))
     rows += [(None, name, value, None, None, None, None) for name, value in _list_baselines(board)]
     return Grid(f"Leaderboard by {name} ({better} is better)", header, tuple(rows), left=2)
 
@@ -107,36 +112,48 @@ def _list_baselines(board: Leaderboard) -> list[tuple[str, float]]:
     return [*rows, ("(chance)", against.chance.value)]
 
 
-def _explain_columns(result: Comparison) -> str:
+def _explain_columns(result: "Comparison") -> str:
     text = (
-        "Ranks and the limits of differences hold for all systems at once; adjusted p-values step "
-        "down and may decide a little more. 'First in' is how often a system was first when the "
-        f"items were resampled ({result.how.resamples:,} resamples, seed {result.how.seed})."
+        "Rank intervals and the intervals of differences hold for all systems at once; adjusted "
+        "p-values step down and may decide a little more. P(rank 1) is how often a system was "
+        f"first when the items were resampled ({result.settings.resamples:,} resamples, "
+        f"seed {result.settings.seed})."
     )
     if (
         result.leaderboards
         and next(iter(result.leaderboards.values())).standings[0].letters is not None
     ):
-        text += " Systems that share a letter are not significantly different."
+        text += (
+            " Systems that share a letter of the compact letter display (CLD) are not "
+            "significantly different."
+        )
     return text
 
 
-def _make_pairs_grid(result: Comparison, board: Leaderboard) -> Grid:
-    margin = board.metric.expression in result.how.margins
-    header = ("first", "second", "difference", _format_percent(result.how.level), "p", "adjusted p")
+def _make_pairs_grid(result: "Comparison", board: Leaderboard) -> Grid:
+    margin = board.metric.expression in result.settings.margins
+    header = (
+        "first",
+        "second",
+        "difference",
+        format_interval_head(result.settings.level),
+        "p",
+        "adjusted p",
+    )
     header = (*header, "the first is", *(("margin",) if margin else ()))
     pairs = sorted(board.pairs, key=lambda pair: pair.p_adjusted)[:MOST_PAIRS]
     rows = tuple(_make_pair_row(pair, margin=margin) for pair in pairs)
     family = {AGAINST_ALL: "all pairs", AGAINST_LEADER: "each against the leader"}
-    against = family.get(str(result.how.against), f"each against {result.how.against}")
-    how = f"{against}, {CORRECTION_NAMES[result.how.correction]}"
-    return Grid(f"Differences in {board.metric.expression} ({how})", header, rows, left=2)
+    against = family.get(str(result.settings.against), f"each against {result.settings.against}")
+    title = f"Differences in {board.metric.expression} ({against}, "
+    title += f"{CORRECTION_NAMES[result.settings.correction]})"
+    return Grid(title, header, rows, left=2)
 
 
 def _make_pair_row(pair: PairDifference, *, margin: bool) -> tuple[Cell, ...]:
-    limits = format_interval(pair.low, pair.high)
-    p, adjusted = _format_p_value(pair.p), _format_p_value(pair.p_adjusted)
-    row = (pair.first, pair.second, pair.difference, limits, p, adjusted, pair.verdict)
+    interval = format_interval(pair.low, pair.high)
+    p, adjusted = format_p_value(pair.p), format_p_value(pair.p_adjusted)
+    row = (pair.first, pair.second, pair.difference, interval, p, adjusted, pair.verdict)
     return (*row, pair.margin_verdict) if margin else row
 
 
@@ -145,10 +162,10 @@ def _note_omitted_pairs(board: Leaderboard) -> list[str]:
     return [f"{left:,} more pairs are in the JSON report."] if left > 0 else []
 
 
-def _make_metrics_grids(result: Comparison) -> list[str | Grid]:
+def _make_metrics_grids(result: "Comparison") -> list[str | Grid]:
     """Return the values of every system on every metric, as many as fit on a page."""
     boards = list(result.leaderboards.values())
-    order = [one.system for one in boards[0].standings]
+    order = [standing.system for standing in boards[0].standings]
     grids: list[str | Grid] = []
     for start in range(0, len(boards), MOST_METRICS):
         part = boards[start : start + MOST_METRICS]
@@ -156,48 +173,43 @@ def _make_metrics_grids(result: Comparison) -> list[str | Grid]:
             (system, *(_format_value(board, system) for board in part)) for system in order
         ]
         header = ("system", *(board.metric.expression for board in part))
-        grids.append(Grid("Values and letters", header, tuple(rows)))
+        grids.append(Grid("Values with their compact letter display", header, tuple(rows)))
     return grids
 
 
 def _describe_uncertainty(board: Leaderboard) -> list[str]:
     """Say how the intervals of the systems were found, and why a system has no value."""
-    lines = describe_interval_methods({one.system: one.estimate for one in board.standings})
+    lines = describe_interval_methods({x.system: x.estimate for x in board.standings})
     return lines + [
-        f"{one.system} has no value: {one.estimate.note}."
-        for one in board.standings
-        if math.isnan(one.estimate.value)
+        f"{x.system} has no value: {x.estimate.note}."
+        for x in board.standings
+        if math.isnan(x.estimate.value)
     ]
 
 
 def _format_value(board: Leaderboard, system: str) -> str:
-    one = board.get_standing(system)
-    return f"{format_cell(format_with_interval(one.estimate))} {one.letters or ''}".strip()
+    standing = board.get_standing(system)
+    value = format_cell(format_with_interval(standing.estimate))
+    return f"{value} {standing.letters or ''}".strip()
 
 
-def _make_test_grids(tests: PairTests) -> list[str | Grid]:
+def _make_test_grids(tests: "PairTests") -> list[str | Grid]:
     rows: list[tuple[Cell, ...]] = []
     for name, test in tests.permutation.items():
-        kind = "exact" if test.resamples is None else f"{test.resamples:,} swaps"
-        rows.append((f"permutation, {name}", _format_p_value(test.p), test.note or kind))
-    words = {
+        method = "exact" if test.resamples is None else f"{test.resamples:,} swaps"
+        rows.append((f"permutation, {name}", format_p_value(test.p), test.note or method))
+    titles = {
         "mcnemar": "McNemar: right equally often",
         "sign": "sign: nearer to gold equally often",
         "bowker": "Bowker: moves up and down alike",
         "stuart_maxwell": "Stuart-Maxwell: same use of levels",
     }
     for name, test in tests.others.items():
-        ways = "degree" if test.degrees_of_freedom == 1 else "degrees"
+        noun = "degree" if test.degrees_of_freedom == 1 else "degrees"
         freedom = (
             "exact"
             if test.degrees_of_freedom is None
-            else f"{test.degrees_of_freedom} {ways} of freedom"
+            else f"{test.degrees_of_freedom} {noun} of freedom"
         )
-        rows.append((words[name], _format_p_value(test.p), test.note or freedom))
+        rows.append((titles[name], format_p_value(test.p), test.note or freedom))
     return [Grid(f"Tests: {tests.first} and {tests.second}", ("test", "p", ""), tuple(rows))]
-
-
-def _format_p_value(p: float) -> str:
-    if math.isnan(p):
-        return "undefined"
-    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from inspect import Parameter
 from typing import Any
 
-from ordinate.metrics import METRIC_KINDS, Metric, find_metric, get_summary_type, list_metrics
+from ordinate.metrics import SUMMARY_TYPES, Metric, find_metric, get_summary_type, list_metrics
 from ordinate.metrics.catalogue import OWN_FAMILY, is_known_metric, list_choices
 from ordinate.metrics.known_properties import (
     FORMAL_PROPERTIES,
@@ -14,7 +14,7 @@ from ordinate.metrics.known_properties import (
 )
 from ordinate.metrics.references import REFERENCES
 from ordinate.render import Document, Grid
-from ordinate.results.evaluation import BETTER_VALUES
+from ordinate.results.base import BETTER_VALUES, Record, Result
 from ordinate.summaries import ConfusionMatrix
 
 ASSUMPTION_TEXTS = {  # how a metric takes the levels
@@ -37,33 +37,33 @@ LEGEND = (
 )
 
 
-@dataclass(frozen=True)
-class MetricCatalogue:
+@dataclass(frozen=True, repr=False)
+class MetricCatalogue(Result):
     """What is known about some metrics."""
 
     metrics: tuple[Metric, ...]
-    kind: str = "labels"
+    kind: str = "labels"  # of what the metrics are: see `SUMMARY_TYPES`
 
     @classmethod
-    def whole(cls, kind: str = "labels") -> "MetricCatalogue":
-        """Return every metric of a kind, such as labels or values."""
+    def list_all(cls, kind: str = "labels") -> "MetricCatalogue":
+        """Return every metric of a kind, such as labels or regression."""
         return cls(tuple(list_metrics(get_summary_type(kind))), kind)
 
     @classmethod
     def of(cls, name: str, kind: str | None = None) -> "MetricCatalogue":
         """Return one metric: of a kind, or of the first that has it."""
-        kinds = [*METRIC_KINDS] if kind is None else [kind]
+        kinds = [*SUMMARY_TYPES] if kind is None else [kind]
         found = next((kind for kind in kinds if is_known_metric(name, kind)), kinds[0])
         return cls((find_metric(name, get_summary_type(found)),), found)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, by name."""
         return {
             "schema": 1,
             "metrics": {metric.name: _collect_facts(metric) for metric in self.metrics},
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric."""
         return [
             {"metric": metric.name}
@@ -128,7 +128,7 @@ def _collect_facts(metric: Metric) -> dict[str, Any]:
         "ordered": metric.ordered,
         "equal_steps": metric.assumes_equal_steps,
         "linear": metric.linear,
-        "whole_counts": metric.needs_whole_counts,
+        "integer_counts": metric.needs_integer_counts,
         "takes_unanswered": metric.takes_unanswered,
         "undefined_when": metric.undefined_when,
         "options": metric.defaults | dict.fromkeys(metric.required),
@@ -156,10 +156,12 @@ def _make_page(metric: Metric) -> Document:
         *_describe_levels(metric),
         *_describe_undefined(metric),
     ]
-    if metric.needs_whole_counts:
-        lines.append("Depends on the number of items, so weights must be whole numbers.")
+    if metric.needs_integer_counts:
+        lines.append("Depends on the number of items, so weights must be integers.")
     if metric.linear:
-        lines.append("Linear in the table at fixed gold totals, so its attainable range is known.")
+        lines.append(
+            "Linear in the confusion matrix at fixed gold totals, so its attainable range is known."
+        )
     if metric.parameters:
         lines.append(
             "Options: " + "; ".join(map(_describe_option, metric.parameters.values())) + "."

@@ -1,4 +1,4 @@
-"""Recalibration: probabilities before and after, judged on the same items."""
+"""Recalibration: probabilities before and after, evaluated on the same items."""
 
 import math
 from collections.abc import Iterable
@@ -10,20 +10,21 @@ import numpy as np
 from ordinate.errors import BadOption, UnequalLengths
 from ordinate.inference import Estimate
 from ordinate.inference.probability_scores import JACKKNIFE_BLOCKS, estimate_paired_difference
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell, format_interval
+from ordinate.render.estimates import format_interval_head
+from ordinate.results.arguments import (
+    IntervalOption,
+    MetricSelection,
+    ScaleDeclaration,
+    resolve_intervals,
+)
+from ordinate.results.base import BETTER_VALUES, Record, Result, to_plain
 from ordinate.results.calibration import (
     Calibration,
     ProbabilityScore,
     collect_required_parts,
     select_probability_metrics,
-)
-from ordinate.results.evaluation import (
-    BETTER_VALUES,
-    IntervalOption,
-    MetricSelection,
-    ScaleDeclaration,
-    resolve_intervals,
 )
 from ordinate.scale import Scale, resolve_scale
 from ordinate.summaries.probabilities import arrange_columns
@@ -35,8 +36,8 @@ CHANGES_NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class RecalibrationEvaluation:
+@dataclass(frozen=True, repr=False)
+class RecalibrationEvaluation(Result):
     """What probabilities were worth before they were recalibrated, and after.
 
     `changes` are after minus before, of the same items.
@@ -68,17 +69,17 @@ class RecalibrationEvaluation:
         bins: int = 10,
         interval: IntervalOption = 0.95,
     ) -> "RecalibrationEvaluation":
-        """Judge two tables of probabilities of the same items, which no method was fitted on.
+        """Evaluate two tables of probabilities of the same items, which no method was fitted on.
 
         `columns` names the columns of `before`, such as `model.classes_`: what comes out of a
         method is in the order of the scale. `missing="drop"` leaves items out that have no gold
         label, or no probabilities in one of the tables.
         """
-        declared, how = resolve_scale(scale, gold, gold), resolve_intervals(interval)
-        if how is None:
+        declared, intervals = resolve_scale(scale, gold, gold), resolve_intervals(interval)
+        if intervals is None:
             raise BadOption("A change is shown with its interval: leave interval as it is.")
-        wanted = select_probability_metrics(metrics, bins)
-        parts = collect_required_parts(wanted, bins)
+        selected = select_probability_metrics(metrics, bins)
+        parts = collect_required_parts(selected, bins)
         first, second = (
             Reliability.of(
                 declared,
@@ -93,25 +94,25 @@ class RecalibrationEvaluation:
             for rows in _align_items(declared, before, after, columns)
         )
         return cls(
-            Calibration.from_blocks(first, wanted, bins=bins, interval=how),
-            Calibration.from_blocks(second, wanted, bins=bins, interval=how),
-            {
-                metric.expression: estimate_paired_difference(metric, first, second, how)
-                for metric in wanted
+            before=Calibration.from_blocks(first, selected, bins=bins, interval=intervals),
+            after=Calibration.from_blocks(second, selected, bins=bins, interval=intervals),
+            changes={
+                metric.expression: estimate_paired_difference(metric, first, second, intervals)
+                for metric in selected
             },
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
         return {
             "schema": 1,
             "task": "recalibration",
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
-            "changes": {name: found.to_dict() for name, found in self.changes.items()},
+            "changes": to_plain(self.changes),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric."""
         return [
             {
@@ -130,19 +131,19 @@ class RecalibrationEvaluation:
 
     def document(self) -> Document:
         """Return the metrics side by side, and the bins after."""
-        table, how = self.after.summary, self.after.interval
-        title = f"Probabilities of {table.n:,} items on {table.scale}, before and after"
+        summary, intervals = self.after.summary, self.after.interval
+        title = f"Probabilities of {summary.n:,} items on {summary.scale}, before and after"
         header = (
             "metric",
             "better",
             "before",
             "after",
             "change",
-            "interval" if how is None else f"{100 * how.level:g} % interval",
+            "CI" if intervals is None else format_interval_head(intervals.level),
             "before if calibrated",
             "after if calibrated",
         )
-        rows = tuple(self._row(name, worth) for name, worth in self.before.metrics.items())
+        rows = tuple(self._row(name, score) for name, score in self.before.metrics.items())
         grid = Grid("Recalibration", header, rows, left=2)
         return Document(title, (grid, CHANGES_NOTE, *self.after.blocks()))
 
@@ -158,12 +159,6 @@ class RecalibrationEvaluation:
             _get_perfect_mean(before),
             _get_perfect_mean(after),
         )
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
 
 def _align_items(
@@ -182,5 +177,5 @@ def _align_items(
     return np.where(empty[:, None], np.nan, first), np.where(empty[:, None], np.nan, second)
 
 
-def _get_perfect_mean(worth: ProbabilityScore) -> float | None:
-    return None if worth.perfect_calibration is None else worth.perfect_calibration.mean
+def _get_perfect_mean(score: ProbabilityScore) -> float | None:
+    return None if score.perfect_calibration is None else score.perfect_calibration.mean

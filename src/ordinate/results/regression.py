@@ -1,4 +1,4 @@
-"""Values: what predictions of a quantity are worth, in its own unit."""
+"""Regression: what predictions of a quantity are worth, in its own unit."""
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from ordinate.errors import BadOption, MissingLabels
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.prediction_intervals import (
     estimate_clustered_interval_metric,
     estimate_interval_metric,
@@ -21,16 +21,25 @@ from ordinate.inference.regression import (
     resample_poisson,
 )
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, html, render
-from ordinate.results.evaluation import (
+from ordinate.render import Document, Grid, render
+from ordinate.results.arguments import (
     IntervalOption,
     MetricSelection,
-    Origin,
-    align_columns,
-    name_subgroups,
     resolve_intervals,
     select_metrics,
 )
+from ordinate.results.base import (
+    SCHEMA,
+    Origin,
+    Record,
+    Result,
+    Serializable,
+    align_columns,
+    name_subgroups,
+    split_by_part,
+    to_plain,
+)
+from ordinate.results.regression_text import describe_regression
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.normalization import Normalization
 from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
@@ -57,8 +66,15 @@ SQUARED_UNIT_METRICS = {"mse"}
 MEDIAN_BASELINE, PREVIOUS_BASELINE = "median", "previous value"
 
 
+def get_metric_unit(metric: Metric, unit: str | None) -> str | None:
+    """Return the unit of a metric; a share has none."""
+    if unit is None or metric.name not in UNIT_METRICS | SQUARED_UNIT_METRICS:
+        return None
+    return f"({unit})²" if metric.name in SQUARED_UNIT_METRICS else unit
+
+
 @dataclass(frozen=True)
-class RegressionBaseline:
+class RegressionBaseline(Serializable):
     """A simple predictor: its errors on the same targets."""
 
     name: str
@@ -67,15 +83,9 @@ class RegressionBaseline:
     constant: float | None = None  # what it always predicts
     note: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
-        constant = None if self.constant is None else to_json_number(self.constant)
-        numbers_of = {"rmse": to_json_number(self.rmse), "mae": to_json_number(self.mae)}
-        return {"name": self.name, **numbers_of, "constant": constant, "note": self.note}
 
-
-@dataclass(frozen=True)
-class RegressionEvaluation:
+@dataclass(frozen=True, repr=False)
+class RegressionEvaluation(Result):
     """Targets and predictions of a quantity with their metrics, baselines and subgroups.
 
     >>> result = evaluate_regression([670.0, 700.0, 640.0], [660.0, 705.0, 650.0], unit="kg/m³")
@@ -83,9 +93,9 @@ class RegressionEvaluation:
     8.66
     """
 
-    table: Moments
+    summary: Moments
     metrics: dict[str, Estimate]
-    wanted: tuple[Metric, ...]
+    selected: tuple[Metric, ...]
     baselines: tuple[RegressionBaseline, ...]
     unit: str | None = None
     normalization: Normalization | None = None
@@ -93,17 +103,15 @@ class RegressionEvaluation:
     groups: int | None = None
     interval: ConfidenceIntervals | None = None
     origin: Origin = field(default_factory=lambda: Origin("target", "predicted"))
-    prediction_intervals: dict[str, Estimate] = field(
-        default_factory=dict
-    )  # of lower and upper bounds
-    sections: tuple[Any, ...] = ()  # further parts of the report: grids and sentences
-    further: dict[str, Any] = field(default_factory=dict)  # and of the JSON, by name
-    further_rows: tuple[dict[str, Any], ...] = ()  # and of the CSV
+    prediction_intervals: dict[str, Estimate] = field(default_factory=dict)
+    sections: tuple[str | Grid, ...] = ()  # further parts of the report
+    further: Record = field(default_factory=dict)  # and of the JSON, by name
+    further_rows: tuple[Record, ...] = ()  # and of the CSV
 
     @classmethod
     def from_summary(
         cls,
-        table: Moments,
+        summary: Moments,
         metrics: MetricSelection = None,
         *,
         unit: str | None = None,
@@ -119,26 +127,26 @@ class RegressionEvaluation:
 
         `exact` has values that are known better than the summary knows them, by metric.
         """
-        if table.shape:
+        if summary.shape:
             raise BadOption("Evaluate one summary; a batch is evaluated one by one, or pooled.")
-        wanted = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
-        how = resolve_intervals(interval)
-        found = _replace_values(_estimate_metrics(wanted, table, groups, how), exact or {})
+        selected = select_metrics(DEFAULT_METRICS if metrics is None else metrics, Moments)
+        intervals = resolve_intervals(interval)
+        estimates = _estimate_metrics(selected, summary, groups, intervals)
         parts = {name: part for name, part in by if np.any(part.items)}
         return cls(
-            table,
-            found,
-            tuple(wanted),
-            tuple(_compute_baselines(table, previous)),
-            unit,
-            normalization,
-            {
-                name: cls._evaluate_subgroup(part, wanted, how, unit, normalization)
+            summary=summary,
+            metrics=_replace_values(estimates, exact or {}),
+            selected=tuple(selected),
+            baselines=tuple(_compute_baselines(summary, previous)),
+            unit=unit,
+            normalization=normalization,
+            by={
+                name: cls._evaluate_subgroup(part, selected, intervals, unit, normalization)
                 for name, part in parts.items()
             },
-            None if groups is None else int((groups.items > 0).sum()),
-            how,
-            origin or Origin("target", "predicted"),
+            groups=None if groups is None else int((groups.items > 0).sum()),
+            interval=intervals,
+            origin=origin or Origin("target", "predicted"),
         )
 
     @classmethod
@@ -146,80 +154,78 @@ class RegressionEvaluation:
         cls,
         part: Moments,
         metrics: list[Metric],
-        how: ConfidenceIntervals | None,
+        intervals: ConfidenceIntervals | None,
         unit: str | None,
         normalization: Normalization | None,
     ) -> "RegressionEvaluation":
-        groups = part if part.shape else None
-        table = part.pooled if part.shape else part
         return cls.from_summary(
-            table, metrics, groups=groups, interval=how, unit=unit, normalization=normalization
+            part.pooled if part.shape else part,
+            metrics,
+            groups=part if part.shape else None,
+            interval=intervals,
+            unit=unit,
+            normalization=normalization,
         )
 
     @property
     def sigma(self) -> float:
         """The population standard deviation of the evaluated targets."""
-        return math.sqrt(max(float(self.table.plain.mean(2, 0)), 0.0))
+        return math.sqrt(max(float(self.summary.plain.mean(2, 0)), 0.0))
 
     def get_unit(self, metric: Metric) -> str | None:
         """Return the unit of a metric; a share has none."""
-        if self.unit is None or metric.name not in UNIT_METRICS | SQUARED_UNIT_METRICS:
-            return None
-        return f"({self.unit})²" if metric.name in SQUARED_UNIT_METRICS else self.unit
+        return get_metric_unit(metric, self.unit)
 
     def normalized(self) -> dict[str, float]:
         """Return the metrics that have a unit on the normalised scale."""
         if self.normalization is None:
             return {}
-        powers = {m.expression: 2 if m.name in SQUARED_UNIT_METRICS else 1 for m in self.wanted}
+        powers = {m.expression: 2 if m.name in SQUARED_UNIT_METRICS else 1 for m in self.selected}
         return {
             m.expression: self.metrics[m.expression].value
             / self.normalization.std ** powers[m.expression]
-            for m in self.wanted
+            for m in self.selected
             if m.name in UNIT_METRICS | SQUARED_UNIT_METRICS
         }
 
     def list_subgroups(self) -> "list[tuple[str, RegressionEvaluation]]":
-        """Return the subgroups by their names as texts, made distinct where they look alike."""
+        """Return the subgroups by their names as strings, made distinct where they look alike."""
         return name_subgroups(self.by)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
-        table, training = self.table, self.normalization
+        summary, training = self.summary, self.normalization
         return {
-            "schema": 1,
+            "schema": SCHEMA,
             "task": "regression",
-            "n": table.n,
-            "weight": float(table.total),
+            "n": summary.n,
+            "weight": float(summary.total),
             "unit": self.unit,
-            "dropped": table.dropped,
+            "dropped": summary.dropped,
             "metrics": {
                 m.expression: self.metrics[m.expression].to_dict()
                 | {"direction": m.direction, "unit": self.get_unit(m)}
-                for m in self.wanted
+                for m in self.selected
             },
-            "baselines": [baseline.to_dict() for baseline in self.baselines],
-            "targets": {
-                "mean": to_json_number(float(table.plain.y)),
-                "sigma": to_json_number(self.sigma),
-            },
+            "baselines": to_plain(self.baselines),
+            "targets": to_plain({"mean": float(summary.plain.y), "sigma": self.sigma}),
             "normalization": training and {"mean": training.mean, "std": training.std},
-            "normalized": {
-                name: to_json_number(value) for name, value in self.normalized().items()
-            },
-            "predictive": {
-                name: found.to_dict() for name, found in self.prediction_intervals.items()
-            },
+            "normalized": to_plain(self.normalized()),
+            "prediction_intervals": to_plain(self.prediction_intervals),
             "interval": None if self.interval is None else self.interval.level,
             "groups": self.groups,
-            "by": {name: part.to_dict() for name, part in self.list_subgroups()},
+            "by": to_plain(dict(self.list_subgroups())),
             **self.further,
             "source": self.origin.to_dict(),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return one flat record for each metric, of the whole and then of each subgroup."""
-        rows: list[dict[str, Any]] = [
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the metrics, the baselines and what else the report has, part by part."""
+        return split_by_part(self.rows())
+
+    def rows(self) -> list[Record]:
+        """Return one flat record for each metric, of all items and then of each subgroup."""
+        rows: list[Record] = [
             {
                 "part": "metrics",
                 "group": group,
@@ -229,10 +235,10 @@ class RegressionEvaluation:
                 "high": part.metrics[m.expression].high,
                 "method": part.metrics[m.expression].method,
                 "unit": self.get_unit(m),
-                "n": part.table.n,
+                "n": part.summary.n,
             }
             for group, part in [("", self), *self.list_subgroups()]
-            for m in part.wanted
+            for m in part.selected
         ]
         rows += [
             {"part": "baselines", "metric": name, "model": baseline.name, "value": value}
@@ -247,15 +253,7 @@ class RegressionEvaluation:
 
     def document(self) -> Document:
         """Return the report for people."""
-        from ordinate.results.regression_text import describe_regression  # noqa: PLC0415 - it shows results
-
         return describe_regression(self)
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
 
 def evaluate_regression(
@@ -281,8 +279,8 @@ def evaluate_regression(
     `normalization` is that of the training targets; with `normalized` the columns are on its scale,
     and are turned back. `groups` is a column of items that belong together, `order` one of times,
     for the baseline that predicts the previous value. `lower` and `upper` are the bounds of
-    prediction intervals that leave out `alpha`. `poisson` resamples items again instead of the
-    delta method.
+    prediction intervals that leave out `alpha`. `poisson` resamples items instead of the delta
+    method.
     """
     y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
     if normalized:
@@ -299,20 +297,22 @@ def evaluate_regression(
     )
     constants = _compute_constants(y, items.weights, normalization)
 
-    def evaluated(some: _RegressionItems, previous: Moments | None = None) -> RegressionEvaluation:
-        options: Any = {"unit": unit, "normalization": normalization, "interval": interval}
-        table = some.table(constants)
+    def evaluate_items(
+        part: _RegressionItems, previous: Moments | None = None
+    ) -> RegressionEvaluation:
         result = RegressionEvaluation.from_summary(
-            table,
+            part.summarise(constants),
             metrics,
-            groups=some.batch(),
+            groups=part.summarise_groups(),
             previous=previous,
-            exact=some.compute_exact(),
-            **options,
+            exact=part.compute_exact(),
+            unit=unit,
+            normalization=normalization,
+            interval=interval,
         )
-        return result if not poisson else some.bootstrap(result)
+        return result if not poisson else part.bootstrap(result)
 
-    whole = evaluated(items, None if order is None else _summarise_previous(items, order))
+    result = evaluate_items(items, None if order is None else _summarise_previous(items, order))
     parts = {} if by is None else items.split(factorize_column(by, "by"))
     bounds = None
     if lower is not None or upper is not None:
@@ -324,37 +324,37 @@ def evaluate_regression(
             low, high = normalization.denormalize(low), normalization.denormalize(high)
         bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predictions=p)
     return replace(
-        whole,
-        by={name: evaluated(part) for name, part in parts.items()},
+        result,
+        by={name: evaluate_items(part) for name, part in parts.items()},
         prediction_intervals={}
         if bounds is None
-        else evaluate_prediction_intervals(bounds, alpha, whole.interval),
+        else evaluate_prediction_intervals(bounds, alpha, result.interval),
     )
 
 
 def evaluate_prediction_intervals(
     bounds: PredictionIntervals,
     alpha: float,
-    how: ConfidenceIntervals | None,
+    intervals: ConfidenceIntervals | None,
     further: Sequence[Metric] = (),
 ) -> dict[str, Estimate]:
     """Return what prediction intervals are worth that should leave out a share alpha.
 
     A batch of bounds is one for each group of items that belong together.
     """
-    asked = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
+    named = ("interval_coverage", "mean_interval_width", f"winkler(alpha={alpha})")
     metrics = {
         m.expression: m
-        for m in (*(find_metric(name, PredictionIntervals) for name in asked), *further)
+        for m in (*(find_metric(name, PredictionIntervals) for name in named), *further)
     }
-    if how is None:
-        table = bounds.pooled if bounds.shape else bounds
-        values = {name: float(m(table)) for name, m in metrics.items()}
+    if intervals is None:
+        summary = bounds.pooled if bounds.shape else bounds
+        values = {name: float(m(summary)) for name, m in metrics.items()}
         return {
             name: make_point_estimate(x, "no interval was asked for") for name, x in values.items()
         }
     estimate = estimate_clustered_interval_metric if bounds.shape else estimate_interval_metric
-    return {name: estimate(m, bounds, how.level) for name, m in metrics.items()}
+    return {name: estimate(m, bounds, intervals.level) for name, m in metrics.items()}
 
 
 @dataclass(frozen=True)
@@ -372,36 +372,36 @@ class _RegressionItems:
         """The rows of the items; a row of weight 0 is none."""
         return np.flatnonzero(np.ones(len(self.y)) if self.weights is None else self.weights > 0)
 
-    def table(self, constants: dict[str, float]) -> Moments:
+    def summarise(self, constants: dict[str, float]) -> Moments:
         """Return the summary of all items."""
-        found = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
-        return replace(found, counted=self.counted)
+        summary = Moments.of(self.y, self.p, self.weights, constants=constants, histogram=True)
+        return replace(summary, counted=self.counted)
 
-    def batch(self) -> Moments | None:
-        """Return what each group has; medians need the summary of all items only."""
+    def summarise_groups(self) -> Moments | None:
+        """Return the summary of each group; medians need that of all items only."""
         if self.groups is None:
             return None
         if None in self.groups.values and len(self.groups.codes) == len(self.y):
             alone = self.rows[self.groups.codes[self.rows] == self.groups.values.index(None)]
             if len(alone):
                 raise MissingLabels(f"Row {alone[0] + 1} has no group. Leave out what has none.")
-        found = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
-        return replace(found, counted=self.counted)
+        batch = Moments.of(self.y, self.p, self.weights, groups=self.groups, order=2)
+        return replace(batch, counted=self.counted)
 
     def split(self, by: Groups) -> "dict[Hashable, _RegressionItems]":
         """Return the items of each subgroup that has some."""
         check_same_length(len(self.y), len(by.codes), "targets", "values of by")
         codes = by.codes[self.rows]
         parts = {name: self.rows[codes == k] for k, name in enumerate(by.values)}
-        return {name: self.some(rows) for name, rows in parts.items() if len(rows)}
+        return {name: self.select(rows) for name, rows in parts.items() if len(rows)}
 
-    def some(self, rows: Any) -> "_RegressionItems":
-        """Return some of the items."""
+    def select(self, rows: Any) -> "_RegressionItems":
+        """Return the items of some rows."""
         weights = None if self.weights is None else self.weights[rows]
         groups = None
         if self.groups is not None:
-            kept, codes = np.unique(self.groups.codes[rows], return_inverse=True)
-            groups = Groups([self.groups.values[k] for k in kept], codes.reshape(-1))
+            present, codes = np.unique(self.groups.codes[rows], return_inverse=True)
+            groups = Groups([self.groups.values[k] for k in present], codes.reshape(-1))
         return _RegressionItems(self.y[rows], self.p[rows], weights, groups, self.counted)
 
     def compute_exact(self) -> dict[str, float]:
@@ -409,13 +409,13 @@ class _RegressionItems:
         return {"median_absolute_error": _compute_median(np.abs(self.p - self.y), self.weights)}
 
     def bootstrap(self, result: RegressionEvaluation) -> RegressionEvaluation:
-        """Return the result with limits from Poisson resamples."""
-        how = result.interval
-        if how is None:
+        """Return the result with intervals from Poisson resamples."""
+        intervals = result.interval
+        if intervals is None:
             return result
-        resamples = resample_poisson(self.y, self.p, how, self.weights)
-        found = estimate_from_poisson(result.wanted, result.table, resamples, how)
-        return replace(result, metrics=_replace_values(found, self.compute_exact()))
+        resamples = resample_poisson(self.y, self.p, intervals, self.weights)
+        estimates = estimate_from_poisson(result.selected, result.summary, resamples, intervals)
+        return replace(result, metrics=_replace_values(estimates, self.compute_exact()))
 
 
 def regression_report(targets: Any, predictions: Any, **options: Any) -> str:
@@ -454,7 +454,7 @@ def _summarise_previous(items: _RegressionItems, order: Any) -> Moments | None:
         raise BadOption(f"{times.size} times for {len(items.y)} targets: each item needs one.")
     if times.dtype.kind in "USO" and any(isinstance(time, str) for time in times.tolist()):
         raise BadOption(
-            "The times are texts, whose order is that of a dictionary: pass numbers or dates."
+            "The times are strings, whose order is that of a dictionary: pass numbers or dates."
         )
     there = items.rows
     try:
@@ -462,7 +462,7 @@ def _summarise_previous(items: _RegressionItems, order: Any) -> Moments | None:
         _, rows = np.unique(times[there], return_index=True)
     except TypeError:
         raise BadOption(
-            "The times cannot be compared: one is missing, or of its own kind."
+            "The times cannot be compared: one is missing, or of another type."
         ) from None
     if len(missing):
         raise BadOption(f"Row {missing[0] + 1} has no time, so nobody knows its previous value.")
@@ -476,20 +476,24 @@ def _summarise_previous(items: _RegressionItems, order: Any) -> Moments | None:
 
 
 def _estimate_metrics(
-    metrics: list[Metric], table: Moments, groups: Moments | None, how: ConfidenceIntervals | None
+    metrics: list[Metric],
+    summary: Moments,
+    groups: Moments | None,
+    intervals: ConfidenceIntervals | None,
 ) -> dict[str, Estimate]:
-    if how is not None:
-        return estimate_regression_metrics(metrics, table if groups is None else groups, how, table)
-    found = {}
+    if intervals is not None:
+        source = summary if groups is None else groups
+        return estimate_regression_metrics(metrics, source, intervals, summary)
+    estimates = {}
     for metric in metrics:
-        value = float(metric(table))
+        value = float(metric(summary))
         note = explain_undefined(metric) if math.isnan(value) else "no interval was asked for"
-        found[metric.expression] = make_point_estimate(value, note)
-    return found
+        estimates[metric.expression] = make_point_estimate(value, note)
+    return estimates
 
 
 def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict[str, Estimate]:
-    """Return estimates with values that are known better; limits are as wide as to hold them."""
+    """Return estimates with values that are known better; intervals are wide enough for them."""
     new = {}
     for name, value in exact.items():
         if name in found:
@@ -503,7 +507,7 @@ def _replace_values(found: dict[str, Estimate], exact: dict[str, float]) -> dict
     return found | new
 
 
-def _compute_baselines(table: Moments, previous: Moments | None) -> list[RegressionBaseline]:
+def _compute_baselines(summary: Moments, previous: Moments | None) -> list[RegressionBaseline]:
     """Return the constant predictors, and the previous value where a time order is declared."""
     titles = {
         TRAIN_MEAN: "training mean",
@@ -512,10 +516,10 @@ def _compute_baselines(table: Moments, previous: Moments | None) -> list[Regress
     }
     found = []
     for name, title in titles.items():
-        if name in table.constants:
-            value = table.constants[name]
-            spread = float(table.plain.mean(2, 0)) + (float(table.plain.y) - value) ** 2
-            mean = float(table.spread[name] / table.total)
+        if name in summary.constants:
+            value = summary.constants[name]
+            spread = float(summary.plain.mean(2, 0)) + (float(summary.plain.y) - value) ** 2
+            mean = float(summary.spread[name] / summary.total)
             note = None if name == TRAIN_MEAN else "it takes a second look at the targets"
             found.append(RegressionBaseline(title, math.sqrt(spread), mean, value, note))
     if previous is not None:

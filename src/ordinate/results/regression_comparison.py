@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, MissingLabels, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
-from ordinate.inference.clustered_errors import FEW_CLUSTERS, VERY_FEW_CLUSTERS
-from ordinate.inference.distributions import student_two_sided_p
-from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.distributions import (
+    FEW_CLUSTERS,
+    VERY_FEW_CLUSTERS,
+    student_two_sided_p,
+)
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.multiple_testing import holm
 from ordinate.inference.regression import (
     MOMENT_BASIS,
@@ -25,17 +28,20 @@ from ordinate.inference.regression import (
 )
 from ordinate.metrics import Metric
 from ordinate.metrics.regression import BASELINE_FAMILY
-from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import BETTER_VALUES, SCHEMA, MetricSelection, select_metrics
-from ordinate.results.regression import SQUARED_UNIT_METRICS, UNIT_METRICS
-from ordinate.results.regression_text import (
-    METHOD_NAMES,
+from ordinate.render import Document, Grid
+from ordinate.render.estimates import (
     format_difference,
     format_estimate,
     format_estimate_interval,
+    format_interval_head,
     format_number,
-    to_flat_record,
+    format_p_value,
+    join_names,
 )
+from ordinate.results.arguments import MetricSelection, select_metrics
+from ordinate.results.base import BETTER_VALUES, SCHEMA, Record, Result, to_flat_record, to_plain
+from ordinate.results.regression import get_metric_unit
+from ordinate.results.regression_text import METHOD_NAMES
 from ordinate.scale.encoding import Groups, factorize_column
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
@@ -48,7 +54,6 @@ MOST_METRICS = 3  # metrics in one grid
 MOST_MODELS = 500
 MOST_PAIRS = 30  # in one grid; JSON has all
 MOST_SHOWN = 5  # rows named in an error
-EDGE_SHARE = 0.01  # the share of items below, and above, the middle of a column
 DEFAULT_METRICS = ("rmse", "mae", "r2")
 NO_INTERVAL_NOTE = "no interval was asked for"
 UNBOUNDED = (-math.inf, math.inf)  # the bounds of a difference
@@ -61,7 +66,7 @@ class RegressionDifference:
 
     `verdict` says of the first: 'better', 'inconclusive' or 'identical'; of a metric that is best
     near 0, 'different'; and 'untested' where there is no p-value. It goes by `p_adjusted`: Holm,
-    over all pairs within the metric. The limits are those of this pair alone.
+    over all pairs within the metric. The interval is that of this pair alone.
     """
 
     metric: str
@@ -72,23 +77,23 @@ class RegressionDifference:
     p_adjusted: float
     verdict: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        found = self.estimate.to_dict()
+        estimate = to_plain(to_flat_record(self.estimate))
         return {
             "metric": self.metric,
             "first": self.first,
             "second": self.second,
-            "difference": found["value"],
-            **{key: found[key] for key in ("low", "high", "method", "note")},
-            "p": to_json_number(self.p),
-            "p_adjusted": to_json_number(self.p_adjusted),
+            "difference": estimate.pop("value"),
+            **estimate,
+            "p": to_plain(self.p),
+            "p_adjusted": to_plain(self.p_adjusted),
             "verdict": self.verdict,
         }
 
 
-@dataclass(frozen=True)
-class RegressionComparison:
+@dataclass(frozen=True, repr=False)
+class RegressionComparison(Result):
     """Models of a quantity on the same items: their metrics, and the difference of each pair.
 
     >>> y = [float(k) for k in range(40)]
@@ -100,17 +105,17 @@ class RegressionComparison:
     models: dict[str, dict[str, Estimate]]  # by metric
     differences: tuple[RegressionDifference, ...]
     conclusions: dict[str, str]  # by metric
-    wanted: tuple[Metric, ...]
+    selected: tuple[Metric, ...]
     n: int
     weight: float
     level: float
     unit: str | None = None
     groups: int | None = None
-    has_intervals: bool = True  # whether there are limits
+    has_intervals: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
-        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.wanted}
+        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
         return {
             "schema": SCHEMA,
             "task": "regression",
@@ -119,34 +124,45 @@ class RegressionComparison:
             "unit": self.unit,
             "interval": self.level if self.has_intervals else None,
             "groups": self.groups,
-            "directions": {metric.expression: metric.direction for metric in self.wanted},
+            "directions": {metric.expression: metric.direction for metric in self.selected},
             "models": {
-                name: {key: one.to_dict() | {"unit": units[key]} for key, one in found.items()}
-                for name, found in self.models.items()
+                name: {key: x.to_dict() | {"unit": units[key]} for key, x in estimates.items()}
+                for name, estimates in self.models.items()
             },
-            "differences": [
-                one.to_dict() | {"unit": units[one.metric]} for one in self.differences
-            ],
+            "differences": self._list_differences(),
             "correction": "holm",
             "conclusions": dict(self.conclusions),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def _list_differences(self) -> list[Record]:
+        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
+        return [pair.to_dict() | {"unit": units[pair.metric]} for pair in self.differences]
+
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the metrics of the models, and the differences of the pairs."""
+        unused = ("against", "p", "p_adjusted")
+        models = [row for row in self.rows() if row["against"] is None]
+        return {
+            "metrics": [{k: x for k, x in row.items() if k not in unused} for row in models],
+            "differences": self._list_differences(),
+        }
+
+    def rows(self) -> list[Record]:
         """Return one flat record for each metric of each model, then for each difference."""
-        found = [
+        rows: list[Record] = [
             {"metric": metric, "model": name, "against": None, "p": None, "p_adjusted": None}
-            | to_flat_record(one)
+            | to_flat_record(estimate)
             for name, by_metric in self.models.items()
-            for metric, one in by_metric.items()
+            for metric, estimate in by_metric.items()
         ]
-        found += [
-            {"metric": one.metric, "model": one.first, "against": one.second}
-            | {"p": one.p, "p_adjusted": one.p_adjusted}
-            | to_flat_record(one.estimate)
-            for one in self.differences
+        rows += [
+            {"metric": pair.metric, "model": pair.first, "against": pair.second}
+            | {"p": pair.p, "p_adjusted": pair.p_adjusted}
+            | to_flat_record(pair.estimate)
+            for pair in self.differences
         ]
-        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.wanted}
-        return [row | {"unit": units[str(row["metric"])], "n": self.n} for row in found]
+        units = {metric.expression: get_metric_unit(metric, self.unit) for metric in self.selected}
+        return [row | {"unit": units[str(row["metric"])], "n": self.n} for row in rows]
 
     def document(self) -> Document:
         """Return the report for people."""
@@ -156,24 +172,11 @@ class RegressionComparison:
 
     def blocks(self) -> list[str | Grid]:
         """Return sentences and grids for a report."""
-        found: list[str | Grid] = [" ".join(self.conclusions.values()), *_make_model_grids(self)]
-        found += [*_describe_uncertainty(self), *_make_difference_grids(self)]
+        blocks: list[str | Grid] = [" ".join(self.conclusions.values()), *_make_model_grids(self)]
+        blocks += [*_describe_uncertainty(self), *_make_difference_grids(self)]
         more = len(self.differences) - MOST_PAIRS
-        found += [f"{more:,} more differences are in the JSON report."] if more > 0 else []
-        return [*found, _explain_columns(self)]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
-
-
-def get_metric_unit(metric: Metric, unit: str | None) -> str | None:
-    """Return the unit of a metric; a share has none."""
-    if unit is None or metric.name not in UNIT_METRICS | SQUARED_UNIT_METRICS:
-        return None
-    return f"({unit})²" if metric.name in SQUARED_UNIT_METRICS else unit
+        blocks += [f"{more:,} more differences are in the JSON report."] if more > 0 else []
+        return [*blocks, _explain_columns(self)]
 
 
 def check_model_count(models: int) -> None:
@@ -195,8 +198,8 @@ def compare_regression(
     """Compare models that predict a quantity for the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
-    together. Whole weights are counts of items. `interval` is the level of the limits and of the
-    verdicts; None leaves the limits out, and verdicts are those of 0.95.
+    together. Whole weights are counts of items. `interval` is the level of the intervals and of the
+    verdicts; None leaves the intervals out, and verdicts are those of 0.95.
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
@@ -204,10 +207,10 @@ def compare_regression(
     named = {str(name): column for name, column in models.items()}
     if len(named) < len(models):
         raise BadOption("Two models have the same name.")
-    wanted = select_metrics(metrics or DEFAULT_METRICS, Moments)
-    how = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
-    contest = _ModelComparison(targets, named, weights, groups, wanted, how)
-    return contest.result(unit, limited=interval is not None)
+    selected = select_metrics(metrics or DEFAULT_METRICS, Moments)
+    intervals = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
+    comparison = _ModelComparison(targets, named, weights, groups, selected, intervals)
+    return comparison.result(unit, has_intervals=interval is not None)
 
 
 # --- the difference of two models, item by item --------------------------------------------------
@@ -223,9 +226,10 @@ class _ModelComparison:
         weights: Any,
         groups: Any,
         metrics: list[Metric],
-        how: ConfidenceIntervals,
+        intervals: ConfidenceIntervals,
     ) -> None:
-        self.metrics, self.how, self.y = metrics, how, convert_to_numbers(targets, "targets")
+        self.metrics, self.intervals = metrics, intervals
+        self.y = convert_to_numbers(targets, "targets")
         n = len(self.y)
         self.weights = convert_weights(weights, n)
         self.present_rows = np.ones(n, bool) if self.weights is None else self.weights > 0
@@ -255,39 +259,39 @@ class _ModelComparison:
         except BadValues as reason:
             raise BadValues(f"Model {shorten(name)}: {reason}") from None
 
-    def result(self, unit: str | None, *, limited: bool = True) -> RegressionComparison:
+    def result(self, unit: str | None, *, has_intervals: bool = True) -> RegressionComparison:
         """Return all metrics of all models, and all differences."""
         models = {name: self._estimate_all(name) for name in self.tables}
-        if not limited:
+        if not has_intervals:
             models = {
-                name: {metric: _drop_interval(one) for metric, one in found.items()}
-                for name, found in models.items()
+                name: {metric: _drop_interval(x) for metric, x in estimates.items()}
+                for name, estimates in models.items()
             }
         differences: list[RegressionDifference] = []
         conclusions = {}
         for metric in self.metrics:
             found = {name: models[name][metric.expression] for name in models}
             pairs = self._compare_all_pairs(metric, found)
-            if not limited:
+            if not has_intervals:
                 pairs = [replace(pair, estimate=_drop_interval(pair.estimate)) for pair in pairs]
             differences += pairs
             conclusions[metric.expression] = _write_conclusion(metric, found, pairs, unit)
         return RegressionComparison(
-            models,
-            tuple(differences),
-            conclusions,
-            tuple(self.metrics),
-            int(self.present_rows.sum()),
-            self.total,
-            self.how.level,
-            unit,
-            None if self.groups is None else self.units,
-            limited,
+            models=models,
+            differences=tuple(differences),
+            conclusions=conclusions,
+            selected=tuple(self.metrics),
+            n=int(self.present_rows.sum()),
+            weight=self.total,
+            level=self.intervals.level,
+            unit=unit,
+            groups=None if self.groups is None else self.units,
+            has_intervals=has_intervals,
         )
 
     def _estimate_all(self, name: str) -> dict[str, Estimate]:
         table = self.tables[name] if self.groups is None else self._summarise(name, self.groups)
-        return estimate_regression_metrics(self.metrics, table, self.how)
+        return estimate_regression_metrics(self.metrics, table, self.intervals)
 
     def _compare_all_pairs(
         self, metric: Metric, found: dict[str, Estimate]
@@ -296,14 +300,24 @@ class _ModelComparison:
         merit = {name: float(metric.merit(one.value)) for name, one in found.items()}
         known = sorted(name for name in found if not math.isnan(merit[name]))
         known.sort(key=lambda name: -merit[name])
-        pulls = {name: self._compute_influence(metric, name) for name in known}
+        influence = {name: self._compute_influence(metric, name) for name in known}
         pairs = []
         for first, second in combinations(known, 2):
             gap = found[first].value - found[second].value
             size = max(abs(found[first].value), abs(found[second].value))
-            one, p = self._estimate_difference(metric, gap, size, pulls[first], pulls[second])
+            estimate, p = self._estimate_difference(
+                metric, gap, size, influence[first], influence[second]
+            )
             pairs.append(
-                RegressionDifference(metric.expression, first, second, one, p, p, "inconclusive")
+                RegressionDifference(
+                    metric=metric.expression,
+                    first=first,
+                    second=second,
+                    estimate=estimate,
+                    p=p,
+                    p_adjusted=p,
+                    verdict="inconclusive",
+                )
             )
         return self._adjust_p_values(metric, pairs)
 
@@ -315,19 +329,21 @@ class _ModelComparison:
         first: Floats | None,
         second: Floats | None,
     ) -> tuple[Estimate, float]:
-        """Return a difference with its limits and p-value, or why there are none."""
+        """Return a difference with its interval and p-value, or why there are none."""
         if first is None or second is None:
             why = "it is a baseline" if metric.family == BASELINE_FAMILY else "no method covers it"
             return make_point_estimate(gap, why), math.nan
         if self.units < 2:
-            kind = "item" if self.groups is None else "group"
-            return make_point_estimate(gap, f"there is one {kind} only"), math.nan
+            unit = "item" if self.groups is None else "group"
+            return make_point_estimate(gap, f"there is one {unit} only"), math.nan
         error = self._compute_standard_error(first - second)
         if error <= ROUNDING_SHARE * size:
             if abs(gap) <= ROUNDING_SHARE * size:  # the two are one and the same
                 return Estimate(0.0, 0.0, 0.0, self._method), 1.0
             return make_point_estimate(gap, "it is the same for all items"), math.nan
-        found = estimate_from_error(gap, error, UNBOUNDED, self.units, self.how.level, self._method)
+        found = estimate_from_error(
+            gap, error, UNBOUNDED, self.units, self.intervals.level, self._method
+        )
         return found, math.nan if found.method is None else self._compute_p_value(abs(gap) / error)
 
     @property
@@ -355,17 +371,19 @@ class _ModelComparison:
             found += slope * (d**a * f**b - centre)
         return found
 
-    def _compute_standard_error(self, pulls: Floats) -> float:
+    def _compute_standard_error(self, influence: Floats) -> float:
         """Return the standard error of a metric to which each item adds so much.
 
         Whole weights are counts of items; of other weights the squares count.
         """
-        weight = np.ones(len(pulls)) if self.weights is None else self.weights[self.present_rows]
+        weight = (
+            np.ones(len(influence)) if self.weights is None else self.weights[self.present_rows]
+        )
         if self.groups is not None:
-            sums = np.bincount(self.groups.codes[self.present_rows], weight * pulls)
+            sums = np.bincount(self.groups.codes[self.present_rows], weight * influence)
             squares = float(sums @ sums)
         else:
-            squares = float((weight if self.counted else weight**2) @ pulls**2)
+            squares = float((weight if self.counted else weight**2) @ influence**2)
         return math.sqrt(squares * self.units / (self.units - 1)) / self.total
 
     def _adjust_p_values(
@@ -384,13 +402,13 @@ class _ModelComparison:
             return "identical"
         if math.isnan(p):
             return "untested"
-        if p > 1.0 - self.how.level:
+        if p > 1.0 - self.intervals.level:
             return "inconclusive"
         return "different" if metric.direction == "zero" else "better"
 
 
 def _drop_interval(found: Estimate) -> Estimate:
-    """Return an estimate without the limits that nobody asked for."""
+    """Return an estimate without the interval that nobody asked for."""
     return found if found.method is None else make_point_estimate(found.value, NO_INTERVAL_NOTE)
 
 
@@ -436,7 +454,7 @@ def _write_conclusion(
         "untested": "is not tested against",
     }
     parts = [
-        f"it {verb} {_join_names(names)}"
+        f"it {verb} {join_names(names)}"
         for verdict, verb in verbs.items()
         if (names := [pair.second for pair in own if pair.verdict == verdict])
     ]
@@ -457,21 +475,17 @@ def _conclude_pair(metric: Metric, pair: RegressionDifference, unit: str | None)
     return f"{both} are not significantly different by {name}: they differ by {gap}."
 
 
-def _join_names(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 # --- words and grids -------------------------------------------------------------------------
 
 
 def _make_model_grids(result: RegressionComparison) -> list[Grid]:
     """Return the metrics of every model, as many beside each other as fit on a page."""
     title = (
-        f"Metrics with {100 * result.level:g} % intervals" if result.has_intervals else "Metrics"
+        f"Metrics with {format_interval_head(result.level)}" if result.has_intervals else "Metrics"
     )
     grids = []
-    for start in range(0, len(result.wanted), MOST_METRICS):
-        part = result.wanted[start : start + MOST_METRICS]
+    for start in range(0, len(result.selected), MOST_METRICS):
+        part = result.selected[start : start + MOST_METRICS]
         header = ("model", *(_format_heading(metric, result.unit) for metric in part))
         rows = tuple(
             (name, *(format_estimate(found[metric.expression]) for metric in part))
@@ -493,39 +507,43 @@ def _describe_uncertainty(result: RegressionComparison) -> list[str]:
     """Say how the intervals were found, why there are none, and what is unsure about them."""
     found = {(m, name): one for name, by in result.models.items() for m, one in by.items()}
     methods = sorted({METHOD_NAMES[one.method] for one in found.values() if one.method is not None})
-    lines = [f"Intervals by {_join_names(methods)}."] if methods else []
+    lines = [f"Intervals by {join_names(methods)}."] if methods else []
     without: dict[tuple[str, str], list[str]] = {}
     for (metric, name), one in found.items():
         if one.method is None and one.note != NO_INTERVAL_NOTE:
             without.setdefault((metric, one.note or ""), []).append(name)
     lines += [
-        f"No interval for {metric} of {_join_names(names)}: {why}."
+        f"No interval for {metric} of {join_names(names)}: {why}."
         for (metric, why), names in without.items()
     ]
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
+        few = (
+            " So few groups leave the intervals unsure."
+            if result.groups < VERY_FEW_CLUSTERS
+            else ""
+        )
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        lines.append(f"Items come in {count}, taken as units.{few}")
+        lines.append(f"Items come in {count}, taken as clusters.{few}")
     elif result.n < FEW_CLUSTERS:
-        lines.append(f"Fewer than {FEW_CLUSTERS} items leave the limits unsure.")
+        lines.append(f"Fewer than {FEW_CLUSTERS} items leave the intervals unsure.")
     return [" ".join(lines)] if lines else []
 
 
 def _make_difference_grids(result: RegressionComparison) -> list[Grid]:
-    level = (f"{100 * result.level:g} % interval",) if result.has_intervals else ()
+    level = (format_interval_head(result.level),) if result.has_intervals else ()
     header = ("metric", "first", "second", "difference", *level)
     rows = tuple(
         (
-            one.metric,
-            one.first,
-            one.second,
-            format_number(one.estimate.value),
-            *((format_estimate_interval(one.estimate),) if result.has_intervals else ()),
-            _format_p_value(one.p),
-            _format_p_value(one.p_adjusted),
-            one.verdict,
+            pair.metric,
+            pair.first,
+            pair.second,
+            format_number(pair.estimate.value),
+            *((format_estimate_interval(pair.estimate),) if result.has_intervals else ()),
+            format_p_value(pair.p),
+            format_p_value(pair.p_adjusted),
+            pair.verdict,
         )
-        for one in result.differences[:MOST_PAIRS]
+        for pair in result.differences[:MOST_PAIRS]
     )
     title = "Differences on the same items, first less second"
     grid = Grid(title, (*header, "p", "adjusted p", "the first is"), rows, left=3)
@@ -536,14 +554,8 @@ def _explain_columns(result: RegressionComparison) -> str:
     count = len(result.models) * (len(result.models) - 1) // 2
     if count == 1:
         return "Each metric is tested on its own."
-    alone = "Limits hold for each pair alone. " if result.has_intervals else ""
+    alone = "Intervals hold for each pair alone. " if result.has_intervals else ""
     return (
         f"{alone}Adjusted p-values (Holm) hold for the {count:,} pairs "
         "within a metric, and they decide."
     )
-
-
-def _format_p_value(p: float) -> str:
-    if math.isnan(p):
-        return "undefined"
-    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"

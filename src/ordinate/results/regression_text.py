@@ -1,17 +1,23 @@
-"""Values in words and grids."""
+"""A regression evaluation in words and grids."""
 
-import math
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ordinate.inference import Estimate
-from ordinate.inference.clustered_errors import VERY_FEW_CLUSTERS
+from ordinate.inference.distributions import VERY_FEW_CLUSTERS
 from ordinate.metrics import Metric, find_metric
 from ordinate.render import Document, Grid
-from ordinate.render.document import Cell, format_cell
-from ordinate.results.evaluation import BETTER_VALUES
-from ordinate.results.regression import RegressionEvaluation
+from ordinate.render.document import Cell
+from ordinate.render.estimates import (
+    format_estimate,
+    format_estimate_interval,
+    format_interval_head,
+    format_number,
+)
+from ordinate.results.base import BETTER_VALUES
 from ordinate.summaries.prediction_intervals import PredictionIntervals
+
+if TYPE_CHECKING:
+    from ordinate.results.regression import RegressionEvaluation
 
 SHARE_TEXTS = {
     "r2": "R² = 1 - RMSE²/σ²: the share of the variance that is explained",
@@ -28,7 +34,7 @@ METHOD_NAMES = {
 }
 
 
-def describe_regression(result: RegressionEvaluation) -> Document:
+def describe_regression(result: "RegressionEvaluation") -> Document:
     """Return the report: errors in their unit, shares by their names, baselines, subgroups."""
     unit = f" in {result.unit}" if result.unit else ""
     blocks: list[str | Grid] = [
@@ -47,12 +53,12 @@ def describe_regression(result: RegressionEvaluation) -> Document:
         *_make_subgroup_grids(result),
         *result.sections,
     ]
-    count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
+    count = f"{result.summary.n:,} value{'' if result.summary.n == 1 else 's'}"
     return Document(f"{count}{unit}", tuple(blocks))
 
 
-def _describe_source(result: RegressionEvaluation) -> str:
-    origin, table = result.origin, result.table
+def _describe_source(result: "RegressionEvaluation") -> str:
+    origin, dropped = result.origin, result.summary.dropped
     parts = [f"Target: {origin.gold}. Predicted: {origin.predicted}."]
     if origin.files:
         parts.insert(0, f"Read from {', '.join(origin.files)}.")
@@ -62,17 +68,17 @@ def _describe_source(result: RegressionEvaluation) -> str:
             f"Joined by id: {matched} matched, {missing} targets without a prediction, {unknown} "
             "predictions unknown to the targets and left out."
         )
-    if table.dropped:
-        items = f"{table.dropped:,} item{'' if table.dropped == 1 else 's'}"
+    if dropped:
+        items = f"{dropped:,} item{'' if dropped == 1 else 's'}"
         parts.append(f"Dropped for a missing value: {items}.")
     return " ".join([*parts, *origin.notes])
 
 
-def _make_metrics_grid(result: RegressionEvaluation) -> Grid:
-    title = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+def _make_metrics_grid(result: "RegressionEvaluation") -> Grid:
+    title = () if result.interval is None else (format_interval_head(result.interval.level),)
     header = ("metric", "better", "value", *title, *(("unit",) if result.unit else ()))
     rows = []
-    for metric in result.wanted:
+    for metric in result.selected:
         found = result.metrics[metric.expression]
         row: list[Cell] = [
             metric.expression,
@@ -85,37 +91,7 @@ def _make_metrics_grid(result: RegressionEvaluation) -> Grid:
     return Grid("Metrics", header, tuple(rows), left=2)
 
 
-def format_number(value: float) -> str:
-    """Return a value with the digits that its size asks for."""
-    if math.isnan(value) or value == 0:
-        return format_cell(value)
-    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
-    return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def format_estimate_interval(found: Estimate) -> Cell:
-    """Return the limits of a value, and nothing where there are none."""
-    if math.isnan(found.low) or math.isnan(found.high):
-        return None
-    return f"{format_number(found.low)} to {format_number(found.high)}"
-
-
-def format_difference(gap: Estimate, unit: str | None) -> str:
-    """Return the size of a difference with its limits: '3.2 kg/m³ (1.1 to 5.3)'."""
-    if gap.value < 0:
-        gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
-    reach = format_estimate_interval(gap)
-    value = f"{format_number(gap.value)} {unit}" if unit else str(format_number(gap.value))
-    return f"{value} ({reach})" if reach else value
-
-
-def to_flat_record(one: Estimate) -> dict[str, Any]:
-    """Return a value with its limits as the cells of a record."""
-    keys = ("value", "low", "high", "method", "note")
-    return {key: getattr(one, key) for key in keys}
-
-
-def _describe_uncertainty(result: RegressionEvaluation) -> list[str]:
+def _describe_uncertainty(result: "RegressionEvaluation") -> list[str]:
     if result.interval is None:
         return []
     methods: dict[str, list[str]] = {}
@@ -125,20 +101,24 @@ def _describe_uncertainty(result: RegressionEvaluation) -> list[str]:
     lines = [f"Intervals by {how}: {', '.join(names)}." for how, names in methods.items()]
     lines += _explain_missing_intervals(result.metrics)
     if result.groups is not None:
-        few = " So few groups leave the limits unsure." if result.groups < VERY_FEW_CLUSTERS else ""
+        few = (
+            " So few groups leave the intervals unsure."
+            if result.groups < VERY_FEW_CLUSTERS
+            else ""
+        )
         count = f"{result.groups:,} group{'' if result.groups == 1 else 's'}"
-        lines.append(f"Items come in {count}, taken as units.{few}")
+        lines.append(f"Items come in {count}, taken as clusters.{few}")
     return [" ".join(lines)]
 
 
 def _explain_missing_intervals(found: dict[str, Estimate]) -> list[str]:
-    """Say why there are no limits, where there are none."""
+    """Say why there are no intervals, where there are none."""
     return [
         f"No interval for {name}: {one.note}." for name, one in found.items() if one.method is None
     ]
 
 
-def _make_share_grids(result: RegressionEvaluation) -> list[Grid]:
+def _make_share_grids(result: "RegressionEvaluation") -> list[Grid]:
     rows = tuple(
         (name, words, format_number(result.metrics[name].value))
         for name, words in SHARE_TEXTS.items()
@@ -151,7 +131,7 @@ def _make_share_grids(result: RegressionEvaluation) -> list[Grid]:
     return [Grid(title, ("metric", "what it is", "value"), rows, left=2)]
 
 
-def _describe_sigmas(result: RegressionEvaluation) -> str:
+def _describe_sigmas(result: "RegressionEvaluation") -> str:
     unit = f" {result.unit}" if result.unit else ""
     sigma = f"{format_number(result.sigma)}{unit}"
     here = f"σ of the evaluated targets is {sigma} (in R², relative accuracy)."
@@ -164,7 +144,7 @@ def _describe_sigmas(result: RegressionEvaluation) -> str:
     )
 
 
-def _make_baselines_grid(result: RegressionEvaluation) -> Grid:
+def _make_baselines_grid(result: "RegressionEvaluation") -> Grid:
     rows = tuple(
         (
             baseline.name,
@@ -178,7 +158,7 @@ def _make_baselines_grid(result: RegressionEvaluation) -> Grid:
     return Grid("Baselines", ("always", "note", "prediction", "rmse", "mae"), rows, left=2)
 
 
-def _make_normalized_grids(result: RegressionEvaluation) -> list[Grid]:
+def _make_normalized_grids(result: "RegressionEvaluation") -> list[Grid]:
     rows = tuple(
         (name, format_number(result.metrics[name].value), format_number(value))
         for name, value in result.normalized().items()
@@ -187,7 +167,7 @@ def _make_normalized_grids(result: RegressionEvaluation) -> list[Grid]:
     return [Grid("On both scales", header, rows)] if rows else []
 
 
-def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | Grid]:
+def _describe_prediction_intervals(result: "RegressionEvaluation") -> list[str | Grid]:
     """Return how often prediction intervals hold their targets, and how wide they are."""
     found = {
         find_metric(name, PredictionIntervals): one
@@ -195,7 +175,7 @@ def _describe_prediction_intervals(result: RegressionEvaluation) -> list[str | G
     }
     if not found:
         return []
-    level = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+    level = () if result.interval is None else (format_interval_head(result.interval.level),)
     rows: list[tuple[Cell, ...]] = []
     for metric, one in found.items():
         reach = () if result.interval is None else (format_estimate_interval(one),)
@@ -232,12 +212,12 @@ def _describe_nominal_coverage(found: dict[Metric, Estimate]) -> list[str]:
     return [f"The intervals should hold {should} of the targets, and hold {does}."]
 
 
-def _make_subgroup_grids(result: RegressionEvaluation) -> list[Grid]:
+def _make_subgroup_grids(result: "RegressionEvaluation") -> list[Grid]:
     groups = result.list_subgroups()
     if not groups:
         return []
     header = ("metric", "(all)", *(name for name, _ in groups))
-    counts: tuple[Cell, ...] = ("items", result.table.n, *(part.table.n for _, part in groups))
+    counts: tuple[Cell, ...] = ("items", result.summary.n, *(part.summary.n for _, part in groups))
     rows: list[tuple[Cell, ...]] = [
         (name, format_estimate(found), *(format_estimate(part.metrics[name]) for _, part in groups))
         for name, found in result.metrics.items()
@@ -252,11 +232,3 @@ def _make_subgroup_grids(result: RegressionEvaluation) -> list[Grid]:
         if all(name in part.prediction_intervals for _, part in groups)
     ]
     return [Grid("Groups", header, (counts, *rows))]
-
-
-def format_estimate(found: Estimate) -> Cell:
-    """Return a value with its limits in one cell."""
-    reach = format_estimate_interval(found)
-    return (
-        format_number(found.value) if reach is None else f"{format_number(found.value)} ({reach})"
-    )

@@ -12,12 +12,14 @@ from ordinate.errors import BadOption, BadValues, shorten
 from ordinate.inference import ConfidenceIntervals, Estimate
 from ordinate.inference.delta_method import compute_bounded_interval as bounded
 from ordinate.inference.delta_method import normal_quantile
-from ordinate.inference.estimates import make_point_estimate, to_json_number
+from ordinate.inference.estimates import make_point_estimate
 from ordinate.inference.regression import estimate_regression_metrics
 from ordinate.metrics import find_metric
-from ordinate.render import Document, Grid, html, render
-from ordinate.results.evaluation import SCHEMA, IntervalOption, resolve_intervals
-from ordinate.results.regression_text import format_number
+from ordinate.render import Document, Grid
+from ordinate.render.estimates import format_number
+from ordinate.results.arguments import IntervalOption, resolve_intervals
+from ordinate.results.base import SCHEMA, Record, Result, Serializable, split_by_part, to_plain
+from ordinate.results.residuals_text import describe_residuals
 from ordinate.scale.encoding import Groups, factorize_column, read_ordered_categories
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import Moments
@@ -31,7 +33,7 @@ DEFAULT_LEVEL = 0.95  # where no interval was asked for
 
 
 @dataclass(frozen=True)
-class ResidualBucket:
+class ResidualBucket(Serializable):
     """Items whose prediction, or whose feature, is about the same.
 
     `low` and `high` are the least and the largest value, None for levels and missing values.
@@ -49,13 +51,9 @@ class ResidualBucket:
     rmse: float
     share: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
-        return {k: _to_plain_value(x) for k, x in self.__dict__.items()}
-
 
 @dataclass(frozen=True)
-class FeatureResiduals:
+class FeatureResiduals(Serializable):
     """The bias in the buckets of a feature, and the share of the squared error that it explains.
 
     `by_chance` is the share if errors were shuffled over the items, on average; `limit` the one
@@ -73,17 +71,13 @@ class FeatureResiduals:
         """Whether chance would rarely explain as much."""
         return self.explained > self.limit
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None."""
-        shares = {
-            key: to_json_number(getattr(self, key)) for key in ("explained", "by_chance", "limit")
-        }
-        found = {"name": self.name, **shares, "beyond_chance": self.beyond_chance}
-        return found | {"buckets": [bucket.to_dict() for bucket in self.buckets]}
+        return super().to_dict() | {"beyond_chance": self.beyond_chance}
 
 
 @dataclass(frozen=True)
-class LargestError:
+class LargestError(Serializable):
     """One of the largest errors: where it is, and how much of the squared error it makes."""
 
     row: int  # from 1
@@ -94,19 +88,9 @@ class LargestError:
     share: float
     cumulative: float  # with all that are larger
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, nan as None."""
-        return {k: _to_plain_value(x) for k, x in self.__dict__.items()}
 
-
-def _to_plain_value(value: Any) -> Any:
-    if isinstance(value, Estimate):
-        return value.to_dict()
-    return to_json_number(value) if isinstance(value, float) else value
-
-
-@dataclass(frozen=True)
-class ResidualAnalysis:
+@dataclass(frozen=True, repr=False)
+class ResidualAnalysis(Result):
     """Errors by prediction and by feature, and the largest of them.
 
     `trend` is the rank correlation of the prediction with the distance of an error from the bias
@@ -119,7 +103,7 @@ class ResidualAnalysis:
     4
     """
 
-    table: Moments
+    summary: Moments
     bias: Estimate
     buckets: tuple[ResidualBucket, ...]
     trend: Estimate
@@ -131,64 +115,58 @@ class ResidualAnalysis:
     @property
     def rmse(self) -> float:
         """The root of the mean squared error of all items."""
-        return float(find_metric("rmse", Moments)(self.table))
+        return float(find_metric("rmse", Moments)(self.summary))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values, nan as None with its reason."""
         return {
             "schema": SCHEMA,
             "task": "residuals",
-            "n": self.table.n,
+            "n": self.summary.n,
             "unit": self.unit,
             "interval": None if self.interval is None else self.interval.level,
             "bias": self.bias.to_dict(),
-            "rmse": to_json_number(self.rmse),
-            "by_prediction": [bucket.to_dict() for bucket in self.buckets],
+            "rmse": to_plain(self.rmse),
+            "by_prediction": to_plain(self.buckets),
             "spread_and_prediction": self.trend.to_dict(),
-            "features": [feature.to_dict() for feature in self.features],
-            "largest": [miss.to_dict() for miss in self.largest],
+            "features": to_plain(self.features),
+            "largest": to_plain(self.largest),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return the buckets by prediction, the features, their buckets, and the largest errors."""
+        return split_by_part(self.rows())
+
+    def rows(self) -> list[Record]:
         """Return one flat record for each bucket, each feature and each of the largest errors."""
-        found = [_make_bucket_row("prediction", None, bucket) for bucket in self.buckets]
+        rows = [_make_bucket_row("prediction", None, bucket) for bucket in self.buckets]
         for feature in self.features:
             shares = {"explained": feature.explained, "by_chance": feature.by_chance}
-            found.append({"part": "feature", "feature": feature.name, "n": self.table.n} | shares)
-            found += [
-                _make_bucket_row("bucket", feature.name, bucket) for bucket in feature.buckets
-            ]
+            rows.append({"part": "feature", "feature": feature.name, "n": self.summary.n} | shares)
+            rows += [_make_bucket_row("bucket", feature.name, bucket) for bucket in feature.buckets]
         for miss in self.largest:
             plain = {key: getattr(miss, key) for key in ("target", "prediction", "error", "share")}
             name = str(miss.row) if miss.name is None else miss.name
-            found.append({"part": "largest", "name": name, "n": 1} | plain)
+            rows.append({"part": "largest", "name": name, "n": 1} | plain)
         empty = dict.fromkeys(_COLUMNS)
-        return [empty | row for row in found]
+        return [empty | row for row in rows]
 
     def blocks(self) -> list[str | Grid]:
         """Return the sentences and grids of the report."""
-        from ordinate.results.residuals_text import describe_residuals  # noqa: PLC0415 - it shows results
-
         return describe_residuals(self)
 
     def document(self) -> Document:
         """Return the report for people."""
         unit = f" in {self.unit}" if self.unit else ""
-        count = f"{self.table.n:,} value{'' if self.table.n == 1 else 's'}"
+        count = f"{self.summary.n:,} value{'' if self.summary.n == 1 else 's'}"
         return Document(f"Residuals of {count}{unit}", tuple(self.blocks()))
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
 
 _BUCKET_FIELDS = ("name", "n", "target", "prediction", "spread", "rmse", "share")
 _COLUMNS = ("part", "feature", *_BUCKET_FIELDS, "error", "low", "high", "explained", "by_chance")
 
 
-def _make_bucket_row(part: str, feature: str | None, bucket: ResidualBucket) -> dict[str, Any]:
+def _make_bucket_row(part: str, feature: str | None, bucket: ResidualBucket) -> Record:
     bias = {"error": bucket.bias.value, "low": bucket.bias.low, "high": bucket.bias.high}
     same = {key: getattr(bucket, key) for key in _BUCKET_FIELDS}
     return {"part": part, "feature": feature} | same | bias
@@ -214,27 +192,26 @@ def analyse_residuals(
     """
     for option, least, given in (("bins", 1, bins), ("largest", 0, largest)):
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < least:
-            raise BadOption(f"{option} must be a whole number of at least {least}, not {given!r}.")
+            raise BadOption(f"{option} must be an integer of at least {least}, not {given!r}.")
     y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
-    table, how = Moments.of(y, p), resolve_intervals(interval)
-    look = _ResidualAnalyser(y, p, table, how)
+    summary, intervals = Moments.of(y, p), resolve_intervals(interval)
+    analyser = _ResidualAnalyser(y, p, summary, intervals)
     by_prediction = _assign_numbers(p, int(bins))
-    buckets = look.buckets(by_prediction)
     columns = _collect_columns(features)
     parts = {
         name: _assign_buckets(column, int(bins), name, len(y)) for name, column in columns.items()
     }
-    found = [look.feature(name, part, len(parts)) for name, part in parts.items()]
-    found.sort(key=lambda feature: -np.nan_to_num(feature.explained))
+    by_feature = [analyser.feature(name, part, len(parts)) for name, part in parts.items()]
+    by_feature.sort(key=lambda feature: -np.nan_to_num(feature.explained))
     return ResidualAnalysis(
-        table,
-        look.bias(table),
-        buckets,
-        _estimate_trend(p, p - y, by_prediction.codes, how),
-        tuple(found),
-        _find_largest_errors(y, p, int(largest), names, rows),
-        unit,
-        how,
+        summary=summary,
+        bias=analyser.bias(summary),
+        buckets=analyser.buckets(by_prediction),
+        trend=_estimate_trend(p, p - y, by_prediction.codes, intervals),
+        features=tuple(by_feature),
+        largest=_find_largest_errors(y, p, int(largest), names, rows),
+        unit=unit,
+        interval=intervals,
     )
 
 
@@ -287,15 +264,15 @@ def _assign_levels(column: Any, name: str) -> _BucketAssignment:
     values, codes = factorize_column(column, f"The feature {shorten(name)}")
     order = {label: rank for rank, label in enumerate(read_ordered_categories(column) or ())}
     counts = np.bincount(codes, minlength=len(values))
-    kept = sorted(range(len(values)), key=lambda k: -counts[k])
+    shown = sorted(range(len(values)), key=lambda k: -counts[k])
     if len(values) > MOST_LEVELS:
-        kept = kept[: MOST_LEVELS - 1]
+        shown = shown[: MOST_LEVELS - 1]
     if order:
-        kept.sort(key=lambda k: order.get(values[k], len(order)))
-    place = np.full(len(values), len(kept))
-    place[kept] = np.arange(len(kept))
-    names = [MISSING if values[k] is None else str(values[k]) for k in kept]
-    names += [OTHERS] if len(kept) < len(values) else []
+        shown.sort(key=lambda k: order.get(values[k], len(order)))
+    place = np.full(len(values), len(shown))
+    place[shown] = np.arange(len(shown))
+    names = [MISSING if values[k] is None else str(values[k]) for k in shown]
+    names += [OTHERS] if len(shown) < len(values) else []
     return _BucketAssignment(names, [(None, None)] * len(names), place[codes])
 
 
@@ -332,17 +309,17 @@ class _ResidualAnalyser:
     """What all buckets share: the items, their summary and the intervals that are wanted."""
 
     def __init__(
-        self, y: Floats, p: Floats, table: Moments, how: ConfidenceIntervals | None
+        self, y: Floats, p: Floats, summary: Moments, intervals: ConfidenceIntervals | None
     ) -> None:
-        self.y, self.p, self.table, self.how = y, p, table, how
-        self.squares = float(table.squares)
+        self.y, self.p, self.summary, self.intervals = y, p, summary, intervals
+        self.squares = float(summary.squares)
 
-    def bias(self, table: Moments) -> Estimate:
-        """Return the bias of some items with its limits."""
+    def bias(self, part: Moments) -> Estimate:
+        """Return the bias of some items with its interval."""
         metric = find_metric("bias", Moments)
-        if self.how is None:
-            return make_point_estimate(float(metric(table)), "no interval was asked for")
-        return estimate_regression_metrics([metric], table, self.how)[metric.expression]
+        if self.intervals is None:
+            return make_point_estimate(float(metric(part)), "no interval was asked for")
+        return estimate_regression_metrics([metric], part, self.intervals)[metric.expression]
 
     def buckets(self, places: _BucketAssignment) -> tuple[ResidualBucket, ...]:
         """Return the buckets that have items."""
@@ -358,8 +335,18 @@ class _ResidualAnalyser:
     ) -> ResidualBucket:
         y, e = float(part.plain.y), float(part.plain.e)
         spread = math.sqrt(max(float(part.plain.mean(0, 2)), 0.0))
-        rmse, share = float(find_metric("rmse", Moments)(part)), self._share(float(part.squares))
-        return ResidualBucket(name, *ends, part.n, y, y + e, self.bias(part), spread, rmse, share)
+        return ResidualBucket(
+            name=name,
+            low=ends[0],
+            high=ends[1],
+            n=part.n,
+            target=y,
+            prediction=y + e,
+            bias=self.bias(part),
+            spread=spread,
+            rmse=float(find_metric("rmse", Moments)(part)),
+            share=self._share(float(part.squares)),
+        )
 
     def _share(self, squares: float) -> float:
         return squares / self.squares if self.squares else math.nan
@@ -368,7 +355,7 @@ class _ResidualAnalyser:
         """Return the buckets of a feature, and what their biases explain."""
         buckets = self.buckets(places)
         explained = self._share(sum(bucket.n * bucket.bias.value**2 for bucket in buckets))
-        level = DEFAULT_LEVEL if self.how is None else self.how.level
+        level = DEFAULT_LEVEL if self.intervals is None else self.intervals.level
         rare = 1.0 - (1.0 - level) / features
         chance = [
             self._compute_chance(x)
@@ -378,9 +365,9 @@ class _ResidualAnalyser:
 
     def _compute_chance(self, degrees: float) -> float:
         """Return the share that shuffled errors explain: the bias of all items, and some spread."""
-        n, whole = self.table.n, float(self.table.plain.e) ** 2
-        spread = float(self.table.plain.mean(0, 2)) * degrees / max(n - 1, 1)
-        return min(self._share(n * (whole + spread)), 1.0)
+        n, squared_bias = self.summary.n, float(self.summary.plain.e) ** 2
+        spread = float(self.summary.plain.mean(0, 2)) * degrees / max(n - 1, 1)
+        return min(self._share(n * (squared_bias + spread)), 1.0)
 
 
 def _chi_square_quantile(freedom: int, share: float) -> float:
@@ -397,7 +384,7 @@ def _chi_square_quantile(freedom: int, share: float) -> float:
 
 
 def _estimate_trend(
-    p: Floats, e: Floats, codes: Array, how: ConfidenceIntervals | None
+    p: Floats, e: Floats, codes: Array, intervals: ConfidenceIntervals | None
 ) -> Estimate:
     """Return the rank correlation of the prediction with the distance from the bucket's bias."""
     counts = np.bincount(codes)
@@ -407,14 +394,14 @@ def _estimate_trend(
     if not size or counts.max() < 2:
         return make_point_estimate(math.nan, "the predictions or the errors do not vary")
     value = float(np.clip(first @ second / size, -1.0, 1.0))
-    if how is None:
+    if intervals is None:
         return make_point_estimate(value, "no interval was asked for")
     if len(p) < 5 or abs(value) == 1.0:
         return make_point_estimate(value, "there are too few items")
     z = math.sqrt((1.0 + value**2 / 2.0) / (len(p) - 3))  # Bonett and Wright, of Fisher's z
     error = z * (1.0 - value**2)
     return Estimate(
-        value, *bounded(value, error, (-1.0, 1.0), normal_quantile(how.level)), "fisher"
+        value, *bounded(value, error, (-1.0, 1.0), normal_quantile(intervals.level)), "fisher"
     )
 
 
@@ -432,13 +419,13 @@ def _find_largest_errors(
     shares = e[rows] ** 2 / total if total else np.full(len(rows), math.nan)
     return tuple(
         LargestError(
-            int(row) + 1 if numbered is None else int(numbered[row]),
-            None if called is None else str(called[row]),
-            float(y[row]),
-            float(p[row]),
-            float(e[row]),
-            float(share),
-            float(cumulative),
+            row=int(row) + 1 if numbered is None else int(numbered[row]),
+            name=None if called is None else str(called[row]),
+            target=float(y[row]),
+            prediction=float(p[row]),
+            error=float(e[row]),
+            share=float(share),
+            cumulative=float(cumulative),
         )
         for row, share, cumulative in zip(rows, shares, shares.cumsum(), strict=True)
     )

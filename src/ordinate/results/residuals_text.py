@@ -1,18 +1,26 @@
 """Residuals in words and grids."""
 
 import math
+from typing import TYPE_CHECKING
 
-from ordinate.inference.clustered_errors import FEW_CLUSTERS
+from ordinate.inference.distributions import FEW_CLUSTERS
 from ordinate.render import Grid
 from ordinate.render.document import Cell
-from ordinate.results.regression_text import format_estimate_interval, format_number
-from ordinate.results.residuals import FeatureResiduals, ResidualAnalysis, ResidualBucket
+from ordinate.render.estimates import (
+    format_estimate_interval,
+    format_interval_head,
+    format_number,
+    format_with_unit,
+)
+
+if TYPE_CHECKING:
+    from ordinate.results.residuals import FeatureResiduals, ResidualAnalysis, ResidualBucket
 
 MOST_FEATURES, MOST_ROWS = 3, 20  # shown bucket by bucket; JSON has all
 SLIGHT_CORRELATION = 0.1  # a rank correlation below it is no more than that
 
 
-def describe_residuals(result: ResidualAnalysis) -> list[str | Grid]:
+def describe_residuals(result: "ResidualAnalysis") -> list[str | Grid]:
     """Return the errors by prediction, by feature, and the largest."""
     return [
         _describe_overall_bias(result),
@@ -23,38 +31,32 @@ def describe_residuals(result: ResidualAnalysis) -> list[str | Grid]:
     ]
 
 
-def _format_with_unit(value: Cell, unit: str | None) -> str:
-    return f"{value} {unit}" if unit else str(value)
-
-
 def _format_percent(share: float) -> str:
     if math.isnan(share):
         return "undefined"
     return f"{100 * share:.{1 if share >= 0.1 else 2}f} %"
 
 
-def _describe_overall_bias(result: ResidualAnalysis) -> str:
+def _describe_overall_bias(result: "ResidualAnalysis") -> str:
     reach = format_estimate_interval(result.bias)
-    bias = _format_with_unit(format_number(result.bias.value), result.unit) + (
-        f" ({reach})" if reach else ""
-    )
-    count = f"{result.table.n:,} value{'' if result.table.n == 1 else 's'}"
+    bias = format_with_unit(result.bias.value, result.unit) + (f" ({reach})" if reach else "")
+    count = f"{result.summary.n:,} value{'' if result.summary.n == 1 else 's'}"
     return (
         "An error is prediction less target: above 0 the prediction is too high. Over all "
         f"{count} the bias is {bias}, the rmse "
-        f"{_format_with_unit(format_number(result.rmse), result.unit)}."
+        f"{format_with_unit(result.rmse, result.unit)}."
     )
 
 
 def _make_bucket_grid(
-    result: ResidualAnalysis,
+    result: "ResidualAnalysis",
     title: str,
     name: str,
-    buckets: tuple[ResidualBucket, ...],
+    buckets: "tuple[ResidualBucket, ...]",
     *,
     mean: bool = True,
 ) -> Grid:
-    level = () if result.interval is None else (f"{100 * result.interval.level:g} % interval",)
+    level = () if result.interval is None else (format_interval_head(result.interval.level),)
     middle = ("mean prediction",) if mean else ()
     rows: list[tuple[Cell, ...]] = []
     for bucket in buckets:
@@ -67,7 +69,7 @@ def _make_bucket_grid(
     return Grid(f"{title}{unit}", header, tuple(rows))
 
 
-def _describe_biased_buckets(result: ResidualAnalysis) -> list[str]:
+def _describe_biased_buckets(result: "ResidualAnalysis") -> list[str]:
     """Say in how many buckets the bias is clear, and in how many it would be by chance."""
     if result.interval is None:
         return []
@@ -76,16 +78,16 @@ def _describe_biased_buckets(result: ResidualAnalysis) -> list[str]:
     chance = len(known) * (1.0 - result.interval.level)
     count = f"{len(known)} bucket{'' if len(known) == 1 else 's'}"
     clearly = (
-        f"In {clear} of {count} the limits of the bias leave out 0; chance alone would do that in "
-        f"about {chance:.2g}."
+        f"In {clear} of {count} the confidence interval of the bias excludes 0; chance alone "
+        f"would do that in about {chance:.2g}."
     )
     lines = [clearly] if known else []
     if any(bucket.n < FEW_CLUSTERS for bucket in result.buckets):
-        lines.append(f"Limits of a bucket with fewer than {FEW_CLUSTERS} items are unsure.")
+        lines.append(f"Intervals of a bucket with fewer than {FEW_CLUSTERS} items are unsure.")
     return lines
 
 
-def _describe_trend(result: ResidualAnalysis) -> str:
+def _describe_trend(result: "ResidualAnalysis") -> str:
     trend = result.trend
     if math.isnan(trend.value):
         return f"Whether the spread changes with the prediction is undefined: {trend.note}."
@@ -97,13 +99,13 @@ def _describe_trend(result: ResidualAnalysis) -> str:
         return f"There is no sign that the spread changes with the prediction: {found}."
     verb = "grows" if trend.value > 0 else "falls"
     slightly = " slightly" if abs(trend.value) < SLIGHT_CORRELATION else ""
-    first, last = (format_number(result.buckets[k].spread) for k in (0, -1))
-    highest = _format_with_unit(last, result.unit)
+    first = format_number(result.buckets[0].spread)
+    highest = format_with_unit(result.buckets[-1].spread, result.unit)
     ends = f"from {first} in the lowest bucket to {highest} in the highest"
     return f"The spread {verb}{slightly} with the prediction: {found}; {ends}."
 
 
-def _make_feature_blocks(result: ResidualAnalysis) -> list[str | Grid]:
+def _make_feature_blocks(result: "ResidualAnalysis") -> list[str | Grid]:
     if not result.features:
         return []
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -126,7 +128,7 @@ def _make_feature_blocks(result: ResidualAnalysis) -> list[str | Grid]:
     return [Grid(title, header, rows), _describe_explained_share(clear), *grids]
 
 
-def _describe_explained_share(clear: list[FeatureResiduals]) -> str:
+def _describe_explained_share(clear: "list[FeatureResiduals]") -> str:
     if not clear:
         return "No feature explains more of the squared error than chance would."
     first = clear[0]
@@ -139,14 +141,14 @@ def _describe_explained_share(clear: list[FeatureResiduals]) -> str:
     )
 
 
-def _make_largest_blocks(result: ResidualAnalysis) -> list[str | Grid]:
+def _make_largest_blocks(result: "ResidualAnalysis") -> list[str | Grid]:
     if not result.largest:
         return []
     count, last = len(result.largest), result.largest[-1]
     if math.isnan(last.cumulative):
         return ["There are no errors: every prediction is its target."]
-    which = f"The {count:,} largest of {result.table.n:,} errors make"
-    which = f"The largest of {result.table.n:,} errors makes" if count == 1 else which
+    which = f"The {count:,} largest of {result.summary.n:,} errors make"
+    which = f"The largest of {result.summary.n:,} errors makes" if count == 1 else which
     named = any(miss.name is not None for miss in result.largest)
     rows: list[tuple[Cell, ...]] = [
         (

@@ -1,4 +1,4 @@
-"""Power: how many items it takes to see a difference, and how wide an interval will be."""
+"""Sample size and power: how many items a difference takes, how wide an interval will be."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ import numpy as np
 from ordinate.errors import BadOption, NotApplicable
 from ordinate.inference.confidence_intervals import FLAT_WIDTH
 from ordinate.inference.delta_method import normal_quantile
-from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import Resampling
 from ordinate.inference.system_differences import resample_jointly
 from ordinate.metrics import Metric, find_metric
-from ordinate.render import Document, Grid, html, render
+from ordinate.render import Document, Grid
 from ordinate.render.document import format_cell
-from ordinate.results.evaluation import SCHEMA, Origin, ScaleDeclaration, describe_preset
+from ordinate.results.arguments import ScaleDeclaration, describe_preset
+from ordinate.results.base import SCHEMA, Origin, Record, Result, to_plain
 from ordinate.scale import resolve_scale
 from ordinate.scale.encoding import factorize_column
 from ordinate.summaries import Panel
@@ -30,7 +30,7 @@ PILOT_MULTIPLES = (0.5, 1, 2, 5, 10)  # times the items of the pilot
 
 @dataclass(frozen=True)
 class SampleSizeSettings:
-    """What is asked: a difference to be seen, how surely, at which level, for which numbers."""
+    """What a plan is for: a difference to be seen, the power, the level, numbers of items."""
 
     difference: float | None = None
     power: float = 0.8
@@ -40,16 +40,16 @@ class SampleSizeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        wanted = self.difference
-        if wanted is not None and not (
-            isinstance(wanted, Real) and LEAST_DIFFERENCE <= wanted < math.inf
+        difference = self.difference
+        if difference is not None and not (
+            isinstance(difference, Real) and LEAST_DIFFERENCE <= difference < math.inf
         ):
-            raise BadOption(f"The difference to be seen must be above 0, not {wanted!r}.")
+            raise BadOption(f"The difference to be seen must be above 0, not {difference!r}.")
         for name, share in (("power", self.power), ("level", self.level)):
             if not (isinstance(share, Real) and 0.5 <= share < 1.0):
                 raise BadOption(f"The {name} is 0.5 to below 1, not {share!r}.")
         if not all(isinstance(count, Integral) and count >= 1 for count in self.items):
-            raise BadOption("Numbers of items are whole numbers, 1 or more.")
+            raise BadOption("Numbers of items are integers, 1 or more.")
         Resampling(self.resamples, self.seed)
 
 
@@ -58,22 +58,24 @@ class SampleSizeOutlook:
     """What so many items would give: widths of intervals, and the power to see the difference."""
 
     items: int
-    widths: dict[str, float]  # by system: from the lower to the upper limit
+    widths: dict[str, float]  # by system: from the lower to the upper bound
     difference_width: float | None
     power: float | None
 
 
-@dataclass(frozen=True)
-class SampleSizePlan:
+@dataclass(frozen=True, repr=False)
+class SampleSizePlan(Result):
     """A plan from a pilot: systems like these, on more or fewer items.
 
     `spread` is the standard deviation of what one item adds to the difference: the standard error
-    for N items is spread / sqrt(N). `needed` are the items to see the wanted difference.
+    for N items is spread / sqrt(N). `needed` are the items to see the difference of the settings.
     """
+
+    table_name = "outlooks"
 
     metric: Metric
     panel: Panel
-    asked: SampleSizeSettings
+    settings: SampleSizeSettings
     values: dict[str, float]
     spread: float | None
     needed: int | None
@@ -85,42 +87,45 @@ class SampleSizePlan:
         cls,
         panel: Panel,
         metric: str | Metric = "cem_ord",
-        asked: SampleSizeSettings | None = None,
+        settings: SampleSizeSettings | None = None,
         *,
         origin: Origin | None = None,
     ) -> "SampleSizePlan":
         """Plan from one or two systems of a panel that is already counted."""
-        asked, wanted = asked or SampleSizeSettings(), find_metric(metric)
+        settings, named = settings or SampleSizeSettings(), find_metric(metric)
         check_system_count(len(panel.systems))
-        if asked.difference is not None and len(panel.systems) < 2:
+        if settings.difference is not None and len(panel.systems) < 2:
             raise BadOption("A difference is between two systems: name both.")
-        values = {system: _compute_value(wanted, panel, system) for system in panel.systems}
-        drawn = wanted.size(_resample_values(wanted, panel, asked))
+        values = {system: _compute_value(named, panel, system) for system in panel.systems}
+        resampled = named.size(_resample_values(named, panel, settings))
         n = int(panel.weights.sum()) if panel.whole else panel.n
-        spreads = np.std(drawn, axis=0, ddof=1) * math.sqrt(n)
+        spreads = np.std(resampled, axis=0, ddof=1) * math.sqrt(n)
         spread = None
         if len(panel.systems) == 2:
-            spread = float(np.std(drawn[:, 0] - drawn[:, 1], ddof=1)) * math.sqrt(n)
+            spread = float(np.std(resampled[:, 0] - resampled[:, 1], ddof=1)) * math.sqrt(n)
         if (spreads if spread is None else np.array([spread])).max() < FLAT_WIDTH:
             raise NotApplicable("The pilot shows no variation that a plan could rest on.")
-        needed = compute_needed_items(spread, asked)
+        needed = compute_needed_items(spread, settings)
         sizes = (
             {max(1, round(times * n)) for times in PILOT_MULTIPLES}
-            if not asked.items
-            else asked.items
+            if not settings.items
+            else settings.items
         )
-        more = () if needed is None or asked.items else (needed,)
+        more = () if needed is None or settings.items else (needed,)
         by_system = dict(zip(panel.systems, spreads.tolist(), strict=True))
         outlooks = tuple(
-            _compute_outlook(n, by_system, spread, asked) for n in sorted({*sizes, *more})
+            _compute_outlook(n, by_system, spread, settings) for n in sorted({*sizes, *more})
         )
-        return cls(wanted, panel, asked, values, spread, needed, outlooks, origin or Origin())
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
+        return cls(
+            metric=named,
+            panel=panel,
+            settings=settings,
+            values=values,
+            spread=spread,
+            needed=needed,
+            outlooks=outlooks,
+            origin=origin or Origin(),
+        )
 
     @property
     def seen(self) -> float | None:
@@ -130,30 +135,30 @@ class SampleSizePlan:
         first, second = self.metric.size(np.array(list(self.values.values())))
         return float(first - second)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Record:
         """Return plain values: what `--format json` writes."""
         return {
             "schema": SCHEMA,
             "task": "power",
             "metric": self.metric.expression,
             "n": self.panel.n,
-            "values": {name: to_json_number(value) for name, value in self.values.items()},
+            "values": to_plain(self.values),
             "seen": self.seen,
-            "difference": self.asked.difference,
-            "power": self.asked.power,
-            "level": self.asked.level,
+            "difference": self.settings.difference,
+            "power": self.settings.power,
+            "level": self.settings.level,
             "spread": self.spread,
             "needed": self.needed,
-            "outlooks": [dict(one.__dict__) for one in self.outlooks],
+            "outlooks": to_plain(self.outlooks),
             "source": self.origin.to_dict(),
         }
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Record]:
         """Return one flat record for each number of items."""
         return [
-            {"items": one.items, "difference_width": one.difference_width, "power": one.power}
-            | {f"width_{name}": width for name, width in one.widths.items()}
-            for one in self.outlooks
+            {"items": x.items, "difference_width": x.difference_width, "power": x.power}
+            | {f"width_{name}": width for name, width in x.widths.items()}
+            for x in self.outlooks
         ]
 
     def document(self) -> Document:
@@ -180,7 +185,7 @@ def power(
     """Plan how many items it takes to see a difference between two systems like these.
 
     One system is enough to learn how wide its interval will be for `items`. With groups, the
-    numbers hold for items in groups of the same kind.
+    numbers hold for items in groups like these.
 
     >>> gold, good = ["low", "mid", "high"] * 30, ["low", "mid", "mid"] * 30
     >>> flat = ["mid"] * 90
@@ -194,17 +199,24 @@ def power(
     grouped = None if groups is None else factorize_column(groups, "groups")
     panel = Panel.of(declared, gold, systems, weights, grouped, missing)
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
-    asked = SampleSizeSettings(difference, power, interval, sizes, resamples, seed)
+    settings = SampleSizeSettings(
+        difference=difference,
+        power=power,
+        level=interval,
+        items=sizes,
+        resamples=resamples,
+        seed=seed,
+    )
     origin = Origin(notes=describe_preset(declared) if scale is None else ())
-    return SampleSizePlan.from_panel(panel, metric, asked, origin=origin)
+    return SampleSizePlan.from_panel(panel, metric, settings, origin=origin)
 
 
-def compute_needed_items(spread: float | None, asked: SampleSizeSettings) -> int | None:
+def compute_needed_items(spread: float | None, settings: SampleSizeSettings) -> int | None:
     """Return N so that z(level) + z(power) standard errors of the difference fit into it."""
-    if spread is None or asked.difference is None:
+    if spread is None or settings.difference is None:
         return None
-    reach = normal_quantile(asked.level) + NormalDist().inv_cdf(asked.power)
-    return max(1, math.ceil((reach * spread / asked.difference) ** 2))
+    reach = normal_quantile(settings.level) + NormalDist().inv_cdf(settings.power)
+    return max(1, math.ceil((reach * spread / settings.difference) ** 2))
 
 
 def check_system_count(systems: int) -> None:
@@ -215,7 +227,7 @@ def check_system_count(systems: int) -> None:
 
 def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     try:
-        value = float(metric(panel.table(system)))
+        value = float(metric(panel.confusion_matrix(system)))
     except NotApplicable as reason:
         raise NotApplicable(f"{metric.expression} has no value for {system}: {reason}.") from None
     if math.isnan(value):
@@ -223,9 +235,9 @@ def _compute_value(metric: Metric, panel: Panel, system: str) -> float:
     return value
 
 
-def _resample_values(metric: Metric, panel: Panel, asked: SampleSizeSettings) -> Any:
-    drawn = resample_jointly(panel, [metric], Resampling(asked.resamples, asked.seed), tails=False)
-    values = drawn[metric.expression]
+def _resample_values(metric: Metric, panel: Panel, settings: SampleSizeSettings) -> Any:
+    resampling = Resampling(settings.resamples, settings.seed)
+    values = resample_jointly(panel, [metric], resampling, tails=False)[metric.expression]
     defined = values[~np.isnan(values).any(axis=1)]
     if len(defined) < len(values) / 2:
         raise NotApplicable(f"{metric.expression} is undefined in most resamples of the pilot.")
@@ -233,14 +245,14 @@ def _resample_values(metric: Metric, panel: Panel, asked: SampleSizeSettings) ->
 
 
 def _compute_outlook(
-    items: int, spreads: dict[str, float], spread: float | None, asked: SampleSizeSettings
+    items: int, spreads: dict[str, float], spread: float | None, settings: SampleSizeSettings
 ) -> SampleSizeOutlook:
-    reach, root = normal_quantile(asked.level), math.sqrt(items)
-    widths = {name: 2.0 * reach * one / root for name, one in spreads.items()}
+    reach, root = normal_quantile(settings.level), math.sqrt(items)
+    widths = {name: 2.0 * reach * x / root for name, x in spreads.items()}
     apart = None if spread is None else 2.0 * reach * spread / root
     chance = None
-    if asked.difference is not None and spread is not None:
-        chance = compute_power(asked.difference, spread / root, reach)
+    if settings.difference is not None and spread is not None:
+        chance = compute_power(settings.difference, spread / root, reach)
     return SampleSizeOutlook(int(items), widths, apart, chance)
 
 
@@ -259,18 +271,18 @@ def _describe_plan(plan: SampleSizePlan) -> Document:
     names = list(plan.values)
     header = ["items", *(f"width, {name}" for name in names)]
     header += ["width, difference"] if plan.spread is not None else []
-    header += ["power"] if plan.asked.difference is not None else []
+    header += ["power"] if plan.settings.difference is not None else []
     rows = tuple(
         (
-            f"{one.items:,}",
-            *one.widths.values(),
-            *(() if one.difference_width is None else (one.difference_width,)),
-            *(() if one.power is None else (f"{100 * one.power:.1f} %",)),
+            f"{x.items:,}",
+            *x.widths.values(),
+            *(() if x.difference_width is None else (x.difference_width,)),
+            *(() if x.power is None else (f"{100 * x.power:.1f} %",)),
         )
-        for one in plan.outlooks
+        for x in plan.outlooks
     )
-    level = f"{100 * plan.asked.level:g} %"
-    grid = Grid(f"Width of {level} intervals", tuple(header), rows, left=0)
+    level = f"{100 * plan.settings.level:g} %"
+    grid = Grid(f"Width of {level} confidence intervals", tuple(header), rows, left=0)
     title = f"A plan for {plan.metric.expression}, from {plan.panel.n:,} items"
     return Document(title, (_describe_answer(plan), grid, *plan.origin.notes))
 
@@ -279,11 +291,11 @@ def _describe_answer(plan: SampleSizePlan) -> str:
     parts = [f"{name} has {format_cell(value)}." for name, value in plan.values.items()]
     if plan.needed is not None:
         parts.append(
-            f"To see a difference of {plan.asked.difference:g} between two systems like these in "
-            f"{100 * plan.asked.power:g} % of all samples takes about {plan.needed:,} items."
+            f"To see a difference of {plan.settings.difference:g} between two systems like these "
+            f"in {100 * plan.settings.power:g} % of all samples takes about {plan.needed:,} items."
         )
     if plan.spread is not None:
         parts.append(f"They differ by {format_cell(plan.seen)} here.")
     if plan.panel.group_values:
-        parts.append("Items are taken to come in groups of the same kind.")
+        parts.append("Items are taken to come in groups like these.")
     return " ".join(parts)

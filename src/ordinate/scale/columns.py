@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.scale.arrow import ArrowChunk, read_python_values
+from ordinate.scale.arrow_columns import ArrowChunk, read_python_values
 from ordinate.scale.labels import convert_to_python
 from ordinate.scale.levels import Scale
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadScale, OffScale, shorten
-from ordinate.scale.arrow import (
+from ordinate.scale.arrow_columns import (
     INTEGER_FORMATS,
     TEXT_FORMATS,
     ArrowChunk,

@@ -1,16 +1,17 @@
-"""Confusion: how often each gold level was predicted as each level."""
+"""ConfusionMatrix: how often each gold level was predicted as each level."""
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ordinate.errors import BadInput, BadWeights, NoItems, OrdinateError
+from ordinate.errors import BadInput, BadWeights, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
+from ordinate.summaries.base import SAME, SUM, BatchSummary, Every, Sum, freeze_array
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.tabulation import (
     MissingPolicy,
@@ -20,37 +21,38 @@ from ordinate.summaries.tabulation import (
 )
 
 Array = NDArray[Any]
-MOST_ITEMS = 2.0**53  # up to which whole numbers are exact
+MOST_ITEMS = 2.0**53  # up to which integers are exact
+KNOWN_SUM = replace(SUM, dump=lambda sums: [] if np.isnan(sums).any() else sums.tolist())
 
 
 @dataclass(frozen=True, eq=False)
-class ConfusionMatrix:
+class ConfusionMatrix(BatchSummary):
     """Gold levels in rows, predicted levels in columns, unanswered items in a last column.
 
     `items`, `weights` and `squares` have the shape [..., K, K + 1]: how many items are in a cell,
     the sum of their weights and the sum of their squared weights (nan where nobody knows them).
-    Leading axes hold many tables at once.
+    Leading axes hold many matrices at once.
 
-    >>> table = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
-    >>> table.counts.astype(int).tolist()
+    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> matrix.counts.astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
-    >>> (table + table).total
+    >>> (matrix + matrix).total
     np.float64(6.0)
     """
 
-    scale: Scale
-    items: Array
-    weights: Array
-    squares: Array
-    dropped: Any = 0  # how many items were left out, of each table
-    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+    scale: Annotated[Scale, SAME]
+    items: Annotated[Array, KNOWN_SUM]
+    weights: Sum
+    squares: Annotated[Array, KNOWN_SUM]
+    dropped: Annotated[Any, SUM] = 0  # how many items were left out, of each matrix
+    counted: Every = True  # whether each item's own weight is an integer, and so a count
+    cell_axes = 2
 
     def __post_init__(self) -> None:
-        for array in (*self._arrays, self.dropped):
-            if isinstance(array, np.ndarray):
-                _freeze_array(array)
+        object.__setattr__(self, "dropped", np.broadcast_to(self.dropped, self.shape)[()])
+        super().__post_init__()
 
-    # --- the doors ---------------------------------------------------------------------------
+    # --- counting ---------------------------------------------------------------------------
 
     @classmethod
     def of(
@@ -63,7 +65,7 @@ class ConfusionMatrix:
     ) -> "ConfusionMatrix":
         """Count two columns of labels."""
         scale = Scale.of(scale)
-        return cls.settled(scale, *count_columns(scale, gold, predicted, weights), missing)
+        return cls.from_sums(scale, *count_columns(scale, gold, predicted, weights), missing)
 
     @classmethod
     def count_by_group(
@@ -75,17 +77,17 @@ class ConfusionMatrix:
         weights: Any = None,
         missing: MissingPolicy = "error",
     ) -> "ConfusionMatrix":
-        """Count two columns of labels within each group, in one pass: a batch of tables."""
+        """Count two columns of labels within each group, in one pass: a batch of matrices."""
         counted = count_columns(scale, gold, predicted, weights, groups)
-        return cls.settled(scale, *counted, missing)
+        return cls.from_sums(scale, *counted, missing)
 
     @classmethod
-    def settled(
+    def from_sums(
         cls, scale: Scale, sums: CellSums, rows: MissingRows, missing: MissingPolicy
     ) -> "ConfusionMatrix":
-        """Return the table of sums that still hold missing labels, treated as `missing` says."""
-        kept, dropped = apply_missing_policy(scale, sums, rows, missing)
-        return cls(scale, kept.items, kept.weights, kept.squares, dropped, kept.counted)
+        """Return the matrix of sums that still hold missing labels, treated as `missing` says."""
+        cells, dropped = apply_missing_policy(scale, sums, rows, missing)
+        return cls(scale, cells.items, cells.weights, cells.squares, dropped, cells.counted)
 
     @classmethod
     def from_counts(
@@ -94,9 +96,9 @@ class ConfusionMatrix:
         counts: ArrayLike,
         unanswered: ArrayLike | None = None,
     ) -> "ConfusionMatrix":
-        """Return the confusion of counts [..., K, K] that somebody else made, rows gold.
+        """Return the confusion matrix of counts [..., K, K] that somebody else made, rows gold.
 
-        Whole counts are frequencies. For others nobody knows the number of items.
+        Integers are frequencies. For others nobody knows the number of items.
         """
         scale = Scale.of(scale)
         inner = _convert_counts(counts, "counts")
@@ -112,14 +114,14 @@ class ConfusionMatrix:
             last = np.broadcast_to(last, inner.shape[:-1])
         except ValueError:
             raise BadInput(
-                f"Unanswered counts for {scale} must be {size} numbers for each table."
+                f"Unanswered counts for {scale} must be {size} numbers for each matrix."
             ) from None
         weights = np.concatenate([inner, last[..., None]], -1)
         if not weights.any():
             raise NoItems("All counts are 0: there is nothing to evaluate.")
-        whole = bool((weights == np.floor(weights)).all())
-        known = weights if whole else np.full_like(weights, np.nan)
-        return cls(scale, known, weights, known, counted=whole)
+        counted = bool((weights == np.floor(weights)).all())
+        known = weights if counted else np.full_like(weights, np.nan)
+        return cls(scale, known, weights, known, counted=counted)
 
     # --- what metrics read -------------------------------------------------------------------
 
@@ -140,19 +142,19 @@ class ConfusionMatrix:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the weights are whole numbers, and so counts."""
+        """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
     @cached_property
     def gold(self) -> Array:
         """g_i: the weight of each gold level, unanswered items included."""
-        return _freeze_array(self.weights.sum(axis=-1))
+        return freeze_array(self.weights.sum(axis=-1))
 
     @cached_property
     def predicted(self) -> Array:
         """p_j: the weight of each predicted level."""
-        return _freeze_array(self.counts.sum(axis=-2))
+        return freeze_array(self.counts.sum(axis=-2))
 
     @cached_property
     def total(self) -> Any:
@@ -160,10 +162,10 @@ class ConfusionMatrix:
         return self.gold.sum(axis=-1)
 
     def _share(self, weights: Array, axes: int) -> Array:
-        """Return weights / N, nan for a table without items; a quotient, so that N / N is 1."""
+        """Return weights / N, nan for a matrix without items; a quotient, so that N / N is 1."""
         total = np.asarray(self.total)[(...,) + (None,) * axes]
         shares = np.full(weights.shape, np.nan)
-        return _freeze_array(np.divide(weights, total, out=shares, where=total > 0))
+        return freeze_array(np.divide(weights, total, out=shares, where=total > 0))
 
     @cached_property
     def share(self) -> Array:
@@ -188,105 +190,28 @@ class ConfusionMatrix:
     @cached_property
     def by_chance(self) -> Array:
         """The shares expected if gold and predictions were independent."""
-        return _freeze_array(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
+        return freeze_array(self.gold_share[..., :, None] * self.predicted_share[..., None, :])
 
     # --- values that merge -------------------------------------------------------------------
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one table."""
-        return self.weights.shape[:-2]
-
-    @property
-    def n(self) -> int | float:
-        """The number of items of one table; their weight where nobody knows the number."""
+    def n(self) -> int | float:  # type: ignore[override] # a weight, where nobody counted
+        """The number of items of one matrix; their weight where nobody knows the number."""
         items = float(self.items.sum())
         return int(items) if np.isfinite(items) else float(self.total)
 
-    def __add__(self, other: "ConfusionMatrix") -> "ConfusionMatrix":
-        if not isinstance(other, ConfusionMatrix):
-            return NotImplemented
-        if self.scale != other.scale:
-            raise OrdinateError(
-                f"Tables on different scales cannot be added: {self.scale!r} and {other.scale!r}."
-            )
-        return ConfusionMatrix(
-            self.scale,
-            self.items + other.items,
-            self.weights + other.weights,
-            self.squares + other.squares,
-            self.dropped + other.dropped,
-            self.counted and other.counted,
-        )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, ConfusionMatrix):
-            return NotImplemented
-        same = self.scale == other.scale and np.array_equal(self.dropped, other.dropped)
-        return (
-            same
-            and self.counted == other.counted
-            and all(
-                np.array_equal(mine, theirs, equal_nan=True)
-                for mine, theirs in zip(self._arrays, other._arrays, strict=True)
-            )
-        )
-
-    __hash__ = None  # type: ignore[assignment] # equal tables may differ in memory
-
-    def __getitem__(self, index: Any) -> "ConfusionMatrix":
-        if not self.shape:
-            raise IndexError("This is one table; only a batch of tables can be indexed.")
-        items, weights, squares = (array[index] for array in self._arrays)
-        if weights.shape[-2:] != self.weights.shape[-2:]:
-            raise IndexError("An index chooses tables of the batch, not their cells.")
-        dropped = np.broadcast_to(self.dropped, self.shape)[index]
-        return ConfusionMatrix(self.scale, items, weights, squares, dropped, self.counted)
-
-    @property
-    def _arrays(self) -> tuple[Array, Array, Array]:
-        return self.items, self.weights, self.squares
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same table."""
-        return {
-            "scale": list(self.scale.labels),
-            "positions": list(self.scale.at),
-            "names": list(self.scale.names),
-            "items": [] if np.isnan(self.items).any() else self.items.tolist(),
-            "weights": self.weights.tolist(),
-            "squares": [] if np.isnan(self.squares).any() else self.squares.tolist(),
-            "dropped": np.asarray(self.dropped).tolist(),
-            "counted": self.counted,
-        }
-
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "ConfusionMatrix":
-        """Return the table that `to_dict` described."""
-        scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
-        weights = np.array(data["weights"])
-        known = [np.array(data[part]) for part in ("items", "squares")]
-        items, squares = (x if x.size else np.full(weights.shape, np.nan) for x in known)
-        dropped = np.asarray(data["dropped"])[()]
-        return cls(scale, items, weights, squares, dropped, data["counted"])
+    def from_dict(cls, data: Mapping[str, Any]) -> "ConfusionMatrix":
+        """Return the matrix that `to_dict` described; an empty list says that nobody knows."""
+        unknown = np.full(np.shape(data.get("weights", 0.0)), np.nan)
+        missing = {key: unknown for key in ("items", "squares") if data.get(key) == []}
+        return super().from_dict({**data, **missing})
 
-    # --- tables made from this one -----------------------------------------------------------
-
-    @property
-    def pooled(self) -> "ConfusionMatrix":
-        """The one table of all items of a batch."""
-        axes = tuple(range(len(self.shape)))
-        items, weights, squares = (array.sum(axis=axes) for array in self._arrays)
-        return ConfusionMatrix(
-            self.scale, items, weights, squares, np.sum(self.dropped), self.counted
-        )
+    # --- matrices made from this one ---------------------------------------------------------
 
     def compute_sums(self, index: Array, count: int) -> "ConfusionMatrix":
-        """Return a batch of tables, each the sum of the tables of this batch with its index."""
-        dropped = np.broadcast_to(self.dropped, self.shape)
-        arrays = (_sum_by_index(array, index, count) for array in (*self._arrays, dropped))
-        items, weights, squares, lost = arrays
-        return ConfusionMatrix(self.scale, items, weights, squares, lost, self.counted)
+        """Return a batch of matrices, each the sum of those of this batch with its index."""
+        return self.map(lambda array: _sum_by_index(array, index, count))
 
     def with_cells(self, cells: Array, unanswered: Array | float = 0.0) -> "ConfusionMatrix":
         """Return other counts on the same scale: [..., K, K], or with a last column unanswered."""
@@ -302,16 +227,11 @@ def _sum_by_index(array: Array, index: Array, count: int) -> Array:
     return total
 
 
-def _freeze_array(array: Array) -> Array:
-    array.setflags(write=False)
-    return array
-
-
-def _convert_counts(values: ArrayLike, what: str) -> NDArray[np.float64]:
+def _convert_counts(values: ArrayLike, name: str) -> NDArray[np.float64]:
     try:
         numbers = np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise BadWeights(f"The {what} must be numbers of at least 0.") from None
+        raise BadWeights(f"The {name} must be numbers of at least 0.") from None
     if not (np.isfinite(numbers) & (numbers >= 0)).all():
-        raise BadWeights(f"The {what} must be finite numbers of at least 0.")
+        raise BadWeights(f"The {name} must be finite numbers of at least 0.")
     return numbers

@@ -1,4 +1,4 @@
-"""How often each pair of codes occurs, in one pass near the speed of memory."""
+"""Counting: how often each pair of codes occurs, in one pass near the speed of memory."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -12,14 +12,14 @@ from ordinate.scale.encoding import CHUNK, LabelCodes
 MOST_BINS = 1 << 16  # what the cache holds
 ROWS_PER_BATCH = 16 * CHUNK  # items given to one histogram
 HEAVIEST_WEIGHT = 1e150  # whose square is still a number
-MOST_CELLS = 1 << 27  # of a batch of tables: a gigabyte for each of its sums
+MOST_CELLS = 1 << 27  # of a batch of matrices: a gigabyte for each of its sums
 Counts = NDArray[np.int64]
 
 
 class CellSums(NamedTuple):
     """Per cell: the number of items, the sum of weights, the sum of squared weights.
 
-    `fractions` is how many items have a weight that is no whole number; None says that none has.
+    `fractions` is how many items have a weight that is no integer; None says that none has.
     """
 
     items: NDArray[Any]
@@ -33,15 +33,15 @@ class CellSums(NamedTuple):
 
     @property
     def counted(self) -> bool:
-        """Whether every weight is a whole number, and so a count of items."""
+        """Whether every weight is an integer, and so a count of items."""
         return self.fractions is None or not self.fractions.any()
 
 
 def check_group_count(groups: int, levels: int) -> None:
-    """Refuse a batch of tables, one for each group, that does not fit into memory."""
+    """Refuse a batch of confusion matrices, one for each group, that does not fit into memory."""
     if groups * levels * (levels + 1) > MOST_CELLS:
         raise BadInput(
-            f"{groups:,} groups on a scale of {levels} levels are too many for a table of each: "
+            f"{groups:,} groups on a scale of {levels} levels are too many for a matrix of each: "
             f"at most {MOST_CELLS // (levels * (levels + 1)):,} groups. Take a coarser scale or "
             "larger groups."
         )
@@ -61,9 +61,9 @@ def count_pairs(rows: LabelCodes, columns: LabelCodes) -> Counts:
     rest = np.zeros(cells, np.int64)
     for start in range(0, n, ROWS_PER_BATCH):
         cell = joiner.join_codes(rows, columns, start, min(start + ROWS_PER_BATCH, n))
-        whole = len(cell) // fold * fold
-        numbers += np.bincount(joiner.joined(cell[:whole]), minlength=cells**fold)
-        rest += np.bincount(cell[whole:], minlength=cells)
+        paired = len(cell) // fold * fold
+        numbers += np.bincount(joiner.join_runs(cell[:paired]), minlength=cells**fold)
+        rest += np.bincount(cell[paired:], minlength=cells)
     digits = numbers.reshape((cells,) * fold)
     for axis in range(fold):
         rest += digits.sum(axis=tuple(k for k in range(fold) if k != axis))
@@ -102,7 +102,7 @@ class _CodeJoiner:
             np.add(cell, column, out=cell)
         return self.cell[: stop - start]
 
-    def joined(self, cell: NDArray[Any]) -> NDArray[np.intp]:
+    def join_runs(self, cell: NDArray[Any]) -> NDArray[np.intp]:
         """Return numbers whose digits are the cells of `fold` runs of items."""
         runs = cell.reshape(self.fold, -1)
         number, wide = self.number[: runs.shape[1]], self.wide[: runs.shape[1]]
@@ -130,8 +130,8 @@ def count_weighted(rows: LabelCodes, columns: LabelCodes, weights: NDArray[np.fl
         broken = weight != np.floor(weight)
         if broken.any():
             fractions += np.bincount(cell[broken], minlength=height * width)
-    found = CellSums(items, sums[0], sums[1], fractions)
-    return found.map(lambda x: x.reshape(height, width))
+    flat = CellSums(items, sums[0], sums[1], fractions)
+    return flat.map(lambda x: x.reshape(height, width))
 
 
 def check_weights(weight: NDArray[np.float64], start: int) -> NDArray[np.float64]:

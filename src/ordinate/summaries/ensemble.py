@@ -1,12 +1,13 @@
-"""Ensemble: what is kept of predictions that are many values each."""
+"""EnsemblePredictions: sums over predictions that are many values each."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ordinate.errors import BadInput, BadValues
+from ordinate.summaries.base import SAME, Sum
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.prediction_intervals import (
     ItemSums,
@@ -35,39 +36,37 @@ class EnsemblePredictions(ItemSums):
     `ranks` says how many targets have 0, 1, …, M members below them. A target that equals members
     counts in equal parts for every rank that it could have.
 
-    >>> table = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
-    >>> table.means.round(3).tolist(), table.ranks.tolist()
+    >>> summary = EnsemblePredictions.of([1.0, 5.0], [[0.0, 2.0, 3.0], [1.0, 4.0, 2.0]])
+    >>> summary.means.round(3).tolist(), summary.ranks.tolist()
     ([2.0, 2.0, 2.333, 3.778, -1.0], [0.0, 1.0, 0.0, 1.0])
     """
 
-    ranks: Array  # [..., M + 1]: Σw
-    rank_squares: Array  # [..., M + 1]: Σw²
-    members: int
+    ranks: Sum  # [..., M + 1]: Σw
+    rank_squares: Sum  # [..., M + 1]: Σw²
+    members: Annotated[int, SAME]
     names = SCORE_NAMES
-    arrays = (*ItemSums.arrays, "ranks", "rank_squares")
-    settled = ("members",)
 
     @classmethod
     def of(
         cls, targets: Any, members: Any, weights: Any = None, groups: Any = None
     ) -> "EnsemblePredictions":
         """Sum up targets [N] and members [N, M]; with groups, a batch with a summary of each."""
-        y, table = convert_to_numbers(targets, "targets"), _convert_members(members)
-        check_same_length(len(y), len(table), "targets", "rows of members")
-        size = table.shape[1]
+        y, values = convert_to_numbers(targets, "targets"), _convert_members(members)
+        check_same_length(len(y), len(values), "targets", "rows of members")
+        size = values.shape[1]
         tally = ScoreTally(len(SCORE_NAMES), encode_groups(groups, len(y)))
         ranks = np.zeros((2, len(tally.items), size + 1))
         for piece in split_rows(
             len(y), convert_weights(weights, len(y)), max(1, CELLS_PER_BLOCK // size)
         ):
-            x = _sort_members(table, piece.rows)
+            x = _sort_members(values, piece.rows)
             target = y[piece.rows]
             finite = "The target of row {row} is {value}, not a finite number."
             require_valid(np.isfinite(target), piece.rows, target, finite)
             with np.errstate(over="ignore", invalid="ignore"):
                 tally.add(_score_items(x, target), piece)
             _add_ranks(ranks, tally.places(piece.rows), x, target, piece)
-        once, twice = map(tally.settled, ranks)
+        once, twice = map(tally.squeeze_groups, ranks)
         return cls(**tally.sums(len(y)), ranks=once, rank_squares=twice, members=size)
 
 
@@ -87,9 +86,9 @@ def _convert_members(members: Any) -> Array:
     return values
 
 
-def _sort_members(table: Array, rows: Array) -> Floats:
+def _sort_members(members: Array, rows: Array) -> Floats:
     """Return the members [n, M] of some rows, lowest to highest, or say which is no number."""
-    x = table[rows].astype(float)
+    x = members[rows].astype(float)
     bad = ~np.isfinite(x)
     if bad.any():
         row, member = (int(place) for place in np.argwhere(bad)[0])
@@ -107,17 +106,17 @@ def _score_items(x: Floats, y: Floats) -> Floats:
     large sums are taken.
     """
     size = x.shape[1]
-    found = np.zeros((len(SCORE_NAMES), len(y)))
+    scores = np.zeros((len(SCORE_NAMES), len(y)))
     away = x - y[:, None]
     bias = away.mean(axis=1)
-    found[0] = np.abs(away).mean(axis=1)
+    scores[0] = np.abs(away).mean(axis=1)
     if size > 1:
         k = np.arange(1, size)
-        found[1] = np.diff(x, axis=1) @ (2.0 * k * (size - k) / (size * (size - 1)))
+        scores[1] = np.diff(x, axis=1) @ (2.0 * k * (size - k) / (size * (size - 1)))
         away -= bias[:, None]
-        found[2] = np.einsum("nm,nm->n", away, away) / (size - 1)
-    found[3], found[4] = bias * bias, bias
-    return found
+        scores[2] = np.einsum("nm,nm->n", away, away) / (size - 1)
+    scores[3], scores[4] = bias * bias, bias
+    return scores
 
 
 def _add_ranks(ranks: Floats, groups: Array, x: Floats, y: Floats, piece: RowBlock) -> None:

@@ -1,4 +1,4 @@
-"""Columns of quantities: numbers as any library gives them, not yet checked."""
+"""Numeric columns: numbers as any library gives them, not yet checked."""
 
 import math
 from decimal import Decimal
@@ -48,11 +48,11 @@ def _convert_to_array(column: Any) -> Array:
 
 
 def _convert_number(value: Any, row: int, name: str) -> float:
-    """Return a value of mixed ones; a text is no number, even if it looks like one."""
+    """Return a value of mixed ones; a string is no number, even if it looks like one."""
     if isinstance(value, (Real, Decimal, np.bool_)):
         try:
             return float(value)
-        except (OverflowError, ValueError):  # a whole number of 400 digits, a signalling nan
+        except (OverflowError, ValueError):  # an integer of 400 digits, a signalling nan
             return math.inf
     if is_missing(value):
         return math.nan

@@ -1,12 +1,14 @@
-"""Paired: what two systems answered to the same items."""
+"""PairedPredictions: what two systems predicted for the same items."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ordinate.errors import OrdinateError
 from ordinate.scale import Scale
+from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import check_group_count
 
@@ -14,109 +16,113 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class PairedPredictions:
-    """The distinct cells [U] of gold, answer of the first system and answer of the second.
+class PairedPredictions(Summary):
+    """The distinct cells [U] of gold and of the predictions of two systems.
 
-    Only cells that have items are there: K levels have K³ of them, and groups as many each. An
-    answer of K is none at all. `groups` says to which group the items of a cell belong, where they
-    belong to any.
+    Only cells that have items are there: K levels have K³ of them, and groups as many each. A
+    prediction of K is none at all. `groups` says to which group the items of a cell belong, where
+    they belong to any.
     """
 
-    scale: Scale
-    gold: Array
-    first_answers: Array
-    second_answers: Array
-    items: Array
-    weights: Array
-    groups: Array | None = None
-    group_count: int = 0
-    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+    scale: Annotated[Scale, SAME]
+    gold: Gathered
+    first_predictions: Gathered
+    second_predictions: Gathered
+    items: Gathered
+    weights: Gathered
+    groups: Annotated[Array | None, GATHERED] = None
+    group_count: Annotated[int, SAME] = 0
+    counted: Every = True  # whether each item's own weight is an integer, and so a count
 
     @classmethod
     def from_predictions(
         cls,
         scale: Scale,
-        answers: tuple[Array, Array, Array],
+        positions: tuple[Array, Array, Array],
         sums: tuple[Array, Array],
         groups: Array | None,
         group_count: int,
         *,
         counted: bool,
     ) -> "PairedPredictions":
-        """Return the distinct cells of gold and two answers, with the sums of their items."""
+        """Return the distinct cells of gold and two predictions, with the sums of their items."""
         size = len(scale) + 1
-        gold, one, other = (part.astype(np.int64) for part in answers)
-        keys = (gold * size + one) * size + other
+        gold, first, second = (column.astype(np.int64) for column in positions)
+        keys = (gold * size + first) * size + second
         if groups is not None:
             keys = keys + groups * size**3
-        found, place = np.unique(keys, return_inverse=True)
+        cells, place = np.unique(keys, return_inverse=True)
         items, weights = (np.bincount(place, weights=part) for part in sums)
-        levels, answers = np.divmod(found, size**2)
-        first, second = np.divmod(answers, size)
+        levels, pairs = np.divmod(cells, size**2)
+        first, second = np.divmod(pairs, size)
         inside = None if groups is None else levels // size
         gold = levels % size
         return cls(scale, gold, first, second, items, weights, inside, group_count, counted)
 
     @property
     def whole(self) -> bool:
-        """Whether the weights are whole numbers, and so counts."""
+        """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
     @property
     def first(self) -> ConfusionMatrix:
-        """The confusion of the first system; a batch of groups, where there are groups."""
-        return self._build_confusion_matrix(self.first_answers)
+        """The confusion matrix of the first system; a batch of groups, where there are groups."""
+        return self._build_confusion_matrix(self.first_predictions)
 
     @property
     def second(self) -> ConfusionMatrix:
-        """The confusion of the second system; a batch of groups, where there are groups."""
-        return self._build_confusion_matrix(self.second_answers)
+        """The confusion matrix of the second system; a batch of groups, where there are groups."""
+        return self._build_confusion_matrix(self.second_predictions)
 
     @property
-    def answers(self) -> Array:
-        """The answers of the first system against those of the second, whatever gold says."""
+    def predictions(self) -> Array:
+        """The predictions of the first system against those of the second, whatever gold says."""
         size = len(self.scale) + 1
-        cells = self.first_answers * size + self.second_answers
-        found = np.bincount(cells, self.weights, minlength=size**2)
-        return found.reshape(size, size)[:-1, :-1]
+        cells = self.first_predictions * size + self.second_predictions
+        sums = np.bincount(cells, self.weights, minlength=size**2)
+        return sums.reshape(size, size)[:-1, :-1]
 
     @property
     def pooled(self) -> "PairedPredictions":
         """The cells of all items, whatever their group."""
-        return self._gather_cells((self,))
+        return self._gather_cells(self)
 
-    def _build_confusion_matrix(self, answers: Array) -> ConfusionMatrix:
+    def _build_confusion_matrix(self, predictions: Array) -> ConfusionMatrix:
         size = len(self.scale)
-        cells = self.gold * (size + 1) + answers
+        cells = self.gold * (size + 1) + predictions
         shape: tuple[int, ...] = (size, size + 1)
         if self.groups is not None:
             check_group_count(self.group_count, size)
             cells = cells + self.groups * (size * (size + 1))
             shape = (self.group_count, *shape)
-        found = np.bincount(cells, self.weights, minlength=int(np.prod(shape)))
-        return self.to_confusion_matrix(found.reshape(shape))
+        sums = np.bincount(cells, self.weights, minlength=int(np.prod(shape)))
+        return self.to_confusion_matrix(sums.reshape(shape))
 
     def to_confusion_matrix(self, cells: Array) -> ConfusionMatrix:
-        """Return cells [..., K, K + 1] as tables of one system."""
+        """Return cells [..., K, K + 1] as matrices of one system."""
         return ConfusionMatrix(self.scale, cells, cells, cells, counted=self.counted)
 
-    def __add__(self, other: "PairedPredictions") -> "PairedPredictions":
-        if not isinstance(other, PairedPredictions) or self.scale != other.scale:
-            return NotImplemented
+    def require_alike(self, other: Self) -> None:
+        """Refuse to merge pairs within groups, too."""
         if self.groups is not None or other.groups is not None:
-            return NotImplemented  # groups have no names here: add the panels
-        return self._gather_cells((self, other))
+            raise OrdinateError("Pairs within groups have no names to match: add the panels.")
+        super().require_alike(other)
 
-    def _gather_cells(self, parts: "tuple[PairedPredictions, ...]") -> "PairedPredictions":
-        def joined(name: str) -> Array:
+    def _merge(self, other: Self) -> dict[str, Any]:
+        both = self._gather_cells(self, other)
+        cells = ("gold", "first_predictions", "second_predictions", "items", "weights")
+        return super()._merge(other) | {name: getattr(both, name) for name in cells}
+
+    def _gather_cells(self, *parts: "PairedPredictions") -> "PairedPredictions":
+        def join(name: str) -> Array:
             return np.concatenate([getattr(part, name) for part in parts])
 
         return PairedPredictions.from_predictions(
             self.scale,
-            (joined("gold"), joined("first_answers"), joined("second_answers")),
-            (joined("items"), joined("weights")),
+            (join("gold"), join("first_predictions"), join("second_predictions")),
+            (join("items"), join("weights")),
             None,
             0,
-            counted=all(part.counted for part in parts),
+            counted=self.counted,
         )

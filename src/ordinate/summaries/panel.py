@@ -1,16 +1,17 @@
-"""Panel: what many systems answered to the same items."""
+"""Panel: what many systems predicted for the same items."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, get_args
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Annotated, Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, NoItems, OrdinateError
+from ordinate.errors import BadOption, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
+from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary, Tally
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
@@ -31,10 +32,10 @@ RowNamer = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the sys
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(Summary):
     """The distinct rows (gold, system 1 … S) of positions, and the items that share each.
 
-    A position of K says that the system gave no answer. `groups` says to which group the items of
+    A position of K says that the system did not predict. `groups` says to which group the items of
     a row belong, where they belong to any; then equal rows of two groups are two rows.
 
     >>> panel = Panel.of("low,high", ["low", "high", "low"], {"a": ["low"] * 3, "b": ["high"] * 3})
@@ -42,16 +43,16 @@ class Panel:
     ([[0, 0, 1], [1, 0, 1]], [2, 1])
     """
 
-    scale: Scale
-    systems: tuple[str, ...]
-    rows: Array  # [U, 1 + S]
-    items: Array  # [U]
-    weights: Array  # [U]
-    squares: Array  # [U]
-    groups: Array | None = None  # [U]
-    group_values: tuple[Any, ...] = ()
-    dropped: int = 0
-    counted: bool = True  # whether each item's own weight is a whole number, and so a count
+    scale: Annotated[Scale, SAME]
+    systems: Annotated[tuple[str, ...], replace(SAME, load=tuple)]
+    rows: Annotated[Array, replace(GATHERED, load=partial(np.array, dtype=np.int16))]  # [U, 1 + S]
+    items: Gathered  # [U]
+    weights: Gathered  # [U]
+    squares: Gathered  # [U]
+    groups: Annotated[Array | None, GATHERED] = None  # [U]
+    group_values: Annotated[tuple[Any, ...], replace(GATHERED, load=tuple)] = ()
+    dropped: Tally = 0
+    counted: Every = True  # whether each item's own weight is an integer, and so a count
 
     @classmethod
     def of(
@@ -111,39 +112,27 @@ class Panel:
         if groups is not None:  # but for those that have no items left
             there, codes = np.unique(groups.codes[keep], return_inverse=True)
             values = tuple(groups.values[index] for index in there)
-        kept = sums.map(lambda x: x[keep])
-        parts = _gather_rows(rows[keep], codes, kept)
-        return cls(scale, systems, *parts, values, dropped, kept.counted)
+        present = sums.map(lambda x: x[keep])
+        parts = _gather_rows(rows[keep], codes, present)
+        return cls(scale, systems, *parts, values, dropped, present.counted)
 
     def __post_init__(self) -> None:
         if len(set(self.systems)) < len(self.systems):
             raise BadOption("Two systems have the same name. Give each its own.")
-        for array in (self.rows, self.items, self.weights, self.squares, self.groups):
-            if array is not None:
-                array.setflags(write=False)
+        super().__post_init__()
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(self.items.sum())
-
     @cached_property
     def whole(self) -> bool:
-        """Whether the weights are whole numbers, and so counts."""
+        """Whether the weights are integers, and so counts."""
         counts = (self.weights == np.floor(self.weights)) & (self.weights < MOST_ITEMS)
         return self.counted and bool(counts.all())
 
-    def __add__(self, other: "Panel") -> "Panel":
-        if not isinstance(other, Panel):
-            return NotImplemented
-        if (self.scale, self.systems) != (other.scale, other.systems):
-            raise OrdinateError("Panels of other scales or systems cannot be added.")
-        if (self.groups is None) != (other.groups is None):
-            raise OrdinateError("A panel with groups and one without cannot be added.")
-        values = list(dict.fromkeys([*self.group_values, *other.group_values]))
+    def _merge(self, other: Self) -> dict[str, Any]:
+        """Return the distinct rows of both; groups are the same where their values are."""
+        values = tuple(dict.fromkeys([*self.group_values, *other.group_values]))
         groups = None
         if self.groups is not None and other.groups is not None:
             known = {value: index for index, value in enumerate(values)}
@@ -151,76 +140,38 @@ class Panel:
             groups = np.concatenate([self.groups, place[other.groups]])
         both = zip(self._sums[:3], other._sums[:3], strict=True)
         sums = CellSums(*(np.concatenate(parts) for parts in both))
-        rows = np.concatenate([self.rows, other.rows])
-        parts = _gather_rows(rows, groups, sums)
-        dropped = self.dropped + other.dropped
-        counted = self.counted and other.counted
-        return Panel(self.scale, self.systems, *parts, tuple(values), dropped, counted)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Panel) and self.to_dict() == other.to_dict()
-
-    __hash__ = None  # type: ignore[assignment] # equal panels may differ in memory
+        gathered = _gather_rows(np.concatenate([self.rows, other.rows]), groups, sums)
+        names = ("rows", "items", "weights", "squares", "groups")
+        return {
+            **super()._merge(other),
+            **dict(zip(names, gathered, strict=True)),
+            "group_values": values,
+        }
 
     @property
     def _sums(self) -> CellSums:
         return CellSums(self.items, self.weights, self.squares)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same panel."""
-        return {
-            "scale": list(self.scale.labels),
-            "positions": list(self.scale.at),
-            "names": list(self.scale.names),
-            "systems": list(self.systems),
-            "rows": self.rows.tolist(),
-            "items": self.items.tolist(),
-            "weights": self.weights.tolist(),
-            "squares": self.squares.tolist(),
-            "groups": None if self.groups is None else self.groups.tolist(),
-            "group_values": list(self.group_values),
-            "dropped": self.dropped,
-            "counted": self.counted,
-        }
+    # --- matrices of it ------------------------------------------------------------------------
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Panel":
-        """Return the panel that `to_dict` described."""
-        scale = Scale(data["scale"], positions=data["positions"], names=data["names"])
-        groups = None if data["groups"] is None else np.array(data["groups"])
-        return cls(
-            scale,
-            tuple(data["systems"]),
-            np.array(data["rows"], np.int16),
-            np.array(data["items"]),
-            np.array(data["weights"]),
-            np.array(data["squares"]),
-            groups,
-            tuple(data["group_values"]),
-            data["dropped"],
-            data["counted"],
-        )
-
-    # --- tables of it --------------------------------------------------------------------------
-
-    def table(self, system: str) -> ConfusionMatrix:
-        """Return the confusion of one system."""
+    def confusion_matrix(self, system: str) -> ConfusionMatrix:
+        """Return the confusion matrix of one system."""
         size = len(self.scale)
-        cells = self._gold * (size + 1) + self._answers(system)
+        cells = self._gold * (size + 1) + self._predictions(system)
         return self._build_confusion_matrix(cells, (size, size + 1))
 
     def count_by_group(self, system: str) -> ConfusionMatrix:
-        """Return the confusion of one system within each group: a batch."""
+        """Return the confusion matrix of one system within each group: a batch."""
         size, groups = len(self.scale), self._groups
         check_group_count(len(self.group_values), size)
-        cells = (groups * size + self._gold) * (size + 1) + self._answers(system)
+        cells = (groups * size + self._gold) * (size + 1) + self._predictions(system)
         return self._build_confusion_matrix(cells, (len(self.group_values), size, size + 1))
 
     def pair_systems(self, first: str, second: str, *, grouped: bool = False) -> PairedPredictions:
         """Return gold x first x second; with `grouped`, within each group."""
         return PairedPredictions.from_predictions(
             self.scale,
-            (self._gold, self._answers(first), self._answers(second)),
+            (self._gold, self._predictions(first), self._predictions(second)),
             (self.items, self.weights),
             self._groups if grouped else None,
             len(self.group_values) if grouped else 0,
@@ -235,7 +186,7 @@ class Panel:
     def _gold(self) -> Array:
         return self.rows[:, 0].astype(np.int64)  # cells of many levels are no small numbers
 
-    def _answers(self, system: str) -> Array:
+    def _predictions(self, system: str) -> Array:
         return self.rows[:, 1 + self.systems.index(system)].astype(np.int64)
 
     @property
@@ -257,15 +208,15 @@ def _find_ungrouped_items(
 
 
 def _tally_cells(cells: Array, amounts: Array, shape: tuple[int, ...]) -> Array:
-    found = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
-    return found.reshape(shape)
+    sums = np.bincount(cells, weights=amounts, minlength=int(np.prod(shape)))
+    return sums.reshape(shape)
 
 
 def sum_single_items(n: int, weights: Array | None) -> CellSums:
     """Return items, weights and squared weights of single items; weight 0 is no item."""
     if weights is None:
-        one = np.ones(n, np.int64)
-        return CellSums(one, one.astype(float), one.astype(float))
+        ones = np.ones(n, np.int64)
+        return CellSums(ones, ones.astype(float), ones.astype(float))
     weights = check_weights(weights, 0)
     fractions = (weights != np.floor(weights)).astype(np.int64)
     return CellSums((weights > 0).astype(np.int64), weights, weights**2, fractions)
@@ -289,10 +240,10 @@ def _refuse_missing(
         count = int(items[lacking[:, index]].sum())
         if not count or missing == "drop" or index in allowed[missing]:
             continue
-        what = "gold labels" if index == 0 else f"predictions of {name}"
+        column = "gold labels" if index == 0 else f"predictions of {name}"
         worst = "" if index == 0 else f", or count them as wrong with {WORST_HINT}"
         way = f"Leave these items out for all systems with {DROP_HINT}{worst}."
-        raise make_missing_labels_error(count, int(items.sum()), what, places(index), way)
+        raise make_missing_labels_error(count, int(items.sum()), column, places(index), way)
 
 
 def _gather_rows(
@@ -301,9 +252,9 @@ def _gather_rows(
     """Return the distinct rows (within groups, where there are any) with their sums."""
     keys = rows if groups is None else np.concatenate([groups[:, None], rows], axis=1)
     keys = keys.astype(np.int16 if groups is None else np.int64)
-    found, place = np.unique(keys, axis=0, return_inverse=True)
+    distinct, place = np.unique(keys, axis=0, return_inverse=True)
     totals = [np.bincount(place.reshape(-1), weights=part) for part in sums[:3]]
     totals[0] = totals[0].astype(np.int64)
     if groups is None:
-        return found, totals[0], totals[1], totals[2], None
-    return found[:, 1:].astype(np.int16), totals[0], totals[1], totals[2], found[:, 0]
+        return distinct, totals[0], totals[1], totals[2], None
+    return distinct[:, 1:].astype(np.int16), totals[0], totals[1], totals[2], distinct[:, 0]

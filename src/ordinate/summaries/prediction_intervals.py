@@ -1,14 +1,15 @@
-"""Bounds: what is kept of prediction intervals and the targets that they should hold."""
+"""PredictionIntervals: sums over prediction intervals and the targets that they should hold."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadValues, NoItems, OrdinateError
+from ordinate.errors import BadValues, NoItems
 from ordinate.scale.encoding import Groups, factorize_column
+from ordinate.summaries.base import SAME, BatchSummary, Every, Sum, Tally
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import ROWS_PER_BLOCK
@@ -21,27 +22,20 @@ SCORE_NAMES = ("covered", "width", "below", "above", "error")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ItemSums:
+class ItemSums(BatchSummary):
     """Sums of a few scores x of each item, from which means and their standard errors follow.
 
     With z = (1, x) they are Σw z zᵀ and Σw² z zᵀ: the first row of the one holds Σw and Σw x, that
     of the other Σw² and Σw² x. Leading axes hold many summaries at once.
     """
 
-    items: Array  # [...]
-    plain: Array  # [..., 1 + F, 1 + F]: Σw z zᵀ
-    squared: Array  # [..., 1 + F, 1 + F]: Σw² z zᵀ
-    counted: bool = True  # whether every weight is a whole number
-    dropped: int = 0
+    items: Sum  # [...]
+    plain: Sum  # [..., 1 + F, 1 + F]: Σw z zᵀ
+    squared: Sum  # [..., 1 + F, 1 + F]: Σw² z zᵀ
+    counted: Every = True  # whether every weight is an integer
+    dropped: Tally = 0
     has_unanswered = False
     names: ClassVar[tuple[str, ...]] = ()  # of the scores
-    arrays: ClassVar[tuple[str, ...]] = ("items", "plain", "squared")  # what merges with +
-    settled: ClassVar[tuple[str, ...]] = ()  # what has to be the same in both
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return np.shape(self.items)
 
     @property
     def whole(self) -> bool:
@@ -54,16 +48,11 @@ class ItemSums:
         return self.plain[..., 0, 0]
 
     @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(np.sum(self.items))
-
-    @property
     def means(self) -> Array:
         """The mean of each score [..., F], nan where there are no items."""
-        whole = self.total[..., None]
+        weight = self.total[..., None]
         filled = np.full((*self.plain.shape[:-2], len(self.names)), np.nan)
-        return np.divide(self.plain[..., 0, 1:], whole, out=filled, where=whole > 0)
+        return np.divide(self.plain[..., 0, 1:], weight, out=filled, where=weight > 0)
 
     def mean(self, name: str) -> Array:
         """Return the mean of a score, nan where there are no items."""
@@ -74,52 +63,6 @@ class ItemSums:
         z = np.concatenate([np.ones((*means.shape[:-1], 1)), means], axis=-1)
         wide = self.map(lambda array: np.broadcast_to(array, (*z.shape[:-1], *np.shape(array))))
         return replace(wide, plain=self.total * z[..., :, None] * z[..., None, :])
-
-    def __add__(self, other: Self) -> Self:
-        if type(other) is not type(self):
-            return NotImplemented
-        for name in self.settled:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                raise OrdinateError(f"Summaries with other {name} cannot be added.")
-        if self.shape != other.shape:
-            raise OrdinateError("Summaries of other numbers of groups cannot be added: pool them.")
-        return replace(
-            self,
-            counted=self.counted and other.counted,
-            dropped=self.dropped + other.dropped,
-            **{name: getattr(self, name) + getattr(other, name) for name in self.arrays},
-        )
-
-    def __getitem__(self, index: Any) -> Self:
-        if not self.shape:
-            raise IndexError("This is one summary; only a batch of them can be indexed.")
-        return self.map(lambda array: array[index])
-
-    def map(self, change: Callable[[Array], Array]) -> Self:
-        """Return the summary with every array changed in the same way."""
-        changed: dict[str, Any] = {name: change(getattr(self, name)) for name in self.arrays}
-        return replace(self, **changed)
-
-    @property
-    def pooled(self) -> Self:
-        """The one summary of all items of a batch."""
-        axes = tuple(range(len(self.shape)))
-        return self.map(lambda array: np.asarray(array.sum(axis=axes)))
-
-    def sum_with_multiplicities(self, times: Array) -> Self:
-        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
-        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        found = {part.name: getattr(self, part.name) for part in fields(self)}
-        return found | {name: np.asarray(found[name]).tolist() for name in self.arrays}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        """Return the summary that `to_dict` described."""
-        return cls(**data | {name: np.asarray(data[name]) for name in cls.arrays})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -136,11 +79,9 @@ class PredictionIntervals(ItemSums):
     (np.float64(0.75), np.float64(2.125))
     """
 
-    endless: Array  # [...]: items with an infinite bound; their width is not in the sums
-    points: bool = False  # whether there are predictions, too
+    endless: Sum  # [...]: items with an infinite bound; their width is not in the sums
+    points: Annotated[bool, SAME] = False  # whether there are predictions, too
     names = SCORE_NAMES
-    arrays = (*ItemSums.arrays, "endless")
-    settled = ("points",)
 
     @classmethod
     def of(
@@ -175,15 +116,15 @@ class PredictionIntervals(ItemSums):
             np.add.at(endless, tally.places(rows[open_]), 1.0)
         return cls(
             **tally.sums(len(y)),
-            endless=tally.settled(endless),
+            endless=tally.squeeze_groups(endless),
             points=predictions is not None,
         )
 
     def scaled(self, by: float) -> "PredictionIntervals":
         """Return the summary of values that are all multiplied by a number above 0.
 
-        >>> table = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
-        >>> table.scaled(10.0).mean("width"), table.scaled(10.0).mean("covered")
+        >>> summary = PredictionIntervals.of([1.0, 2.0, 4.0], [0.0, 1.0, 4.5], [2.0, 3.0, 6.0])
+        >>> summary.scaled(10.0).mean("width"), summary.scaled(10.0).mean("covered")
         (np.float64(18.333333333333332), np.float64(0.6666666666666666))
         """
         size = np.array([1.0, *(1.0 if name == "covered" else by for name in self.names)])
@@ -202,9 +143,9 @@ def _score_items(
         of_row = f"The {side} bound of row {{row}} is {{value}}"
         fine = np.isfinite(column) | (column == none)
         require_valid(fine, rows, column, f"{of_row}: it must be a number, or {none} for none.")
-    crossed = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
+    inverted = "The lower bound of row {row}, {value}, is above its upper bound, {other}."
     require_valid(
-        lower <= upper, rows, lower, crossed + " Swap the two, or leave the item out.", upper
+        lower <= upper, rows, lower, inverted + " Swap the two, or leave the item out.", upper
     )
     open_ = np.isinf(lower) | np.isinf(upper)
     x = np.zeros((len(SCORE_NAMES), len(y)))
@@ -275,28 +216,28 @@ class ScoreTally:
                 return
             codes = self.groups.codes[piece.rows]
             order = np.argsort(codes, kind="stable")
-            found, starts = np.unique(codes[order], return_index=True)
-            self.items[found] += np.diff([*starts, len(codes)])
+            present, starts = np.unique(codes[order], return_index=True)
+            self.items[present] += np.diff([*starts, len(codes)])
             z, weighted = z[:, order], weighted[:, order]
-            self.once[found] += _sum_products(weighted, z, starts)
-            self.twice[found] += _sum_products(weighted, weighted, starts)
+            self.once[present] += _sum_products(weighted, z, starts)
+            self.twice[present] += _sum_products(weighted, weighted, starts)
 
     def sums(self, n: int) -> dict[str, Any]:
-        """Return what was added up, as the fields of a summary."""
+        """Return the sums, as the fields of a summary."""
         if not self.items.any():
             reason = "all weights are 0" if n else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
         if not np.isfinite(self.twice.sum() + self.once.sum()):
             raise BadValues("The values are too large to be squared. Give them in another unit.")
         arrays = {"items": self.items, "plain": self.once, "squared": self.twice}
-        settled = {name: self.settled(array) for name, array in arrays.items()}
-        return {**settled, "counted": self.counted}
+        sums = {name: self.squeeze_groups(array) for name, array in arrays.items()}
+        return {**sums, "counted": self.counted}
 
     def places(self, rows: Array) -> Array:
         """Return the group of each of these rows, 0 where there are no groups."""
         return np.zeros(len(rows), np.intp) if self.groups is None else self.groups.codes[rows]
 
-    def settled(self, array: Array) -> Array:
+    def squeeze_groups(self, array: Array) -> Array:
         """Return sums by group, or the one sum where there are no groups."""
         return np.asarray(array[0]) if self.groups is None else array
 
@@ -311,6 +252,6 @@ def encode_groups(groups: Any, n: int) -> Groups | None:
     """Return which group each of n items is in, from a column or what was made of one."""
     if groups is None:
         return None
-    found = groups if isinstance(groups, Groups) else factorize_column(groups)
-    check_same_length(n, len(found.codes), "targets", "groups")
-    return found
+    encoded = groups if isinstance(groups, Groups) else factorize_column(groups)
+    check_same_length(n, len(encoded.codes), "targets", "groups")
+    return encoded

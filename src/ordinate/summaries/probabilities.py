@@ -41,16 +41,16 @@ def build_probability_array(
     >>> build_probability_array(scale, [[0.2, 0.3, 0.5]], columns=["high", "low", "mid"]).tolist()
     [[0.3, 0.5, 0.2]]
     """
-    found = arrange_columns(scale, probabilities, columns)
-    numbers = np.arange(len(found))
+    values = arrange_columns(scale, probabilities, columns)
+    numbers = np.arange(len(values))
     if there is not None:
-        check_same_rows(there, found)
-        found, numbers = found[there], numbers[there]
-    checked = np.empty(found.shape)
-    for start in range(0, len(found), ROWS_PER_BLOCK):
-        some = slice(start, start + ROWS_PER_BLOCK)
-        part = np.ascontiguousarray(found[some].T, dtype=float)
-        checked[some] = check_probability_columns(part, numbers[some], renormalize=renormalize).T
+        check_same_rows(there, values)
+        values, numbers = values[there], numbers[there]
+    checked = np.empty(values.shape)
+    for start in range(0, len(values), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
+        part = np.ascontiguousarray(values[block].T, dtype=float)
+        checked[block] = check_probability_columns(part, numbers[block], renormalize=renormalize).T
     return checked
 
 
@@ -63,10 +63,10 @@ def arrange_columns(
     names = _read_column_names(probabilities) if columns is None else list(columns)
     values = _convert_to_array(probabilities)
     if values is None or values.ndim != 2:
-        found = "rows of other lengths" if values is None else f"{values.ndim} axes"
+        given = "rows of other lengths" if values is None else f"{values.ndim} axes"
         raise BadProbabilities(
             f"Probabilities must be a table with a row for each item and a column for each of the "
-            f"{len(scale)} levels, not {found}."
+            f"{len(scale)} levels, not {given}."
         )
     if values.shape[1] != len(scale):
         raise BadProbabilities(
@@ -113,9 +113,9 @@ def find_most_probable_labels(
     labels = np.empty(len(scale), object)
     labels[:] = scale.labels
     values = arrange_columns(scale, probabilities, columns)
-    found = labels[values.argmax(axis=1)]
-    found[np.isnan(values).any(axis=1)] = None
-    return found
+    predicted = labels[values.argmax(axis=1)]
+    predicted[np.isnan(values).any(axis=1)] = None
+    return predicted
 
 
 def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
@@ -126,15 +126,15 @@ def match_columns_to_levels(scale: Scale, names: Sequence[Any]) -> list[int]:
     >>> match_columns_to_levels(Scale.of("cefr"), ["p_B1", "p_A1", "p_A2", "p_C2", "p_C1", "p_B2"])
     [1, 2, 0, 5, 4, 3]
     """
-    given, wanted = (
+    given, levels = (
         [normalize_label(name) for name in names],
         [normalize_label(x) for x in scale.labels],
     )
-    if len(given) == len(set(given)) == len(wanted):
+    if len(given) == len(set(given)) == len(levels):
         for prefix in _list_prefixes(given):
             bare = [name[len(prefix) :] for name in given]
-            if sorted(bare) == sorted(wanted):
-                return [bare.index(label) for label in wanted]
+            if sorted(bare) == sorted(levels):
+                return [bare.index(label) for label in levels]
     raise BadProbabilities(
         f"The columns {shorten(', '.join(given))} do not say which levels of {scale} they are for. "
         "Name them like the levels, alone or after one prefix (p_A1, p_A2, …), or say the order "
@@ -160,10 +160,10 @@ def check_probability_columns(
     """
     with np.errstate(invalid="ignore"):  # opposite infinities
         total = columns.sum(axis=0)
-    room = LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
-    fits = np.abs(total - 1.0).max(initial=0.0) <= room and columns.min(initial=0.0) >= 0.0
+    tolerance = LOOSE_TOLERANCE if renormalize else STRICT_TOLERANCE
+    fits = np.abs(total - 1.0).max(initial=0.0) <= tolerance and columns.min(initial=0.0) >= 0.0
     if not fits:  # also where there is a nan
-        bad = ~((np.abs(total - 1.0) <= room) & (columns >= 0.0).all(axis=0))
+        bad = ~((np.abs(total - 1.0) <= tolerance) & (columns >= 0.0).all(axis=0))
         first = int(np.argmax(bad))
         row = rows + first if isinstance(rows, int) else int(rows[first])
         raise _make_row_error(columns[:, first], place(row), renormalize=renormalize)
@@ -224,13 +224,13 @@ def _convert_to_floats(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _convert_row(cells: list[Any], index: int) -> list[Any]:
-    found = [np.nan if is_missing(cell) else cell for cell in cells]
-    if not all(isinstance(cell, (Real, Decimal)) for cell in found):
+    numbers = [np.nan if is_missing(cell) else cell for cell in cells]
+    if not all(isinstance(cell, (Real, Decimal)) for cell in numbers):
         shown = shorten(", ".join(map(str, cells)))
         raise BadProbabilities(
             f"The probabilities of {format_row_name(index)}, {shown}, are not all numbers."
         )
-    return found
+    return numbers
 
 
 def _read_column_names(probabilities: Any) -> list[Any] | None:

@@ -19,7 +19,7 @@ class BlockTally:
         self.block = None if blocks is None else _assign_blocks(numbers, blocks)
         self.weight, self.size = weight, len(numbers)
 
-    def chosen(self, places: Array) -> "BlockTally":
+    def select(self, places: Array) -> "BlockTally":
         """Return the tally of some of the items."""
         part = object.__new__(BlockTally)
         part.many, part.size = self.many, len(places)
@@ -38,8 +38,8 @@ class BlockTally:
         if isinstance(values, float):
             values = np.full(self.size, values)
         amount = values if self.weight is None else values * self.weight
-        found = np.bincount(self._index_blocks(index, count), amount, minlength=self.many * count)
-        return found if index is None else found.reshape(self.many, count)
+        sums = np.bincount(self._index_blocks(index, count), amount, minlength=self.many * count)
+        return sums if index is None else sums.reshape(self.many, count)
 
     def sums(self, index: Array, count: int) -> Array:
         """Return items, weights and squared weights [3, blocks, count]."""
@@ -60,7 +60,7 @@ class BlockTally:
                 once, lambda a, b: a @ b
             )  # quicker than those of a matrix
             return once.sum(axis=1)[None], twice.sum(axis=1)[None], products[None]
-        plain = BlockTally.chosen(self, np.arange(self.size))
+        plain = BlockTally.select(self, np.arange(self.size))
         plain.weight = None
         first, second = (np.stack([plain.of(row) for row in part], -1) for part in (once, twice))
         products = _compute_symmetric_products(once, lambda a, b: plain.of(a * b))
@@ -73,12 +73,12 @@ class BlockTally:
 
 
 def compute_events(
-    kind: Events, gold: Array, columns: Floats, best: Floats, answer: Array
+    events: Events, gold: Array, columns: Floats, best: Floats, predicted: Array
 ) -> tuple[list[Floats], list[Array]]:
-    """Return the probability of each event of a kind, and whether it happened."""
-    if kind == "top":
-        return [best], [answer == gold]
-    if kind == "levels":
+    """Return the probability of each of these events, and whether it happened."""
+    if events == "top":
+        return [best], [predicted == gold]
+    if events == "levels":
         return [*columns], [gold == k for k in range(len(columns))]
     below = cumulate_levels(columns.copy())[:-1]
     return [*below], [gold <= k for k in range(len(below))]
@@ -113,8 +113,8 @@ def sum_bins(tally: BlockTally, f: Floats, o: Array, count: int) -> Floats:
 def _compute_symmetric_products(rows: Floats, product: Callable[[Floats, Floats], Any]) -> Array:
     """Return the products of all pairs of rows, each found once."""
     size = range(len(rows))
-    found = {(i, j): product(rows[i], rows[j]) for i in size for j in size[i:]}
-    return np.array([[found[min(i, j), max(i, j)] for j in size] for i in size])
+    products = {(i, j): product(rows[i], rows[j]) for i in size for j in size[i:]}
+    return np.array([[products[min(i, j), max(i, j)] for j in size] for i in size])
 
 
 def cumulate_levels(columns: Floats) -> Floats:
@@ -127,11 +127,11 @@ def cumulate_levels(columns: Floats) -> Floats:
 def find_most_probable_level(columns: Floats, best: Floats) -> NDArray[np.intp]:
     """Return the most probable level, the lowest of equal ones."""
     later = columns[0] != best
-    answer = later.astype(np.int16)
+    level = later.astype(np.int16)
     for column in columns[1:-1]:
         later &= column != best
-        answer += later
-    return answer.astype(np.intp)
+        level += later
+    return level.astype(np.intp)
 
 
 def _assign_blocks(numbers: Array, blocks: int) -> Array:

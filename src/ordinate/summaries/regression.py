@@ -1,15 +1,16 @@
-"""Moments: what is kept of targets and predictions that are quantities."""
+"""Moments: sums over targets and predictions of a regression."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, BadValues, NoItems, OrdinateError
+from ordinate.errors import BadOption, BadValues, NoItems
 from ordinate.scale.encoding import Groups
+from ordinate.summaries.base import SAME, SUM, BatchSummary, Every, Maximum, Sum, Tally
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
 from ordinate.summaries.tabulation import check_same_length
@@ -86,14 +87,21 @@ class CentralSums(NamedTuple):
 
     def mean(self, a: int, b: int) -> Array:
         """Return the central moment of an order, nan where there are no items."""
-        whole = self.weight
-        filled = np.full(np.shape(whole), np.nan, whole.dtype)
-        return np.divide(self.sums[..., a, b], whole, out=filled, where=whole != 0)
+        weight = self.weight
+        filled = np.full(np.shape(weight), np.nan, weight.dtype)
+        return np.divide(self.sums[..., a, b], weight, out=filled, where=weight != 0)
+
+
+CENTRAL_SUM = replace(SUM, merge=None, load=lambda parts: CentralSums(*map(np.array, parts)))
+NAMED_SUM = replace(SUM, load=lambda parts: {key: np.array(part) for key, part in parts.items()})
+HISTOGRAM = replace(
+    SUM, sparse=True, load=lambda bins: {int(place): np.array(x) for place, x in bins.items()}
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
-    """Sums over items from which every metric of quantities follows; they merge with `+`.
+class Moments(BatchSummary):
+    """Sums over items from which every metric of regression follows; they merge with `+`.
 
     `plain` has weights w, `squared` weights w², which the errors of weighted results need.
     `constants` are constant predictions of interest, `spread` Σw|y - c| of each. `histogram` says
@@ -105,22 +113,20 @@ class Moments:
     1.25
     """
 
-    items: Array  # [...]
-    plain: CentralSums
-    squared: CentralSums
-    absolute: Array  # Σw|e|
-    absolute_squared: Array  # Σw²|e|
-    largest: Array  # max|e|
-    squares: Array  # Σw e², from the errors themselves
-    constants: Mapping[str, float] = field(default_factory=dict)
-    spread: Mapping[str, Array] = field(default_factory=dict)
-    histogram: Mapping[int, Array] | None = None
-    counted: bool = True  # whether every weight is a whole number
-    dropped: int = 0
-    order: int = (
-        HIGHEST_ORDER  # of the highest moments that were summed; what is above it says nothing
-    )
-    step: float = 1.0  # the unit in which the sizes of the histogram are
+    items: Sum  # [...]
+    plain: Annotated[CentralSums, CENTRAL_SUM]
+    squared: Annotated[CentralSums, CENTRAL_SUM]
+    absolute: Sum  # Σw|e|
+    absolute_squared: Sum  # Σw²|e|
+    largest: Maximum  # max|e|
+    squares: Sum  # Σw e², from the errors themselves
+    constants: Annotated[Mapping[str, float], SAME] = field(default_factory=dict)
+    spread: Annotated[Mapping[str, Array], NAMED_SUM] = field(default_factory=dict)
+    histogram: Annotated[Mapping[int, Array] | None, HISTOGRAM] = None
+    counted: Every = True  # whether every weight is an integer
+    dropped: Tally = 0
+    order: Annotated[int, SAME] = HIGHEST_ORDER  # of the moments; what is above it says nothing
+    step: Annotated[float, SAME] = 1.0  # the unit in which the sizes of the histogram are
     has_unanswered = False
 
     @classmethod
@@ -157,11 +163,6 @@ class Moments:
         return counter.summary()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return np.shape(self.items)
-
-    @property
     def whole(self) -> bool:
         """Whether the weights are counts."""
         return self.counted
@@ -171,55 +172,10 @@ class Moments:
         """Σw."""
         return self.plain.weight
 
-    @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(np.sum(self.items))
-
-    def __add__(self, other: "Moments") -> "Moments":
-        if not isinstance(other, Moments):
-            return NotImplemented
-        if dict(self.constants) != dict(other.constants):
-            raise OrdinateError("Summaries with other constant predictions cannot be added.")
-        mine, theirs = ((x.histogram is None, x.order, x.step) for x in (self, other))
-        if mine != theirs:
-            raise OrdinateError("Summaries with other parts cannot be added.")
-        return Moments(
-            self.items + other.items,
-            self.plain + other.plain,
-            self.squared + other.squared,
-            self.absolute + other.absolute,
-            self.absolute_squared + other.absolute_squared,
-            np.maximum(self.largest, other.largest),
-            self.squares + other.squares,
-            self.constants,
-            {name: self.spread[name] + other.spread[name] for name in self.constants},
-            _merge_histograms(self.histogram, other.histogram),
-            self.counted and other.counted,
-            self.dropped + other.dropped,
-            self.order,
-            self.step,
-        )
-
-    def __getitem__(self, index: Any) -> "Moments":
-        if not self.shape:
-            raise IndexError("This is one summary; only a batch of them can be indexed.")
-        return self.map(lambda array: array[index])
-
-    def map(self, change: Any) -> "Moments":
-        """Return the summary with every array changed in the same way."""
-        return replace(
-            self,
-            items=change(self.items),
-            plain=CentralSums(*map(change, self.plain)),
-            squared=CentralSums(*map(change, self.squared)),
-            absolute=change(self.absolute),
-            absolute_squared=change(self.absolute_squared),
-            largest=change(self.largest),
-            squares=change(self.squares),
-            spread={name: change(part) for name, part in self.spread.items()},
-            histogram=self.histogram and {k: change(part) for k, part in self.histogram.items()},
-        )
+    def _merge(self, other: Self) -> dict[str, Any]:
+        """Return the fields of both; central sums are moved to the means of all items."""
+        central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
+        return super()._merge(other) | central
 
     def scaled(self, factor: float, shift: float) -> "Moments":
         """Return the summary of the same items in another unit: values times factor plus shift."""
@@ -251,47 +207,6 @@ class Moments:
             rest = rest[: count // 2] + rest[count // 2 : count // 2 * 2]
         return replace(sum(single, rest[0]), dropped=self.dropped)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        return {
-            "items": np.asarray(self.items).tolist(),
-            "plain": [np.asarray(part).tolist() for part in self.plain],
-            "squared": [np.asarray(part).tolist() for part in self.squared],
-            "absolute": np.asarray(self.absolute).tolist(),
-            "absolute_squared": np.asarray(self.absolute_squared).tolist(),
-            "largest": np.asarray(self.largest).tolist(),
-            "squares": np.asarray(self.squares).tolist(),
-            "constants": dict(self.constants),
-            "spread": {name: np.asarray(part).tolist() for name, part in self.spread.items()},
-            "histogram": self.histogram
-            and {str(k): np.asarray(part).tolist() for k, part in self.histogram.items()},
-            "counted": self.counted,
-            "dropped": self.dropped,
-            "order": self.order,
-            "step": self.step,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Moments":
-        """Return the summary that `to_dict` described."""
-        found = data["histogram"]
-        return cls(
-            np.asarray(data["items"]),
-            CentralSums(*(np.asarray(part) for part in data["plain"])),
-            CentralSums(*(np.asarray(part) for part in data["squared"])),
-            np.asarray(data["absolute"]),
-            np.asarray(data["absolute_squared"]),
-            np.asarray(data["largest"]),
-            np.asarray(data["squares"]),
-            data["constants"],
-            {name: np.asarray(part) for name, part in data["spread"].items()},
-            None if found is None else {int(k): np.asarray(x) for k, x in found.items()},
-            data["counted"],
-            data["dropped"],
-            data["order"],
-            data["step"],
-        )
-
 
 class MomentsAccumulator:
     """Adds rows of targets and predictions up, part by part."""
@@ -307,7 +222,7 @@ class MomentsAccumulator:
         self.total: Moments | None = None
         self.seen = 0
         self.low, self.high = math.inf, -math.inf  # of the targets, about
-        self.room = np.ones((0, 0))  # for parts, one after the other: new memory costs time
+        self.buffer = np.ones((0, 0))  # for parts, one after the other: new memory costs time
 
     def add(
         self, y: Floats, p: Floats, weight: Floats | None = None, rows: Array | None = None
@@ -321,16 +236,16 @@ class MomentsAccumulator:
             rows = start + np.flatnonzero(there) if rows is None else rows[there]
             y, p, weight = y[there], p[there], weight[there]
         if len(y):
-            if self.room.shape[1] < min(len(y), ROWS_PER_BLOCK):
-                self.room = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
-            part = _MomentsBlock(y, p, weight, self.room, self.order)
+            if self.buffer.shape[1] < min(len(y), ROWS_PER_BLOCK):
+                self.buffer = np.ones((8 if self.order > 2 else 5, min(len(y), ROWS_PER_BLOCK)))
+            part = _MomentsBlock(y, p, weight, self.buffer, self.order)
             part.check(range(start, start + len(y)) if rows is None else rows)
             self.low, self.high = min(self.low, part.low), max(self.high, part.high)
-            found = replace(part.summary(self.constants, histogram=self.histogram), counted=counted)
-            self.total = found if self.total is None else self.total + found
+            moments = part.summary(self.constants, histogram=self.histogram, counted=counted)
+            self.total = moments if self.total is None else self.total + moments
 
     def summary(self) -> Moments:
-        """Return what was added up."""
+        """Return the sums of all rows."""
         if self.total is None:
             reason = "all weights are 0" if self.seen else "the columns are empty"
             raise NoItems(f"There are no items to evaluate: {reason}.")
@@ -343,10 +258,10 @@ class _MomentsBlock:
     """Sums of some items about one point near their means, a few rows at a time."""
 
     def __init__(
-        self, y: Floats, p: Floats, weight: Floats | None, room: Floats, order: int
+        self, y: Floats, p: Floats, weight: Floats | None, buffer: Floats, order: int
     ) -> None:
         self.y, self.p, self.weight, self.order = y, p, weight, order
-        self.room = room  # of ones in the first row, then powers, errors and their sizes
+        self.buffer = buffer  # of ones in the first row, then powers, errors and their sizes
         self.once, self.twice = np.zeros((2, 6, 6))
         self.sums = np.zeros(3)  # Σw|e|, Σw²|e|, Σw e²
         self.largest = 0.0
@@ -359,15 +274,15 @@ class _MomentsBlock:
         """Return a point near the means: of some rows, or of all if they weigh differently."""
         if self.weight is not None:
             return _compute_mean(self.y, self.weight), _compute_mean(self.p - self.y, self.weight)
-        some = slice(None, None, 1 + len(self.y) // SAMPLE_ROWS)
-        y, e = self.y[some], self.p[some] - self.y[some]
+        sample = slice(None, None, 1 + len(self.y) // SAMPLE_ROWS)
+        y, e = self.y[sample], self.p[sample] - self.y[sample]
         return _choose_center(y, NEAR_DEVIATIONS[self.order]), _choose_center(
             e, NEAR_DEVIATIONS[self.order]
         )
 
     def _add_rows(self, where: slice) -> None:
         y, p = self.y[where], self.p[where]
-        e, size = self.room[-2 if self.at[1] else 2, : len(y)], self.room[-1, : len(y)]
+        e, size = self.buffer[-2 if self.at[1] else 2, : len(y)], self.buffer[-1, : len(y)]
         np.subtract(p, y, out=e)
         np.abs(e, out=size)
         self.largest = max(self.largest, float(size.max()))
@@ -386,10 +301,10 @@ class _MomentsBlock:
 
     def _add_second_order(self, y: Floats, e: Floats) -> float:
         """Add sums of order two of items that weigh the same, in few passes; return Σe²."""
-        one = self.room[0, : len(y)]
-        d = np.subtract(y, self.at[0], out=self.room[1, : len(y)]) if self.at[0] else y
-        f = np.subtract(e, self.at[1], out=self.room[2, : len(y)]) if self.at[1] else e
-        of_d, of_f, both, squares = map(float, (d @ one, f @ one, d @ f, f @ f))
+        ones = self.buffer[0, : len(y)]
+        d = np.subtract(y, self.at[0], out=self.buffer[1, : len(y)]) if self.at[0] else y
+        f = np.subtract(e, self.at[1], out=self.buffer[2, : len(y)]) if self.at[1] else e
+        of_d, of_f, both, squares = map(float, (d @ ones, f @ ones, d @ f, f @ f))
         self.once[:3, :3] += (
             (len(y), of_d, of_f),
             (of_d, float(d @ d), both),
@@ -404,8 +319,8 @@ class _MomentsBlock:
         return float(e @ e if self.at[1] else products[2, 2])
 
     def _compute_powers(self, y: Floats, e: Floats) -> Floats:
-        """Return 1, d, f, and d², df, f² where higher moments are wanted."""
-        powers = self.room[: 6 if self.order > 2 else 3, : len(y)]
+        """Return 1, d, f, and d², df, f² where there are higher moments."""
+        powers = self.buffer[: 6 if self.order > 2 else 3, : len(y)]
         np.subtract(y, self.at[0], out=powers[1])
         if self.at[1]:
             np.subtract(e, self.at[1], out=powers[2])
@@ -415,7 +330,7 @@ class _MomentsBlock:
             np.multiply(powers[2], powers[2], out=powers[5])
         return powers
 
-    def summary(self, constants: Mapping[str, float], *, histogram: bool) -> Moments:
+    def summary(self, constants: Mapping[str, float], *, histogram: bool, counted: bool) -> Moments:
         """Return the sums about the means."""
         plain = self._center_products(self.once)
         squared = plain if self.weight is None else self._center_products(self.twice)
@@ -434,6 +349,7 @@ class _MomentsBlock:
                 for name, value in constants.items()
             },
             None if size is None else bin_error_sizes(size, self.weight),
+            counted=counted,
             order=self.order,
         )
 
@@ -484,9 +400,9 @@ def _choose_center(values: Floats, near: float) -> float:
 
 def _sum_products(first: Floats, second: Floats | None = None) -> Floats:
     """Return all sums of products of rows [6, 6]."""
-    found = np.zeros((6, 6))
-    found[: len(first), : len(first)] = first @ (first if second is None else second).T
-    return found
+    products = np.zeros((6, 6))
+    products[: len(first), : len(first)] = first @ (first if second is None else second).T
+    return products
 
 
 _PRODUCT_POWERS = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
@@ -503,9 +419,9 @@ def bin_error_sizes(size: Floats, weight: Floats | None = None) -> dict[int, Arr
         place = np.ceil(np.log(size) / np.log(BIN_GROWTH))
     first = np.min(place, initial=0.0, where=size > 0)
     index = np.where(size > 0, place - first + 1.0, 0.0).astype(np.intp)  # 0 where there is none
-    items, found = np.bincount(index), np.bincount(index, weight)
+    items, weights = np.bincount(index), np.bincount(index, weight)
     return {
-        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(found[k]))
+        ZERO_BIN if k == 0 else int(first) + int(k) - 1: np.asarray(float(weights[k]))
         for k in np.flatnonzero(items)
     }
 
@@ -513,15 +429,6 @@ def bin_error_sizes(size: Floats, weight: Floats | None = None) -> dict[int, Arr
 def compute_bin_size(place: int) -> float:
     """Return the size for which a bin stands: in the middle of it, relative to both ends."""
     return 0.0 if place == ZERO_BIN else float(2.0 * BIN_GROWTH**place / (1.0 + BIN_GROWTH))
-
-
-def _merge_histograms(
-    mine: Mapping[int, Array] | None, theirs: Mapping[int, Array] | None
-) -> dict[int, Array] | None:
-    if mine is None or theirs is None:
-        return None
-    zero = np.asarray(0.0)
-    return {k: mine.get(k, zero) + theirs.get(k, zero) for k in mine.keys() | theirs.keys()}
 
 
 def _summarize_groups(
@@ -539,7 +446,7 @@ def _summarize_groups(
             rows = order[start : min(start + ROWS_PER_SUM, ends[k + 1])]
             counter.add(y[rows], p[rows], None if weight is None else weight[rows], rows)
         parts.append(counter.total or _make_empty_moments(like))
-    return stack_moments(parts)
+    return Moments.stack(parts)
 
 
 def _make_empty_moments(like: MomentsAccumulator) -> Moments:
@@ -559,36 +466,4 @@ def _make_empty_moments(like: MomentsAccumulator) -> Moments:
         spread,
         bins,
         order=like.order,
-    )
-
-
-def stack_moments(parts: list[Moments]) -> Moments:
-    """Return summaries as one batch."""
-
-    def stack(arrays: list[Array]) -> Array:
-        return np.stack([np.asarray(array) for array in arrays])
-
-    first, bins, zero = parts[0], None, np.asarray(0.0)
-    if first.histogram is not None:
-        keys = sorted(set().union(*(part.histogram or {} for part in parts)))
-        bins = {k: stack([(part.histogram or {}).get(k, zero) for part in parts]) for k in keys}
-    return Moments(
-        stack([part.items for part in parts]),
-        CentralSums(
-            *(stack(list(column)) for column in zip(*(p.plain for p in parts), strict=True))
-        ),
-        CentralSums(
-            *(stack(list(column)) for column in zip(*(p.squared for p in parts), strict=True))
-        ),
-        stack([part.absolute for part in parts]),
-        stack([part.absolute_squared for part in parts]),
-        stack([part.largest for part in parts]),
-        stack([part.squares for part in parts]),
-        first.constants,
-        {name: stack([part.spread[name] for part in parts]) for name in first.constants},
-        bins,
-        all(part.counted for part in parts),
-        sum(part.dropped for part in parts),
-        first.order,
-        first.step,
     )

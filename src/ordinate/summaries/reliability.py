@@ -1,14 +1,15 @@
-"""Reliability: how predicted probabilities relate to what happened, kept in a few sums."""
+"""Reliability: how predicted probabilities relate to what happened, in a few sums."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.errors import BadOption, MissingLabels, NoItems, OrdinateError
+from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.scale import Scale
+from ordinate.summaries.base import SUM, BatchSummary, Sum, Tally, to_plain_value
 from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.probabilities import (
@@ -48,7 +49,7 @@ ROWS_PER_BLOCK = (
 
 @dataclass(frozen=True)
 class ReliabilityParts:
-    """Which parts of a summary are wanted; wishes unite with `|`.
+    """Which parts a summary has; they unite with `|`.
 
     `bins` says for which events and in how many bins: the most probable level (`top`), each level,
     each event "gold is at most level k".
@@ -56,19 +57,19 @@ class ReliabilityParts:
 
     bins: frozenset[tuple[Events, int]] = frozenset()
     scores: bool = False
-    table: bool = False
+    confusion_matrix: bool = False
     ranking: bool = False
 
     def __post_init__(self) -> None:
         for _, count in self.bins:
             if not (count == int(count) and 1 <= count <= FINE_BINS):
-                raise BadOption(f"bins={count} is not a whole number from 1 to {FINE_BINS:,}.")
+                raise BadOption(f"bins={count} is not an integer from 1 to {FINE_BINS:,}.")
 
     def __or__(self, other: "ReliabilityParts") -> "ReliabilityParts":
         return ReliabilityParts(
             self.bins | other.bins,
             self.scores or other.scores,
-            self.table or other.table,
+            self.confusion_matrix or other.confusion_matrix,
             self.ranking or other.ranking,
         )
 
@@ -86,9 +87,6 @@ class ReliabilityBins(NamedTuple):
     o: Array
     ff: Array
     fo: Array
-
-    def __add__(self, other: "ReliabilityBins") -> "ReliabilityBins":  # type: ignore[override] # sums, not a longer tuple
-        return ReliabilityBins(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
     @property
     def confidence(self) -> Array:
@@ -121,36 +119,58 @@ class ProperScores(NamedTuple):
     beyond: Array
     impossible: Array
 
-    def __add__(self, other: "ProperScores") -> "ProperScores":  # type: ignore[override] # sums, not a longer tuple
-        return ProperScores(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+def _dump_bins(bins: Mapping[tuple[Events, int], ReliabilityBins]) -> list[dict[str, Any]]:
+    return [
+        {"events": events, "count": count, "sums": to_plain_value(sums)}
+        for (events, count), sums in bins.items()
+    ]
+
+
+def _load_bins(stored: Iterable[Mapping[str, Any]]) -> dict[tuple[Events, int], ReliabilityBins]:
+    return {
+        (part["events"], part["count"]): ReliabilityBins(*map(np.array, part["sums"]))
+        for part in stored
+    }
+
+
+BIN_SUMS = replace(SUM, dump=_dump_bins, load=_load_bins)
+SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(np.array, parts)))
 
 
 @dataclass(frozen=True, eq=False)
-class Reliability:
-    """What N rows of probabilities were worth: bins, scores and tables, as far as asked for.
+class Reliability(BatchSummary):
+    """What N rows of probabilities were worth: bins, scores and matrices, as its parts say.
 
-    Leading axes hold many summaries at once. `argmax` is the table of the most probable level, the
-    lowest of equal ones; `table` has the mean probability of each level by gold level, times N.
+    Leading axes hold many summaries at once. `argmax` is the confusion matrix of the most probable
+    level, the lowest of equal ones; `confusion_matrix` sums the probabilities of each
+    level by gold level.
 
-    >>> wanted = ReliabilityParts(scores=True)
-    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], wanted)
+    >>> parts = ReliabilityParts(scores=True)
+    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], parts)
     >>> summary.scores.weighted.round(3).tolist()
     [0.34, 0.616, 0.17]
     """
 
-    scale: Scale
-    items: Array  # [...]
-    weight: Array  # Σw
-    squares: Array  # Σw²
-    argmax: ConfusionMatrix
-    confidence: Array  # [..., K]: Σw of the highest probability, by the level that has it
-    bins: Mapping[tuple[Events, int], ReliabilityBins] = field(default_factory=dict)
-    scores: ProperScores | None = None
-    table: Array | None = None  # [..., K, K]
-    ranking: Array | None = None  # [..., K, FINE]: weight by gold level and expected position
-    dropped: int = 0
+    argmax: Annotated[ConfusionMatrix, replace(SUM, load=ConfusionMatrix.from_dict)]
+    items: Sum  # [...]
+    weight: Sum  # Σw
+    squares: Sum  # Σw²
+    confidence: Sum  # [..., K]: Σw of the highest probability, by the level that has it
+    bins: Annotated[Mapping[tuple[Events, int], ReliabilityBins], BIN_SUMS] = field(
+        default_factory=dict
+    )
+    scores: Annotated[ProperScores | None, SCORE_SUMS] = None
+    confusion_matrix: Annotated[Array | None, SUM] = None  # [..., K, K]
+    ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
+    dropped: Tally = 0
     has_unanswered = False
     whole = True
+
+    def __post_init__(self) -> None:
+        dropped = 0 if self.shape else self.dropped  # nobody knows of which block
+        object.__setattr__(self, "argmax", replace(self.argmax, dropped=dropped))
+        super().__post_init__()
 
     @classmethod
     def of(
@@ -187,9 +207,9 @@ class Reliability:
         return counter.summary()
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The leading axes: () for one summary."""
-        return self.items.shape
+    def scale(self) -> Scale:
+        """The scale of the levels."""
+        return self.argmax.scale
 
     @property
     def total(self) -> Any:
@@ -197,108 +217,9 @@ class Reliability:
         return self.weight
 
     @property
-    def n(self) -> int:
-        """The number of items."""
-        return int(self.items.sum())
-
-    @property
     def gold_share(self) -> Array:
         """The share of each gold level."""
         return self.argmax.gold_share
-
-    def __add__(self, other: "Reliability") -> "Reliability":
-        if not isinstance(other, Reliability):
-            return NotImplemented
-        if self.scale != other.scale or self.bins.keys() != other.bins.keys():
-            raise OrdinateError("Summaries on other scales or with other parts cannot be added.")
-        if self.shape != other.shape:
-            raise OrdinateError("Summaries of other numbers of blocks cannot be added: pool them.")
-        return Reliability(
-            self.scale,
-            self.items + other.items,
-            self.weight + other.weight,
-            self.squares + other.squares,
-            self.argmax + other.argmax,
-            self.confidence + other.confidence,
-            {key: mine + other.bins[key] for key, mine in self.bins.items()},
-            _add_optional(self.scores, other.scores),
-            _add_optional(self.table, other.table),
-            _add_optional(self.ranking, other.ranking),
-            self.dropped + other.dropped,
-        )
-
-    def map(self, change: Any) -> "Reliability":
-        """Return the summary with every array of sums changed in the same way."""
-        table, items = self.argmax, change(self.items)
-        dropped = 0 if np.shape(items) else self.dropped  # nobody knows of which block
-        cells, weights, squares = map(change, (table.items, table.weights, table.squares))
-        return Reliability(
-            self.scale,
-            items,
-            change(self.weight),
-            change(self.squares),
-            ConfusionMatrix(self.scale, cells, weights, squares, dropped, table.counted),
-            change(self.confidence),
-            {key: ReliabilityBins(*map(change, part)) for key, part in self.bins.items()},
-            None if self.scores is None else ProperScores(*map(change, self.scores)),
-            None if self.table is None else change(self.table),
-            None if self.ranking is None else change(self.ranking),
-            self.dropped,
-        )
-
-    @property
-    def pooled(self) -> "Reliability":
-        """The one summary of all items of a batch."""
-        axes = tuple(range(len(self.shape)))
-        return self.map(lambda array: array.sum(axis=axes))
-
-    def sum_with_multiplicities(self, times: Array) -> "Reliability":
-        """Return a batch of sums of the summaries [G] of this batch, each counted so many times."""
-        return self.map(lambda array: np.tensordot(times, array, axes=(-1, 0)))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, from which `from_dict` makes the same summary."""
-        return {
-            "argmax": self.argmax.to_dict(),
-            "items": self.items.tolist(),
-            "weight": self.weight.tolist(),
-            "squares": self.squares.tolist(),
-            "confidence": self.confidence.tolist(),
-            "bins": [
-                {"events": events, "count": count, "sums": [part.tolist() for part in sums]}
-                for (events, count), sums in self.bins.items()
-            ],
-            "scores": None if self.scores is None else [part.tolist() for part in self.scores],
-            "table": None if self.table is None else self.table.tolist(),
-            "ranking": None if self.ranking is None else self.ranking.tolist(),
-            "dropped": self.dropped,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "Reliability":
-        """Return the summary that `to_dict` described."""
-        argmax = ConfusionMatrix.from_dict(data["argmax"])
-        items, weight, squares = (np.array(data[key]) for key in ("items", "weight", "squares"))
-        scores = data["scores"]
-        table, ranking = (
-            None if data[key] is None else np.array(data[key]) for key in ("table", "ranking")
-        )
-        return cls(
-            argmax.scale,
-            items,
-            weight,
-            squares,
-            argmax,
-            np.array(data["confidence"]),
-            {
-                (b["events"], b["count"]): ReliabilityBins(*map(np.array, b["sums"]))
-                for b in data["bins"]
-            },
-            None if scores is None else ProperScores(*map(np.array, scores)),
-            table,
-            ranking,
-            data["dropped"],
-        )
 
 
 class ReliabilityAccumulator:
@@ -326,7 +247,7 @@ class ReliabilityAccumulator:
         self.scores = [np.zeros((many, 3)), np.zeros((many, 3)), np.zeros((many, 3, 3))]
         self.confidence = np.zeros((many, size))
         self.tails = np.zeros((3, many))
-        self.table = np.zeros((many, size, size)) if parts.table else None
+        self.confusion_matrix = np.zeros((many, size, size)) if parts.confusion_matrix else None
         self.ranking = np.zeros((many, size, FINE_BINS)) if parts.ranking else None
 
     def add(
@@ -344,11 +265,11 @@ class ReliabilityAccumulator:
         absent = truth == len(self.scale)
         if missing == "drop":
             absent |= _find_empty_rows(rows)
-        kept = self._kept(absent, weight, start, missing)
+        present = self._select_items(absent, weight, start, missing)
         numbers = np.arange(start, self.seen)
-        if kept is not None:
-            truth, rows, numbers = truth[kept], rows[kept], numbers[kept]
-            weight = None if weight is None else weight[kept]
+        if present is not None:
+            truth, rows, numbers = truth[present], rows[present], numbers[present]
+            weight = None if weight is None else weight[present]
         if not len(truth):
             return
         columns = np.ascontiguousarray(rows.T, dtype=float)
@@ -358,7 +279,7 @@ class ReliabilityAccumulator:
         tally = BlockTally(self.blocks, numbers, weight)
         self._count_rows(tally, truth.astype(np.intp), columns)
 
-    def _kept(
+    def _select_items(
         self, absent: Array, weight: Floats | None, start: int, missing: str
     ) -> NDArray[np.bool_] | None:
         """Return which items count: those with a weight that are not absent; None says all."""
@@ -381,22 +302,23 @@ class ReliabilityAccumulator:
 
     def _count_rows(self, tally: BlockTally, gold: Array, columns: Floats) -> None:
         size, best = len(self.scale), columns.max(axis=0)
-        answer = find_most_probable_level(columns, best)
+        predicted = find_most_probable_level(columns, best)
         self.items += tally.items()
-        cells = tally.sums(gold * (size + 1) + answer, size * (size + 1))
+        cells = tally.sums(gold * (size + 1) + predicted, size * (size + 1))
         self.cells += cells.reshape(self.cells.shape)
-        self.confidence += tally.of(best, answer, size)
+        self.confidence += tally.of(best, predicted, size)
         events = {
-            kind: compute_events(kind, gold, columns, best, answer) for kind, _ in self.parts.bins
+            event_set: compute_events(event_set, gold, columns, best, predicted)
+            for event_set, _ in self.parts.bins
         }
-        for (kind, count), sums in self.bins.items():
-            for event, (f, o) in enumerate(zip(*events[kind], strict=True)):
+        for (event_set, count), sums in self.bins.items():
+            for event, (f, o) in enumerate(zip(*events[event_set], strict=True)):
                 sums[:, :, event] += sum_bins(tally, f, o, count)
         if self.parts.scores:
             self._count_scores(tally, gold, columns)
-        if self.table is not None:
+        if self.confusion_matrix is not None:
             for k, column in enumerate(columns):
-                self.table[:, :, k] += tally.of(column, gold, size)
+                self.confusion_matrix[:, :, k] += tally.of(column, gold, size)
         if self.ranking is not None:
             self.ranking += self._count_ranking(tally, gold, columns)
 
@@ -414,11 +336,11 @@ class ReliabilityAccumulator:
             total += part  # noqa: PLW2901 - in place
         tiny = np.flatnonzero(given < EPS)
         if len(tiny):
-            few, chosen = given[tiny], tally.chosen(tiny)
+            few, clipped = given[tiny], tally.select(tiny)
             able = few > 0
             excess = np.zeros(len(few))
             excess[able] = np.log(EPS) - np.log(few[able])
-            self.tails += chosen.items(), chosen.of(excess), chosen.of(~able)
+            self.tails += clipped.items(), clipped.of(excess), clipped.of(~able)
 
     def _count_ranking(self, tally: BlockTally, gold: Array, columns: Floats) -> Array:
         at = (self.scale.positions - self.scale.positions[0]) / self.scale.span
@@ -434,39 +356,32 @@ class ReliabilityAccumulator:
             raise NoItems(f"There are no items to evaluate: {reason}.")
 
     def summary(self) -> Reliability:
-        """Return what was counted."""
+        """Return the sums of all rows."""
         parts = self.parts
         once, twice, products = self.scores
         items, weights, squares = self.cells
-        found = Reliability(
-            self.scale,
-            self.items,
-            weights.sum(axis=(-2, -1)),
-            squares.sum(axis=(-2, -1)),
-            ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
-            self.confidence,
-            {key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
-            ProperScores(once, twice, products, *self.tails) if parts.scores else None,
-            self.table,
-            self.ranking,
-            self.dropped,
+        summary = Reliability(
+            argmax=ConfusionMatrix(self.scale, items, weights, squares, counted=not self.fractions),
+            items=self.items,
+            weight=weights.sum(axis=(-2, -1)),
+            squares=squares.sum(axis=(-2, -1)),
+            confidence=self.confidence,
+            bins={key: ReliabilityBins(*sums) for key, sums in self.bins.items()},
+            scores=ProperScores(once, twice, products, *self.tails) if parts.scores else None,
+            confusion_matrix=self.confusion_matrix,
+            ranking=self.ranking,
+            dropped=self.dropped,
         )
-        return found if self.blocks is not None else found.map(lambda array: array[0])
+        return summary if self.blocks is not None else summary[0]
 
 
 def _find_empty_rows(rows: Array) -> NDArray[np.bool_]:
     """Tell which rows have no number at all."""
-    found = np.isnan(rows[:, 0])
-    if found.any():
-        found[found] = np.isnan(rows[found]).all(axis=1)
-    return found
+    empty = np.isnan(rows[:, 0])
+    if empty.any():
+        empty[empty] = np.isnan(rows[empty]).all(axis=1)
+    return empty
 
 
-def _add_optional(mine: Any, theirs: Any) -> Any:
-    if (mine is None) != (theirs is None):
-        raise OrdinateError("Summaries with other parts cannot be added.")
-    return None if mine is None else mine + theirs
-
-
-def _divide_or_nan(part: Array, whole: Array) -> Array:
-    return np.divide(part, whole, out=np.full(np.shape(part), np.nan), where=whole > 0)
+def _divide_or_nan(part: Array, total: Array) -> Array:
+    return np.divide(part, total, out=np.full(np.shape(part), np.nan), where=total > 0)

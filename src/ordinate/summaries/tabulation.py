@@ -1,4 +1,4 @@
-"""From columns of labels to sums over the cells of a scale, and what becomes of missing labels.
+"""Tabulation: from columns of labels to sums over the cells of a scale; missing labels.
 
 Sums have the shape [..., K + 1, K + 1] here: the last row holds items without a gold label, the
 last column items without a prediction.
@@ -83,17 +83,17 @@ def encode_positions(
     """
     codes = encode_labels(scale, column, name)
     try:
-        found = _read_positions(codes)
+        positions = _read_positions(codes)
     except CodeOutOfRange:
         codes.widen()
-        found = _read_positions(codes)
-    off = found == OFF_SCALE_CODE
+        positions = _read_positions(codes)
+    off = positions == OFF_SCALE_CODE
     if weights is not None and len(weights) == len(off):
         off &= weights > 0
     if off.any():
         row = int(np.argmax(off))
         raise make_off_scale_error(scale, codes.label(row), f"row {row + 1} of {name}", way)
-    return found
+    return positions
 
 
 def _read_positions(codes: LabelCodes) -> NDArray[Any]:
@@ -110,30 +110,30 @@ def apply_missing_policy(
         raise BadOption(f"missing={missing!r} is not one of {', '.join(get_args(MissingPolicy))}.")
     size, n = len(scale), int(sums.items.sum())
     without_gold = sums.items[..., size, :].sum(axis=-1)
-    without_answer = sums.items[..., :size, size].sum(axis=-1)
-    no_gold, no_answer = int(without_gold.sum()), int(without_answer.sum())
+    without_prediction = sums.items[..., :size, size].sum(axis=-1)
+    no_gold, no_prediction = int(without_gold.sum()), int(without_prediction.sum())
     if no_gold and missing != "drop":
         raise make_missing_labels_error(
             no_gold, n, "gold labels", rows.gold(), f"Leave them out with {DROP_HINT}."
         )
-    if no_answer and missing == "error":
+    if no_prediction and missing == "error":
         way = f"Leave them out with {DROP_HINT}, or count them as wrong with {WORST_HINT}."
-        raise make_missing_labels_error(no_answer, n, "predictions", rows.predicted(), way)
-    answered = np.arange(size + 1) < size if missing == "drop" else np.ones(size + 1, bool)
-    kept = sums.map(lambda x: x[..., :size, :] * answered)
-    if not kept.items.any():
+        raise make_missing_labels_error(no_prediction, n, "predictions", rows.predicted(), way)
+    present = np.arange(size + 1) < size if missing == "drop" else np.ones(size + 1, bool)
+    cells = sums.map(lambda x: x[..., :size, :] * present)
+    if not cells.items.any():
         reason = f"all {n} have a missing label" if n else "all weights are 0"
         raise NoItems(f"There are no items to evaluate: {reason}.")
-    dropped = without_gold + without_answer
-    return kept, dropped if missing == "drop" else np.zeros_like(dropped)
+    dropped = without_gold + without_prediction
+    return cells, dropped if missing == "drop" else np.zeros_like(dropped)
 
 
 def make_missing_labels_error(
-    count: int, n: int, what: str, rows: Sequence[str], way: str
+    count: int, n: int, column: str, rows: Sequence[str], way: str
 ) -> MissingLabels:
     """Return the error for missing labels: how many, where, and what to do."""
     shown = ", ".join(rows) + (", …" if count > len(rows) else "")
-    return MissingLabels(f"{count} of {n} {what} are missing ({shown}). {way}")
+    return MissingLabels(f"{count} of {n} {column} are missing ({shown}). {way}")
 
 
 def make_missing_groups_error(
@@ -200,8 +200,8 @@ def _locate_missing_rows(
     scale: Scale, rows: LabelCodes, columns: LabelCodes, weights: Weights
 ) -> MissingRows:
     def find(codes: LabelCodes) -> Callable[[], list[str]]:
-        found = _find_rows(codes, len(scale), weights)
-        return lambda: [f"row {row + 1}" for row in islice(found, ROWS_SHOWN)]
+        missing = _find_rows(codes, len(scale), weights)
+        return lambda: [f"row {row + 1}" for row in islice(missing, ROWS_SHOWN)]
 
     return MissingRows(find(rows), find(columns))
 

@@ -53,7 +53,7 @@ DATA = {"dense": dense, "sparse": sparse}
 @pytest.mark.parametrize("form", DATA)
 def test_probabilities_are_on_the_full_scale_and_sum_to_one(name, form):
     matrix, gold = DATA[form]()
-    given = made(name).fit(matrix, gold).answers(matrix)
+    given = made(name).fit(matrix, gold).predict(matrix)
     if MODEL_TYPES[name].output_type == "scores":
         assert given.shape == (90,)
         assert np.corrcoef(given, gold)[0, 1] > 0.5
@@ -67,7 +67,7 @@ def test_probabilities_are_on_the_full_scale_and_sum_to_one(name, form):
 
 def test_a_level_never_seen_has_probability_zero(name):
     matrix, gold = dense(levels=(1, 3, 4))
-    given = made(name).fit(matrix, gold).answers(matrix)
+    given = made(name).fit(matrix, gold).predict(matrix)
     if MODEL_TYPES[name].output_type == "probabilities":
         assert (given[:, [0, 2, 5]] == 0).all()
         assert (given[:, [1, 3, 4]].sum(axis=1)) == pytest.approx(1.0)
@@ -79,7 +79,7 @@ def test_a_level_never_seen_has_probability_zero(name):
 
 def test_two_levels_are_enough(name):
     matrix, gold = dense(levels=(0, 5))
-    given = made(name).fit(matrix, gold).answers(matrix)
+    given = made(name).fit(matrix, gold).predict(matrix)
     if MODEL_TYPES[name].output_type == "probabilities":
         assert given[gold == 5, 5].mean() > given[gold == 0, 5].mean()
         assert (given[:, 1:5] == 0).all()
@@ -88,20 +88,20 @@ def test_two_levels_are_enough(name):
 def test_one_item_of_a_level_is_enough(name):
     matrix, gold = dense(30, levels=(0, 1))
     gold[-1] = 4
-    given = made(name).fit(matrix, gold).answers(matrix)
+    given = made(name).fit(matrix, gold).predict(matrix)
     assert np.isfinite(given).all()
 
 
 def test_thirty_rows_are_enough_to_learn_from(name):
     matrix, gold = dense(30)
-    given = create_classifier(name, size=SIZE).fit(matrix, gold).answers(matrix)
+    given = create_classifier(name, size=SIZE).fit(matrix, gold).predict(matrix)
     found = given if MODEL_TYPES[name].output_type == "scores" else given @ np.arange(SIZE)
     assert np.corrcoef(found, gold)[0, 1] > 0.5
 
 
 def test_features_that_are_all_constant_do_not_fail(name):
     _, gold = dense(30)
-    given = made(name).fit(np.ones((30, 2)), gold).answers(np.ones((4, 2)))
+    given = made(name).fit(np.ones((30, 2)), gold).predict(np.ones((4, 2)))
     assert np.isfinite(given).all()
 
 
@@ -114,15 +114,15 @@ def test_one_level_alone_is_refused(name):
 @pytest.mark.parametrize("form", DATA)
 def test_the_same_seed_gives_the_same_answers(name, form):
     matrix, gold = DATA[form]()
-    first = made(name, seed=3).fit(matrix, gold).answers(matrix)
-    again = made(name, seed=3).fit(matrix, gold).answers(matrix)
+    first = made(name, seed=3).fit(matrix, gold).predict(matrix)
+    again = made(name, seed=3).fit(matrix, gold).predict(matrix)
     assert first.tolist() == again.tolist()
 
 
 @pytest.mark.parametrize("name", ["forest", "lightgbm"])
 def test_another_seed_gives_other_answers(name):
     matrix, gold = dense()
-    first, other = (made(name, seed=s).fit(matrix, gold).answers(matrix) for s in (0, 1))
+    first, other = (made(name, seed=s).fit(matrix, gold).predict(matrix) for s in (0, 1))
     assert first.tolist() != other.tolist()
 
 
@@ -132,9 +132,9 @@ def test_another_seed_gives_other_answers(name):
 def test_weights_are_repetitions(name):
     matrix, gold = sparse()  # which are not scaled: the scale of dense ones knows no weights
     times = 1 + np.arange(len(gold)) % 3
-    weighed = made(name).fit(matrix, gold, times.astype(float)).answers(matrix)
+    weighed = made(name).fit(matrix, gold, times.astype(float)).predict(matrix)
     rows = np.arange(len(gold)).repeat(times)
-    repeated = made(name).fit(matrix[rows], gold[rows]).answers(matrix)
+    repeated = made(name).fit(matrix[rows], gold[rows]).predict(matrix)
     assert weighed == pytest.approx(repeated, abs=1e-3)
 
 
@@ -142,8 +142,8 @@ def test_an_item_of_weight_zero_is_none(name):
     matrix, gold = dense(60, levels=(0, 1, 2))
     weights = (gold != 2).astype(float)
     kept = weights > 0
-    with_zeros = made(name).fit(matrix, gold, weights).answers(matrix)
-    without = made(name).fit(matrix[kept], gold[kept], weights[kept]).answers(matrix)
+    with_zeros = made(name).fit(matrix, gold, weights).predict(matrix)
+    without = made(name).fit(matrix[kept], gold[kept], weights[kept]).predict(matrix)
     assert with_zeros.tolist() == without.tolist()
 
 
@@ -153,8 +153,8 @@ def test_class_weights_of_a_likelihood_are_undone_by_division(name):
     gold = rng.choice(3, 600, p=[0.6, 0.3, 0.1])
     matrix = gold[:, None] + rng.normal(size=(600, 1))
     weights = np.array([0.5, 1.0, 4.0])
-    plain = made(name, size=3).fit(matrix, gold).answers(matrix)
-    weighed = made(name, size=3).fit(matrix, gold, weights[gold]).answers(matrix)
+    plain = made(name, size=3).fit(matrix, gold).predict(matrix)
+    weighed = made(name, size=3).fit(matrix, gold, weights[gold]).predict(matrix)
     before = np.abs(weighed - plain).mean()
     assert before > 0.1
     assert np.abs(undo_class_weights(weighed, weights) - plain).mean() < before / 3
@@ -164,14 +164,14 @@ def test_dense_features_are_scaled_inside():
     matrix, gold = dense()
     stretched = matrix * [1.0, 1e-3, 5.0, 100.0, 1e4]
     for name in ("logistic", "threshold", "frank_hall", "svm", "naive_bayes", "regression"):
-        plain = made(name).fit(matrix, gold).answers(matrix)
-        assert made(name).fit(stretched, gold).answers(stretched) == pytest.approx(plain, abs=2e-3)
+        plain = made(name).fit(matrix, gold).predict(matrix)
+        assert made(name).fit(stretched, gold).predict(stretched) == pytest.approx(plain, abs=2e-3)
 
 
 def test_naive_bayes_takes_values_below_all_of_training_for_the_lowest_of_them():
     matrix, gold = dense()
     model, lowest = made("naive_bayes").fit(matrix, gold), matrix.min(axis=0, keepdims=True)
-    assert model.answers(lowest - 100.0).tolist() == model.answers(lowest).tolist()
+    assert model.predict(lowest - 100.0).tolist() == model.predict(lowest).tolist()
 
 
 def test_naive_bayes_refuses_negative_sparse_features():
@@ -183,7 +183,7 @@ def test_naive_bayes_refuses_negative_sparse_features():
 def test_regression_gives_ridge_scores_of_positions():
     matrix, gold = sparse()
     peer = Ridge(alpha=0.5, solver="cholesky").fit(matrix.toarray(), gold)
-    ours = made("regression", alpha=0.5).fit(matrix, gold).answers(matrix)
+    ours = made("regression", alpha=0.5).fit(matrix, gold).predict(matrix)
     assert ours == pytest.approx(peer.predict(matrix.toarray()), abs=1e-5)
 
 
@@ -194,15 +194,15 @@ def test_a_zero_that_is_stored_is_a_zero(name):
     plain = stored.copy()
     plain.eliminate_zeros()
     model = made(name).fit(stored, gold)
-    assert model.answers(plain).tolist() == model.answers(stored).tolist()
-    assert model.answers(plain.toarray()).tolist() == model.answers(plain).tolist()
-    assert made(name).fit(plain, gold).answers(plain).tolist() == model.answers(stored).tolist()
+    assert model.predict(plain).tolist() == model.predict(stored).tolist()
+    assert model.predict(plain.toarray()).tolist() == model.predict(plain).tolist()
+    assert made(name).fit(plain, gold).predict(plain).tolist() == model.predict(stored).tolist()
 
 
 def test_no_rows_have_no_answers(name):
     matrix, gold = dense()
     shape = (0,) if MODEL_TYPES[name].output_type == "scores" else (0, SIZE)
-    assert made(name).fit(matrix, gold).answers(matrix[:0]).shape == shape
+    assert made(name).fit(matrix, gold).predict(matrix[:0]).shape == shape
 
 
 def test_warnings_of_libraries_become_notes(monkeypatch):
@@ -219,7 +219,7 @@ def test_other_features_than_those_of_the_fit_are_refused(name):
     matrix, gold = dense()
     model = made(name).fit(matrix, gold)
     with pytest.raises(BadInput, match="fitted to 5 features, and these rows have 4"):
-        model.answers(matrix[:, :4])
+        model.predict(matrix[:, :4])
 
 
 def test_a_level_off_the_scale_is_refused():
@@ -241,7 +241,7 @@ def test_weights_that_are_all_zero_are_refused():
 
 def test_asking_before_fitting_is_refused(tmp_path):
     with pytest.raises(NotFitted, match="call fit first"):
-        made("logistic").answers(np.ones((1, 2)))
+        made("logistic").predict(np.ones((1, 2)))
     with pytest.raises(NotFitted, match="cannot be saved"):
         made("logistic").save(tmp_path)
 
@@ -270,8 +270,8 @@ def test_a_library_that_is_missing_is_named_with_its_install_line(monkeypatch, n
 
 
 def test_the_defaults_are_a_point_of_the_search_space(name):
-    kind = MODEL_TYPES[name]
-    assert kind.space(optuna.trial.FixedTrial(kind.defaults)) == kind.defaults
+    model_type = MODEL_TYPES[name]
+    assert model_type.space(optuna.trial.FixedTrial(model_type.defaults)) == model_type.defaults
 
 
 def test_every_point_of_the_search_space_can_be_fitted(name):
@@ -281,7 +281,7 @@ def test_every_point_of_the_search_space_can_be_fitted(name):
         trial = study.ask()
         params = MODEL_TYPES[name].space(trial)
         assert params == trial.params
-        assert np.isfinite(made(name, **params).fit(matrix, gold).answers(matrix)).all()
+        assert np.isfinite(made(name, **params).fit(matrix, gold).predict(matrix)).all()
 
 
 def test_listing_kinds_loads_no_library():

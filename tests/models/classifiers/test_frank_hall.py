@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from ordinate.models.classifiers.frank_hall import FrankHall, project_to_falling
+from ordinate.models.classifiers.ordinal_regression import FrankHall, project_to_falling
 
 rows_of_shares = arrays(
     float, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=st.floats(0, 1)

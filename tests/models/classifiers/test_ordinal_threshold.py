@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from ordinate.errors import BadOption
-from ordinate.models.classifiers.ordinal_threshold import OrdinalThreshold
+from ordinate.models.classifiers.ordinal_regression import OrdinalThreshold
 from ordinate.postprocess.cumulative_logits import LOSSES, penalised_loss
 
 

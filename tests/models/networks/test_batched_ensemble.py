@@ -69,8 +69,8 @@ def test_members_drawn_again_have_their_own_rows_and_normalisation():
     found = fitted(3, bootstrap=True)
     means = {each.target.mean for each in found.scaled}
     assert len(means) == 3
-    assert found.whole.target.mean == pytest.approx(data()[1].mean())
-    assert not means & {found.whole.target.mean}
+    assert found.overall.target.mean == pytest.approx(data()[1].mean())
+    assert not means & {found.overall.target.mean}
     x, y = data(60, 2)
     assert found.test(x, y).values["r2"] > 0.3
     assert found.spread(x).mean() > 0
@@ -82,7 +82,7 @@ def test_a_test_is_of_the_mean_over_members():
     error = np.sqrt(np.mean((found.predict(x) - y) ** 2))
     tested = found.test(x, y)
     assert tested.values["rmse"] == pytest.approx(error)
-    assert tested.normalized["rmse"] == pytest.approx(error / found.whole.target.std)
+    assert tested.normalized["rmse"] == pytest.approx(error / found.overall.target.std)
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others():
@@ -96,7 +96,7 @@ def test_a_checkpoint_is_taken_up(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fitted(checkpoint=path)
     told = []
-    again = fitted(checkpoint=path, tick=told.append)
+    again = fitted(checkpoint=path, progress=told.append)
     assert told == [], "nothing is left to do"
     assert torch.equal(again.weights, fitted().weights)
 
@@ -149,11 +149,14 @@ def test_weights_that_do_not_fit_the_configuration_are_refused(folder):
         ({"network": {"features": 3, "block": "exec"}}, r"'network\.block' must be 'silu'"),
         ({"network": 7}, "'network' must be an object"),
         ({"training": {"lr": -1}}, "lr=-1"),
-        ({"whole": {"means": [0], "stds": [1], "target": {"mean": 0, "std": 1}}}, "another number"),
+        (
+            {"overall": {"means": [0], "stds": [1], "target": {"mean": 0, "std": 1}}},
+            "another number",
+        ),
         ({"steps": None}, "'steps' must be a list of integers"),
         ({"steps": [10**400, 1e999]}, "Infinity is no number"),
     ],
-    ids=["seeds", "scaled", "block", "network", "training", "whole", "steps", "large"],
+    ids=["seeds", "scaled", "block", "network", "training", "overall", "steps", "large"],
 )
 def test_a_configuration_that_is_none_is_refused(folder, parts, reason):
     changed(folder, **parts)

@@ -97,7 +97,7 @@ def test_every_member_equals_the_network_trained_alone():
 def test_the_training_error_is_a_mean_over_rows_not_over_batches():
     data = part(2, 50)  # batches of 16, 16, 16 and 2
     found = trainer((0, 1), replace(QUICK, lr=1e-30, weight_decay=0.0))
-    errors = found.answers(found.best, data) - data.targets.numpy()
+    errors = found.predict(found.best, data) - data.targets.numpy()
     expected = np.sqrt(np.mean(errors**2, axis=1))
     assert found.train_epoch(data) == pytest.approx(expected, rel=1e-5)
 
@@ -200,7 +200,7 @@ def test_without_validation_rows_the_last_weights_count():
 
 def test_a_tick_is_told_the_error_in_the_unit_and_can_end_training():
     told = []
-    found = fitted((0, 1), tick=lambda epoch: told.append(epoch) or epoch.number == 3)
+    found = fitted((0, 1), progress=lambda epoch: told.append(epoch) or epoch.number == 3)
     assert [epoch.number for epoch in told] == [1, 2, 3]
     assert found.stopped
     assert told[-1].best == pytest.approx(100.0 * found.rmse.mean())
@@ -224,7 +224,7 @@ def test_a_test_is_in_the_unit_and_on_the_normalised_scale():
     data = part(2, 40, 2)
     for k, tested in enumerate(found.test(data)):
         y = data.targets[k].double().numpy()
-        p = found.answers(found.best, data)[k]
+        p = found.predict(found.best, data)[k]
         sigma, error = y.std(), np.sqrt(np.mean((p - y) ** 2))
         normalized = {
             "rmse": error,
@@ -258,11 +258,11 @@ class Killed(Exception):
 
 
 def killing(epoch):
-    def tick(told):
+    def progress(told):
         if told.number == epoch:
             raise Killed
 
-    return tick
+    return progress
 
 
 @pytest.mark.parametrize("at", [1, 4, 7, 11])
@@ -274,7 +274,7 @@ def test_resuming_equals_training_undisturbed(at, tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     if at < undisturbed.epoch:
         with pytest.raises(Killed):
-            fitted((0, 1, 2), training, network, checkpoint=path, every=2, tick=killing(at))
+            fitted((0, 1, 2), training, network, checkpoint=path, every=2, progress=killing(at))
     resumed = fitted((0, 1, 2), training, network, checkpoint=path, every=2)
     assert state(resumed) == state(undisturbed)
     again = fitted((0, 1, 2), training, network, checkpoint=path, every=2)
@@ -300,7 +300,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
     with pytest.raises(BadStore, match=r"best has the shape \(2, 3\)"):
         fitted((0,), checkpoint=path)
     tensor_files.write_tensors(path, {k: v for k, v in kept.items() if k != "second"}, facts)
-    with pytest.raises(BadStore, match=r"no whole checkpoint: .*second"):
+    with pytest.raises(BadStore, match=r"no complete checkpoint: .*second"):
         fitted((0,), checkpoint=path)
     tensor_files.write_tensors(path, kept, {k: v for k, v in facts.items() if k != "epoch"})
     with pytest.raises(BadStore, match="'epoch' is missing"):

@@ -19,8 +19,10 @@ def data(n=100, seed=0):
     return x, np.sin(x[:, 0]) - 0.5 * x[:, 1]
 
 
-def fitted(seed=0, tick=None, **params):
-    return create_regressor("mlp", QUICK | params, seed=seed).fit(*data(), *data(40, 1), tick=tick)
+def fitted(seed=0, progress=None, **params):
+    return create_regressor("mlp", QUICK | params, seed=seed).fit(
+        *data(), *data(40, 1), progress=progress
+    )
 
 
 def test_it_learns_and_tells_how():
@@ -47,7 +49,7 @@ def test_one_member_has_no_spread():
 
 
 def test_a_tick_ends_training():
-    model = fitted(tick=lambda step, _: step == 4)
+    model = fitted(progress=lambda step, _: step == 4)
     assert model.stopped
     assert len(model.curve) == 4
 
@@ -110,7 +112,7 @@ def test_nothing_is_predicted_before_it_is_learned():
         create_regressor("mlp").spread(data()[0])
     with pytest.raises(BadOption, match="no parameter 'heads'"):
         create_regressor("mlp", {"heads": 8})
-    with pytest.raises(BadOption, match="members of mlp takes a whole number from 1"):
+    with pytest.raises(BadOption, match="members of mlp takes an integer from 1"):
         fitted(members=0)
 
 

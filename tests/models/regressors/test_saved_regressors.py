@@ -3,9 +3,10 @@
 import io
 import json
 import pickle
-import re
 import zipfile
+from copy import copy
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -22,6 +23,11 @@ Y = X[:, 0] ** 2 + X[:, 1]
 
 
 def fitted(name):
+    return copy(_fit(name))
+
+
+@cache
+def _fit(name):
     return create_regressor(name, QUICK.get(name), seed=2).fit(X[:40], Y[:40], X[40:], Y[40:])
 
 
@@ -40,12 +46,13 @@ def test_equal_models_have_equal_bytes(tmp_path, name):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         names = fitted(name).save(tmp_path / folder)
+        _fit.cache_clear()
     for file in names:
         assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
+def test_a_model_of_another_width_or_type_is_refused(tmp_path, name):
     fitted(name).save(tmp_path)
     facts = json.loads((tmp_path / "model.json").read_text())
     other = "svr" if name != "svr" else "hist_boosting"
@@ -59,7 +66,7 @@ def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"model": 3}, "'model' must be a string"),
         ({"features": 0}, "must be an integer of at least 1 and of at most"),
@@ -69,12 +76,20 @@ def test_a_model_of_another_width_or_kind_is_refused(tmp_path, name):
     ],
     ids=str,
 )
-def test_facts_that_make_no_sense_are_refused(tmp_path, change, told):
+def test_facts_that_make_no_sense_are_refused(tmp_path, change, message):
     fitted("svr").save(tmp_path)
     facts = json.loads((tmp_path / "model.json").read_text())
     (tmp_path / "model.json").write_text(json.dumps(facts | change))
-    with pytest.raises(BadStore, match=told):
+    with pytest.raises(BadStore, match=message):
         load_regressor(tmp_path)
+
+
+def test_a_loaded_model_can_be_saved_again(tmp_path):
+    (tmp_path / "again").mkdir()
+    fitted("lightgbm").save(tmp_path)
+    load_regressor(tmp_path).save(tmp_path / "again")
+    first, second = (load_regressor(folder) for folder in (tmp_path, tmp_path / "again"))
+    assert first.predict(X).tolist() == second.predict(X).tolist()
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
@@ -105,38 +120,16 @@ def test_another_way_to_build_a_listed_type_is_refused(tmp_path, loader):
         load_regressor(tmp_path)
 
 
-# --- trees ---------------------------------------------------------------------------------------
-
-
-TREES = {
-    "a node that points outside": ("left", 0, 10**6),
-    "a node that points back": ("right", 0, 0),
-    "a node below the leaves": ("left", 0, -2),
-    "a feature that is not there": ("feature", 0, 3),
-    "a root that is not there": ("roots", -1, 10**6),
-    "a value that is no number": ("value", -1, np.nan),
-}
-
-
-@pytest.mark.parametrize(("part", "at", "value"), TREES.values(), ids=TREES)
-def test_forged_trees_are_refused(tmp_path, part, at, value):
-    model = fitted("hist_boosting")
-    forged = getattr(model.fitted, part).copy()
-    assert model.fitted.left[0] > 0  # the first node is a split
-    forged[at] = value
-    model.fitted = replace(model.fitted, **{part: forged})
-    model.save(tmp_path)
-    with pytest.raises(BadStore, match="does not hold a hist_boosting model"):
-        load_regressor(tmp_path)
+# --- forged files --------------------------------------------------------------------------------
 
 
 KERNELS = {
     "an unknown kernel": {"shape": "system"},
-    "a kernel that is no text": {"shape": ["rbf"]},
+    "a kernel that is no string": {"shape": ["rbf"]},
     "fewer weights": {"weights": np.ones(3)},
     "lengths of other features": {"lengths": np.ones(4)},
     "an infinite offset": {"offset": np.inf},
-    "whole numbers": {"lengths": np.ones(3, np.int64)},
+    "integers": {"lengths": np.ones(3, np.int64)},
 }
 
 
@@ -149,31 +142,15 @@ def test_forged_kernels_are_refused(tmp_path, change):
         load_regressor(tmp_path)
 
 
-LIGHTGBM = {
-    "another objective": ("objective=regression", "objective=poisson"),
-    "more outputs": ("num_class=1", "num_class=4"),
-    "a node that points to the root": (r"left_child=\S+", "left_child=0"),
-}
-
-
-@pytest.mark.parametrize(("old", "new"), LIGHTGBM.values(), ids=LIGHTGBM)
-def test_a_forged_lightgbm_model_is_refused(tmp_path, old, new):
-    fitted("lightgbm").save(tmp_path)
-    path = tmp_path / "model.lightgbm.txt"
-    path.write_text(re.sub(old, new, path.read_text(), count=1))
-    with pytest.raises(BadStore, match=r"model\.lightgbm\.txt is refused: "):
-        load_regressor(tmp_path)
-
-
 def test_what_is_stored_holds_plain_arrays_and_no_state_of_a_generator(tmp_path):
-    for name in ("gp", "svr", "kernel_ridge", "hist_boosting"):
+    for name in ("gp", "svr", "kernel_ridge"):
         folder = tmp_path / name
         folder.mkdir()
         fitted(name).save(folder)
         content = (folder / "model.skops").read_bytes()
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             built = {node.get("__class__") for node in model_files._walk_nodes(_schema(archive))}
-        assert built <= {"KernelExpansion", "BoostedTrees", "dict", "list", "str", "ndarray"}
+        assert built <= {"KernelExpansion", "dict", "list", "str", "ndarray"}
 
 
 def _schema(archive):

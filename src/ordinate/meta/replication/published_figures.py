@@ -1,6 +1,6 @@
 """Published figures: the left half of Table 3 of Amigó et al. (2020).
 
-Columns say which systems take part: all of them, or all but those of one kind of mistakes.
+Columns say which systems take part: all of them, or all but those of one type of mistakes.
 """
 
 REFERENCE = "amigo2020"

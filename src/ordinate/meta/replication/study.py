@@ -1,4 +1,4 @@
-"""The synthetic experiment for several seeds and readings, beside the published figures."""
+"""The synthetic experiment for several seeds and readings, compared with the published figures."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,11 +14,16 @@ from ordinate.errors import BadOption
 from ordinate.inference.estimates import to_json_number
 from ordinate.inference.resampling import ProgressCallback
 from ordinate.meta.replication.published_figures import EXCHANGED_ROWS, TABLE_3, TABLE_3_COLUMNS
-from ordinate.meta.replication.synthetic_run import METRICS, SyntheticRun
-from ordinate.meta.replication.synthetic_systems import FITTED, LITERAL, Reading
-from ordinate.render import Document, Grid, html, render
+from ordinate.meta.replication.synthetic_experiment import (
+    FITTED,
+    LITERAL,
+    METRICS,
+    Reading,
+    SyntheticRun,
+)
+from ordinate.render import Document, Grid
 from ordinate.render.document import Cell
-from ordinate.results.evaluation import SCHEMA
+from ordinate.results.base import SCHEMA, Result
 
 Array = NDArray[Any]
 CLAIMED_METRIC, FLAT_METRIC = "cem_ord", "cem_ord_flat"
@@ -50,7 +55,7 @@ def _compute_lead(values: Array, others: Iterable[str]) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class CoverageLead:
-    """How the claimed metric stands in one column; `seeds` counts those in which it is ahead."""
+    """The lead of the claimed metric in one column; `seeds_*` count those in which it is ahead."""
 
     best_other: str
     value: float
@@ -63,7 +68,7 @@ class CoverageLead:
 
 @dataclass(frozen=True, eq=False)
 class ReadingOutcome:
-    """What came out under one reading: coverages [SEEDS, METRICS, TABLE_3_COLUMNS]."""
+    """The outcome of one reading: coverages [SEEDS, METRICS, TABLE_3_COLUMNS]."""
 
     reading: Reading
     values: Array
@@ -81,7 +86,7 @@ class ReadingOutcome:
         return self.values.std(axis=0, ddof=1)
 
     def compute_deviations(self, exchanged: MetricPair | None = None) -> Array:
-        """Return how far each mean is from the published number."""
+        """Return the absolute deviation of each mean from the published number."""
         return np.abs(self.mean - get_published_coverages(exchanged))
 
     def rank_exchanges(self) -> dict[MetricPair, float]:
@@ -92,7 +97,7 @@ class ReadingOutcome:
         return dict(sorted(means.items(), key=lambda item: item[1]))
 
     def compute_leads(self) -> dict[str, CoverageLead]:
-        """Return how the claimed metric stands in each column."""
+        """Return the lead of the claimed metric in each column."""
         others = [name for name in METRICS if name != CLAIMED_METRIC]
         margin, best = _compute_lead(self.mean, others)
         printed, _ = _compute_lead(get_published_coverages(), others)
@@ -150,18 +155,12 @@ class ReadingOutcome:
         }
 
 
-@dataclass(frozen=True)
-class ReplicationStudy:
+@dataclass(frozen=True, repr=False)
+class ReplicationStudy(Result):
     """The experiment for some seeds, under each reading."""
 
     seeds: tuple[int, ...]
     outcomes: Mapping[str, ReadingOutcome]
-
-    def __str__(self) -> str:
-        return render(self)
-
-    def _repr_html_(self) -> str:
-        return html.render(self.document())
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values: what `--format json` writes."""
@@ -197,44 +196,44 @@ def run_replication(
     seeds: Iterable[int] = SEEDS,
     readings: Mapping[str, Reading] = READINGS,
     *,
-    tick: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> ReplicationStudy:
     """Run the experiment for some seeds, under each reading.
 
     >>> run_replication(seeds=[0]).outcomes["literal"].compute_leads()["tdisp"].best_other
     'macro_mae'
     """
-    chosen, values = check_seeds(seeds), []
-    for done, seed in enumerate(chosen, 1):
-        trial = SyntheticRun(seed)
-        values.append([trial.compute_coverages(reading) for reading in readings.values()])
-        if tick is not None:
-            tick(done / len(chosen))
+    checked_seeds, values = check_seeds(seeds), []
+    for done, seed in enumerate(checked_seeds, 1):
+        run = SyntheticRun(seed)
+        values.append([run.compute_coverages(reading) for reading in readings.values()])
+        if progress is not None:
+            progress(done / len(checked_seeds))
     by_reading: Array = np.array(values).swapaxes(0, 1)
     outcomes = {
-        name: ReadingOutcome(reading, found)
-        for (name, reading), found in zip(readings.items(), by_reading, strict=True)
+        name: ReadingOutcome(reading, coverages)
+        for (name, reading), coverages in zip(readings.items(), by_reading, strict=True)
     }
-    return ReplicationStudy(chosen, outcomes)
+    return ReplicationStudy(checked_seeds, outcomes)
 
 
 def check_seeds(seeds: Iterable[int]) -> tuple[int, ...]:
     """Return seeds that an experiment takes."""
-    chosen = tuple(seeds)
-    if not 1 <= len(chosen) <= MOST_SEEDS:
-        raise BadOption(f"The number of seeds is 1 to {MOST_SEEDS:,}, not {len(chosen)}.")
-    for seed in chosen:
+    checked = tuple(seeds)
+    if not 1 <= len(checked) <= MOST_SEEDS:
+        raise BadOption(f"The number of seeds is 1 to {MOST_SEEDS:,}, not {len(checked)}.")
+    for seed in checked:
         if not isinstance(seed, Integral) or isinstance(seed, bool) or seed < 0:
-            raise BadOption(f"A seed is a whole number of at least 0, not {seed!r}.")
-    return chosen
+            raise BadOption(f"A seed is an integer of at least 0, not {seed!r}.")
+    return checked
 
 
 # --- in words ------------------------------------------------------------------------------------
 
 STUDY_DESCRIPTION = (
-    "Coverage of 15 metrics over 50 synthetic systems (five kinds of mistakes in ten ratios) and "
+    "Coverage of 15 metrics over 50 synthetic systems (five types of mistakes in ten ratios) and "
     "100 test cases, as in Amigó et al. (2020), Section 5.3. The columns are all systems, and all "
-    "but those of one kind. Each has the mean over seeds, the standard deviation over seeds (sd) "
+    "but those of one type. Each has the mean over seeds, the standard deviation over seeds (sd) "
     "and the published number (paper)."
 )
 POST_HOC_NOTE = (
@@ -266,8 +265,10 @@ def _describe_study(result: ReplicationStudy) -> Document:
     blocks: list[str | Grid] = [STUDY_DESCRIPTION]
     for name, outcome in result.outcomes.items():
         changes = format_options(outcome.reading.changes(LITERAL))
-        how = f"differs from the literal one in {changes}" if changes else "what the text says"
-        blocks.append(f"Reading '{name}': {how}.")
+        difference = (
+            f"differs from the literal one in {changes}" if changes else "what the text says"
+        )
+        blocks.append(f"Reading '{name}': {difference}.")
         blocks += [
             _build_coverage_grid(name, outcome, half)
             for half in (range(3), range(3, len(TABLE_3_COLUMNS)))

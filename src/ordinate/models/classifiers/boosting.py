@@ -1,27 +1,23 @@
 """Boosted trees: LightGBM and XGBoost, one thread each, the same result for the same seed."""
 
-import json
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ordinate.models.classifiers.learner import Floats, ModelType, Params, limit_feature_share
+from ordinate.models.classifiers.forest import TreeLearner
+from ordinate.models.classifiers.learner import Floats, ModelType, limit_feature_share
+from ordinate.models.tree_ensemble import TreeEnsemble
 
 MOST_FEATURES = 1000  # features that one tree looks at: of more, fits take minutes
 BINS = 63  # of a feature's values: few items fill no more, and fits stay quick
 
 
-@dataclass(frozen=True)
-class LightGBM:
-    """Learns a `lightgbm.Booster`."""
+class LightGBM(TreeLearner):
+    """Learns with LightGBM."""
 
-    params: Params
-    seed: int
-
-    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
-        """Return a fitted booster."""
+    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> TreeEnsemble:
+        """Return fitted trees."""
         import lightgbm  # noqa: PLC0415 - heavy, and optional
 
         settings = dict(self.params)
@@ -39,32 +35,14 @@ class LightGBM:
             "bagging_freq": 1,
         }
         data = lightgbm.Dataset(_convert_to_float(matrix), targets, weight=weights, params=settings)
-        return lightgbm.train(settings, data, rounds)
-
-    def answers(self, fitted: Any, matrix: Any) -> Floats:
-        """Return the probabilities of the levels that were seen."""
-        return _complete_binary(fitted.predict(_convert_to_float(matrix), num_threads=1))
-
-    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
-        """Tell whether it is a booster for so many features and levels."""
-        import lightgbm  # noqa: PLC0415 - heavy, and optional
-
-        del sparse  # it takes either
-        if not isinstance(fitted, lightgbm.Booster) or fitted.num_feature() != features:
-            return False
-        objective = f"multiclass num_class:{seen}" if seen > 2 else "binary sigmoid:1"
-        return f"\nobjective={objective}\n" in fitted.model_to_string(num_iteration=1)
+        return TreeEnsemble.from_lightgbm(lightgbm.train(settings, data, rounds))
 
 
-@dataclass(frozen=True)
-class XGBoost:
-    """Learns a `xgboost.Booster`."""
+class XGBoost(TreeLearner):
+    """Learns with XGBoost."""
 
-    params: Params
-    seed: int
-
-    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
-        """Return a fitted booster."""
+    def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> TreeEnsemble:
+        """Return fitted trees."""
         import xgboost  # noqa: PLC0415 - heavy, and optional
 
         settings = dict(self.params)
@@ -80,31 +58,7 @@ class XGBoost:
             "verbosity": 0,
         }
         data = xgboost.DMatrix(_convert_to_float(matrix), targets, weight=weights, nthread=1)
-        return xgboost.train(settings, data, rounds)
-
-    def answers(self, fitted: Any, matrix: Any) -> Floats:
-        """Return the probabilities of the levels that were seen."""
-        import xgboost  # noqa: PLC0415 - heavy, and optional
-
-        fitted.set_param({"nthread": 1})  # which a loaded one has forgotten
-        return _complete_binary(
-            fitted.predict(xgboost.DMatrix(_convert_to_float(matrix), nthread=1))
-        )
-
-    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
-        """Tell whether it is a booster for so many features and levels."""
-        import xgboost  # noqa: PLC0415 - heavy, and optional
-
-        del sparse  # it takes either
-        if not isinstance(fitted, xgboost.Booster) or fitted.num_features() != features:
-            return False
-        learner = json.loads(fitted.save_config())["learner"]
-        count = int(learner["learner_model_param"]["num_class"])
-        wanted = _xgboost_objective(seen)
-        return (learner["objective"]["name"], count) == (
-            wanted["objective"],
-            wanted.get("num_class", 0),
-        )
+        return TreeEnsemble.from_xgboost(xgboost.train(settings, data, rounds))
 
 
 def _lightgbm_objective(count: int) -> dict[str, Any]:
@@ -120,14 +74,8 @@ def _xgboost_objective(count: int) -> dict[str, Any]:
 
 
 def _convert_to_float(matrix: Any) -> Any:
-    """Return the matrix as numbers with a point: boosters do not take whole ones when sparse."""
+    """Return the matrix as floats: boosters do not take sparse integers."""
     return matrix if matrix.dtype in (np.float32, np.float64) else matrix.astype(np.float64)
-
-
-def _complete_binary(probabilities: NDArray[Any]) -> Floats:
-    """Return a column for each level; of two levels, boosters give that of the higher one."""
-    rows = np.asarray(probabilities, float)
-    return rows if rows.ndim == 2 else np.column_stack([1.0 - rows, rows])
 
 
 def _lightgbm_space(trial: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One model on the full scale: fitted to features and levels, asked, saved and loaded."""
+"""One model on the full scale: fits features and levels, predicts, is saved and loaded."""
 
 from pathlib import Path
 from typing import Annotated, Any, Self, TypedDict
@@ -20,9 +20,9 @@ RESTORE_HINT = "Tune again, or restore the folder."
 
 
 class Classifier:
-    """A kind of model with its parameters, for a scale of `size` levels.
+    """A model type with its parameters, for a scale of `size` levels.
 
-    `fit` takes features [N, d], dense or sparse, and positions on the full scale; `answers` gives
+    `fit` takes features [N, d], dense or sparse, and positions on the full scale; `predict` gives
     probabilities [N, size], 0 for levels that were never seen, or scores [N]. Both use one thread.
     `notes` has what libraries warned of in fitting.
     """
@@ -31,14 +31,16 @@ class Classifier:
     width: int  # features
     sparse: bool
 
-    def __init__(self, kind: ModelType, params: dict[str, Any], *, size: int, seed: int) -> None:
-        self.kind = kind
+    def __init__(
+        self, model_type: ModelType, params: dict[str, Any], *, size: int, seed: int
+    ) -> None:
+        self.model_type = model_type
         self.params = params
         self.size = size
         self.seed = seed
         self.notes: tuple[str, ...] = ()
         self.fitted: Any = None
-        self._learner = kind.learner(params, seed)
+        self._learner = model_type.learner(params, seed)
 
     def fit(self, matrix: Any, levels: NDArray[Any], weights: Any = None) -> Self:
         """Learn levels from features; an item of weight 0 is none."""
@@ -56,7 +58,7 @@ class Classifier:
                 if len(present)
                 else "No training item has a weight above 0: there is nothing to learn from."
             )
-        targets = codes if self.kind.output_type == "probabilities" else levels.astype(float)
+        targets = codes if self.model_type.output_type == "probabilities" else levels.astype(float)
         self.present, self.width, self.sparse = present, matrix.shape[1], _is_sparse(matrix)
         with collect_warnings() as notes, limit_to_one_thread():
             self.fitted = self._learner.fit(
@@ -65,26 +67,26 @@ class Classifier:
         self.notes = tuple(notes)
         return self
 
-    def answers(self, matrix: Any) -> Floats:
+    def predict(self, matrix: Any) -> Floats:
         """Return probabilities [N, size] of all levels of the scale, or scores [N]."""
         if self.fitted is None:
             raise NotFitted("This model has learned nothing yet: call fit first.")
         if matrix.shape[1] != self.width:
             raise BadInput(
                 f"The model was fitted to {self.width:,} features, and these rows have "
-                f"{matrix.shape[1]:,}. Make the features with the maker of the training data."
+                f"{matrix.shape[1]:,}. Make the features with the extractor of the training data."
             )
         if not matrix.shape[0]:
             return (
                 np.empty((0, self.size))
-                if self.kind.output_type == "probabilities"
+                if self.model_type.output_type == "probabilities"
                 else np.empty(0)
             )
         with collect_warnings(), limit_to_one_thread():
-            given = self._learner.answers(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
+            given = self._learner.predict(self.fitted, _prepare_matrix(matrix, sparse=self.sparse))
         return (
             self._expand_to_scale(given)
-            if self.kind.output_type == "probabilities"
+            if self.model_type.output_type == "probabilities"
             else np.asarray(given)
         )
 
@@ -93,7 +95,7 @@ class Classifier:
         if self.fitted is None:
             raise NotFitted("This model has learned nothing yet, and cannot be saved.")
         facts = {
-            "kind": self.kind.name,
+            "model_type": self.model_type.name,
             "params": self.params,
             "size": self.size,
             "seed": self.seed,
@@ -106,18 +108,18 @@ class Classifier:
         return [FACTS_FILE, *model_files.save_fitted(self.fitted, folder)]
 
     def take(self, fitted: Any, folder: Path) -> None:
-        """Take up what was loaded from a folder, if it is what this kind of model makes."""
+        """Take up what was loaded from a folder, if it is what this model type makes."""
         try:
-            right = self._learner.made(
+            right = self._learner.is_valid(
                 fitted, features=self.width, seen=len(self.present), sparse=self.sparse
             )
         except (AttributeError, TypeError, ValueError, KeyError):  # it is something else
             right = False
         if not right:
             raise BadStore(
-                f"{folder} does not hold a {self.kind.name} model of {self.width:,} features and "
-                f"{len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or restore the "
-                "folder."
+                f"{folder} does not hold a {self.model_type.name} model of {self.width:,} features "
+                f"and {len(self.present)} levels, as its {FACTS_FILE} says. Tune again, or "
+                "restore the folder."
             )
         self.fitted = fitted
 
@@ -145,15 +147,15 @@ def _rises(positions: list[int]) -> bool:
     return len(positions) >= 2 and positions == sorted(set(positions))
 
 
-def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
+def restore_classifier(folder: Path, model_types: dict[str, ModelType]) -> Classifier:
     """Return the model in a folder, once its files are what the manifest says."""
     Manifest.read(folder).verify(folder)
-    facts = _read_facts(folder / FACTS_FILE, kinds)
-    kind = kinds[facts["kind"]]
-    kind.check()
+    facts = _read_facts(folder / FACTS_FILE, model_types)
+    model_type = model_types[facts["model_type"]]
+    model_type.check()
     try:
-        model = Classifier(kind, facts["params"], size=facts["size"], seed=facts["seed"])
-    except (KeyError, TypeError, ValueError):  # parameters that the kind cannot have
+        model = Classifier(model_type, facts["params"], size=facts["size"], seed=facts["seed"])
+    except (KeyError, TypeError, ValueError):  # parameters that the model type cannot have
         raise _build_facts_error(folder / FACTS_FILE) from None
     model.present = np.array(facts["present"], np.intp)
     model.width, model.sparse = facts["features"], facts["sparse"]
@@ -164,7 +166,7 @@ def restore_classifier(folder: Path, kinds: dict[str, ModelType]) -> Classifier:
 
 
 class _Facts(TypedDict):
-    kind: str
+    model_type: str
     params: dict[str, Any]
     size: int
     seed: int
@@ -174,10 +176,10 @@ class _Facts(TypedDict):
     notes: list[str]
 
 
-def _read_facts(path: Path, kinds: dict[str, ModelType]) -> _Facts:
+def _read_facts(path: Path, model_types: dict[str, ModelType]) -> _Facts:
     facts = read_json(path, _Facts, advice=RESTORE_HINT)
-    known = facts["kind"] in kinds and facts["present"][-1] < facts["size"]
-    if not known or facts["params"].keys() != kinds[facts["kind"]].defaults.keys():
+    known = facts["model_type"] in model_types and facts["present"][-1] < facts["size"]
+    if not known or facts["params"].keys() != model_types[facts["model_type"]].defaults.keys():
         raise _build_facts_error(path)
     return facts
 

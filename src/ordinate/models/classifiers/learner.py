@@ -1,4 +1,4 @@
-"""What a kind of model is made of: how it is fitted, what it answers, where it searches."""
+"""What a model type is made of: how it is fitted, what it predicts, where it searches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ INSTALL_EXTRA = "pip install 'ordinate[tune]'"
 
 
 class Learner(Protocol):
-    """Fits one kind of model with given parameters, and asks what was fitted."""
+    """Fits one model type with given parameters, and asks what was fitted."""
 
     def fit(self, matrix: Any, targets: NDArray[Any], weights: Floats | None) -> Any:
         """Return what was fitted: something that `ordinate.models.model_files` can save."""
 
-    def answers(self, fitted: Any, matrix: Any) -> Floats:
+    def predict(self, fitted: Any, matrix: Any) -> Floats:
         """Return probabilities [N, P] of the P levels seen in fitting, or scores [N]."""
 
-    def made(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
+    def is_valid(self, fitted: Any, *, features: int, seen: int, sparse: bool) -> bool:
         """Tell whether `fit` returns such a thing for so many features and levels seen."""
 
 
 @dataclass(frozen=True)
 class ModelType:
-    """A kind of model that tuning can choose, with its search space.
+    """A model type that tuning can choose, with its search space.
 
     `space` asks an Optuna trial for every parameter and returns them; `defaults` is one point of
     it. `likelihood` says that class weights can be undone by division; `calibrated` that its
@@ -56,9 +56,9 @@ class ModelType:
         """Complain if the library that it is made with is not installed."""
         if find_spec(self.library) is None:
             line = INSTALL_COMMANDS.get(self.library, INSTALL_EXTRA)
-            raise MissingExtra(f"Models of kind {self.name} need {self.library}: {line}")
+            raise MissingExtra(f"Models of type {self.name} need {self.library}: {line}")
 
 
-def limit_feature_share(wanted: float, matrix: Any, most: int) -> float:
-    """Return the share of the features to look at: that wanted, if these are not too many."""
-    return min(wanted, most / matrix.shape[1])
+def limit_feature_share(share: float, matrix: Any, most: int) -> float:
+    """Return the share of the features to look at: the given one, if these are not too many."""
+    return min(share, most / matrix.shape[1])

@@ -47,7 +47,7 @@ class _StoredEnsemble(TypedDict):
     training: TrainingConfig
     seeds: tuple[int, ...]
     scaled: list[dict[str, Any]]
-    whole: dict[str, Any]
+    overall: dict[str, Any]
     steps: tuple[int, ...]
     stopped: bool
     history: tuple[dict[str, list[float | None]], ...]
@@ -57,7 +57,7 @@ class _StoredEnsemble(TypedDict):
 class NetworkEnsemble:
     """Networks that were trained, what they were trained with, and how it went.
 
-    `scaled` is the normalisation of each member, `whole` that of all training rows, which the two
+    `scaled` is the normalisation of each member, `overall` that of all training rows, which the two
     scales of `test` are about.
     """
 
@@ -66,9 +66,9 @@ class NetworkEnsemble:
     seeds: tuple[int, ...]
     weights: torch.Tensor  # [M, P]
     scaled: tuple[FeatureTargetScaler, ...]
-    whole: FeatureTargetScaler
+    overall: FeatureTargetScaler
     steps: tuple[int, ...]  # epochs that the weights of each member took
-    stopped: bool = False  # by a tick
+    stopped: bool = False  # by a progress callback
     history: tuple[dict[str, list[float | None]], ...] = ()  # RMSE by epoch and member, in the unit
 
     @classmethod
@@ -82,17 +82,17 @@ class NetworkEnsemble:
         seeds: Sequence[int] = (0,),
         bootstrap: bool = False,
         device: str = "cpu",
-        tick: EpochCallback | None = None,
+        progress: EpochCallback | None = None,
         checkpoint: Path | None = None,
     ) -> Self:
         """Train a member for each seed, on the same rows or on rows drawn with replacement."""
         if not seeds:
             raise BadOption("An ensemble has one member at least: pass a seed for each.")
         x, y = np.asarray(train[0], float), np.asarray(train[1], float)
-        plan, whole = training or TrainingConfig(), FeatureTargetScaler.fit(x, y)
+        plan, overall = training or TrainingConfig(), FeatureTargetScaler.fit(x, y)
         rows = [_draw_bootstrap_rows(each, len(y)) for each in seeds] if bootstrap else None
         scaled = (
-            (whole,) * len(seeds)
+            (overall,) * len(seeds)
             if rows is None
             else tuple(FeatureTargetScaler.fit(x[r], y[r]) for r in rows)
         )
@@ -101,7 +101,7 @@ class NetworkEnsemble:
         trainer.fit(
             _build_device_data(scaled, x, y, place, rows),
             None if validation is None else _build_device_data(scaled, *validation, place),
-            tick=tick,
+            progress=progress,
             checkpoint=checkpoint,
         )
         return cls(
@@ -110,7 +110,7 @@ class NetworkEnsemble:
             tuple(seeds),
             trainer.best.cpu(),
             scaled,
-            whole,
+            overall,
             tuple(trainer.steps.tolist()),
             trainer.stopped,
             tuple(trainer.history),
@@ -126,7 +126,7 @@ class NetworkEnsemble:
                 found.append((number, float(np.mean(known))))
         return found
 
-    # --- answers -----------------------------------------------------------------------------
+    # --- predictions ---------------------------------------------------------------------------
 
     def members(self, features: Any, *, device: str = "cpu") -> Floats:
         """Return the predictions [M, N] of every member, in the unit of the target."""
@@ -152,7 +152,7 @@ class NetworkEnsemble:
 
     def test(self, features: Any, targets: Any) -> RegressionScores:
         """Return what the mean of the members is worth, on both scales."""
-        return RegressionScores.of(targets, self.predict(features), self.whole.target)
+        return RegressionScores.of(targets, self.predict(features), self.overall.target)
 
     # --- files -------------------------------------------------------------------------------
 
@@ -163,7 +163,7 @@ class NetworkEnsemble:
             "training": asdict(self.training),
             "seeds": list(self.seeds),
             "scaled": [each.to_dict() for each in self.scaled],
-            "whole": self.whole.to_dict(),
+            "overall": self.overall.to_dict(),
             "steps": list(self.steps),
             "stopped": self.stopped,
             "history": list(self.history),
@@ -185,7 +185,7 @@ class NetworkEnsemble:
                 config["seeds"],
                 weights,
                 tuple(map(FeatureTargetScaler.from_dict, config["scaled"])),
-                FeatureTargetScaler.from_dict(config["whole"]),
+                FeatureTargetScaler.from_dict(config["overall"]),
                 config["steps"],
                 config["stopped"],
                 config["history"],
@@ -200,7 +200,9 @@ class NetworkEnsemble:
         count = len(self.weights)
         if not len(self.seeds) == len(self.scaled) == len(self.steps) == count:
             raise BadStore(f"there are weights of {count} members, and settings of others.")
-        if any(each.means.shape != (self.network.features,) for each in (*self.scaled, self.whole)):
+        if any(
+            each.means.shape != (self.network.features,) for each in (*self.scaled, self.overall)
+        ):
             raise BadStore("the normalisation is that of another number of features.")
         if not torch.isfinite(self.weights).all():
             raise BadStore("there are weights that are not finite numbers.")
@@ -220,9 +222,9 @@ def _build_device_data(
     """Return rows as each member sees them; members with one normalisation share their memory."""
     x, y = np.asarray(x, float), np.asarray(y, float)
     shared = samples is None and all(each is scaled[0] for each in scaled)
-    kept = scaled[:1] if shared else scaled
-    rows: Sequence[Any] = [slice(None)] * len(kept) if samples is None else samples
-    pairs = [(each, x[r], y[r]) for each, r in zip(kept, rows, strict=True)]
+    distinct = scaled[:1] if shared else scaled
+    rows: Sequence[Any] = [slice(None)] * len(distinct) if samples is None else samples
+    pairs = [(each, x[r], y[r]) for each, r in zip(distinct, rows, strict=True)]
     features = np.stack([each.features(a) for each, a, _ in pairs]).astype(np.float32)
     targets = np.stack([each.target.normalize(b) for each, _, b in pairs]).astype(np.float32)
     found = [torch.tensor(each, device=device) for each in (features, targets)]

@@ -126,12 +126,12 @@ class ResidualNetwork:
                 )
         return torch.cat([named[name].reshape(count, -1) for name in self.layout], dim=1)
 
-    # --- answers -----------------------------------------------------------------------------
+    # --- predictions ---------------------------------------------------------------------------
 
     def __call__(
         self, weights: Tensor, x: Tensor, drop: Callable[[Tensor], Tensor] | None = None
     ) -> Tensor:
-        """Return the answers [M, N] of members with weights [M, P] for rows [M, N, features]."""
+        """Return predictions [M, N] of members with weights [M, P] for rows [M, N, features]."""
         parts = self.named(weights)
 
         def layer(name: str, rows: Tensor) -> Tensor:
@@ -167,13 +167,13 @@ class Dropout:
     def __call__(self, x: Tensor) -> Tensor:
         """Return the rest of x [M, N, width], scaled so that its mean stays."""
         drawn = b"".join(stream.bytes(x[0].numel()) for stream in self.streams)
-        kept = np.frombuffer(drawn, np.uint8).reshape(x.shape) >= self.below
+        retained = np.frombuffer(drawn, np.uint8).reshape(x.shape) >= self.below
         scale = np.float32(256 / (256 - self.below))
-        return x * torch.from_numpy(kept * scale).to(x.device)
+        return x * torch.from_numpy(retained * scale).to(x.device)
 
 
 def _check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
     right = isinstance(value, int) and not isinstance(value, bool) and value >= least
     if not right or (most is not None and value > most):
         upto = "" if most is None else f" and at most {most}"
-        raise BadOption(f"{name}={value!r} is not a whole number of at least {least}{upto}.")
+        raise BadOption(f"{name}={value!r} is not an integer of at least {least}{upto}.")

@@ -14,7 +14,7 @@ METADATA_KEY = "ordinate"  # under which name the file keeps plain values
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-    """Write tensors with plain values beside them, whole or not at all."""
+    """Write tensors with plain values, completely or not at all."""
     metadata = {METADATA_KEY: json.dumps(facts, sort_keys=True, allow_nan=False)}
     plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     content = _import_safetensors().save(plain, metadata)

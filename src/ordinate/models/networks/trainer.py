@@ -1,8 +1,8 @@
 """The one training loop: of a network, or of all members of an ensemble at once.
 
 Each member has its own seed, its own order of rows and its own early stopping. Randomness is a
-function of a member's seed and the epoch, so that nothing of it has to be kept: training that goes
-on from a checkpoint equals training that was never disturbed, bit for bit on one CPU thread.
+function of a member's seed and the epoch, so that nothing of it has to be stored: training that
+goes on from a checkpoint equals training that was never disturbed, bit for bit on one CPU thread.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from ordinate.results.regression_scores import RegressionScores
 from ordinate.summaries.normalization import Normalization
 
 Floats = NDArray[np.float64]
-PREDICTION_ROWS = 4096  # that are answered together
+PREDICTION_ROWS = 4096  # that are predicted together
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # of AdamW
 MOMENTS = ("first", "second")
 MINUTE = 60.0  # seconds
@@ -55,7 +55,7 @@ class DeviceData(NamedTuple):
 
 
 class EpochReport(NamedTuple):
-    """What a tick is told: validation RMSE in the unit of the targets, the mean over members."""
+    """How far training is: validation RMSE in the unit of the targets, the mean over members."""
 
     number: int
     epochs: int
@@ -109,7 +109,7 @@ class Trainer:
         self.steps = np.zeros(len(seeds), int)  # epochs that the best weights took
         self.running = np.arange(len(seeds))  # members that still learn
         self.epoch = 0
-        self.stopped = False  # by a tick
+        self.stopped = False  # by a progress callback
         self.history: list[dict[str, list[float | None]]] = []  # RMSE by epoch, in the unit
         self._start_optimizer(self.best.clone())
 
@@ -137,25 +137,25 @@ class Trainer:
 
     def _take_step(self, x: Tensor, y: Tensor, rate: float, drop: Dropout | None) -> Tensor:
         """Take one step with every running member; return their sums of squared errors before."""
-        answers = self.network(self.weights, x, drop)
+        predicted = self.network(self.weights, x, drop)
         # members do not touch each other: the gradient of the sum is that of each
-        loss = self.training.losses(answers, y).mean(dim=1).sum()
+        loss = self.training.losses(predicted, y).mean(dim=1).sum()
         (gradient,) = torch.autograd.grad(loss, self.weights)
         length = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         self._descend(gradient.mul_((self.training.clip / length).clamp_(max=1.0)), rate)
-        return (answers.detach() - y).square_().sum(dim=1)
+        return (predicted.detach() - y).square_().sum(dim=1)
 
-    def answers(
+    def predict(
         self, weights: Tensor, part: DeviceData, members: NDArray[Any] | None = None
     ) -> Floats:
-        """Return normalised answers [M, N] of members, all of them unless some are named."""
-        wanted = np.arange(len(self.seeds)) if members is None else members
-        rows = part.features if len(wanted) == len(part.features) else part.features[wanted]
+        """Return normalised predictions [M, N] of members, all of them unless some are named."""
+        chosen = np.arange(len(self.seeds)) if members is None else members
+        rows = part.features if len(chosen) == len(part.features) else part.features[chosen]
         return predict_members(self.network, weights, rows)
 
     def validate(self, part: DeviceData) -> Floats:
         """Return the normalised RMSE of each running member, as it is now."""
-        found = self.answers(self.weights, part, self.running)
+        found = self.predict(self.weights, part, self.running)
         errors = found - part.targets.double().cpu().numpy()[self.running]
         return np.sqrt(np.square(errors).mean(axis=1))
 
@@ -164,7 +164,7 @@ class Trainer:
         if not part.rows:
             raise NoItems("There are no rows to test on.")
         targets = part.targets.double().cpu().numpy()
-        rows = zip(targets, self.answers(self.best, part), self.normalizations, strict=True)
+        rows = zip(targets, self.predict(self.best, part), self.normalizations, strict=True)
         return [RegressionScores.of(of.denormalize(y), of.denormalize(p), of) for y, p, of in rows]
 
     # --- training ----------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class Trainer:
         train: DeviceData,
         validation: DeviceData | None = None,
         *,
-        tick: EpochCallback | None = None,
+        progress: EpochCallback | None = None,
         checkpoint: Path | None = None,
         every: int = 10,
     ) -> Self:
@@ -193,7 +193,7 @@ class Trainer:
             self._keep(self.validate(validation))  # so that there always is a best
         written = time.monotonic()
         while not self.done:
-            self._advance_epoch(train, validation, tick)
+            self._advance_epoch(train, validation, progress)
             due = self.epoch % every == 0 or time.monotonic() - written > MINUTE
             if checkpoint is not None and (self.done or due):
                 self._write(checkpoint)
@@ -206,7 +206,7 @@ class Trainer:
         return self.stopped or not len(self.running) or self.epoch >= self.training.epochs
 
     def _advance_epoch(
-        self, train: DeviceData, validation: DeviceData | None, tick: EpochCallback | None
+        self, train: DeviceData, validation: DeviceData | None, progress: EpochCallback | None
     ) -> None:
         members, learned = self.running, self.train_epoch(train)
         rmse = None if validation is None else self.validate(validation)
@@ -220,8 +220,8 @@ class Trainer:
             self._retain_members(
                 sound & (self.epoch - self.steps[members] < self.training.patience)
             )
-        if tick is not None:
-            self.stopped = bool(tick(self._report_epoch(members, rmse)))
+        if progress is not None:
+            self.stopped = bool(progress(self._report_epoch(members, rmse)))
 
     def _keep(self, rmse: Floats) -> None:
         """Keep the weights of running members that are better than ever."""
@@ -313,11 +313,11 @@ class Trainer:
             "steps": self.steps.tolist(),
             "history": self.history,
         }
-        kept = {"weights": self.weights.detach(), "best": self.best, **self.moments}
-        tensor_files.write_tensors(path, kept, facts)
+        tensors = {"weights": self.weights.detach(), "best": self.best, **self.moments}
+        tensor_files.write_tensors(path, tensors, facts)
 
     def _resume(self, path: Path) -> None:
-        kept, stored = tensor_files.read_tensors(path)
+        tensors, stored = tensor_files.read_tensors(path)
         advice = "Remove it to begin anew."
         facts = decode(stored, _Checkpoint, path, advice=advice)
         known = facts["of"]
@@ -328,13 +328,15 @@ class Trainer:
                 "it to begin anew, or train as before."
             )
         try:
-            self._restore_state({name: part.to(self.device) for name, part in kept.items()}, facts)
+            self._restore_state(
+                {name: part.to(self.device) for name, part in tensors.items()}, facts
+            )
         except (KeyError, ValueError, OverflowError) as problem:
             raise BadStore(
-                f"{path} is no whole checkpoint: {shorten(str(problem))}. {advice}"
+                f"{path} is no complete checkpoint: {shorten(str(problem))}. {advice}"
             ) from None
 
-    def _restore_state(self, kept: dict[str, Tensor], facts: _Checkpoint) -> None:
+    def _restore_state(self, tensors: dict[str, Tensor], facts: _Checkpoint) -> None:
         self.epoch, self.stopped = facts["epoch"], facts["stopped"]
         self.running = np.array(facts["running"], int)
         if not np.isin(self.running, np.arange(len(self.seeds))).all():
@@ -344,14 +346,14 @@ class Trainer:
         shapes = {"best": len(self.seeds)}
         shapes |= dict.fromkeys(("weights", *MOMENTS), len(self.running))
         for name, rows in shapes.items():
-            if kept[name].shape != (rows, self.network.size):
-                raise BadStore(f"{name} has the shape {tuple(kept[name].shape)}")
-        self.best, moments = kept["best"], {name: kept[name] for name in MOMENTS}
-        self._start_optimizer(kept["weights"], moments, facts["taken"])
+            if tensors[name].shape != (rows, self.network.size):
+                raise BadStore(f"{name} has the shape {tuple(tensors[name].shape)}")
+        self.best, moments = tensors["best"], {name: tensors[name] for name in MOMENTS}
+        self._start_optimizer(tensors["weights"], moments, facts["taken"])
 
 
 def predict_members(network: ResidualNetwork, weights: Tensor, features: Tensor) -> Floats:
-    """Return the answers [M, N] of members for normalised rows [M, N, d], some rows at a time."""
+    """Return predictions [M, N] of members for normalised rows [M, N, d], some rows at a time."""
     with torch.no_grad():
         pieces = [network(weights, rows) for rows in torch.split(features, PREDICTION_ROWS, dim=1)]
         return torch.cat(pieces, dim=1).double().cpu().numpy()

@@ -39,7 +39,7 @@ class TrainingConfig:
         for name in ("epochs", "batch", "patience"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise BadOption(f"{name}={value!r} is not a whole number of at least 1.")
+                raise BadOption(f"{name}={value!r} is not an integer of at least 1.")
         for name in ("lr", "clip", "huber"):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
                 raise BadOption(f"{name}={getattr(self, name)!r} is not a number above 0.")
@@ -60,9 +60,9 @@ class TrainingConfig:
             FINAL_RATE_SHARE + (1.0 - FINAL_RATE_SHARE) * (1.0 + math.cos(math.pi * share)) / 2.0
         )
 
-    def losses(self, answers: Tensor, targets: Tensor) -> Tensor:
+    def losses(self, predicted: Tensor, targets: Tensor) -> Tensor:
         """Return the loss of each row."""
         if self.loss == "mse":
-            return functional.mse_loss(answers, targets, reduction="none")
+            return functional.mse_loss(predicted, targets, reduction="none")
         # times two: a small error counts as its square, as in the other loss
-        return 2.0 * functional.huber_loss(answers, targets, reduction="none", delta=self.huber)
+        return 2.0 * functional.huber_loss(predicted, targets, reduction="none", delta=self.huber)

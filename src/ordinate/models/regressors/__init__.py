@@ -1,4 +1,4 @@
-"""Models of surrogates: one list of kinds, one way to fit, ask, save and load them."""
+"""Regressors: one list of model types, one way to fit, predict, save and load them."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -18,7 +18,7 @@ __all__ = [
     "load_regressor",
 ]
 
-# Each kind is imported when it is asked for: that of networks needs torch.
+# Each model type is imported when it is asked for: that of networks needs torch.
 MODEL_TYPES: dict[str, str] = {
     "mlp": "mlp:MLP",
     "lightgbm": "boosting:LightGBM",
@@ -45,7 +45,7 @@ def create_regressor(
 
 
 def find_model_type(name: str) -> type[Regressor]:
-    """Return the class of a kind, with its `space`, `defaults` and `title`."""
+    """Return the class of a model type, with its `space`, `defaults` and `title`."""
     if name not in MODEL_TYPES:
         raise BadOption(
             f"There is no model {name!r}. Known are "
@@ -56,9 +56,13 @@ def find_model_type(name: str) -> type[Regressor]:
 
 
 def list_available_types() -> tuple[str, ...]:
-    """Return the kinds whose libraries are installed."""
-    needs = {"mlp": ("torch", "safetensors"), "lightgbm": ("sklearn", "lightgbm")}
-    usual = ("sklearn", "skops")
+    """Return the model types whose libraries are installed."""
+    needs = {
+        "mlp": ["torch", "safetensors"],
+        "lightgbm": ["lightgbm"],
+        "hist_boosting": ["sklearn"],
+    }
+    usual = ["sklearn", "skops"]
     return tuple(name for name in MODEL_TYPES if all(map(is_installed, needs.get(name, usual))))
 
 

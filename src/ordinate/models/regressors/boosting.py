@@ -1,23 +1,36 @@
 """Boosted trees: LightGBM, and histogram gradient boosting of scikit-learn; one thread each."""
 
 import math
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ordinate.models.regressors.regression_trees import BoostedTrees
 from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
+from ordinate.models.tree_ensemble import TreeEnsemble
 
-ROUNDS_PER_TICK = 10  # rounds from one tick to the next
+ROUNDS_PER_REPORT = 10  # rounds from one progress callback to the next
 
 
-class LightGBM(Regressor):
+class TreeRegressor(Regressor):
+    """A model that is stored as a `TreeEnsemble`."""
+
+    stored_by: ClassVar = "numpy"
+
+    def _predict(self, fitted: Any, x: Floats) -> Floats:
+        return np.ravel(fitted.predict(x))
+
+    def _is_valid(self, fitted: Any) -> bool:
+        right = isinstance(fitted, TreeEnsemble) and fitted.link == "identity"
+        return right and (fitted.width, fitted.outputs) == (self.width, 1)
+
+
+class LightGBM(TreeRegressor):
     """LightGBM with early stopping: the round with the best validation RMSE is the last."""
 
     name: ClassVar = "lightgbm"
     title: ClassVar = "LightGBM"
     library: ClassVar = "lightgbm"
-    stored_by: ClassVar = "lightgbm"
     iterative: ClassVar = True
     defaults: ClassVar = {
         "rounds": 2000,
@@ -29,7 +42,7 @@ class LightGBM(Regressor):
         "bagging_fraction": 0.9,
         "lambda_l2": 0.1,
     }
-    limits: ClassVar = {  # what LightGBM refuses it prints, too
+    bounds: ClassVar = {  # what LightGBM refuses it prints, too
         "rounds": (1, 100_000),
         "patience": (1, 100_000),
         "learning_rate": (1e-9, 10.0),
@@ -53,17 +66,17 @@ class LightGBM(Regressor):
         }
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
         from lightgbm.basic import LightGBMError  # noqa: PLC0415 - heavy, and optional
 
         try:
-            return self._train_booster(x, y, validation, tick)
+            return self._train_booster(x, y, validation, progress)
         except LightGBMError as problem:  # which is no ValueError, whatever it is about
             raise ValueError(str(problem)) from None
 
     def _train_booster(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
         import lightgbm  # noqa: PLC0415 - heavy, and optional
 
@@ -87,32 +100,36 @@ class LightGBM(Regressor):
             self.steps = rounds
             return lightgbm.train(settings, data, rounds)
         held_out = data.create_valid(*validation)
-        ends = [lightgbm.early_stopping(patience, verbose=False), _create_tick_callback(tick)]
+        ends = [
+            lightgbm.early_stopping(patience, verbose=False),
+            _create_progress_callback(progress),
+        ]
         booster = lightgbm.train(settings, data, rounds, valid_sets=[held_out], callbacks=ends)
         self.steps = booster.best_iteration or booster.current_iteration()
         return booster  # without the rounds after the best one: training cuts them off
 
-    def _predict(self, fitted: Any, x: Floats) -> Floats:
-        return fitted.predict(x, num_threads=1)
+    def _save(self, fitted: Any, folder: Path) -> list[str]:
+        # not in fitting: it would take a quarter longer, and a search fits far more than it saves
+        loaded = isinstance(fitted, TreeEnsemble)
+        return super()._save(fitted if loaded else TreeEnsemble.from_lightgbm(fitted), folder)
 
-    def _is_valid(self, fitted: Any) -> bool:
-        return bool(fitted.num_feature() == self.width)
 
-
-def _create_tick_callback(tick: StepCallback) -> Any:
+def _create_progress_callback(progress: StepCallback) -> Any:
     """Return a callback that reports the validation RMSE and stops where it is told to."""
     from lightgbm.callback import EarlyStopException  # noqa: PLC0415 - heavy, and optional
 
     def report(state: Any) -> None:
         step = state.iteration + 1
-        if step % ROUNDS_PER_TICK == 0 and tick(step, float(state.evaluation_result_list[0][2])):
+        if step % ROUNDS_PER_REPORT == 0 and progress(
+            step, float(state.evaluation_result_list[0][2])
+        ):
             raise EarlyStopException(state.iteration, state.evaluation_result_list)
 
     report.order = 20  # type: ignore[attr-defined] # before early stopping, which is 30
     return report
 
 
-class HistBoosting(Regressor):
+class HistBoosting(TreeRegressor):
     """Histogram gradient boosting; trees after the best validation error are cut off."""
 
     name: ClassVar = "hist_boosting"
@@ -125,7 +142,7 @@ class HistBoosting(Regressor):
         "min_leaf": 20,
         "l2": 0.1,
     }
-    limits: ClassVar = {
+    bounds: ClassVar = {
         "rounds": (1, 100_000),
         "patience": (1, 100_000),
         "leaves": (2, 131_072),
@@ -146,7 +163,7 @@ class HistBoosting(Regressor):
 
     def _fit(
         self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, _tick: StepCallback
-    ) -> BoostedTrees:
+    ) -> TreeEnsemble:
         from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415 - heavy
 
         model = HistGradientBoostingRegressor(
@@ -162,7 +179,7 @@ class HistBoosting(Regressor):
         )
         held_out = {} if validation is None else {"X_val": validation[0], "y_val": validation[1]}
         model.fit(x, y, **held_out)
-        trees = BoostedTrees.from_histogram_boosting(model)
+        trees = TreeEnsemble.from_histogram_boosting(model)
         self.steps = len(trees.roots)
         if validation is not None:
             self.steps = max(1, int(np.argmax(model.validation_score_)))  # the first has no tree
@@ -171,12 +188,6 @@ class HistBoosting(Regressor):
             self.curve = [
                 (step, math.sqrt(max(0.0, -2.0 * float(score))))
                 for step, score in enumerate(model.validation_score_)
-                if step and step % ROUNDS_PER_TICK == 0
+                if step and step % ROUNDS_PER_REPORT == 0
             ]
         return trees
-
-    def _predict(self, fitted: Any, x: Floats) -> Floats:
-        return fitted.predict(x)
-
-    def _is_valid(self, fitted: Any) -> bool:
-        return isinstance(fitted, BoostedTrees) and fitted.is_valid(self.width)

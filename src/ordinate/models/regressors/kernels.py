@@ -1,18 +1,96 @@
-"""Kernel models: Gaussian process, kernel ridge and support vectors, all kept as expansions."""
+"""Kernel models: Gaussian process, kernel ridge and support vectors, as sums of kernels."""
 
 import warnings
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ordinate.models.regressors.kernel_expansion import KERNELS, KernelExpansion, compute_kernel
-from ordinate.models.regressors.outlier_trimming import trim_outliers
 from ordinate.models.regressors.regressor import Floats, Regressor, StepCallback
 
 MOST_EXACT_ROWS = 5000  # rows: an exact solution for more takes minutes and gigabytes
 MOST_SVR_ROWS = 10_000  # rows for support vectors
 DIAGONAL_JITTER = 1e-10  # is added to the diagonal, so that a matrix of equal rows can be factored
 MATERN_NU = {"matern32": 1.5, "matern52": 2.5}  # names of scikit-learn's nu
+BLOCK_ROWS = 2048  # rows that are predicted at once: a block of kernels is held in memory
+# of the rows may be left out: were there more, they would not be outliers
+MOST_TRIMMED_SHARE = 0.05
+MAD_TO_STD = 1.4826  # standard deviations in a median absolute deviation of the normal distribution
+
+
+# --- sums of kernels -----------------------------------------------------------------------------
+
+
+def rbf(gaps: Floats) -> Floats:
+    """exp(−r²/2)."""
+    return np.exp(-0.5 * gaps**2)
+
+
+def matern32(gaps: Floats) -> Floats:
+    """(1 + √3 r) exp(−√3 r): once differentiable."""
+    t = np.sqrt(3.0) * gaps
+    return (1.0 + t) * np.exp(-t)
+
+
+def matern52(gaps: Floats) -> Floats:
+    """(1 + √5 r + 5 r²/3) exp(−√5 r): twice differentiable."""
+    t = np.sqrt(5.0) * gaps
+    return (1.0 + t + t**2 / 3.0) * np.exp(-t)
+
+
+def laplace(gaps: Floats) -> Floats:
+    """exp(−r): continuous, with a kink at each centre."""
+    return np.exp(-gaps)
+
+
+KERNELS = {"rbf": rbf, "matern32": matern32, "matern52": matern52, "laplace": laplace}
+
+
+def compute_kernel(name: str, a: Floats, b: Floats, lengths: Floats) -> Floats:
+    """Return the kernel of all pairs [A, B]; distances are measured in `lengths` of each feature.
+
+    >>> rows, centres = np.array([[0.0]]), np.array([[0.0], [2.0]])
+    >>> compute_kernel("laplace", rows, centres, np.array([2.0])).round(3)
+    array([[1.   , 0.368]])
+    """
+    from scipy.spatial.distance import cdist  # noqa: PLC0415 - heavy, and optional
+
+    return KERNELS[name](cdist(a / lengths, b / lengths))
+
+
+@dataclass(frozen=True)
+class KernelExpansion:
+    """f(x) = offset + Σ weight · kernel(x, centre). It holds plain numbers, and nothing to call."""
+
+    shape: str
+    centres: Floats  # [M, d]
+    weights: Floats  # [M]
+    lengths: Floats  # [d]
+    offset: float
+
+    def predict(self, x: Floats) -> Floats:
+        """Return f of each row, a block at a time."""
+        found = np.full(len(x), self.offset)
+        for start in range(0, len(x), BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            found[part] += (
+                compute_kernel(self.shape, x[part], self.centres, self.lengths) @ self.weights
+            )
+        return found
+
+    def is_valid(self, width: int | None) -> bool:
+        """Tell whether what was read from a file is an expansion over this many features."""
+        arrays = (self.centres, self.weights, self.lengths, np.array(self.offset))
+        count = len(self.centres)
+        shapes = [(count, width), (count,), (width,), ()]
+        sound = self.shape in KERNELS and [part.shape for part in arrays] == shapes
+        sound = sound and all(part.dtype == np.float64 for part in arrays)
+        return bool(sound and all(np.isfinite(part).all() for part in arrays))
+
+
+# --- models --------------------------------------------------------------------------------------
 
 
 class KernelRegressor(Regressor):
@@ -37,7 +115,7 @@ class GaussianProcess(KernelRegressor):
     name: ClassVar = "gp"
     title: ClassVar = "Gaussian process"
     defaults: ClassVar = {"kernel": "matern52", "rows": 600, "noise": 0.01, "trim": 8.0}
-    limits: ClassVar = {
+    bounds: ClassVar = {
         "kernel": ("matern52", "matern32", "rbf"),
         "rows": (2, 100_000),
         "noise": (1e-6, 1.0),
@@ -58,9 +136,9 @@ class GaussianProcess(KernelRegressor):
         offset = float(y.mean())
         few = _draw_rows(len(y), min(int(self.params["rows"]), 2000), rng)
         height, lengths, noise = self._maximize_likelihood(x[few], y[few] - offset)
-        kept = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
+        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, rng)
         _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
-        x, y = x[kept], y[kept] - offset
+        x, y = x[drawn], y[drawn] - offset
         shape = self.params["kernel"]
         factor = _factor_cholesky(compute_kernel(shape, x, x, lengths), noise / height)
         weights, sound = trim_outliers(factor, y, float(self.params["trim"]))
@@ -106,7 +184,7 @@ class KernelRidge(KernelRegressor):
     title: ClassVar = "Kernel ridge"
     library: ClassVar = "scipy"
     defaults: ClassVar = {"kernel": "matern52", "width": 2.0, "penalty": 0.01}
-    limits: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
+    bounds: ClassVar = {"kernel": tuple(KERNELS), "width": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -121,12 +199,12 @@ class KernelRidge(KernelRegressor):
     def _fit(self, x: Floats, y: Floats, _validation: Any, _tick: StepCallback) -> KernelExpansion:
         shape, offset = self.params["kernel"], float(y.mean())
         lengths = np.full(x.shape[1], float(self.params["width"]))
-        kept = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
+        drawn = _draw_rows(len(y), MOST_EXACT_ROWS, np.random.default_rng(self.seed))
         _warn_of_subsampling(len(y), MOST_EXACT_ROWS)
         penalty = float(self.params["penalty"])
-        centres = x[kept]
+        centres = x[drawn]
         weights = _solve_weights(
-            compute_kernel(shape, centres, centres, lengths), y[kept] - offset, penalty
+            compute_kernel(shape, centres, centres, lengths), y[drawn] - offset, penalty
         )
         return KernelExpansion(shape, centres, weights, lengths, offset)
 
@@ -137,7 +215,7 @@ class SupportVectorRegression(KernelRegressor):
     name: ClassVar = "svr"
     title: ClassVar = "Support vector regression"
     defaults: ClassVar = {"width": 1.5, "cost": 10.0, "epsilon": 0.03}
-    limits: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
+    bounds: ClassVar = {"width": (1e-9, 1e9), "cost": (1e-9, 1e9)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -152,11 +230,11 @@ class SupportVectorRegression(KernelRegressor):
         from sklearn.svm import SVR  # noqa: PLC0415 - heavy, and optional
 
         width = float(self.params["width"])
-        kept = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
+        drawn = _draw_rows(len(y), MOST_SVR_ROWS, np.random.default_rng(self.seed))
         _warn_of_subsampling(len(y), MOST_SVR_ROWS)
         cost, epsilon = float(self.params["cost"]), float(self.params["epsilon"])
         machine = SVR(gamma=0.5 / width**2, C=cost, epsilon=epsilon, max_iter=1_000_000)
-        machine.fit(x[kept], y[kept])
+        machine.fit(x[drawn], y[drawn])
         return KernelExpansion(
             "rbf",
             machine.support_vectors_.copy(),
@@ -192,3 +270,64 @@ def _factor_cholesky(system: Floats, penalty: float) -> Floats:
 
     system[np.diag_indices_from(system)] += penalty + DIAGONAL_JITTER
     return np.asarray(cholesky(system, lower=True, overwrite_a=True, check_finite=False))
+
+
+# --- trimming ------------------------------------------------------------------------------------
+
+
+class TrimmedProcess(NamedTuple):
+    """A Gaussian process without some rows, and the errors of all rows if each is not known."""
+
+    out: list[int]
+    weights: Floats  # [N], 0 for those left out
+    errors: Floats  # [N], in the unit of the targets
+
+
+def trim_outliers(factor: Floats, y: Floats, trim: float) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return the weights of a Gaussian process, and which rows have a part in it.
+
+    `factor` is the lower factor of Cholesky of A = kernel + noise. Rows whose error is more than
+    `trim` times the usual one, if they are not known, may be left out (0: none): as many of the
+    worst as make the squared errors of all rows smallest in sum. A failed row is predicted as
+    badly either way, and its neighbours gain; a row that knows what no other does is missed, and
+    stays.
+    """
+    best = min(
+        _trim_one_by_one(factor, y, trim), key=lambda one: float(np.square(one.errors).sum())
+    )
+    kept = np.ones(len(y), bool)
+    kept[best.out] = False
+    return best.weights[kept], kept
+
+
+def _trim_one_by_one(factor: Floats, y: Floats, trim: float) -> Iterator[TrimmedProcess]:
+    """Yield the process of all rows, then without the worst one, and so on while one stands out.
+
+    If row i is not known, its error is w_i / (A⁻¹)_ii, with the variance 1 / (A⁻¹)_ii, where
+    w = A⁻¹y (Rasmussen and Williams 2006, chapter 5). Leaving row i out for good takes the part
+    of its column c out of A⁻¹: c c' / c_i.
+    """
+    from scipy.linalg import cho_solve, lapack  # noqa: PLC0415 - heavy, and optional
+
+    half, _ = lapack.dtrtri(factor, lower=1)  # A⁻¹ = half' half
+    complete = weights = half.T @ (half @ y)
+    precision = np.square(half).sum(axis=0)  # the diagonal of A⁻¹
+    most, out = int(MOST_TRIMMED_SHARE * len(y)), list[int]()
+    gone = np.empty((len(y), most))  # A⁻¹ is less by gone gone' of those that are out
+    for k in range(most + 1):
+        kept = np.ones(len(y), bool)
+        kept[out] = False
+        errors = np.zeros(len(y))
+        errors[kept] = weights[kept] / precision[kept]
+        if out:  # these rows are predicted by those kept alone
+            errors[out] = cho_solve((gone[out, :k], True), complete[out], check_finite=False)
+        yield TrimmedProcess(list(out), np.where(kept, weights, 0.0), errors)
+        sizes = np.where(kept, np.abs(errors) * np.sqrt(np.abs(precision)), 0.0)
+        worst = int(sizes.argmax())
+        if not trim or k == most or sizes[worst] <= trim * MAD_TO_STD * np.median(sizes[kept]):
+            return
+        column = half.T @ half[:, worst] - gone[:, :k] @ gone[worst, :k]
+        gone[:, k] = column / np.sqrt(precision[worst])
+        weights = weights - gone[:, k] * (weights[worst] / np.sqrt(precision[worst]))
+        precision = precision - gone[:, k] ** 2
+        out.append(worst)

@@ -1,4 +1,4 @@
-"""Networks as a kind of model: one, or an ensemble of several that are trained as one batch."""
+"""Networks as a model type: one, or an ensemble of several that are trained as one batch."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ class MLP(Regressor):
         "bootstrap": False,
         "device": "cpu",
     }
-    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+    bounds: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "block": ("silu", "swiglu"),
         "loss": ("huber", "mse"),
         "device": ("cpu", "cuda"),
@@ -54,7 +54,7 @@ class MLP(Regressor):
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
         """Ask an Optuna trial for every parameter, and return them."""
-        asked = {
+        searched = {
             "width": trial.suggest_categorical("width", [32, 64, 128]),
             "depth": trial.suggest_int("depth", 1, 3),
             "block": trial.suggest_categorical("block", ["silu", "swiglu"]),
@@ -65,17 +65,17 @@ class MLP(Regressor):
             "weight_decay": trial.suggest_float("weight_decay", 1e-5, 1e-1, log=True),
             "batch": trial.suggest_categorical("batch", [16, 32, 64]),
         }
-        return {**cls.defaults, **asked}
+        return {**cls.defaults, **searched}
 
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> "NetworkEnsemble":
         from ordinate.models.networks.batched_ensemble import NetworkEnsemble, derive_seeds  # noqa: PLC0415 - heavy, and optional
         from ordinate.models.networks.residual_network import ResidualNetwork  # noqa: PLC0415 - heavy, and optional
         from ordinate.models.networks.training_schedule import TrainingConfig  # noqa: PLC0415 - heavy, and optional
 
-        def told(epoch: "EpochReport") -> bool | None:
-            return tick(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
+        def report(epoch: "EpochReport") -> bool | None:
+            return progress(epoch.number, epoch.rmse) if np.isfinite(epoch.rmse) else None
 
         plan = {each.name for each in fields(TrainingConfig)} & set(self.params)
         with _limit_torch_threads():
@@ -89,7 +89,7 @@ class MLP(Regressor):
                 seeds=derive_seeds(self.seed, self.params["members"]),
                 bootstrap=self.params["bootstrap"],
                 device=self.params["device"],
-                tick=told,
+                progress=report,
                 checkpoint=self.checkpoint,
             )
         self.steps = round(float(np.mean(found.steps)))

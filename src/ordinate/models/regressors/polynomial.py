@@ -15,7 +15,7 @@ class PolyRidge(Regressor):
     name: ClassVar = "poly_ridge"
     title: ClassVar = "Polynomial ridge"
     defaults: ClassVar = {"degree": 3, "penalty": 0.1}
-    limits: ClassVar = {"degree": (1, 100)}
+    bounds: ClassVar = {"degree": (1, 100)}
 
     @classmethod
     def space(cls, trial: Any) -> dict[str, Any]:
@@ -42,18 +42,18 @@ class PolyRidge(Regressor):
 
     def _is_valid(self, fitted: Any) -> bool:
         names = [type(step).__name__ for _, step in fitted.steps]
-        whole = names == ["PolynomialFeatures", "StandardScaler", "Ridge"]
-        return bool(whole and fitted.n_features_in_ == self.width)
+        complete = names == ["PolynomialFeatures", "StandardScaler", "Ridge"]
+        return bool(complete and fitted.n_features_in_ == self.width)
 
 
-def _limit_degree(wanted: int, width: int) -> int:
-    """Return the degree wanted, or the highest below it that does not have too many terms."""
-    degree = wanted
+def _limit_degree(most: int, width: int) -> int:
+    """Return the degree asked for, or the highest below it that does not have too many terms."""
+    degree = most
     while degree > 1 and math.comb(width + degree, degree) > MOST_TERMS:
         degree -= 1
-    if degree < wanted:
+    if degree < most:
         warnings.warn(
-            f"A polynomial of degree {wanted} in {width:,} features has too many terms: degree "
+            f"A polynomial of degree {most} in {width:,} features has too many terms: degree "
             f"{degree} was taken.",
             stacklevel=2,
         )

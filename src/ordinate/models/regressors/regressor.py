@@ -41,14 +41,14 @@ INSTALL_EXTRA = "pip install 'ordinate[surrogate]'"
 
 
 class Regressor(ABC):
-    """A kind of model with its parameters. Features and targets come normalised.
+    """A model type with its parameters. Features and targets come normalised.
 
-    A kind sets the class variables and the methods `space`, `_fit` and `_predict`. What `_fit`
-    returns is stored by `ordinate.models.model_files`; a kind with another format has its own
-    `_save` and `_load`.
+    A model type sets the class variables and the methods `space`, `_fit` and `_predict`. What
+    `_fit` returns is stored by `ordinate.models.model_files`; a model type with another format has
+    its own `_save` and `_load`.
 
     After `fit`: `steps` is how many rounds or epochs the best state took (None where there are
-    none), `stopped` tells that `tick` asked for an end, `curve` has (step, validation RMSE) and
+    none), `stopped` tells that `progress` asked for an end, `curve` has (step, validation RMSE) and
     `notes` what libraries warned of.
     """
 
@@ -57,9 +57,9 @@ class Regressor(ABC):
     library: ClassVar[str] = "sklearn"
     stored_by: ClassVar[str] = "skops"
     defaults: ClassVar[Mapping[str, Any]]  # one point of the space, with every parameter
-    # The least and the most of numbers, which otherwise are 0 or more; the known texts of others.
-    limits: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    iterative: ClassVar[bool] = False  # whether fit calls tick on the way
+    # The least and the most of numbers, which otherwise are 0 or more; the known strings of others.
+    bounds: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    iterative: ClassVar[bool] = False  # whether fit calls progress callback on the way
     resumable: ClassVar[bool] = False  # whether fit keeps checkpoints, and goes on from them
 
     def __init__(self, params: Mapping[str, Any] | None = None, *, seed: int = 0) -> None:
@@ -74,14 +74,14 @@ class Regressor(ABC):
         self.checkpoint: Path | None = None
         self.fitted: Any = None
 
-    # --- what a kind says of itself ----------------------------------------------------------
+    # --- what a model type says of itself ----------------------------------------------------
 
     @classmethod
     def check(cls) -> None:
         """Complain if a library that it is made with or stored by is not installed."""
         for library in (cls.library, cls.stored_by):
             if not is_installed(library):
-                raise MissingExtra(f"Models of kind {cls.name} need {library}: {INSTALL_EXTRA}")
+                raise MissingExtra(f"Models of type {cls.name} need {library}: {INSTALL_EXTRA}")
 
     @classmethod
     @abstractmethod
@@ -90,9 +90,9 @@ class Regressor(ABC):
 
     @abstractmethod
     def _fit(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
-        """Return what was fitted; `tick` is always callable, and True when it is time to stop."""
+        """Return what was fitted; `progress` is always callable, and True when it is to stop."""
 
     @abstractmethod
     def _predict(self, fitted: Any, x: Floats) -> Floats:
@@ -105,7 +105,7 @@ class Regressor(ABC):
         return model_files.load_fitted(folder)
 
     def _is_valid(self, _fitted: Any) -> bool:
-        """Tell whether what was loaded is of this kind, and of `width` features."""
+        """Tell whether what was loaded is of this model type, and of `width` features."""
         return True
 
     # --- what all can do ---------------------------------------------------------------------
@@ -117,13 +117,13 @@ class Regressor(ABC):
         x_val: Any = None,
         y_val: Any = None,
         *,
-        tick: StepCallback | None = None,
+        progress: StepCallback | None = None,
         checkpoint: Path | None = None,
     ) -> Self:
         """Learn from training rows; validation rows are for early stopping only.
 
-        Without validation rows a model runs its full number of steps. A kind that is resumable
-        keeps its state in the file `checkpoint`, and goes on from it.
+        Without validation rows a model runs its full number of steps. A model type that is
+        resumable keeps its state in the file `checkpoint`, and goes on from it.
         """
         x, y = _check_pair(x, y, "training")
         if not len(y):
@@ -135,23 +135,23 @@ class Regressor(ABC):
         self.width, self.steps, self.stopped, self.curve = x.shape[1], None, False, []
         self.checkpoint = checkpoint
         with collect_warnings() as notes, limit_to_one_thread():
-            self.fitted = self._fitted(x, y, validation, self._wrap_tick(tick))
+            self.fitted = self._fitted(x, y, validation, self._wrap_progress(progress))
         self.notes = tuple(notes)
         return self
 
     def _fitted(
-        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, tick: StepCallback
+        self, x: Floats, y: Floats, validation: tuple[Floats, Floats] | None, progress: StepCallback
     ) -> Any:
         """Fit, and say in words what a library complains of: parameters, most of the time."""
         try:
             with self._report_broken_library():
-                return self._fit(x, y, validation, tick)
+                return self._fit(x, y, validation, progress)
         except OrdinateError:
             raise
         except (ValueError, ArithmeticError, RuntimeError, MemoryError) as problem:
-            told = replace_control_characters(str(problem)).strip() or type(problem).__name__
+            reason = replace_control_characters(str(problem)).strip() or type(problem).__name__
             raise BadOption(
-                f"{self.name} cannot be fitted with {shorten(self.params)}: {told}"
+                f"{self.name} cannot be fitted with {shorten(self.params)}: {reason}"
             ) from None
 
     def predict(self, x: Any) -> Floats:
@@ -189,7 +189,7 @@ class Regressor(ABC):
         ):  # of a library that has another version now
             fitted = self._load(folder)
         try:
-            sound = self._is_valid(fitted) and self._answers(fitted)
+            sound = self._is_valid(fitted) and self._can_predict(fitted)
         except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RuntimeError):
             # it is something else
             sound = False
@@ -210,35 +210,33 @@ class Regressor(ABC):
         try:
             yield
         except (ImportError, OSError) as problem:
-            told = replace_control_characters(str(problem)).strip()
+            reason = replace_control_characters(str(problem)).strip()
             raise MissingExtra(
-                f"{self.library} is installed, but cannot be loaded: {told}. Install it again: "
+                f"{self.library} is installed, but cannot be loaded: {reason}. Install it again: "
                 f"{INSTALL_EXTRA}"
             ) from None
 
-    def _answers(self, fitted: Any) -> bool:
-        """Tell whether what was loaded can be asked at all."""
+    def _can_predict(self, fitted: Any) -> bool:
+        """Tell whether what was loaded can predict at all."""
         with collect_warnings(), limit_to_one_thread():
             found = np.asarray(self._predict(fitted, np.zeros((1, self.width or 0))), np.float64)
         return found.shape == (1,) and bool(np.isfinite(found).all())
 
     def _check_parameters(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        for wanted, value in params.items():
-            if wanted not in self.defaults:
+        for name, value in params.items():
+            if name not in self.defaults:
                 raise BadOption(
-                    f"{self.name} has no parameter {wanted!r}. It has {', '.join(self.defaults)}."
-                    f"{suggest_names(wanted, list(self.defaults))}"
+                    f"{self.name} has no parameter {name!r}. It has {', '.join(self.defaults)}."
+                    f"{suggest_names(name, list(self.defaults))}"
                 )
-            if (
-                takes := _explain_refusal(value, self.defaults[wanted], self.limits.get(wanted))
-            ) != "":
-                raise BadOption(f"{wanted} of {self.name} takes {takes}, not {shorten(value)}.")
+            if takes := _explain_refusal(value, self.defaults[name], self.bounds.get(name)):
+                raise BadOption(f"{name} of {self.name} takes {takes}, not {shorten(value)}.")
         return params
 
-    def _wrap_tick(self, tick: StepCallback | None) -> StepCallback:
+    def _wrap_progress(self, progress: StepCallback | None) -> StepCallback:
         def ticked(step: int, value: float) -> bool:
             self.curve.append((step, value))
-            self.stopped = self.stopped or bool(tick is not None and tick(step, value))
+            self.stopped = self.stopped or bool(progress is not None and progress(step, value))
             return self.stopped
 
         return ticked
@@ -252,21 +250,21 @@ def is_installed(library: str) -> bool:
         return False
 
 
-def _explain_refusal(value: Any, usual: Any, limits: tuple[Any, ...] | None) -> str:
+def _explain_refusal(value: Any, usual: Any, bounds: tuple[Any, ...] | None) -> str:
     """Return what a parameter takes, if not this value; its default says which type that is."""
     if isinstance(usual, bool):
         return "" if isinstance(value, bool) else "true or false"
     if isinstance(usual, str):
-        known = limits or (usual,)
+        known = bounds or (usual,)
         return "" if isinstance(value, str) and value in known else " or ".join(known)
-    least, most = limits or (0, math.inf)
-    whole = isinstance(usual, int)
-    right = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
-    # whole numbers too large for a float are too large for any parameter
+    least, most = bounds or (0, math.inf)
+    integer = isinstance(usual, int)
+    right = isinstance(value, int if integer else (int, float)) and not isinstance(value, bool)
+    # integers too large for a float are too large for any parameter
     if right and abs(value) < LARGEST_PARAMETER and least <= value <= most:
         return ""
     reach = f"of at least {least:g}" if most == math.inf else f"from {least:g} to {most:g}"
-    return f"a {'whole number' if whole else 'number'} {reach}"
+    return f"{'an integer' if integer else 'a number'} {reach}"
 
 
 class RegressorFacts(TypedDict):

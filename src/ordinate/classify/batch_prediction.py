@@ -1,0 +1,301 @@
+"""Batch prediction: for data sets of the experiment, new texts, or features as they are."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ordinate.classify.decision_rules import RULE_TITLES
+from ordinate.classify.predictions import Predictions, compute_level_shares
+from ordinate.classify.trained_model import TunedModel
+from ordinate.errors import BadInput, BadOutput, NoItems, shorten
+from ordinate.experiment.dataset import DataColumns, Dataset, read_dataset
+from ordinate.experiment.feature_files import read_stored_features
+from ordinate.experiment.feature_rows import DatasetFeatures
+from ordinate.experiment.folder import Experiment
+from ordinate.experiment.lock import hold_lock
+from ordinate.experiment.manifest import MANIFEST_FILE as MANIFEST
+from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.safe_files import hash_file, replace_file, resolve_inside
+from ordinate.features.extraction_report import describe_oddities
+from ordinate.readers.feature_matrix import read_column_names
+from ordinate.render import Document, Grid
+from ordinate.render.document import Cell
+from ordinate.results.base import SCHEMA, Result, to_json_label
+
+PREDICTIONS_FOLDER = "predictions"
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionInput:
+    """Items to predict: what they are called, and their features by set."""
+
+    name: str
+    file: str
+    ids: tuple[str, ...] | None
+    features: dict[str, DatasetFeatures] = field(repr=False)
+    feature_source: str
+    fingerprint: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def load_experiment_items(experiment: Experiment, model: TunedModel, stem: str) -> PredictionInput:
+    """Return the items of a data set of the experiment."""
+    data = experiment.dataset(stem)
+    features = {name: experiment.features(name, stem) for name in model.sets}
+    source = " and ".join(dict.fromkeys(f"matched {one.matched}" for one in features.values()))
+    note = f"{stem} is training data, which the model has seen: values are optimistically biased."
+    notes = (note,) if data.role == "training" else ()
+    return PredictionInput(
+        stem, str(data.path), data.ids, features, source, data.fingerprint, notes
+    )
+
+
+def load_data_items(experiment: Experiment, model: TunedModel, path: str) -> PredictionInput:
+    """Return the items of a file: one of the experiment's own, or new texts.
+
+    New texts get their features from the extractors of the model's feature sets.
+    """
+    given = Path(path)
+    if not _exists(given, Path.is_file):
+        raise BadInput(f"There is no file {shorten(path)} (--data).")
+    for stem, (_, own) in experiment.files.items():
+        if own.resolve() == given.resolve():
+            return load_experiment_items(experiment, model, stem)
+    return _extract_from_texts(experiment, model, given)
+
+
+def _exists(path: Path, check: Callable[[Path], bool]) -> bool:
+    try:
+        return check(path)
+    except OSError:  # a name that no file system holds
+        return False
+
+
+def _extract_from_texts(experiment: Experiment, model: TunedModel, path: Path) -> PredictionInput:
+    from ordinate.features.new_texts import load_extractor  # noqa: PLC0415 - it may load much
+
+    features: dict[str, DatasetFeatures] = {}
+    notes: list[str] = []
+    for name in model.sets:
+        extractor = load_extractor(experiment, name)
+        data = _read_texts(path, experiment.columns, extractor.columns)
+        texts = (data.require_texts(), data.ids, _make_column_getter(data))
+        features[name] = DatasetFeatures(
+            *(name, data.name, extractor.rows(*texts), extractor.names, "by row order"),
+            *(path, hash_file(path), extractor.manifest),
+        )
+        notes += [
+            *_describe_reading_differences(data, experiment.columns, extractor.columns),
+            *extractor.notes(),
+        ]
+        notes += describe_oddities(extractor.count_oddities(*texts), data.n)
+    return PredictionInput(
+        data.name,
+        str(path),
+        data.ids,
+        features,
+        "features made by the stored extractors",
+        data.fingerprint,
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _make_column_getter(data: Dataset) -> Callable[[str], list[Any]]:
+    return lambda name: list(data.read_column(name))
+
+
+def _read_texts(path: Path, given: DataColumns, own: DataColumns) -> Dataset:
+    """Read new texts as those of the extractor were read, where nothing else is given."""
+    delimiter, encoding = given.delimiter or own.delimiter, given.encoding or own.encoding
+    text = given.text
+    if text is None and own.text in read_column_names(str(path), delimiter, encoding):
+        text = own.text
+    columns = replace(given, text=text, delimiter=delimiter, encoding=encoding)
+    return read_dataset(path, columns=columns)
+
+
+def _describe_reading_differences(data: Dataset, given: DataColumns, own: DataColumns) -> list[str]:
+    """Say where new texts stand in another column, or were read by what was not given now."""
+    columns, notes = data.columns, []
+    if own.text is not None and columns.text != own.text:
+        notes.append(
+            f"The texts are those of the column {shorten(columns.text)}; the features were learned "
+            f"from the column {shorten(own.text)}."
+        )
+    options = (
+        ("delimiter", given.delimiter, own.delimiter),
+        ("encoding", given.encoding, own.encoding),
+    )
+    return notes + [
+        f"{data.path} was read with the {name} {shorten(used)}, as the training data were. Pass "
+        f"--{name} if it has another one."
+        for name, value, used in options
+        if value is None and used is not None
+    ]
+
+
+def load_feature_items(
+    model: TunedModel, folder: str, id_column: str | None = None
+) -> PredictionInput:
+    """Return the items of a folder of features, as it lies in a set for one data set.
+
+    A model of several sets finds each in a subfolder of its name.
+    """
+    base = Path(folder)
+    if not _exists(base, Path.is_dir):
+        raise BadInput(f"There is no folder {shorten(folder)} (--features).")
+    features, ids = {}, []
+    for name in model.sets:
+        place = base if len(model.sets) == 1 else resolve_inside(base, name)
+        if not place.is_dir():
+            raise BadInput(
+                f"The model {model.name} needs the feature sets {', '.join(model.sets)}, each in "
+                f"a subfolder of {folder}: {place} is not there."
+            )
+        manifest = Manifest.read(place) if (place / MANIFEST).exists() else None
+        if manifest is not None:
+            manifest.verify(place)
+        stored = read_stored_features(place, id_column)
+        ids.append(stored.ids)
+        features[name] = DatasetFeatures(
+            *(name, base.name, stored.matrix, stored.names, "by row order"),
+            *(stored.path, "", manifest),
+        )
+    if len(set(ids)) > 1 or len({one.matrix.shape[0] for one in features.values()}) > 1:
+        raise BadInput(f"The feature sets in {folder} are not of the same items in one order.")
+    return PredictionInput(base.name, folder, ids[0], features, "features as they are")
+
+
+# --- results -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DatasetPredictions:
+    """The predictions of a model for some data, and where they were written."""
+
+    data: PredictionInput
+    predictions: Predictions
+    output: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "data": self.data.name,
+            "file": self.data.file,
+            "n": len(self.predictions),
+            "feature_source": self.data.feature_source,
+            "output": self.output,
+            "shares": dict(compute_level_shares(self.predictions)),
+            "mean_set_size": float(self.predictions.sets.sizes.mean()),
+            "notes": list(self.data.notes),
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class PredictionReport(Result):
+    """A model's predictions for one data set after the other."""
+
+    model: TunedModel
+    done: tuple[DatasetPredictions, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values: what `--format json` writes."""
+        return {
+            "schema": SCHEMA,
+            "task": "predict",
+            "model": self.model.name,
+            "metric": self.model.config.get("metric"),
+            "scale": [to_json_label(label) for label in self.model.scale.labels],
+            "data": [one.to_dict() for one in self.done],
+            "notes": list(self.model.calibration.notes),
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one flat record for each data set, decision rule and level."""
+        names = self.model.scale.names
+        return [
+            {"data": one.data.name, "decision_rule": rule, "level": name, "share": share}
+            for one in self.done
+            for rule, shares in compute_level_shares(one.predictions)
+            for name, share in zip(names, shares, strict=True)
+        ]
+
+    def document(self) -> Document:
+        """Return the report for people."""
+        items = sum(len(one.predictions) for one in self.done)
+        title = f"{items:,} item{'' if items == 1 else 's'} predicted by {self.model.name}"
+        blocks: list[str | Grid] = [self._build_grid()]
+        for one in self.done:
+            blocks += [_build_level_grid(one), *one.data.notes]
+        return Document(title, (*blocks, *self.model.calibration.notes))
+
+    def _build_grid(self) -> Grid:
+        rows: list[tuple[Cell, ...]] = [
+            (one.data.name, one.data.feature_source, one.output, len(one.predictions))
+            for one in self.done
+        ]
+        header = ("data", "features", "written to", "items")
+        return Grid("Predicted", header, tuple(rows), left=3)
+
+
+def _build_level_grid(one: DatasetPredictions) -> Grid:
+    shares = dict(compute_level_shares(one.predictions))
+    rows: list[tuple[Cell, ...]] = [
+        (name, *(f"{of_rule[k]:.1%}" for of_rule in shares.values()))
+        for k, name in enumerate(one.predictions.scale.names)
+    ]
+    header = ("level", *(RULE_TITLES[rule] for rule in shares))
+    return Grid(f"How often each level is predicted, in {one.data.name}", header, tuple(rows))
+
+
+def predict_items(
+    model: TunedModel, items: PredictionInput, output: str | None = None
+) -> DatasetPredictions:
+    """Return the predictions of a model for items."""
+    predictions = model.predict(items.features, items.ids)
+    if not len(predictions):
+        raise NoItems(f"{items.file} has no items to predict.")
+    return DatasetPredictions(items, predictions, output)
+
+
+def predict_datasets(
+    experiment: Experiment, model: TunedModel, stems: Sequence[str], *, force: bool = False
+) -> PredictionReport:
+    """Predict data sets of the experiment, each into a file of its predictions folder."""
+    folder = resolve_inside(experiment.folder(PREDICTIONS_FOLDER), model.name)
+    paths = {stem: resolve_inside(folder, f"{stem}.csv") for stem in stems}
+    for path in paths.values():
+        if path.exists() and not force:
+            raise BadOutput(f"{path} exists already. Pass --force to overwrite it.")
+    command = shlex.join(["ordinate", "predict", "-e", str(experiment.root), "--model", model.name])
+    with hold_lock(experiment.root, command):
+        done = []
+        for stem, path in paths.items():
+            shown = experiment.root / PREDICTIONS_FOLDER / model.name / path.name
+            items = load_experiment_items(experiment, model, stem)
+            predicted = predict_items(model, items, str(shown))
+            with replace_file(path) as temporary:
+                predicted.predictions.write(temporary)
+            done.append(predicted)
+        _write_manifest(folder, model, done, command)
+    return PredictionReport(model, tuple(done))
+
+
+def _write_manifest(
+    folder: Path, model: TunedModel, done: Sequence[DatasetPredictions], command: str
+) -> None:
+    """Write the manifest of all predictions of a model, those of earlier runs included."""
+    known = Manifest.read(folder).data if (folder / MANIFEST).exists() else {}
+    new = {one.data.name: one.data.fingerprint or "" for one in done}
+    manifest = Manifest.of(
+        folder,
+        PREDICTIONS_FOLDER,
+        model.name,
+        config={"model": model.name, "metric": model.config.get("metric")},
+        data=known | new,
+        seed=model.manifest.seed,
+        command=command,
+    )
+    manifest.write(folder)

@@ -1,0 +1,267 @@
+"""Lattice features: whether a row lies on a regular grid of inputs, as one more feature.
+
+Rows often come from two sources, such as a lattice of round values and points between them, and
+the sources may differ in more than their inputs. Whether all values of a row are among those that
+repeat in training tells them apart. Whether models gain by that, held-out rows decide: a smooth
+model is fitted with this feature and without it.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ordinate.errors import BadStore
+from ordinate.experiment.layout import LATTICES
+from ordinate.experiment.safe_files import resolve_inside, write_json
+from ordinate.experiment.stored_json import read_json
+from ordinate.models.regressors import find_model_type
+from ordinate.regress.bench import Bench, Candidate
+from ordinate.regress.fitting import FitTask, Floats, OutOfTime, fit_model
+from ordinate.regress.model_inputs import ExtraFeatureFit
+from ordinate.regress.splits import Split, assign_unit_ids
+from ordinate.render.estimates import format_number
+
+REPEAT_COUNT = 5  # a value that occurs more often in training repeats
+LIKE_TOLERANCE = 1e-6  # of a value: kept in single precision, or typed, it is the same
+LEAST_TOLERANCE = 1e-15  # of what a column spans: so far from 0 is what is 0 up to rounding
+# of what a column spans: no further, for dates as numbers differ by little of them
+MOST_TOLERANCE = 1e-5
+# Smooth, so that it cannot tell a lattice by itself, as trees can; it learns what telling is worth.
+LATTICE_MODEL = "gp"
+QUICK_PARAMS = {"rows": 300}
+# of rows on the lattice: with fewer on either side there is nothing to tell
+LEAST_SHARE, MOST_SHARE = 0.05, 0.95
+MOST_ROWS = 2_000  # rows on which it is evaluated
+REQUESTED_NOTE = "Models are told which, as was asked."
+NO_TIME_NOTE = (
+    "There was no time to look whether that matters, so models are not told. Give more time, or "
+    "decide without looking: --lattice always, or never."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """The values of each feature that repeat in training, but for the last digits.
+
+    >>> x = np.array([[1.0, 2.0]] * 6 + [[0.3, 2.0], [1.0, 0.7]])
+    >>> Lattice.fit(x).mark_rows(x).tolist()
+    [True, True, True, True, True, True, False, False]
+    """
+
+    values: tuple[Floats, ...]  # by feature, sorted
+
+    @classmethod
+    def fit(cls, features: Floats) -> Self:
+        """Find the values that repeat."""
+        return cls(tuple(_find_repeated_values(column) for column in features.T))
+
+    def mark_rows(self, features: Any) -> NDArray[np.bool_]:
+        """Tell of each row whether all its values repeat."""
+        x = np.asarray(features, float)
+        matches = [
+            _count_matches(values, column) > 0
+            for column, values in zip(x.T, self.values, strict=True)
+        ]
+        return np.all(matches, axis=0)
+
+    def describe_rows(self, marked: int, rows: int) -> str:
+        """Say how many rows of a prediction lie on the lattice."""
+        return (
+            f"{marked:,} of {rows:,} rows lie on the lattice of the training rows, and are "
+            "predicted as rows from there, the others as rows from elsewhere: that says where rows "
+            "come from, and is no law."
+        )
+
+    def to_list(self) -> list[list[float]]:
+        """Return plain numbers."""
+        return [values.tolist() for values in self.values]
+
+    @classmethod
+    def from_list(cls, stored: Any, width: int) -> Self:
+        """Return the lattice of a stored surrogate of so many features."""
+        try:
+            columns = [np.sort(np.array(column, float).reshape(-1)) for column in stored]
+            lattice = cls(tuple(values for values in columns if np.isfinite(values).all()))
+        except (TypeError, ValueError, OverflowError):
+            lattice = cls(())
+        if len(lattice.values) != width:
+            raise BadStore("What is stored is no lattice of the features: train again.")
+        return lattice
+
+
+def _find_repeated_values(column: Floats) -> Floats:
+    """Return the values that occur often."""
+    values = np.unique(column)
+    low, high = _compute_bounds(values)
+    ordered = np.sort(column)
+    counts = np.searchsorted(ordered, high, "right") - np.searchsorted(ordered, low)
+    return values[counts > REPEAT_COUNT]
+
+
+def _count_matches(values: Floats, column: Floats) -> NDArray[np.intp]:
+    """Return how many of the sorted values are the same as each one of a column."""
+    low, high = _compute_bounds(values)
+    return np.searchsorted(low, column, "right") - np.searchsorted(high, column)
+
+
+def _compute_bounds(values: Floats) -> tuple[Floats, Floats]:
+    """Return the lowest and the highest number that is the same as each of these values."""
+    span = np.ptp(values) or np.abs(values).max() if len(values) else 0.0
+    tolerance = np.clip(
+        LIKE_TOLERANCE * np.abs(values), LEAST_TOLERANCE * span, MOST_TOLERANCE * span
+    )
+    return values - tolerance, values + tolerance
+
+
+# --- whether it is of use ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LatticeFinding:
+    """What is known of a lattice: the share of rows on it, and what telling it is worth."""
+
+    share: float
+    used: bool
+    told: float = float("nan")  # mean absolute error of a smooth model that is told
+    untold: float = float("nan")
+    gap: float = float("nan")  # the target on the lattice less that beside it, at like inputs
+    chance: bool = False  # whether what is gained is no more than its standard error
+
+    @property
+    def extra(self) -> ExtraFeatureFit | None:
+        """What models are given, if it is of use."""
+        return Lattice.fit if self.used else None
+
+    def note(self, unit: str | None) -> str:
+        """Say what was found, and what was done."""
+        of = f" {unit}" if unit else ""
+        head = f"{self.share:.0%} of the rows lie on a lattice: each of their values repeats."
+        if np.isnan(self.told):
+            return f"{head} {REQUESTED_NOTE if self.used else NO_TIME_NOTE}"
+        side = "lower" if self.gap < 0 else "higher"
+        evaluated = (
+            f"On it the target is {side} by {format_number(abs(self.gap))}{of} at the same inputs "
+            f"(median), and a smooth model that is told has MAE {format_number(self.told)} instead "
+            f"of {format_number(self.untold)}{of} on held-out rows."
+        )
+        done = (
+            "So models are told which rows these are: it says where rows come from, and is no law."
+            if self.used
+            else "Models are not told."
+            if not self.chance
+            else "Models are not told: the gain is no more than its standard error."
+        )
+        return f"{head} {evaluated} {done}"
+
+
+def detect_lattice(bench: Bench, end: float | None = None) -> LatticeFinding | None:
+    """Return what the rows that are not for the test show of a lattice, if there is one.
+
+    It is not used where there was no time to evaluate it.
+    """
+    option, rows = bench.settings.lattice, bench.known
+    if option == "never":
+        return None
+    features = bench.table.features[rows]
+    share = float(Lattice.fit(features).mark_rows(features).mean())
+    if option == "always":
+        return LatticeFinding(share, used=True)
+    if not LEAST_SHARE <= share <= MOST_SHARE:
+        return None
+    try:
+        return _evaluate_once(bench, share, end)
+    except OutOfTime:
+        return LatticeFinding(share, used=False)
+
+
+def _evaluate_once(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:
+    """Evaluate once, and store it: a search that goes on decides alike, in however little time.
+
+    Where there was no time nothing is stored, so the next run looks again.
+    """
+    by = {"judge": LATTICE_MODEL, "most": MOST_ROWS} | QUICK_PARAMS
+    path = resolve_inside(bench.root, LATTICES, f"{bench.code(by)}.json")
+    finding = _load_finding(path)
+    if finding is None:
+        finding = _evaluate_lattice(bench, share, end)
+        if finding is not None:
+            write_json(path, asdict(finding))
+    return finding
+
+
+def _load_finding(path: Path) -> LatticeFinding | None:
+    """Return the finding of an earlier run, if it is there and complete."""
+    try:
+        return read_json(path, LatticeFinding)
+    except BadStore:
+        return None
+
+
+def _evaluate_lattice(bench: Bench, share: float, end: float | None) -> LatticeFinding | None:
+    """Fit a smooth model that is told, and one that is not, on the same folds.
+
+    The one that is told also says what it would predict for each row on the other side.
+    """
+    small = _reduce_bench(bench)
+    if small is None:
+        return None
+    aware = replace(small, extra=Lattice.fit)
+    candidate = Candidate(
+        LATTICE_MODEL, dict(find_model_type(LATTICE_MODEL).defaults) | QUICK_PARAMS
+    )
+    fits = [small.tasks(candidate), aware.tasks(candidate)]
+    fits.append([replace(task, flipped=True) for task in fits[1]])
+    untold, told, other = (_predict_held_out(bench, tasks, end) for tasks in fits)
+    features = small.table.features
+    on = Lattice.fit(features[small.known]).mark_rows(features[small.held_out])
+    gap = float(np.median(np.where(on, told - other, other - told)))
+    knowing, unknowing = (np.abs(predicted - small.targets) for predicted in (told, untold))
+    better = _improves_significantly(small, unknowing, knowing)
+    chance = bool(knowing.mean() < unknowing.mean()) and not better
+    return LatticeFinding(
+        share, better, float(knowing.mean()), float(unknowing.mean()), gap, chance
+    )
+
+
+def _improves_significantly(bench: Bench, untold: Floats, told: Floats) -> bool:
+    """Tell whether errors shrink by more than the standard error of that; groups stay whole.
+
+    Errors are absolute ones: were they squared, the few rows that nobody can predict would decide.
+    """
+    gains = untold - told
+    units = np.arange(len(gains)) if bench.groups is None else bench.groups.astype(str)
+    sums = np.bincount(np.unique(units, return_inverse=True)[1].reshape(-1), gains)
+    if len(sums) < 2:
+        return False
+    return bool(sums.sum() > np.sqrt(len(sums)) * sums.std(ddof=1))
+
+
+def _reduce_bench(bench: Bench) -> Bench | None:
+    """Return the bench with fewer rows, and no more folds than these allow, if they allow any."""
+    split = _subsample_split(bench)
+    if not bench.settings.folds:
+        return replace(bench, split=split, made={})
+    rows = split.train if bench.apart else split.known
+    folds = min(bench.settings.folds, int(assign_unit_ids(bench.table, rows).max()) + 1)
+    if folds < 2:
+        return None
+    settings = replace(bench.settings, folds=folds)
+    return replace(bench, split=split, settings=settings, made={})
+
+
+def _subsample_split(bench: Bench) -> Split:
+    """Return the split with no more rows than an evaluation needs; rows apart stay apart."""
+    split, share = bench.split, min(1.0, MOST_ROWS / len(bench.known))
+    train = split.train[: max(2, int(share * len(split.train)))]
+    validation = split.validation
+    if not bench.apart:
+        validation = validation[: max(min(2, len(validation)), int(share * len(validation)))]
+    return replace(split, train=train, validation=validation, test=split.test[:0])
+
+
+def _predict_held_out(bench: Bench, tasks: list[FitTask], end: float | None) -> Floats:
+    fits = bench.workers.map(fit_model, [replace(task, end=end) for task in tasks])
+    return np.concatenate([fit.predictions[0] for fit in fits])

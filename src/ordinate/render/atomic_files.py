@@ -1,0 +1,63 @@
+"""Files that arrive whole or not at all."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ordinate.errors import BadOutput, shorten
+
+TEMPORARY_PREFIX = (
+    ".ordinate-"  # how temporary names begin, in folders that a run holds the lock of
+)
+UNLOCKED_PREFIX = (
+    ".ordinate."  # and anywhere else: nobody may sweep them away, for they may be in use
+)
+
+
+@contextmanager
+def replace_file(path: Path, *, prefix: str = TEMPORARY_PREFIX) -> Iterator[Path]:
+    """Give an empty temporary file beside the path; it takes the path's place when all went well.
+
+    What was there before stays until the new file is safely on the disk.
+    """
+    temporary = make_temporary_path(path, prefix)
+    try:
+        with report_write_errors(path):
+            temporary.touch(exist_ok=False)
+        yield temporary
+        with report_write_errors(path):
+            sync_to_disk(temporary)
+            temporary.replace(path)
+            sync_to_disk(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def make_temporary_path(path: Path, prefix: str = TEMPORARY_PREFIX) -> Path:
+    """Return a name that nobody has yet; the suffix stays, for some writers look at it."""
+    with report_write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f"{prefix}{secrets.token_hex(8)}{path.suffix}")
+
+
+@contextmanager
+def report_write_errors(path: Path) -> Iterator[None]:
+    """Say in words why a path cannot be written."""
+    try:
+        yield
+    except OSError as problem:
+        reason = problem.strerror or problem
+        raise BadOutput(f"{shorten(str(path))} cannot be written: {reason}.") from None
+
+
+def sync_to_disk(path: Path) -> None:
+    """Wait until the disk has it: a file's contents, or the names in a folder."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folder
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,79 @@
+"""Estimates as people read them: values, confidence intervals, p-values."""
+
+import math
+from dataclasses import replace
+
+from ordinate.inference import Estimate
+from ordinate.render.document import Cell, format_cell, format_interval
+
+
+def format_interval_head(level: float) -> str:
+    """Return the head of a column of confidence intervals.
+
+    >>> format_interval_head(0.95)
+    '95 % CI'
+    """
+    return f"{100 * level:g} % CI"
+
+
+def format_with_interval(found: Estimate) -> Cell:
+    """Return a value with its confidence interval in one cell."""
+    interval = format_interval(found.low, found.high, digits=2)
+    return found.value if interval is None else f"{format_cell(found.value)} ({interval})"
+
+
+def format_p_value(p: float) -> str:
+    """Return a p-value with four digits.
+
+    >>> format_p_value(0.03), format_p_value(0.00001), format_p_value(float("nan"))
+    ('0.0300', '<0.0001', 'undefined')
+    """
+    if math.isnan(p):
+        return "undefined"
+    return f"{p:.4f}" if p >= 0.0001 else "<0.0001"
+
+
+def join_names(names: list[str]) -> str:
+    """Return names as a sentence lists them.
+
+    >>> join_names(["a", "b", "c"])
+    'a, b and c'
+    """
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --- values that have a unit ---------------------------------------------------------------------
+
+
+def format_number(value: float) -> str:
+    """Return a value with the digits that its size asks for."""
+    if math.isnan(value) or value == 0:
+        return format_cell(value)
+    digits = max(0, 3 - math.floor(math.log10(abs(value)))) if abs(value) < 1e4 else 0
+    return f"{value:.{digits}f}" if 1e-4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def format_estimate_interval(found: Estimate) -> str | None:
+    """Return the confidence interval of a value, and nothing where there is none."""
+    if math.isnan(found.low) or math.isnan(found.high):
+        return None
+    return f"{format_number(found.low)} to {format_number(found.high)}"
+
+
+def format_estimate(found: Estimate) -> str:
+    """Return a value with its confidence interval in one cell."""
+    value, interval = format_number(found.value), format_estimate_interval(found)
+    return value if interval is None else f"{value} ({interval})"
+
+
+def format_difference(gap: Estimate, unit: str | None) -> str:
+    """Return the size of a difference with its interval: '3.2 kg/m³ (1.1 to 5.3)'."""
+    if gap.value < 0:
+        gap = replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
+    value, interval = format_with_unit(gap.value, unit), format_estimate_interval(gap)
+    return f"{value} ({interval})" if interval else value
+
+
+def format_with_unit(value: float, unit: str | None) -> str:
+    """Return a value and its unit."""
+    return f"{format_number(value)} {unit}" if unit else format_number(value)

@@ -1,0 +1,235 @@
+"""What every result can do: name itself in a line, show itself, become a frame, be saved."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from ordinate.errors import BadOption, BadOutput, MissingExtra, shorten
+from ordinate.inference.estimates import Estimate, to_json_number
+from ordinate.render import FORMATS_BY_SUFFIX, Document, csv_records, render
+from ordinate.render.atomic_files import UNLOCKED_PREFIX, replace_file
+
+SCHEMA = 1
+BETTER_VALUES = {"maximize": "higher", "minimize": "lower", "zero": "near 0"}
+LONGEST_TITLE = 80  # characters of a title in a repr
+NO_GROUP = "(none)"  # how items without a group are shown
+Record = dict[str, Any]
+T = TypeVar("T")
+
+
+class Result(ABC):
+    """What a function of Ordinate returns: a subclass says what there is, the rest follows.
+
+    Subclasses are data classes with `repr=False`, for a result has thousands of numbers and its
+    repr is one line.
+    """
+
+    table_name: ClassVar[str] = "metrics"  # what the flat records of `rows` are called
+
+    @abstractmethod
+    def document(self) -> Document:
+        """Return the report for people."""
+
+    @abstractmethod
+    def rows(self) -> list[Record]:
+        """Return the flat records that CSV has."""
+
+    @abstractmethod
+    def to_dict(self) -> Record:
+        """Return everything as plain values, nan as None: what JSON has."""
+
+    def list_tables(self) -> dict[str, list[Record]]:
+        """Return flat records by the name of their table."""
+        return {self.table_name: self.rows()}
+
+    def __repr__(self) -> str:
+        title = self.document().title
+        shown = title if len(title) <= LONGEST_TITLE else title[: LONGEST_TITLE - 1] + "…"
+        return f"<{type(self).__name__}: {shown}>"
+
+    def __str__(self) -> str:
+        return render(self)
+
+    def _repr_html_(self) -> str:
+        return render(self, "html")
+
+    def to_markdown(self) -> str:
+        """Return the report as Markdown."""
+        return render(self, "markdown")
+
+    def to_latex(self) -> str:
+        """Return the report as LaTeX, for the package booktabs."""
+        return render(self, "latex")
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return render(self, "json")
+
+    def to_csv(self, table: str | None = None) -> str:
+        """Return the flat records as CSV, or those of one table."""
+        return render(self, "csv") if table is None else csv_records.render(self._get_table(table))
+
+    def to_frame(self, table: str | None = None, backend: str | None = None) -> Any:
+        """Return a table as a data frame of pandas, Polars or Arrow.
+
+        Without a name it is the first table; `backend` is 'pandas', 'polars' or 'pyarrow', and
+        without one the first of them that is installed. What is undefined is missing.
+        """
+        records = self._get_table(next(iter(self.list_tables())) if table is None else table)
+        return make_frame(records, backend)
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the report to a file, in the format that its suffix names, whole or not at all."""
+        target = Path(path)
+        report_format = FORMATS_BY_SUFFIX.get(target.suffix.lower())
+        if report_format is None:
+            known = ", ".join(FORMATS_BY_SUFFIX)
+            raise BadOutput(f"{shorten(str(path))} has no known suffix. There are: {known}.")
+        if target.exists() and not force:
+            raise BadOutput(f"{shorten(str(path))} exists. Pass force=True to overwrite it.")
+        text = render(self, report_format)
+        with replace_file(target.resolve(), prefix=UNLOCKED_PREFIX) as temporary:
+            temporary.write_bytes(text.encode())  # the same bytes on every machine
+
+    def _get_table(self, name: str) -> list[Record]:
+        tables = self.list_tables()
+        if name not in tables:
+            raise BadOption(f"There is no table {name!r}. There are: {', '.join(tables)}.")
+        return tables[name]
+
+
+# --- frames --------------------------------------------------------------------------------------
+
+
+def make_frame(records: list[Record], backend: str | None = None) -> Any:
+    """Return records as a frame: of the backend, or of the first that is installed."""
+    name = _find_backend() if backend is None else backend
+    if name not in _FRAME_MAKERS:
+        raise BadOption(f"There is no backend {name!r}. There are: {', '.join(_FRAME_MAKERS)}.")
+    try:
+        library = import_module(name)
+    except ImportError:
+        raise MissingExtra(f"A frame of {name} needs it: pip install {name}") from None
+    return _FRAME_MAKERS[name](library, _collect_columns(records))
+
+
+_FRAME_MAKERS: dict[str, Callable[[Any, dict[str, list[Any]]], Any]] = {
+    "pandas": lambda pandas, columns: pandas.DataFrame(columns),
+    "polars": lambda polars, columns: polars.DataFrame(columns, strict=False),
+    "pyarrow": lambda pyarrow, columns: pyarrow.table(columns),
+}
+
+
+def _find_backend() -> str:
+    found = next((name for name in _FRAME_MAKERS if find_spec(name)), None)
+    if found is None:
+        known = ", ".join(_FRAME_MAKERS)
+        raise MissingExtra(f"A frame needs one of {known}: pip install {next(iter(_FRAME_MAKERS))}")
+    return found
+
+
+def _collect_columns(records: list[Record]) -> dict[str, list[Any]]:
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: _unify_column([record.get(name) for record in records]) for name in names}
+
+
+def _unify_column(values: list[Any]) -> list[Any]:
+    """Return a column of one type: numbers, booleans, or strings; nan is missing."""
+    cells = [None if isinstance(x, float) and math.isnan(x) else x for x in values]
+    types = {type(x) for x in cells if x is not None}
+    if types <= {bool} or all(issubclass(x, (int, float)) and x is not bool for x in types):
+        return cells
+    return [None if x is None else str(x) for x in cells]
+
+
+# --- records and plain values --------------------------------------------------------------------
+
+
+def align_columns(rows: list[Record]) -> list[Record]:
+    """Return records of several tables with the same columns.
+
+    >>> align_columns([{"metric": "mae", "chance": 1.5}, {"metric": "brier", "p": 0.1}])[1]
+    {'metric': 'brier', 'chance': None, 'p': 0.1}
+    """
+    columns = dict.fromkeys(key for row in rows for key in row)
+    return [columns | row for row in rows]
+
+
+def to_flat_record(estimate: Estimate) -> Record:
+    """Return a value with its interval as the cells of a record."""
+    keys = ("value", "low", "high", "method", "note")
+    return {key: getattr(estimate, key) for key in keys}
+
+
+def split_by_part(rows: list[Record]) -> dict[str, list[Record]]:
+    """Return records by their column `part`, each with the columns that it uses.
+
+    >>> split_by_part([{"part": "metrics", "low": 1.0}, {"part": "baselines", "low": None}])
+    {'metrics': [{'low': 1.0}], 'baselines': [{}]}
+    """
+    tables: dict[str, list[Record]] = {}
+    for row in rows:
+        tables.setdefault(row["part"].replace(" ", "_"), []).append(row)
+    for name, records in tables.items():
+        used = [key for key in records[0] if any(row[key] is not None for row in records)]
+        tables[name] = [{key: row[key] for key in used if key != "part"} for row in records]
+    return tables
+
+
+def name_subgroups(parts: Mapping[Hashable, T]) -> list[tuple[str, T]]:
+    """Return subgroups by their names as strings, made distinct where they look alike."""
+    found: dict[str, T] = {}
+    for group, part in parts.items():
+        name = NO_GROUP if group is None else str(group)
+        while name in found:
+            name += f" ({type(group).__name__})"
+        found[name] = part
+    return list(found.items())
+
+
+def to_json_label(label: Hashable) -> str | int | float | bool:
+    """Return a label that JSON knows: itself, or its text."""
+    return label if isinstance(label, (str, int, float)) else str(label)
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON knows it, however deep it is; nan and the infinities are None.
+
+    >>> to_plain({"low": float("nan"), "at": (1, 2.5)})
+    {'low': None, 'at': [1, 2.5]}
+    """
+    if isinstance(value, float):
+        return to_json_number(value)
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {x.name: to_plain(getattr(value, x.name)) for x in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: to_plain(x) for name, x in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_plain(x) for x in value]
+    return value
+
+
+class Serializable:
+    """A data class whose dictionary is its fields."""
+
+    def to_dict(self) -> Record:
+        """Return plain values, nan as None."""
+        return {x.name: to_plain(getattr(self, x.name)) for x in fields(self)}  # type: ignore[arg-type] # subclasses are data classes
+
+
+@dataclass(frozen=True)
+class Origin(Serializable):
+    """Where the labels came from, for the head of a report."""
+
+    gold: str = "gold"
+    predicted: str = "predicted"
+    files: tuple[str, ...] = ()
+    joined: dict[str, Any] | None = None  # counts of ids; of many runs, by name
+    notes: tuple[str, ...] = ()

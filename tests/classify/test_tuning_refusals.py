@@ -1,0 +1,206 @@
+"""Tuning that is cut short or refused: timeouts, settings, data, and damaged caches."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from experiments import CEFR, lay_out, results_of, write_data, write_features
+from tuned_experiments import QUICK, stage2, tuned
+
+from ordinate.classify.settings import Settings
+from ordinate.errors import BadInput, BadOption, BadStore, OffScale, OrdinateError
+from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.safe_files import compute_digest
+
+# --- what is refused -----------------------------------------------------------------------------
+
+
+def test_a_timeout_ends_the_search_after_one_round_and_says_so(tmp_path):
+    root = lay_out(tmp_path, sets=("strong",))
+    settings = replace(QUICK, stage2_trials=9)
+    cut = tuned(root, replace(settings, timeout=0.0))
+    assert [len(one.trials) for one in cut.studies] == [4, 4]
+    assert "timeout ended the search" in str(cut)
+    whole = tuned(root, settings)
+    assert [len(one.trials) for one in whole.studies] == [9, 9]
+    assert "timeout" not in str(whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "macro_f1"}, "Did you mean 'f1_macro'"),
+        ({"metric": "mae,mse"}, "takes one metric"),
+        ({"metric": "brier"}, "brier"),
+        ({"metric": "expected_cost"}, "expected_cost needs matrix"),
+        ({"weight_alpha": 1.1}, "--weight-alpha takes a finite number of 0 to 1, not 1.1"),
+        ({"weight_alpha": math.nan}, "--weight-alpha takes a finite number"),
+        ({"weight_strategy": "inverse-sqrt"}, "Did you mean 'inverse_sqrt'"),
+        ({"models": "logistik"}, "There is no model 'logistik'. Did you mean 'logistic'"),
+        ({"models": ""}, "no model"),
+        ({"models": "vote"}, "A vote averages the probabilities"),
+        ({"folds": 1}, "--folds takes an integer of at least 2, not 1"),
+        ({"top_k": 0}, "--top-k takes"),
+        ({"stage2_trials": 0}, "--stage2-trials takes"),
+        ({"jobs": 0}, "--jobs takes"),
+        ({"seed": -1}, "--seed takes"),
+        ({"timeout": -1.0}, "--timeout takes a finite number of at least 0"),
+        ({"early_discard_percentile": 101.0}, "of 0 to 100"),
+        ({"early_discard_threshold": math.inf}, "takes a finite number, not inf"),
+        ({"decode": "best"}, "--decode takes metric, argmax or rounded_mean"),
+    ],
+    ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",
+)
+def test_settings_are_checked_before_any_work(options, message):
+    with pytest.raises(OrdinateError, match=message):
+        Settings(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"feature_pattern": "tfidf*"}, "No feature set is called 'tfidf"),
+        ({"train": ["trian"]}, "Did you mean 'train'"),
+        ({"early_discard_threshold": 1.0}, "Every feature set is discarded.*strong, has cem_ord 0"),
+        ({"folds": 61}, "61 folds cannot be made of 60 items"),
+    ],
+    ids=["pattern", "train", "threshold", "folds"],
+)
+def test_settings_that_do_not_fit_the_data_are_errors(copied, options, message):
+    with pytest.raises(OrdinateError, match=message):
+        tuned(copied, replace(QUICK, **options))
+    assert not (copied / ".lock").exists()
+
+
+def test_an_experiment_without_data_or_features_is_an_error(tmp_path):
+    with pytest.raises(BadInput, match="has no training data"):
+        tuned(tmp_path)
+    write_data(tmp_path, "ml-training-data", "train", ["A1", "B1"] * 5)
+    with pytest.raises(BadInput, match="There are no feature sets in"):
+        tuned(tmp_path)
+
+
+def test_training_data_of_one_level_are_an_error(tmp_path):
+    root = lay_out(tmp_path, labels=["B1"] * 20, sets=("strong",))
+    with pytest.raises(BadInput, match="All training items are B1"):
+        tuned(root)
+
+
+def test_a_test_label_off_the_scale_is_an_error_before_any_work(tmp_path):
+    root = lay_out(tmp_path, sets=("strong",))
+    write_data(root, "ml-test-data", "test", ["B3", *(CEFR[i % 6] for i in range(1, 24))])
+    words = r"'B3'.*Correct the file, or declare a scale that has it \(--scale\)\.$"
+    with pytest.raises(OffScale, match=words):
+        tuned(root)
+    assert not (root / "results").exists()
+
+
+def test_test_features_of_other_names_are_an_error_before_any_work(copied):
+    (copied / "features/noise/test/feature_names.csv").write_text(
+        "feature\n" + "".join(f"other_{j}\n" for j in range(6))
+    )
+    path = copied / "features/noise/test/features_dense.csv"
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([",".join(f"other_{j}" for j in range(6)), *rows[1:]]) + "\n")
+    with pytest.raises(BadInput, match="are not the same: number 1 is 'noise_0' and 'other_0'"):
+        tuned(copied)
+
+
+def test_training_files_with_other_features_are_an_error(copied):
+    labels = [CEFR[i % 6] for i in range(24)]
+    write_data(copied, "ml-training-data", "more", labels)
+    for name in ("strong", "weak", "noise"):
+        write_features(copied, name, "more", labels, rng=np.random.default_rng(5), columns=5)
+    with pytest.raises(BadInput, match=r"5 and 6 of them.*--train more"):
+        tuned(copied)
+
+
+def test_a_saved_model_that_was_changed_is_refused(copied, finished):
+    (path,) = (copied / "models" / finished[1].winner.name).glob("out_of_fold.npy")
+    path.write_bytes(path.read_bytes()[:-8] + b"\0" * 8)
+    with pytest.raises(BadStore, match=f"remove {path.parent} and repeat the command"):
+        tuned(copied)
+
+
+def test_what_is_kept_of_screening_is_made_again_if_it_is_damaged(copied):
+    before = results_of(copied)
+    for path in (copied / "results/screening").iterdir():
+        path.write_text("{")
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+@pytest.mark.parametrize("entry", [99, -1, 0.5, "x", True, None], ids=str)
+def test_a_record_with_levels_that_are_none_is_made_again(copied, entry):
+    before = results_of(copied)
+    for path in _records(copied):
+        record = json.loads(path.read_text())
+        del record["digest"]
+        record["levels"]["metric_optimal"][0] = entry
+        code = compute_digest({"name": path.name, "record": record}, length=64)
+        path.write_text(json.dumps(record | {"digest": code}))
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def test_a_record_that_is_not_as_it_was_kept_is_made_again(copied):
+    before = results_of(copied)
+    for path in _records(copied):
+        record = json.loads(path.read_text())
+        levels = record["levels"]["metric_optimal"]
+        record["levels"]["metric_optimal"] = [(level + 1) % 6 for level in levels]
+        path.write_text(json.dumps(record))
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def test_a_record_under_the_name_of_another_is_made_again(copied):
+    first, *others = sorted((copied / "results/screening").iterdir())
+    before = results_of(copied)
+    for other in others:
+        other.write_bytes(first.read_bytes())
+    tuned(copied)
+    assert results_of(copied) == before
+
+
+def _records(root):
+    found = [*(root / "results/screening").iterdir(), *(root / "results").glob("*/test-*.json")]
+    assert len(found) > 1
+    return found
+
+
+def test_ids_that_were_corrected_count_for_training_and_test(copied):
+    before = stage2(copied)
+    _shuffle(copied / "features/strong/test/ids.csv")
+    tuned(copied)
+    after = stage2(copied)
+    assert after["winner"] == before["winner"]
+    assert len(list((copied / "results").glob("*/test-*.json"))) == 2
+    assert after["tests"] != before["tests"]
+    _shuffle(copied / "features/strong/train/ids.csv")
+    tuned(copied)
+    assert stage2(copied)["winner"] != before["winner"]
+
+
+def _shuffle(path):
+    header, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([header, *lines[7:], *lines[:7]]) + "\n")
+
+
+def test_saved_outputs_that_do_not_fit_the_items_are_refused(copied, finished):
+    folder = copied / "models" / finished[1].winner.name
+    np.save(folder / "out_of_fold.npy", np.zeros((3, 6)))
+    old = Manifest.read(folder)
+    known = {"config": old.config, "data": old.data, "seed": old.seed, "command": old.command}
+    Manifest.of(folder, "model", folder.name, **known).write(folder)
+    with pytest.raises(
+        BadStore, match=r"does not hold the out-of-fold predictions for 60 items\. Remove"
+    ):
+        tuned(copied)
+
+
+def test_a_whole_option_is_refused_as_an_error_of_options():
+    with pytest.raises(BadOption, match="--models takes names"):
+        Settings(models=5)

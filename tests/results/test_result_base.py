@@ -1,0 +1,273 @@
+"""What every result can do follows from one base, whatever the result is."""
+
+import json
+import math
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ordinate
+from ordinate.errors import BadOption, BadOutput, MissingExtra
+from ordinate.experiment.check_report import CheckReport
+from ordinate.experiment.findings import Finding
+from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
+from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
+from ordinate.meta import evaluate_metrics
+from ordinate.meta.property_verdicts import PropertyVerdicts
+from ordinate.metrics import find_metric
+from ordinate.postprocess import Decoder
+from ordinate.render import FORMATS_BY_SUFFIX, render
+from ordinate.results.base import Result, align_columns, make_frame, split_by_part, to_plain
+from ordinate.results.calibration import Calibration
+from ordinate.results.decoding import Decoding
+from ordinate.results.distribution_shift import evaluate_shift
+from ordinate.results.metric_catalogue import MetricCatalogue
+from ordinate.results.residuals import analyse_residuals
+from ordinate.summaries import Panel
+
+TAG = "<b>low</b>"  # a label, or the name of a system, that must be shown and never be markup
+LABELS = [TAG, "mid", "high"]
+SCALE = ordinate.Scale(LABELS)
+FOLDER = Path("somewhere")
+SOURCE = Path(ordinate.__file__).parent
+RNG = np.random.default_rng(3)
+GOLD = RNG.integers(0, 3, 60)
+CLOSE = np.clip(GOLD + RNG.integers(-1, 2, 60) * (RNG.random(60) < 0.3), 0, 2)
+ROWS = RNG.dirichlet([1.0, 1.0, 1.0], 60)
+TARGETS = RNG.normal(size=60)
+MODELS = {TAG: TARGETS + RNG.normal(0, 0.2, 60), "far": TARGETS + RNG.normal(0, 0.5, 60)}
+
+
+def name_levels(codes):
+    return [LABELS[code] for code in codes]
+
+
+SYSTEMS = {TAG: name_levels(CLOSE), "flat": ["mid"] * 60, "mixed": name_levels(GOLD[::-1])}
+
+
+def decoding():
+    decoder = Decoder("mae", SCALE, columns=LABELS).fit(ROWS)
+    compared = {"argmax": name_levels(ROWS.argmax(axis=1)), "decoded": decoder.predict(ROWS)}
+    return Decoding(
+        metric="mae",
+        decoder=decoder,
+        argmax=ROWS.argmax(axis=1),
+        decoded=np.array([LABELS.index(label) for label in compared["decoded"]]),
+        comparison=ordinate.compare(
+            name_levels(GOLD), compared, SCALE, metrics="mae", resamples=200
+        ),
+        source=TAG,
+        fitted_on="the same rows",
+        scored_on="them",
+    )
+
+
+def shift():
+    inside = ordinate.evaluate_regression(TARGETS[:30], MODELS["far"][:30], unit=TAG)
+    shifted = ordinate.evaluate_regression(TARGETS[30:], MODELS["far"][30:], unit=TAG)
+    return evaluate_shift(inside, shifted)
+
+
+def meta_evaluation():
+    panel = Panel.of(SCALE, name_levels(GOLD), SYSTEMS)
+    return evaluate_metrics(panel, "mae,accuracy", "kendall_tau_a", cases=3, resamples=100)
+
+
+MAKERS = {
+    "evaluation": lambda: ordinate.evaluate(
+        name_levels(GOLD),
+        SYSTEMS[TAG],
+        SCALE,
+        by=[TAG, "other"] * 30,
+        error_attribution="mae",
+        second_rater=SYSTEMS["mixed"],
+        probabilities=ROWS,
+    ),
+    "comparison": lambda: ordinate.compare(
+        name_levels(GOLD), SYSTEMS, SCALE, metrics="mae,accuracy", resamples=200
+    ),
+    "calibration": lambda: Calibration.of(name_levels(GOLD), ROWS, scale=SCALE),
+    "recalibration": lambda: ordinate.RecalibrationEvaluation.of(
+        name_levels(GOLD), ROWS, (ROWS + 1 / 3) / 2, scale=SCALE
+    ),
+    "regression": lambda: ordinate.evaluate_regression(
+        TARGETS, MODELS[TAG], unit=TAG, by=[TAG, "other"] * 30, lower=TARGETS - 1, upper=TARGETS + 1
+    ),
+    "regression comparison": lambda: ordinate.compare_regression(TARGETS, MODELS, unit=TAG),
+    "residuals": lambda: analyse_residuals(TARGETS, MODELS[TAG], {TAG: CLOSE}, unit=TAG),
+    "sample size": lambda: ordinate.power(
+        name_levels(GOLD), {k: SYSTEMS[k] for k in (TAG, "flat")}, "mae", 0.1, scale=SCALE
+    ),
+    "decoding": decoding,
+    "shift": shift,
+    "catalogue": lambda: MetricCatalogue((find_metric("mae"), find_metric("bias"))),
+    "meta-evaluation": meta_evaluation,
+    "properties": lambda: PropertyVerdicts.of([find_metric("mae")]),
+    "check": lambda: CheckReport(TAG, SCALE, (), (), (), (Finding("error", TAG, "is missing"),)),
+    "extraction": lambda: ExtractionResult(
+        TAG, FOLDER, (ExtractedDataset("a", 2, 3, 4, {"zero_rows": 0}, new=True),), "make"
+    ),
+    "feature sets": lambda: FeatureSetListing(
+        FOLDER, (FeatureSetEntry(TAG, "a", 2, 3, 0.5, "as made", "make"),), ()
+    ),
+}
+ALL = pytest.mark.parametrize("name", MAKERS)
+get_result = cache(lambda name: MAKERS[name]())
+
+
+def as_records(frame):
+    """Return the cells of a frame of any library as Python values, what is missing as None."""
+    if hasattr(frame, "to_dicts"):
+        records = frame.to_dicts()
+    elif hasattr(frame, "to_pylist"):
+        records = frame.to_pylist()
+    else:
+        records = frame.to_dict("records")
+    return [{key: as_cell(value) for key, value in record.items()} for record in records]
+
+
+def as_cell(value):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+@ALL
+def test_the_repr_is_one_short_line(name):
+    shown = repr(get_result(name))
+    assert len(shown) < 120
+    assert "\n" not in shown
+    assert shown.startswith(f"<{type(get_result(name)).__name__}: ")
+
+
+@ALL
+def test_each_method_is_its_renderer(name):
+    result = get_result(name)
+    assert isinstance(result, Result)
+    assert str(result) == render(result, "text")
+    assert result._repr_html_() == render(result, "html")
+    assert result.to_markdown() == render(result, "markdown")
+    assert result.to_latex() == render(result, "latex")
+    assert result.to_csv() == render(result, "csv")
+    assert json.loads(result.to_json()) == json.loads(json.dumps(result.to_dict(), default=str))
+
+
+@ALL
+def test_names_from_data_are_escaped_in_html(name):
+    shown = get_result(name)._repr_html_()
+    assert TAG not in shown
+    assert "&lt;b&gt;low&lt;/b&gt;" in shown or name in {"catalogue", "properties"}
+
+
+@ALL
+@pytest.mark.parametrize("suffix", FORMATS_BY_SUFFIX)
+def test_a_result_is_saved_by_suffix_and_never_overwritten_unasked(name, suffix, tmp_path):
+    result, path = get_result(name), tmp_path / f"report{suffix}"
+    result.save(path)
+    assert path.read_text("utf-8") == render(result, FORMATS_BY_SUFFIX[suffix])
+    path.write_text("before", "utf-8")
+    with pytest.raises(BadOutput, match="force=True"):
+        result.save(str(path))
+    assert path.read_text("utf-8") == "before"
+    result.save(path, force=True)
+    assert [x.name for x in tmp_path.iterdir()] == [path.name]
+    assert path.read_text("utf-8") == render(result, FORMATS_BY_SUFFIX[suffix])
+
+
+def test_a_suffix_that_says_nothing_is_refused_with_those_that_do(tmp_path):
+    for path in ("report", "report.docx"):
+        with pytest.raises(BadOutput, match=r"\.txt, \.json, \.csv, \.md, \.tex, \.html"):
+            get_result("evaluation").save(tmp_path / path)
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_words(tmp_path):
+    (tmp_path / "file").write_text("x", "utf-8")
+    with pytest.raises(BadOutput, match="cannot be written"):
+        get_result("evaluation").save(tmp_path / "file" / "report.txt")
+
+
+@ALL
+def test_all_backends_have_the_same_cells(name):
+    pytest.importorskip("pandas")
+    pytest.importorskip("polars")
+    pytest.importorskip("pyarrow")
+    result = get_result(name)
+    for table, records in result.list_tables().items():
+        frames = {
+            backend: as_records(result.to_frame(table, backend))
+            for backend in ("pandas", "polars", "pyarrow")
+        }
+        assert frames["pandas"] == frames["polars"] == frames["pyarrow"]
+        assert len(frames["pandas"]) == len(records)
+        for cells, record in zip(frames["polars"], align_columns(records), strict=True):
+            for key, value in record.items():
+                assert cells[key] == as_cell(value) or cells[key] == str(value)
+
+
+@ALL
+def test_the_first_table_is_the_one_without_a_name(name):
+    pytest.importorskip("pandas")
+    result = get_result(name)
+    first = next(iter(result.list_tables()))
+    assert as_records(result.to_frame(backend="pandas")) == as_records(
+        result.to_frame(first, "pandas")
+    )
+    assert result.to_csv(first).count("\n") >= len(result.list_tables()[first])
+
+
+def test_an_evaluation_has_its_tables_by_name():
+    tables = get_result("evaluation").list_tables()
+    assert [*tables] == ["metrics", "per_level", "confusion_matrix", "error_attribution", "bins"]
+    assert [row["level"] for row in tables["per_level"]] == LABELS
+    assert sum(row["weight"] for row in tables["confusion_matrix"]) == 60
+    assert [*get_result("comparison").list_tables()] == ["metrics", "pairs", "tests"]
+    assert [*get_result("regression").list_tables()][:2] == ["metrics", "baselines"]
+
+
+def test_an_unknown_table_is_refused_with_those_there_are():
+    for ask in (get_result("calibration").to_frame, get_result("calibration").to_csv):
+        with pytest.raises(BadOption, match="There are: metrics, bins, per_level"):
+            ask("levels")
+
+
+def test_an_unknown_backend_is_refused_and_a_missing_one_has_its_install_line(monkeypatch):
+    with pytest.raises(BadOption, match="There are: pandas, polars, pyarrow"):
+        get_result("shift").to_frame(backend="dask")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(MissingExtra, match="pip install polars"):
+        get_result("shift").to_frame(backend="polars")
+    monkeypatch.setattr("ordinate.results.base.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match="one of pandas, polars, pyarrow"):
+        get_result("shift").to_frame()
+
+
+def test_a_column_of_several_types_is_one_of_strings():
+    records = [{"level": 1, "p": 0.5}, {"level": "B1", "p": math.nan}, {"level": None, "n": 2}]
+    frame = as_records(make_frame(records, "polars"))
+    assert [row["level"] for row in frame] == ["1", "B1", None]
+    assert [row["p"] for row in frame] == [0.5, None, None]
+    assert [row["n"] for row in frame] == [None, None, 2]
+
+
+def test_parts_become_tables_with_the_columns_that_they_use():
+    rows = align_columns([{"part": "a b", "x": 1, "y": None}, {"part": "c", "z": 2.5}])
+    assert split_by_part(rows) == {"a_b": [{"x": 1}], "c": [{"z": 2.5}]}
+
+
+def test_plain_values_know_no_nan_at_any_depth():
+    plain = to_plain({"a": (math.nan, math.inf, 1), "b": {"c": [0.5]}, "d": None})
+    assert plain == {"a": [None, None, 1], "b": {"c": [0.5]}, "d": None}
+
+
+def test_every_result_of_the_package_takes_its_methods_from_the_base():
+    sources = {path: path.read_text("utf-8") for path in SOURCE.rglob("*.py")}
+    headed = re.compile(r"@dataclass\(([^)]*)\)\nclass (\w+)\(Result\)")
+    results = {name: options for text in sources.values() for options, name in headed.findall(text)}
+    assert len(results) >= 20
+    assert all("repr=False" in options for options in results.values()), results
+    own = [path.name for path, text in sources.items() if "def _repr_html_" in text]
+    assert own == ["base.py"]
