@@ -148,7 +148,7 @@ def test_a_member_of_a_vote_knows_its_extractor(study):
     vote = load_model(study, save_vote(study.root, both, columns=ESSAY))
     predict_items(vote, load_experiment_items(study, vote, "test"))
     remade(study, Tfidf(min_df=1, sublinear=False))
-    with pytest.raises(BadInput, match="of the set 'own' by the maker"):
+    with pytest.raises(BadInput, match="of the set 'own' by the extractor"):
         predict_items(vote, load_experiment_items(study, vote, "test"))
 
 
@@ -171,7 +171,7 @@ def test_a_tuned_model_knows_the_extractor_of_its_features(study):
     first = tune(study, quick).winner.name
     extractor = find_extractor_identity(read_extractor_manifest(study, "own"))
     assert extractor is not None
-    assert Manifest.read(study.root / "models" / first).config["maker"] == extractor
+    assert Manifest.read(study.root / "models" / first).config["extractor"] == extractor
     remade(study, Tfidf(min_df=1, max_features=None))  # which makes the same numbers
     again = Experiment.open(study.root, columns=ESSAY)
     second = tune(again, quick).winner.name
