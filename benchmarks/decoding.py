@@ -234,7 +234,7 @@ def compared(runs: list[Run]) -> dict[tuple[str, str], Found]:
             way: np.concatenate([run.predictions[name] for run in runs])
             for way, name in ((ARGMAX, ARGMAX), ("decoded", decoder))
         }
-        panel = Panel.of(Scale(range(data.size)), gold, systems, groups=groups)
+        panel = Panel.of(gold, systems, Scale(range(data.size)), groups=groups)
         how = resolve_settings(panel, ComparisonSettings(against=ARGMAX))
         boards = LeaderboardBuilder(panel, [find_metric(name) for name in DECODED], how, None).all()
         found |= {(decoder, name): _found(board) for name, board in boards.items()}

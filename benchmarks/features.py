@@ -290,9 +290,9 @@ def boards(found: Measured, systems: list[str], against: str) -> dict[str, Leade
     corpus = found.corpus
     labels, numbers = np.array(corpus.scale.labels), np.unique(corpus.tested, return_inverse=True)
     panel = Panel.of(
-        corpus.scale,
         labels[corpus.levels[corpus.tested]],
         {name: labels[found.predictions[name]] for name in systems},
+        corpus.scale,
         groups=Groups(numbers[0].tolist(), numbers[1]),
     )
     how = resolve_settings(panel, ComparisonSettings(against=against))

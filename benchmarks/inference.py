@@ -69,7 +69,7 @@ def table_of(n: int) -> ConfusionMatrix:
     """Return a table of so many items, in the shares of a million."""
     gold, predicted = codes(ITEMS)
     cells = np.bincount(gold * 6 + predicted, minlength=36) * (n / ITEMS)
-    return ConfusionMatrix.from_counts(Scale(LEVELS), np.rint(cells).reshape(6, 6))
+    return ConfusionMatrix.from_counts(np.rint(cells).reshape(6, 6), Scale(LEVELS))
 
 
 # --- resamples
@@ -95,7 +95,7 @@ def by_items(count: int) -> Array:
     for index in range(count):
         drawn = rng.integers(0, ITEMS, ITEMS)
         cells = np.bincount(gold[drawn] * 6 + predicted[drawn], minlength=36)
-        table = ConfusionMatrix.from_counts(scale, cells.reshape(6, 6))
+        table = ConfusionMatrix.from_counts(cells.reshape(6, 6), scale)
         found[index] = [metric(table) for metric in METRICS]
     return found
 

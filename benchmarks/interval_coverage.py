@@ -156,7 +156,7 @@ def steepness(levels: int) -> float:
 
 def empty(levels: int) -> ConfusionMatrix:
     """Return a table on the scale of so many levels, whose cells are to be replaced."""
-    return ConfusionMatrix.from_counts(f"0..{levels - 1}", np.eye(levels))
+    return ConfusionMatrix.from_counts(np.eye(levels), f"0..{levels - 1}")
 
 
 def truths(design: Design) -> dict[str, float]:

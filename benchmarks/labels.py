@@ -163,7 +163,7 @@ def contenders(pair: Pair) -> dict[str, Call]:
         "dlordinal": lambda: by_dlordinal(pair),
         "report": lambda: ordinate.evaluate(gold, predicted, scale, interval=None),
         "report as text": lambda: str(ordinate.evaluate(gold, predicted, scale, interval=None)),
-        "matrix": lambda: ordinate.ConfusionMatrix.of(scale, gold, predicted),
+        "matrix": lambda: ordinate.ConfusionMatrix.of(gold, predicted, scale),
     }
     arrays = [numbers(gold), numbers(predicted)]
     if arrays[0].dtype.kind == "i":
@@ -182,7 +182,7 @@ def numbers(column: Column) -> NDArray[Any]:
 
 def check(pair: Pair, calls: dict[str, Call]) -> None:
     """Stop if two libraries disagree about a metric: ratios of other work would say nothing."""
-    table = ordinate.ConfusionMatrix.of(pair.scale, pair.gold, pair.predicted)
+    table = ordinate.ConfusionMatrix.of(pair.gold, pair.predicted, pair.scale)
     known = {metric.name for metric in ordinate.list_metrics()}
     for peer in PEERS.keys() & calls.keys():
         for name, value in calls[peer]().items():

@@ -183,9 +183,9 @@ def board(essays: Essays, runs: list[Run], metric: str) -> Leaderboard:
     }
     labels = np.array(essays.scale.labels)
     panel = Panel.of(
-        essays.scale,
         labels[essays.levels[essay]],
         {name: labels[column] for name, column in systems.items()},
+        essays.scale,
         groups=Groups(list(range(n)), essay),
     )
     how = resolve_settings(panel, ComparisonSettings(against=TUNED))

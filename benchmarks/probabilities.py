@@ -89,7 +89,7 @@ def scored(
     metrics: list[Metric], parts: ReliabilityParts, gold: Any, given: Any, **how: Any
 ) -> list[float]:
     """Return metrics of one pass over the rows."""
-    table = Reliability.of(Scale.of(f"0..{LEVELS - 1}"), gold, given, parts, **how)
+    table = Reliability.of(gold, given, Scale.of(f"0..{LEVELS - 1}"), parts, **how)
     whole = table.pooled if table.shape else table
     return [float(metric(whole)) for metric in metrics]
 

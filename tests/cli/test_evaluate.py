@@ -187,7 +187,7 @@ def test_commas_in_parentheses_belong_to_the_metric():
     found = report("some.csv", "--metrics", asked)
     expressions = ["mae", "oci(beta1=0.5,gamma=1)", "weighted_kappa(power=1)"]
     assert list(found["metrics"]) == expressions
-    table = ConfusionMatrix.of("cefr", *zip(*CELLS, strict=True))
+    table = ConfusionMatrix.of(*zip(*CELLS, strict=True), "cefr")
     for name in expressions:
         assert found["metrics"][name]["value"] == pytest.approx(float(find_metric(name)(table)))
 

@@ -255,7 +255,7 @@ def test_any_table_written_as_csv_is_counted_as_in_python(data):
         path = Path(folder) / "table.csv"
         path.write_bytes(to_csv(rows, **style))
         found = report(path, f"--scale={declared.getvalue()}", "--missing", "drop")
-    expected = ConfusionMatrix.of(scale, gold, predicted, missing="drop")
+    expected = ConfusionMatrix.of(gold, predicted, scale, missing="drop")
     assert found["scale"] == labels
     assert found["confusion_matrix"] == expected.counts.tolist()
     assert found["dropped"] == expected.dropped

@@ -56,13 +56,13 @@ def column(name: str, rows: list[dict]) -> list:
 
 
 def pair(rows: list[dict], first: str = "gold", second: str = "predicted") -> ConfusionMatrix:
-    return ConfusionMatrix.of("cefr", column(first, rows), column(second, rows))
+    return ConfusionMatrix.of(column(first, rows), column(second, rows), "cefr")
 
 
 def by_group(rows: list[dict], second: str = "predicted", **options) -> ConfusionMatrix:
     groups = factorize_column(column("writer", rows))
     labels = column("gold", rows), column(second, rows)
-    return ConfusionMatrix.count_by_group(Scale.of("cefr"), *labels, groups, **options)
+    return ConfusionMatrix.count_by_group(*labels, Scale.of("cefr"), groups, **options)
 
 
 def count(*paths: str, missing: str = "error", scale: str | None = None, **columns):

@@ -183,8 +183,8 @@ def test_a_comparison_on_many_levels_has_the_value_of_each_system_alone(size):
     """Cells of more than 181 levels have numbers that 16 bits do not hold."""
     chance = random.Random(size)  # noqa: S311 - of a test
     gold, one, other = ([chance.randint(1, size) for _ in range(50)] for _ in range(3))
-    panel = Panel.of(f"1..{size}", gold, {"one": one, "other": other})
-    assert panel.confusion_matrix("one") == ConfusionMatrix.of(f"1..{size}", gold, one)
+    panel = Panel.of(gold, {"one": one, "other": other}, f"1..{size}")
+    assert panel.confusion_matrix("one") == ConfusionMatrix.of(gold, one, f"1..{size}")
     assert (
         panel.pair_systems("one", "other").second.weights.tolist()
         == panel.confusion_matrix("other").weights.tolist()
@@ -195,10 +195,10 @@ def test_groups_whose_tables_do_not_fit_into_memory_are_refused():
     count = MOST_CELLS // (300 * 301) + 1
     gold = [1] * count
     groups = factorize_column([f"g{k}" for k in range(count)])
-    scale = ConfusionMatrix.of("1..300", [1], [1]).scale
+    scale = ConfusionMatrix.of([1], [1], "1..300").scale
     with pytest.raises(BadInput, match="1,487 groups on a scale of 300 levels are too many"):
-        ConfusionMatrix.count_by_group(scale, gold, gold, groups)
-    panel = Panel.of("1..300", gold, {"a": gold, "b": gold}, groups=groups)
+        ConfusionMatrix.count_by_group(gold, gold, scale, groups)
+    panel = Panel.of(gold, {"a": gold, "b": gold}, "1..300", groups=groups)
     with pytest.raises(BadInput, match="at most 1,486 groups"):
         panel.count_by_group("a")
     with pytest.raises(BadInput, match="at most 1,486 groups"):

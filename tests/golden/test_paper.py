@@ -32,9 +32,9 @@ def proximity(table: ConfusionMatrix, predicted: str, gold: str) -> float:
 
 REVIEWS = Scale(["reject", "weak reject", "inconclusive", "weak accept", "accept"])
 # Printed are 90, 193, 105 and 7 of 402; what is left, 7, lies beyond weak accept.
-TIMID = ConfusionMatrix.from_counts(REVIEWS, np.diag([7, 105, 193, 90, 7]))
+TIMID = ConfusionMatrix.from_counts(np.diag([7, 105, 193, 90, 7]), REVIEWS)
 # Printed are 10, 3 and 10 of 376; what is left lies outside, wherever: half on each side here.
-DECIDED = ConfusionMatrix.from_counts(REVIEWS, np.diag([176, 10, 3, 10, 177]))
+DECIDED = ConfusionMatrix.from_counts(np.diag([176, 10, 3, 10, 177]), REVIEWS)
 
 
 def test_the_distributions_of_figure_1_have_their_totals():
@@ -57,7 +57,7 @@ def test_proximities_of_figure_1(table, predicted, gold, printed):
 
 def test_proximities_depend_only_on_what_lies_between():
     for lowest in (0, 100, 353):
-        table = ConfusionMatrix.from_counts(REVIEWS, np.diag([lowest, 10, 3, 10, 353 - lowest]))
+        table = ConfusionMatrix.from_counts(np.diag([lowest, 10, 3, 10, 353 - lowest]), REVIEWS)
         assert round(proximity(table, "weak accept", "weak reject"), 2) == 4.38
 
 
@@ -65,7 +65,7 @@ def alone(gold_totals, predicted: int, gold: int) -> ConfusionMatrix:
     """Return a table in which one item is answered, and all others earn nothing."""
     cells = np.zeros((len(gold_totals), len(gold_totals)))
     cells[gold, predicted] = 1
-    return ConfusionMatrix.from_counts(REVIEWS, cells, gold_totals - cells.sum(axis=1))
+    return ConfusionMatrix.from_counts(cells, REVIEWS, gold_totals - cells.sum(axis=1))
 
 
 def test_the_credit_of_an_answer_is_its_proximity():
@@ -82,8 +82,8 @@ def test_the_credit_of_an_answer_is_its_proximity():
 # --- Figure 3 and Appendix A: sentiment ----------------------------------------------------------
 
 LEVELS = ["negative", "neutral", "positive"]
-SYSTEM_A = ConfusionMatrix.from_counts(LEVELS, np.transpose([[5, 5, 7], [1, 50, 8], [4, 5, 15]]))
-SYSTEM_B = ConfusionMatrix.from_counts(LEVELS, np.transpose([[7, 12, 4], [1, 45, 8], [2, 3, 18]]))
+SYSTEM_A = ConfusionMatrix.from_counts(np.transpose([[5, 5, 7], [1, 50, 8], [4, 5, 15]]), LEVELS)
+SYSTEM_B = ConfusionMatrix.from_counts(np.transpose([[7, 12, 4], [1, 45, 8], [2, 3, 18]]), LEVELS)
 PROXIMITIES = np.transpose([[4.32, 0.62, 0.07], [1.32, 1.74, 0.74], [0.23, 0.42, 2.74]])
 
 
@@ -125,7 +125,7 @@ def test_the_extremes_are_farthest_apart_and_rare_levels_apart_less():
 
 def table_of(system, gold, scale) -> ConfusionMatrix:
     """The paper writes the system first."""
-    return ConfusionMatrix.of(scale, list(gold), list(system))
+    return ConfusionMatrix.of(list(gold), list(system), scale)
 
 
 def test_a_perfect_ranking_need_not_match_a_single_item():
@@ -159,7 +159,7 @@ def test_closeness_rises_when_a_prediction_moves_towards_gold(cells, data):
     moved = cells.copy()
     moved[gold, far] -= 1
     moved[gold, near] += 1
-    before, after = (ConfusionMatrix.from_counts(scale_of(size), part) for part in (cells, moved))
+    before, after = (ConfusionMatrix.from_counts(part, scale_of(size)) for part in (cells, moved))
     assert value("cem_ord", after) > value("cem_ord", before)
 
 
@@ -170,7 +170,7 @@ def test_leaving_a_small_level_costs_more_than_leaving_a_large_one(large, middle
     from_large, from_small = gold.copy(), gold.copy()
     from_large[0, :2] += [-1, 1]
     from_small[2, 1:] += [1, -1]
-    tables = [ConfusionMatrix.from_counts(scale_of(3), part) for part in (from_large, from_small)]
+    tables = [ConfusionMatrix.from_counts(part, scale_of(3)) for part in (from_large, from_small)]
     difference = value("cem_ord", tables[0]) - value("cem_ord", tables[1])
     n1, n2, n3 = large, middle, small  # Appendix C, with the half that its first display lacks
     gain = math.log2((n1 / 2 * (n3 + n2 / 2)) / ((n1 + n2 / 2) * (n3 / 2)))
@@ -304,14 +304,14 @@ def test_rankings_and_clusters_do_not_punish_it_more_whatever_table_2_says(name,
 @given(st.integers(2, 5).flatmap(counts), st.integers(1, 9))
 def test_nominal_closeness_is_accuracy_when_gold_is_uniform(cells, total):
     rows = (cells + 0.5) / (cells + 0.5).sum(axis=1, keepdims=True) * total
-    table = ConfusionMatrix.from_counts(scale_of(len(cells)), rows)
+    table = ConfusionMatrix.from_counts(rows, scale_of(len(cells)))
     assert value("cem_nom", table) == pytest.approx(value("accuracy", table))
     assert value("cem_nom", table) == pytest.approx(value("macro_accuracy", table))
 
 
 def test_nominal_closeness_is_not_accuracy_when_gold_is_not_uniform():
     rare, common = (
-        ConfusionMatrix.from_counts(["no", "yes"], cells)
+        ConfusionMatrix.from_counts(cells, ["no", "yes"])
         for cells in ([[8, 0], [1, 1]], [[7, 1], [0, 2]])
     )
     assert value("accuracy", rare) == pytest.approx(value("accuracy", common))
@@ -321,7 +321,7 @@ def test_nominal_closeness_is_not_accuracy_when_gold_is_not_uniform():
 
 
 def test_halving_ties_breaks_the_proposition():
-    table = ConfusionMatrix.from_counts(["no", "yes"], [[3, 1], [2, 2]])
+    table = ConfusionMatrix.from_counts([[3, 1], [2, 2]], ["no", "yes"])
     assert value("cem_nom", table) == pytest.approx(value("accuracy", table))
     assert value("accuracy", table) == pytest.approx(5 / 8)
     assert value("cem_nom(ties='half')", table) != pytest.approx(5 / 8)

@@ -25,7 +25,7 @@ def value(name: str, table: ConfusionMatrix) -> float:
 
 
 def scored(gold: str, predicted: str) -> ConfusionMatrix:
-    return ConfusionMatrix.of(CEFR, gold.split(), predicted.split())
+    return ConfusionMatrix.of(gold.split(), predicted.split(), CEFR)
 
 
 # --- one item, by distance -----------------------------------------------------------------------
@@ -92,7 +92,7 @@ def test_four_items_with_one_far_error():
 
 def test_the_worst_attainable_score_is_far_above_zero():
     farthest = scored("A1 B1 C1 A2", "C2 C2 A1 C2")
-    unanswered = ConfusionMatrix.of(CEFR, ["A1", "B1", "C1", "A2"], [None] * 4, missing="worst")
+    unanswered = ConfusionMatrix.of(["A1", "B1", "C1", "A2"], [None] * 4, CEFR, missing="worst")
     assert value("ordinal_mse", farthest) == pytest.approx(0.34)
     assert value("ordinal_mse", unanswered) == pytest.approx(0.34)
     assert unanswered.gold.tolist() == FOUR.gold.tolist()
@@ -111,7 +111,7 @@ def test_zero_is_reached_only_from_the_ends_of_the_scale():
 
 def test_a_system_at_the_level_of_chance_may_score_above_nine_tenths():
     gold = np.array([0, 10, 40, 40, 10, 0])
-    chance = ConfusionMatrix.from_counts(CEFR, np.outer(gold, gold) / gold.sum())
+    chance = ConfusionMatrix.from_counts(np.outer(gold, gold) / gold.sum(), CEFR)
     assert value("quadratic_kappa", chance) == pytest.approx(0, abs=1e-12)
     assert value("ordinal_mse", chance) > 0.9
 
@@ -166,7 +166,7 @@ def test_confusion_at_the_boundaries_is_the_difference_of_the_two():
 @given(tables(max_levels=6), st.booleans())
 def test_accuracy_is_recall_weighted_by_support(table, unanswered):
     if unanswered:
-        table = ConfusionMatrix.from_counts(table.scale, table.counts, np.arange(len(table.scale)))
+        table = ConfusionMatrix.from_counts(table.counts, table.scale, np.arange(len(table.scale)))
     recall, support = compute_level_metrics(table).recall, table.gold
     weighted = np.nansum(recall * support) / support.sum()
     assert value("accuracy", table) == pytest.approx(weighted, abs=1e-12)
@@ -175,7 +175,7 @@ def test_accuracy_is_recall_weighted_by_support(table, unanswered):
 def test_the_recalls_of_the_example_report_mean_an_accuracy_of_84_percent():
     support = np.array([10, 10, 10, 9, 10, 11])
     right = support * [0.90, 0.75, 0.80, 0.78, 0.85, 0.95]
-    table = ConfusionMatrix.from_counts(CEFR, np.diag(right), support - right)
+    table = ConfusionMatrix.from_counts(np.diag(right), CEFR, support - right)
     assert round(value("accuracy", table), 2) == 0.84
     assert round(value("macro_accuracy", table), 2) == 0.84
 

@@ -119,7 +119,7 @@ def expected(gold: str, runs: list[str], missing="drop", **how) -> Expected:
     cases = list(dict.fromkeys(case for case, _ in first.keys))
     place = {case: k for k, case in enumerate(cases)}
     groups = Groups(cases, np.array([place[case] for case, _ in items]))
-    panel = Panel.of(SCALE, gold_labels, systems, groups=groups, missing=missing)
+    panel = Panel.of(gold_labels, systems, SCALE, groups=groups, missing=missing)
     return Expected(irregular, panel, read)
 
 
@@ -170,9 +170,9 @@ def messy(n: int, seed: int, *, gold: bool = False, delimiter: str = "\t") -> li
 GOLD = ("t1 a A1", "t1 b B1", "t2 a C1", "t2 b A2")
 RUN = ("t2 b A2", "t2 a C2", "t1 a A1", "t1 b A2")
 PANEL = Panel.of(
-    SCALE,
     ["A1", "B1", "C1", "A2"],
     {"run": ["A1", "A2", "C2", "A2"]},
+    SCALE,
     groups=factorize_column(["t1", "t1", "t2", "t2"]),
 )
 

@@ -52,7 +52,7 @@ def simulated(n, seed=0, shares=SHARES, sharpness=5.0):
 def table(scale, gold, answered):
     size = len(scale)
     cells = np.bincount(gold * size + answered, minlength=size * size)
-    return ConfusionMatrix.from_counts(scale, cells.reshape(size, size))
+    return ConfusionMatrix.from_counts(cells.reshape(size, size), scale)
 
 
 def rows_of(levels, least=1, most=4):

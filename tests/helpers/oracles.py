@@ -38,7 +38,7 @@ TEN = (
 def confusion(cells: Any, positions: "list[float] | None" = None) -> ConfusionMatrix:
     """A table of counts on a scale of its size, or a batch of them."""
     array = np.array(cells, float)
-    return ConfusionMatrix.from_counts(scale_of(array.shape[-1], positions), array)
+    return ConfusionMatrix.from_counts(array, scale_of(array.shape[-1], positions))
 
 
 def labels(levels: Any) -> list[str]:

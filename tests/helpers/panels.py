@@ -61,7 +61,7 @@ def panel_of(
     """The panel of lists of levels."""
     units = None if groups is None else factorize_column(list(groups))
     scale = scale_of(size, positions)
-    return Panel.of(scale, labels(gold), by_label(systems), weights, units, missing)
+    return Panel.of(labels(gold), by_label(systems), scale, weights, units, missing)
 
 
 def sampled(size: int, n: int, seed: int, noises: Sequence[float]) -> tuple[list, dict]:

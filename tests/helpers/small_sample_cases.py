@@ -21,7 +21,7 @@ def silent_tables(draw, largest=6):
     scale = draw(scales())
     size = len(scale)
     silent = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size) | st.just([0] * size))
-    return ConfusionMatrix.from_counts(scale, draw(counts(size, largest)), silent)
+    return ConfusionMatrix.from_counts(draw(counts(size, largest)), scale, silent)
 
 
 def cost_of(name, at, gold, answer):

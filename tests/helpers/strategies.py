@@ -59,7 +59,7 @@ def counts(draw, size: int, largest: int = 4):
 @st.composite
 def tables(draw, max_levels: int = 5, largest: int = 4):
     scale = draw(scales(max_levels))
-    return ConfusionMatrix.from_counts(scale, draw(counts(len(scale), largest)))
+    return ConfusionMatrix.from_counts(draw(counts(len(scale), largest)), scale)
 
 
 def items_of(table: ConfusionMatrix) -> tuple[list[int], list["int | None"]]:

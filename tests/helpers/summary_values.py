@@ -42,19 +42,19 @@ def _predictions(numbers: list[int]) -> "list[str | None]":
 
 def _matrix(rows: Rows, weights: Weights) -> ConfusionMatrix:
     gold, predicted, _ = _columns(rows)
-    return ConfusionMatrix.of(SCALE, _labels(gold), _predictions(predicted), weights, "worst")
+    return ConfusionMatrix.of(_labels(gold), _predictions(predicted), SCALE, weights, "worst")
 
 
 def _matrix_of_unknown_items(rows: Rows, weights: Weights) -> ConfusionMatrix:
     cells = _matrix(rows, weights).counts + np.eye(3) / 3
-    return ConfusionMatrix.from_counts(SCALE, cells)
+    return ConfusionMatrix.from_counts(cells, SCALE)
 
 
 def _panel(rows: Rows, weights: Weights, *, grouped: bool = False) -> Panel:
     gold, first, second = _columns(rows)
     systems = {"one": _predictions(first), "two": _predictions(second)}
     groups = factorize_column([f"g{number % 5}" for number in first]) if grouped else None
-    return Panel.of(SCALE, _labels(gold), systems, weights, groups, "worst")
+    return Panel.of(_labels(gold), systems, SCALE, weights, groups, "worst")
 
 
 def _pairs(rows: Rows, weights: Weights) -> PairedPredictions:
@@ -69,7 +69,7 @@ def _moments(rows: Rows, weights: Weights, **options: Any) -> Moments:
 def _intervals(rows: Rows, weights: Weights) -> PredictionIntervals:
     targets, first, second = np.array(rows).T / 4
     lower, upper = np.minimum(first, second), np.maximum(first, second)
-    return PredictionIntervals.of(targets, lower, upper, weights, predictions=first)
+    return PredictionIntervals.of(targets, lower, upper, weights, predicted=first)
 
 
 def _ensemble(rows: Rows, weights: Weights) -> EnsemblePredictions:
@@ -81,7 +81,7 @@ def _reliability(rows: Rows, weights: Weights, parts: ReliabilityParts = PARTS) 
     gold, *_ = _columns(rows)
     sizes = 1.0 + np.array(rows) % 7
     probabilities = sizes / sizes.sum(axis=1, keepdims=True)
-    return Reliability.of(SCALE, _labels(gold), probabilities, parts, weights=weights)
+    return Reliability.of(_labels(gold), probabilities, SCALE, parts, weights=weights)
 
 
 class Sample(NamedTuple):

@@ -88,7 +88,7 @@ def test_stratified_cells_have_the_distribution_of_items_drawn_level_by_level():
 
 def test_unanswered_items_are_drawn_like_all_others():
     scale = scale_of(3)
-    table = ConfusionMatrix.from_counts(scale, [[9, 3, 0], [2, 14, 4], [0, 5, 11]], [2, 6, 4])
+    table = ConfusionMatrix.from_counts([[9, 3, 0], [2, 14, 4], [0, 5, 11]], scale, [2, 6, 4])
     names = ["accuracy", "macro_accuracy", "mae", "cem_ord", "f1_macro"]
     metrics = [find_metric(name) for name in names]
     cells = resample_metrics(metrics, table, make_resampler(table), Resampling(COUNT, 3))
@@ -219,7 +219,7 @@ def test_bca_limits_are_scipys_up_to_the_luck_of_the_draws():
     The error of a quantile is that of SciPy's own limits over 12 seeds, times the root of 2.
     """
     at = [0.0, 1.0, 2.7, 5.1]
-    table = ConfusionMatrix.from_counts(scale_of(4, at), sample(4, 150, seed=12, noise=1.4))
+    table = ConfusionMatrix.from_counts(sample(4, 150, seed=12, noise=1.4), scale_of(4, at))
     gold, predicted = spelled(table)
     errors = (np.abs(np.array(at)[gold] - np.array(at)[predicted]),)
     theirs = []

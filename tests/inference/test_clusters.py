@@ -48,7 +48,7 @@ def grouped(count, per_group=8, seed=0, shared=0.0):
     noise = rng.normal(0, 1, len(groups)) + shared * rng.normal(0, 1, count)[groups]
     predicted = np.clip(np.rint(gold + noise), 0, SIZE - 1).astype(int)
     batch = ConfusionMatrix.count_by_group(
-        scale_of(SIZE), labels(gold), labels(predicted), factorize_column([f"g{k}" for k in groups])
+        labels(gold), labels(predicted), scale_of(SIZE), factorize_column([f"g{k}" for k in groups])
     )
     return gold, predicted, groups, batch
 
@@ -102,7 +102,7 @@ def test_drawn_tables_are_sums_of_group_tables():
 @pytest.mark.parametrize("name", ["accuracy", "mae", "quadratic_kappa", "cem_ord"])
 def test_correlated_groups_have_wider_intervals_than_their_items(count, name):
     gold, predicted, _, batch = grouped(count, per_group=20, seed=3, shared=2.0)
-    alone = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted))
+    alone = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(SIZE))
     how = ConfidenceIntervals(method="percentile" if count >= 30 else None)
     together = estimate_metrics([find_metric(name)], batch, how)[name]
     single = estimate_metrics([find_metric(name)], alone, how)[name]
@@ -313,7 +313,7 @@ def test_one_group_has_no_interval_and_says_why(method):
 def test_a_group_whose_items_were_all_dropped_is_no_group(name):
     gold, predicted = ["L0", "L1", "L0", "L1", "L1"], ["L0", "L1", "L1", "L0", None]
     groups = factorize_column(["a", "a", "a", "a", "b"])
-    batch = ConfusionMatrix.count_by_group(scale_of(2), gold, predicted, groups, missing="drop")
+    batch = ConfusionMatrix.count_by_group(gold, predicted, scale_of(2), groups, missing="drop")
     found = estimate_metrics([find_metric(name)], batch)[name]
     assert found.method is None
     assert found.note == "there is one group only"
@@ -362,7 +362,7 @@ def test_groups_of_weighted_items_pull_with_their_weights():
     gold, predicted, groups, _ = grouped(10, seed=14)
     weights = np.random.default_rng(0).lognormal(0, 1, len(gold))
     batch = ConfusionMatrix.count_by_group(
-        scale_of(SIZE), labels(gold), labels(predicted), factorize_column(groups.tolist()), weights
+        labels(gold), labels(predicted), scale_of(SIZE), factorize_column(groups.tolist()), weights
     )
     gaps = np.abs(gold - predicted)
     mean = (weights * gaps).sum() / weights.sum()

@@ -120,7 +120,7 @@ def test_limits_of_distances_of_groups_and_weights_are_such_distances(seed, coun
     cells = rng.integers(0, 3, (count, 3, 3))
     cells[0, 0, 0] += 1
     gold, predicted = (labels(rng.integers(0, 3, 2 * count)) for _ in range(2))
-    weighted = ConfusionMatrix.of(scale_of(3, at), gold, predicted, rng.lognormal(0, 2, 2 * count))
+    weighted = ConfusionMatrix.of(gold, predicted, scale_of(3, at), rng.lognormal(0, 2, 2 * count))
     for source in (confusion(cells, at), weighted):
         found = estimate_metrics(DISTANCES, source, QUICK)
         for metric in DISTANCES:
@@ -146,7 +146,7 @@ def test_a_limit_that_would_go_beyond_the_scale_ends_with_it(metric, at):
 def test_unanswered_items_give_an_interval_or_a_reason(scale, data):
     size = len(scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size)), silent)
+    table = ConfusionMatrix.from_counts(data.draw(counts(size)), scale, silent)
     found = estimate_metrics(METRICS, table, QUICK)
     for metric in METRICS:
         result = found[metric.expression]
@@ -172,7 +172,7 @@ def test_limits_of_groups_are_in_order_and_within_bounds(data, size, count):
 def test_limits_of_weights_are_in_order_and_within_bounds(data, n):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
     gold, predicted = ([f"L{k}" for k in rng.integers(0, 3, n)] for _ in range(2))
-    table = ConfusionMatrix.of(scale_of(3), gold, predicted, rng.lognormal(0, 2, n))
+    table = ConfusionMatrix.of(gold, predicted, scale_of(3), rng.lognormal(0, 2, n))
     found = estimate_metrics(METRICS, table, QUICK)
     for metric in METRICS:
         check(metric, found[metric.expression])

@@ -114,7 +114,7 @@ def test_nothing_is_doubted_of_a_method_that_was_asked_for_nor_of_weights_or_gro
     assert asked.note is None
     gold = labels([0, 1, 2] * 70)
     weighted = ConfusionMatrix.of(
-        scale_of(3), gold, gold[1:] + gold[:1], np.linspace(0.5, 1.5, 210)
+        gold, gold[1:] + gold[:1], scale_of(3), np.linspace(0.5, 1.5, 210)
     )
     assert estimate_metrics([find_metric("mae")], weighted)["mae"].note == "real weights"
     groups = confusion(np.stack([sample(3, 10, seed) for seed in range(40)]))

@@ -133,7 +133,7 @@ def test_influence_foretells_one_item_more(metric):
 
 def test_unanswered_items_have_the_influence_of_the_worst_answer():
     counts, silent = np.array([[9.0, 3, 0], [2, 14, 4], [0, 5, 11]]), np.array([2.0, 6, 4])
-    table = ConfusionMatrix.from_counts(scale_of(3), counts, silent)
+    table = ConfusionMatrix.from_counts(counts, scale_of(3), silent)
     cost = np.array([[0, 1, 2, 2], [1, 0, 1, 1], [2, 1, 0, 2]])
     mae = (table.weights * cost).sum() / table.total
     expected = np.where(table.weights > 0, cost - mae, 0)
@@ -264,7 +264,7 @@ def test_four_times_the_items_halve_the_error(table, metric):
 def test_one_percent_more_weight_for_every_item_changes_no_error():
     table = SEVERAL[1]
     gold, predicted = spelled(table)
-    scaled = ConfusionMatrix.of(table.scale, labels(gold), labels(predicted), [1.01] * len(gold))
+    scaled = ConfusionMatrix.of(labels(gold), labels(predicted), table.scale, [1.01] * len(gold))
     for name in TEN:
         expected = error_of(find_metric(name), table)
         assert error_of(find_metric(name), scaled) == pytest.approx(expected, rel=1e-7), name
@@ -494,7 +494,7 @@ def test_other_steps_stretch_the_limits_of_a_distance():
     far = Scale(["a", "b", "c", "d"], positions=[5.0, 8.0, 11.0, 14.0])
     plain = estimate_metrics([find_metric("mae"), find_metric("bias")], confusion(cells))
     wide = estimate_metrics(
-        [find_metric("mae"), find_metric("bias")], ConfusionMatrix.from_counts(far, cells)
+        [find_metric("mae"), find_metric("bias")], ConfusionMatrix.from_counts(cells, far)
     )
     for name in ("mae", "bias"):
         expected = 3 * plain[name].low, 3 * plain[name].high

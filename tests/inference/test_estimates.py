@@ -59,7 +59,7 @@ def test_names_of_levels_do_not_matter(method):
     cells = TABLE.counts
     other = Scale(["E", "D", "C", "B", "A"], positions=[0, 1, 2, 3, 4])
     renamed = estimate_metrics(
-        METRICS, ConfusionMatrix.from_counts(other, cells), ConfidenceIntervals(method=method)
+        METRICS, ConfusionMatrix.from_counts(cells, other), ConfidenceIntervals(method=method)
     )
     assert renamed == estimate_metrics(METRICS, TABLE, ConfidenceIntervals(method=method))
 
@@ -206,7 +206,7 @@ def test_undefined_metrics_do_not_disturb_the_others():
 
 
 def test_metrics_that_refuse_silence_say_so():
-    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 0])
+    table = ConfusionMatrix.from_counts([[5, 1], [2, 7]], scale_of(2), [3, 0])
     found = estimate_metrics([find_metric("quadratic_kappa"), find_metric("mae")], table)
     assert found["quadratic_kappa"].method is None
     assert found["quadratic_kappa"].note == "it has no meaning for items without a prediction"

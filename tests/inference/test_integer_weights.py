@@ -50,11 +50,11 @@ WRITERS = ["w1", "w2", "w1", "w2"]
 
 def tables_of_arrays(weights):
     """Every way from these four items to a table, and from it to others."""
-    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
-    table = ConfusionMatrix.of(LEVELS, FIRST, SECOND, weights)
-    batch = ConfusionMatrix.count_by_group(scale, FIRST, SECOND, factorize_column(WRITERS), weights)
-    alone = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights)
-    grouped = Panel.of(LEVELS, FIRST, {"x": SECOND, "y": FIRST}, weights, factorize_column(WRITERS))
+    scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
+    table = ConfusionMatrix.of(FIRST, SECOND, LEVELS, weights)
+    batch = ConfusionMatrix.count_by_group(FIRST, SECOND, scale, factorize_column(WRITERS), weights)
+    alone = Panel.of(FIRST, {"x": SECOND, "y": FIRST}, LEVELS, weights)
+    grouped = Panel.of(FIRST, {"x": SECOND, "y": FIRST}, LEVELS, weights, factorize_column(WRITERS))
     pairs, batch_of_pairs = (
         alone.pair_systems("x", "y"),
         grouped.pair_systems("x", "y", grouped=True),
@@ -105,7 +105,7 @@ def test_a_sum_is_counted_where_both_sides_are(weights, counted, whole):
 @pytest.mark.parametrize("weight", [0.5, 1.5])
 def test_whole_sums_of_parts_are_no_counts(weight):
     """The sums of the cells are 1 or 3; adding tables up makes them no more of a count."""
-    table = ConfusionMatrix.of(LEVELS, FIRST, SECOND, [weight] * 4)
+    table = ConfusionMatrix.of(FIRST, SECOND, LEVELS, [weight] * 4)
     for found in (table, table + table, table + table + table + table):
         assert (found.weights == np.floor(found.weights)).all()
         assert not found.whole
@@ -114,8 +114,8 @@ def test_whole_sums_of_parts_are_no_counts(weight):
 def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
     """Nobody knows the items behind them, whatever the sums happen to be."""
     sums = [[[0.5, 0.5], [0, 1.5]], [[0.5, 0.5], [1, 0.5]]]
-    first, second = (ConfusionMatrix.from_counts(scale_of(2), cells) for cells in sums)
-    batch = ConfusionMatrix.from_counts(scale_of(2), np.array(sums))
+    first, second = (ConfusionMatrix.from_counts(cells, scale_of(2)) for cells in sums)
+    batch = ConfusionMatrix.from_counts(np.array(sums), scale_of(2))
     for found in (first + second, batch.pooled):
         assert not found.whole
         alpha = estimate_metrics([find_metric("krippendorff_alpha")], found)["krippendorff_alpha"]
@@ -124,13 +124,13 @@ def test_counts_of_parts_of_items_stay_parts_when_they_are_added():
 
 def test_counts_of_whole_items_are_counted():
     for cells in ([[3, 1], [0, 2]], [[[3, 1], [0, 2]], [[0, 0], [1, 0]]]):
-        table = ConfusionMatrix.from_counts(scale_of(2), cells)
+        table = ConfusionMatrix.from_counts(cells, scale_of(2))
         assert table.counted
         assert table.whole
 
 
 def test_tables_of_other_weights_are_other_tables():
-    halves = ConfusionMatrix.of(LEVELS, FIRST, SECOND, [0.5] * 4)
+    halves = ConfusionMatrix.of(FIRST, SECOND, LEVELS, [0.5] * 4)
     ones = ConfusionMatrix(
         halves.scale, halves.items, halves.weights, halves.squares, halves.dropped
     )
@@ -153,15 +153,15 @@ def test_one_part_of_an_item_anywhere_in_a_long_column_is_found(place):
     weights = np.ones(CHUNK + 5)
     weights[place] = 1.5
     labels_ = ["low", "high"] * ((CHUNK + 5) // 2) + ["low"] * ((CHUNK + 5) % 2)
-    assert not ConfusionMatrix.of(LEVELS, labels_, labels_, weights).counted
-    assert ConfusionMatrix.of(LEVELS, labels_, labels_, np.floor(weights)).counted
+    assert not ConfusionMatrix.of(labels_, labels_, LEVELS, weights).counted
+    assert ConfusionMatrix.of(labels_, labels_, LEVELS, np.floor(weights)).counted
 
 
 @pytest.mark.parametrize(("missing", "counted"), [("drop", True), ("worst", False)])
 def test_items_that_were_dropped_do_not_weigh(missing, counted):
     gold, answers, weights = [*FIRST, "mid"], [*SECOND, None], [2, 1, 1, 3, 0.5]
-    table = ConfusionMatrix.of(LEVELS, gold, answers, weights, missing=missing)
-    panel = Panel.of(LEVELS, gold, {"x": answers, "y": gold}, weights, missing=missing)
+    table = ConfusionMatrix.of(gold, answers, LEVELS, weights, missing=missing)
+    panel = Panel.of(gold, {"x": answers, "y": gold}, LEVELS, weights, missing=missing)
     for found in (table, panel, panel.confusion_matrix("x"), panel.pair_systems("x", "y")):
         assert found.counted is counted
         assert found.whole is counted
@@ -186,7 +186,7 @@ def file_of(folder, weights):
 
 @every_weight
 def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
-    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     named = None if weights is None else "w"
     plain = count_files(
         [path], LabelColumns(gold="gold", predicted="predicted", weights=named), scale
@@ -201,7 +201,7 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
     )
     found = count_files([path], columns, scale)
     assert plain.matrix.whole is whole
-    assert plain.matrix == found.matrix == ConfusionMatrix.of(scale, FIRST, SECOND, weights)
+    assert plain.matrix == found.matrix == ConfusionMatrix.of(FIRST, SECOND, scale, weights)
     tables = [
         plain.matrix,
         found.matrix,
@@ -211,7 +211,7 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
     ]
     assert [table.counted for table in tables[:4]] == [counted] * 4
     assert tables[2] == ConfusionMatrix.count_by_group(
-        scale, FIRST, SECOND, factorize_column(WRITERS), weights
+        FIRST, SECOND, scale, factorize_column(WRITERS), weights
     )
     if len(set(weights or [1])) == 1:
         assert [table.counted for table in tables[4:]] == [counted] * 2
@@ -219,7 +219,7 @@ def test_tables_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
 
 @every_weight
 def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, counted, whole):
-    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    path, scale = file_of(tmp_path, weights), ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     named = None if weights is None else "w"
     run = {"id": [2, 0, 3, 1], "predicted": [SECOND[k] for k in (2, 0, 3, 1)]}
     runs = [path, written(tmp_path / "x.csv", run), written(tmp_path / "y.csv", run)]
@@ -234,7 +234,7 @@ def test_panels_of_files_know_whether_weights_are_counts(tmp_path, weights, coun
 
 
 def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
-    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     columns = {"gold": FIRST, "predicted": SECOND}
     whole = written(tmp_path / "a.csv", columns | {"w": [1, 2, 3, 4]})
     parts = written(tmp_path / "b.csv", columns | {"w": [0.5, 0.5, 1, 1]})
@@ -249,7 +249,7 @@ def test_one_part_of_an_item_in_one_of_several_files_is_found(tmp_path):
 def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counted):
     columns = {"gold": [*FIRST, "mid"], "predicted": [*SECOND, None], "w": [2, 1, 1, 3, 0.5]}
     path = written(tmp_path / "items.csv", columns)
-    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     found = count_files([path], LabelColumns(weights="w"), scale, missing).matrix
     assert found.counted is counted
 
@@ -257,11 +257,11 @@ def test_items_of_files_that_were_dropped_do_not_weigh(tmp_path, missing, counte
 @pytest.mark.parametrize("weight", [0.5, 1.5])
 def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
     path = file_of(tmp_path, [weight] * 4)
-    scale = ConfusionMatrix.of(LEVELS, FIRST, SECOND).scale
+    scale = ConfusionMatrix.of(FIRST, SECOND, LEVELS).scale
     columns = LabelColumns(gold="gold", predicted="predicted", weights="w")
     for table in (
         count_files([path], columns, scale).matrix,
-        ConfusionMatrix.of(LEVELS, FIRST, SECOND, [weight] * 4),
+        ConfusionMatrix.of(FIRST, SECOND, LEVELS, [weight] * 4),
     ):
         found = estimate_metrics([find_metric("krippendorff_alpha"), find_metric("mae")], table)
         assert found["krippendorff_alpha"].method is None

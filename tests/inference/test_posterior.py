@@ -87,7 +87,7 @@ def test_the_posterior_has_the_moments_of_dirichlet_rows(prior):
 
 def test_the_default_prior_of_a_row_weighs_one_item_with_silence_as_well():
     """Where somebody is silent, no answer is a prediction like any other: 1/4 each."""
-    table = ConfusionMatrix.from_counts(scale_of(3), CELLS, [0, 2, 0])
+    table = ConfusionMatrix.from_counts(CELLS, scale_of(3), [0, 2, 0])
     cells = make_posterior_sampler(table)(np.random.default_rng(4), 40_000)
     for row, weights in ((0, [3, 1, 0, 0]), (1, [2, 0, 6, 2])):
         share = cells[:, row] / cells[:, row].sum(axis=-1, keepdims=True)
@@ -123,7 +123,7 @@ def test_the_posterior_leaves_levels_without_gold_and_silence_alone():
     assert not drawn[:, 2].any()
     assert not drawn[..., 3].any()
     assert (drawn[:, :2, :3] > 0).all()
-    silent = ConfusionMatrix.from_counts(scale_of(3), CELLS, [1, 0, 0])
+    silent = ConfusionMatrix.from_counts(CELLS, scale_of(3), [1, 0, 0])
     assert (make_posterior_sampler(silent)(np.random.default_rng(0), 50)[:, :2] > 0).all()
 
 
@@ -144,7 +144,7 @@ def test_limits_of_the_posterior_are_quantiles_of_a_naive_one(method, name, stra
 @pytest.mark.parametrize("method", PRIORS)
 def test_limits_of_the_posterior_of_silent_items_are_quantiles_of_a_naive_one(method):
     cells, silent = np.array([[4, 1, 1], [3, 30, 5], [1, 6, 50]]), [0, 2, 5]
-    table = ConfusionMatrix.from_counts(scale_of(3), cells, silent)
+    table = ConfusionMatrix.from_counts(cells, scale_of(3), silent)
     drawn = naive_posterior(cells, silent, PRIORS[method], 8000, seed=7)
     for name in ("mae", "accuracy", "f1_macro"):
         values = np.asarray(find_metric(name)(table.with_cells(drawn)))
@@ -189,7 +189,7 @@ def test_whole_counts_say_what_they_are(table):
 
 
 def test_whole_weights_are_counts_of_items():
-    table = ConfusionMatrix.of(scale_of(2), ["L0", "L1", "L1"], ["L0", "L1", "L0"], [3, 2, 4])
+    table = ConfusionMatrix.of(["L0", "L1", "L1"], ["L0", "L1", "L0"], scale_of(2), [3, 2, 4])
     assert scale_to_effective_size(table) is table
 
 
@@ -202,7 +202,7 @@ def test_whole_weights_are_counts_of_items():
 def test_real_weights_are_as_many_items_as_their_mean_has_the_variance_of(items):
     gold, predicted, weights = zip(*items, strict=True)
     weights = [weight + (weight == round(weight)) / 8 for weight in weights]
-    table = ConfusionMatrix.of(scale_of(3), labels(gold), labels(predicted), weights)
+    table = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(3), weights)
     found = scale_to_effective_size(table)
     n = math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
     assert 1 - 1e-12 <= n <= len(items) + 1e-9
@@ -214,8 +214,8 @@ def test_real_weights_are_as_many_items_as_their_mean_has_the_variance_of(items)
 @pytest.mark.parametrize("weight", [0.5, 1.5, 0.01, 1e-7])
 def test_equal_weights_are_as_many_items_as_there_are(weight):
     gold, predicted = ["L0", "L1", "L1", "L0", "L0"], ["L0", "L1", "L0", "L0", "L0"]
-    found = scale_to_effective_size(ConfusionMatrix.of(scale_of(2), gold, predicted, [weight] * 5))
-    plain = ConfusionMatrix.of(scale_of(2), gold, predicted)
+    found = scale_to_effective_size(ConfusionMatrix.of(gold, predicted, scale_of(2), [weight] * 5))
+    plain = ConfusionMatrix.of(gold, predicted, scale_of(2))
     assert found.weights == pytest.approx(plain.weights, rel=1e-12)
 
 
@@ -331,7 +331,7 @@ GROUPS[:, [0, 1, 2], [0, 1, 2]] = np.random.default_rng(3).integers(1, 5, (40, 3
 
 def perfect_sources():
     """What it is, the source, and the table of as many items as say as much, over the items."""
-    weighted = ConfusionMatrix.of(scale_of(3), labels(GOLD), labels(GOLD), WEIGHTS)
+    weighted = ConfusionMatrix.of(labels(GOLD), labels(GOLD), scale_of(3), WEIGHTS)
     sums = np.bincount(GOLD, WEIGHTS)
     few = np.concatenate([GROUPS[:12], np.zeros((9, 3, 3))])
     yield "weights", weighted, np.diag(sums * WEIGHTS.sum() / (WEIGHTS**2).sum())
@@ -411,7 +411,7 @@ def test_stratified_perfect_weights_keep_the_weight_of_each_gold_level():
 
 def test_weights_all_wrong_have_wilsons_upper_limit():
     weights = np.linspace(0.5, 1.7, 12)
-    table = ConfusionMatrix.of(scale_of(2), ["L0", "L1"] * 6, ["L1", "L0"] * 6, weights)
+    table = ConfusionMatrix.of(["L0", "L1"] * 6, ["L1", "L0"] * 6, scale_of(2), weights)
     n = weights.sum() ** 2 / (weights**2).sum()
     found = estimate_metrics([find_metric("accuracy")], table)["accuracy"]
     expected = proportion_confint(0, n, method="wilson")

@@ -37,7 +37,7 @@ def summary(metrics, gold, rows, weights=None, blocks=None):
     for metric in metrics:
         wanted |= metric.required_parts
     scale = Scale.of(f"0..{len(rows[0]) - 1}")
-    return Reliability.of(scale, gold, rows, wanted, weights=weights, blocks=blocks)
+    return Reliability.of(gold, rows, scale, wanted, weights=weights, blocks=blocks)
 
 
 def estimate(name, gold, rows, weights=None):

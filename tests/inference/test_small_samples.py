@@ -86,7 +86,7 @@ def test_plain_shares_get_the_interval_of_statsmodels(name, table):
 
 
 def test_an_unanswered_item_is_a_wrong_one():
-    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 2])
+    table = ConfusionMatrix.from_counts([[5, 1], [2, 7]], scale_of(2), [3, 2])
     found = estimate_metrics([find_metric("accuracy")], table)["accuracy"]
     expected = proportion_confint(12, 20, method="wilson")
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
@@ -99,7 +99,7 @@ def test_every_share_is_a_count_of_items_over_all_items():
         if not metric.share:
             continue
         for _ in range(20):
-            table = ConfusionMatrix.from_counts(scale_of(4), rng.integers(0, 9, (4, 4)))
+            table = ConfusionMatrix.from_counts(rng.integers(0, 9, (4, 4)), scale_of(4))
             right = float(metric(table)) * table.total
             assert right == pytest.approx(round(right), abs=1e-9)
 
@@ -131,7 +131,7 @@ def test_mover_adds_up_the_distances_of_wilson(table, level):
 
 
 def test_mover_counts_silence_as_wrong():
-    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 1], [2, 7]], [3, 0])
+    table = ConfusionMatrix.from_counts([[5, 1], [2, 7]], scale_of(2), [3, 0])
     assert mover_interval(RECALL, table, 0.95) == pytest.approx(mover(table, 0.95), abs=1e-12)
 
 
@@ -244,7 +244,7 @@ def test_the_worst_level_has_limits_that_hold_for_all_levels_at_once(name, table
 def test_many_items_on_an_uneven_scale_with_silence_have_the_limits_over_items(name, stratified):
     cells = [[31, 9, 2, 0], [8, 40, 11, 3], [0, 6, 25, 4], [2, 0, 3, 7]]
     scale = scale_of(4, [0.0, 1.0, 2.75, 5.25])
-    table = ConfusionMatrix.from_counts(scale, cells, [4, 0, 3, 2])
+    table = ConfusionMatrix.from_counts(cells, scale, [4, 0, 3, 2])
     over_items = mover_over_items if name in MEANS else worst_over_items
     how = ConfidenceIntervals(level=0.9, stratified=stratified)
     found = estimate_metrics([find_metric(name)], table, how)[name]
@@ -411,7 +411,7 @@ def test_rare_levels_have_one_to_nine_items(gold):
 
 
 def test_silent_items_count_for_their_level():
-    table = ConfusionMatrix.from_counts(scale_of(2), [[4, 1], [5, 5]], [5, 0])
+    table = ConfusionMatrix.from_counts([[4, 1], [5, 5]], scale_of(2), [5, 0])
     assert find_rare_levels(table) == []
 
 

@@ -28,7 +28,7 @@ def weighted_sample(seed, sigma=1.2, n=N, noise=1.0):
     rng = np.random.default_rng(seed)
     gold, predicted = spelled(confusion(sample(SIZE, n, seed, noise=noise)))
     weights = rng.lognormal(-(sigma**2) / 2, sigma, n)
-    table = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights)
+    table = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(SIZE), weights)
     return gold, predicted, weights, table
 
 
@@ -222,7 +222,7 @@ def test_stratified_draws_of_weights_keep_the_weight_of_each_gold_level():
 def test_the_unit_of_weights_does_not_matter(method, factor):
     """Above 2^53 every float is whole, and still no weight is a count."""
     gold, predicted, weights, table = weighted_sample(10, n=150)
-    other = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), weights * factor)
+    other = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(SIZE), weights * factor)
     metrics = [m for m in METRICS if not m.needs_integer_counts and (m.smooth or method is None)]
     how = ConfidenceIntervals(method=method, resamples=200)
     first, second = estimate_metrics(metrics, table, how), estimate_metrics(metrics, other, how)
@@ -234,8 +234,8 @@ def test_the_unit_of_weights_does_not_matter(method, factor):
 
 def test_weights_of_one_are_no_weights():
     gold, predicted, _, _ = weighted_sample(11, n=150)
-    plain = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted))
-    ones = ConfusionMatrix.of(scale_of(SIZE), labels(gold), labels(predicted), np.ones(150))
+    plain = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(SIZE))
+    ones = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(SIZE), np.ones(150))
     assert estimate_metrics(METRICS, plain, ConfidenceIntervals(resamples=200)) == estimate_metrics(
         METRICS, ones, ConfidenceIntervals(resamples=200)
     )
@@ -246,8 +246,8 @@ def test_weights_of_one_are_no_weights():
 def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
     """28 items are 28 items, whether the sums of their weights happen to be whole or not."""
     gold, predicted = spelled(confusion(counts))
-    plain = ConfusionMatrix.of(scale_of(2), labels(gold), labels(predicted))
-    equal = ConfusionMatrix.of(scale_of(2), labels(gold), labels(predicted), [weight] * len(gold))
+    plain = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(2))
+    equal = ConfusionMatrix.of(labels(gold), labels(predicted), scale_of(2), [weight] * len(gold))
     for name in ("mae", "accuracy", "quadratic_kappa", "macro_mae", "cem_ord"):
         expected, found = (
             estimate_metrics([find_metric(name)], table, ConfidenceIntervals(method="delta"))[name]
@@ -268,7 +268,7 @@ def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
 def test_an_item_of_hardly_any_weight_hardly_matters():
     gold, predicted, weights, table = weighted_sample(12, n=150)
     more = ConfusionMatrix.of(
-        scale_of(SIZE), labels([*gold, 0]), labels([*predicted, 3]), [*weights, 1e-9]
+        labels([*gold, 0]), labels([*predicted, 3]), scale_of(SIZE), [*weights, 1e-9]
     )
     for name in ("mae", "accuracy", "quadratic_kappa"):
         first, second = (estimate_metrics([find_metric(name)], t)[name] for t in (table, more))
@@ -317,7 +317,7 @@ def test_a_worst_level_that_no_draw_moves_has_limits_all_the_same():
 def test_weights_that_no_derivative_moves_have_a_posterior_and_say_so():
     gold = [0, 1, 2] * 12
     weights = np.linspace(0.5, 1.7, 36)
-    table = ConfusionMatrix.of(scale_of(3), labels(gold), labels(gold), weights)
+    table = ConfusionMatrix.of(labels(gold), labels(gold), scale_of(3), weights)
     found = estimate_metrics(
         [find_metric("mae"), find_metric("purity")], table, ConfidenceIntervals(resamples=300)
     )
@@ -345,7 +345,7 @@ def test_methods_for_counts_are_refused_for_weights(method, reason):
 
 
 def test_fractional_counts_have_no_interval_because_nobody_knows_the_items():
-    table = ConfusionMatrix.from_counts(scale_of(3), [[3.5, 1, 0], [0, 2.5, 1], [0, 1, 4]])
+    table = ConfusionMatrix.from_counts([[3.5, 1, 0], [0, 2.5, 1], [0, 1, 4]], scale_of(3))
     for method in (None, "percentile", "delta"):
         for name in TEN:
             found = estimate_metrics(

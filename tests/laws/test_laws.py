@@ -38,11 +38,11 @@ def test_undefined_values_have_a_reason(metric, table):
 def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
     parts = [data.draw(counts(len(scale))) for _ in range(4)]
     batch = metric(
-        ConfusionMatrix.from_counts(scale, np.reshape(parts, (2, 2, len(scale), len(scale))))
+        ConfusionMatrix.from_counts(np.reshape(parts, (2, 2, len(scale), len(scale))), scale)
     )
     assert batch.shape == (2, 2)
     for value, part in zip(batch.ravel(), parts, strict=True):
-        assert same(float(value), float(metric(ConfusionMatrix.from_counts(scale, part))), 1e-12)
+        assert same(float(value), float(metric(ConfusionMatrix.from_counts(part, scale))), 1e-12)
 
 
 @every_metric
@@ -50,7 +50,7 @@ def test_a_batch_equals_its_tables_one_by_one(metric, scale, data):
 @settings(max_examples=15)
 def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, table, factor):
     if not metric.needs_integer_counts:
-        scaled = ConfusionMatrix.from_counts(table.scale, table.counts * factor / 7)
+        scaled = ConfusionMatrix.from_counts(table.counts * factor / 7, table.scale)
         assert same(float(metric(table)), float(metric(scaled)))
 
 
@@ -59,8 +59,8 @@ def test_only_metrics_of_whole_counts_depend_on_the_scale_of_weights(metric, tab
 @settings(max_examples=30)
 def test_perfect_predictions_are_best(metric, scale, data):
     size = len(scale)
-    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size)))
-    perfect = metric(ConfusionMatrix.from_counts(scale, np.diag(table.gold)))
+    table = ConfusionMatrix.from_counts(data.draw(counts(size)), scale)
+    perfect = metric(ConfusionMatrix.from_counts(np.diag(table.gold), scale))
     value = metric(table)
     if not (math.isnan(value) or math.isnan(perfect)):
         assert not metric.is_better(value, perfect) or same(value, perfect)
@@ -76,8 +76,8 @@ def test_linear_metrics_mix_at_fixed_gold(metric, scale, data):
     size = len(scale)
     gold = np.array(data.draw(st.lists(st.integers(1, 4), min_size=size, max_size=size)), float)
     first, second = (_with_gold(data.draw(counts(size)), gold) for _ in range(2))
-    ends = [float(metric(ConfusionMatrix.from_counts(scale, part))) for part in (first, second)]
-    mixed = metric(ConfusionMatrix.from_counts(scale, (first + second) / 2))
+    ends = [float(metric(ConfusionMatrix.from_counts(part, scale))) for part in (first, second)]
+    mixed = metric(ConfusionMatrix.from_counts((first + second) / 2, scale))
     assert same(float(mixed), sum(ends) / 2)
 
 
@@ -85,7 +85,7 @@ EXAMPLES = np.random.default_rng(1).integers(0, 7, (6, 3, 3)).astype(float)
 
 
 def _value(metric, cells, at=None) -> float:
-    return float(metric(ConfusionMatrix.from_counts(scale_of(len(cells), at), cells)))
+    return float(metric(ConfusionMatrix.from_counts(cells, scale_of(len(cells), at))))
 
 
 @every_metric
@@ -185,7 +185,7 @@ def test_what_is_not_on_the_list_never_changes(metric, table):
     wider = Scale([*scale.labels, "top"], positions=[*scale.at, scale.at[-1] + 2])
     cells = np.zeros((size + 1, size + 1))
     cells[:size, :size] = table.counts
-    assert same(float(metric(table)), float(metric(ConfusionMatrix.from_counts(wider, cells))))
+    assert same(float(metric(table)), float(metric(ConfusionMatrix.from_counts(cells, wider))))
 
 
 @every_metric
@@ -197,7 +197,7 @@ def test_what_uses_only_the_order_ignores_the_gaps(metric, table, data):
     gap = st.floats(0.1, 50)
     steps = data.draw(st.lists(gap, min_size=len(table.scale), max_size=len(table.scale)))
     stretched = Scale(table.scale.labels, positions=list(np.cumsum(steps)))
-    other = ConfusionMatrix.from_counts(stretched, table.counts)
+    other = ConfusionMatrix.from_counts(table.counts, stretched)
     assert same(float(metric(table)), float(metric(other)))
 
 
@@ -222,7 +222,7 @@ def _corner(kind: str, size: int):
         "one gold level": np.pad(np.ones((1, size)), ((0, size - 1), (0, 0))),
         "apart": np.pad(np.ones((1, 1)), ((0, size - 1), (size - 1, 0))),
     }[kind]
-    return ConfusionMatrix.from_counts(scale_of(size), cells)
+    return ConfusionMatrix.from_counts(cells, scale_of(size))
 
 
 @every_metric
@@ -246,7 +246,7 @@ def test_tiny_and_huge_weights_change_nothing_but_the_scale(metric, scale, data)
     cells = data.draw(counts(len(scale)))
     if metric.needs_integer_counts:
         return
-    values = [metric(ConfusionMatrix.from_counts(scale, cells * w)) for w in (1, 1e-12, 1e12)]
+    values = [metric(ConfusionMatrix.from_counts(cells * w, scale)) for w in (1, 1e-12, 1e12)]
     assert same(float(values[0]), float(values[1]))
     assert same(float(values[0]), float(values[2]))
 
@@ -262,7 +262,7 @@ def test_weights_of_24_orders_of_magnitude_stay_within_bounds(metric, scale, dat
     )
     if not cells.any() or metric.needs_integer_counts:
         return
-    value = metric(ConfusionMatrix.from_counts(scale, cells))
+    value = metric(ConfusionMatrix.from_counts(cells, scale))
     low, high = metric.bounds
     assert math.isnan(value) or low - 1e-9 <= value <= high + 1e-9
     assert not math.isnan(value) or metric.undefined_when
@@ -272,14 +272,14 @@ def test_a_constant_output_has_no_closeness_beyond_chance():
     for level in range(3):
         cells = np.zeros((3, 3))
         cells[:, level] = [5, 2, 9]
-        table = ConfusionMatrix.from_counts(scale_of(3), cells)
+        table = ConfusionMatrix.from_counts(cells, scale_of(3))
         assert find_metric("cem_ord_chance_corrected")(table) == pytest.approx(0, abs=1e-12)
 
 
 @every_metric
 def test_perfect_predictions_are_exactly_best_whatever_the_number_of_items(metric):
     for n in (3, 49, 98, 103):
-        table = ConfusionMatrix.from_counts(scale_of(3), np.diag([n - 2, 1, 1]))
+        table = ConfusionMatrix.from_counts(np.diag([n - 2, 1, 1]), scale_of(3))
         tied = metric.name in {"kendall_tau_a", "kendall_tau_c"}  # which ties keep below 1
         if metric.bounds[1] == 1 and metric.direction == "maximize" and not tied:
             assert metric(table) == pytest.approx(1, abs=1e-14), n
@@ -290,7 +290,7 @@ def test_one_and_the_same_label_is_undefined_whatever_the_number_of_items():
     cells = np.zeros((3, 3))
     for n in range(1, 200):
         cells[1, 1] = n
-        table = ConfusionMatrix.from_counts(scale_of(3), cells)
+        table = ConfusionMatrix.from_counts(cells, scale_of(3))
         for name in ("normalized_mutual_information", "quadratic_kappa", "pearson", "mcc"):
             assert math.isnan(find_metric(name)(table)), (name, n)
 
@@ -313,7 +313,7 @@ def test_what_takes_levels_for_names_ignores_their_order_and_nothing_else_does(m
 
 
 def test_closeness_beyond_chance_is_closeness_above_its_chance_baseline():
-    table = ConfusionMatrix.from_counts(scale_of(3), [[5, 2, 1], [1, 4, 2], [0, 3, 6]], [2, 0, 1])
+    table = ConfusionMatrix.from_counts([[5, 2, 1], [1, 4, 2], [0, 3, 6]], scale_of(3), [2, 0, 1])
     found = Evaluation.from_summary(table, "cem_ord,cem_ord_chance_corrected").metrics
     value, chance = found["cem_ord"].value, found["cem_ord"].baselines.chance.value
     corrected = (value - chance) / (1 - chance)

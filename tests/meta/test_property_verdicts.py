@@ -164,7 +164,7 @@ def test_a_metric_that_cannot_take_many_tables_is_refused():
     def rows(table):
         return table.counts.sum(axis=-1)
 
-    assert first_axis(ConfusionMatrix.of("1..2", [1, 2], [1, 1])) == 0.5
+    assert first_axis(ConfusionMatrix.of([1, 2], [1, 1], "1..2")) == 0.5
     with pytest.raises(BadOption, match="first_axis fails for many matrices at once: ValueError"):
         check_properties([first_axis])
     with pytest.raises(BadOption, match="one number for each matrix"):

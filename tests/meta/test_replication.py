@@ -254,7 +254,7 @@ def test_tables_count_each_system_and_test_case(gold):
     counted = count_matrices(gold, made)
     assert counted.shape == (len(RATIOS), 3)
     for system, case in itertools.product(range(len(RATIOS)), range(3)):
-        alone = ConfusionMatrix.of(counted.scale, gold[case].tolist(), made[system, case].tolist())
+        alone = ConfusionMatrix.of(gold[case].tolist(), made[system, case].tolist(), counted.scale)
         assert np.array_equal(counted[system, case].counts, alone.counts)
 
 
@@ -270,7 +270,7 @@ def naive_coverages(seed, reading):
 
     def value(metric, rows, answers):
         table = ConfusionMatrix.of(
-            synthetic_experiment.SCALE, rows.ravel().tolist(), answers.ravel().tolist()
+            rows.ravel().tolist(), answers.ravel().tolist(), synthetic_experiment.SCALE
         )
         found = float(metric.merit(metric(table)))
         return 0.0 if math.isnan(found) and reading.undefined == "zero" else found

@@ -36,7 +36,7 @@ def test_a_metric_equals_its_definition_over_items(metric, table):
 def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
     size = len(scale)
     unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size, 3)), unanswered)
+    table = ConfusionMatrix.from_counts(data.draw(counts(size, 3)), scale, unanswered)
     gold, predicted = items_of(table)
     naive = NAIVE[metric.name](gold, predicted, scale.at, **metric.options)
     assert same(float(metric(table)), naive), (metric(table), naive)
@@ -44,7 +44,7 @@ def test_an_item_without_a_prediction_is_worst_as_defined(metric, scale, data):
 
 @pytest.mark.parametrize("metric", METRICS, ids=NAMES)
 def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
-    table = ConfusionMatrix.from_counts(scale_of(3), np.eye(3), [1, 0, 0])
+    table = ConfusionMatrix.from_counts(np.eye(3), scale_of(3), [1, 0, 0])
     if metric.takes_unanswered:
         assert math.isfinite(metric(table))
     else:
@@ -56,14 +56,14 @@ def test_a_metric_without_a_rule_for_unanswered_items_refuses(metric):
 def test_the_users_cost_is_averaged_over_items(scale, data):
     size = len(scale)
     matrix = data.draw(counts(size)).tolist()
-    table = ConfusionMatrix.from_counts(scale, data.draw(counts(size)), [1] * size)
+    table = ConfusionMatrix.from_counts(data.draw(counts(size)), scale, [1] * size)
     gold, predicted = items_of(table)
     naive = NAIVE["expected_cost"](gold, predicted, scale.at, matrix=matrix)
     assert same(float(find_metric("expected_cost").with_options(matrix=matrix)(table)), naive)
 
 
 def test_a_cost_matrix_must_fit_the_scale():
-    table = ConfusionMatrix.from_counts(scale_of(3), np.eye(3))
+    table = ConfusionMatrix.from_counts(np.eye(3), scale_of(3))
     with pytest.raises(BadOption, match="3 x 3 finite numbers"):
         find_metric("expected_cost(matrix=[[0,1],[1,0]])")(table)
     with pytest.raises(BadOption, match="expected_cost needs matrix"):
@@ -74,7 +74,7 @@ def test_a_cost_matrix_must_fit_the_scale():
 @pytest.mark.parametrize("weights", ["quadratic", "linear", "identity"])
 def test_gwet_agrees_with_irrcac(case, weights):
     table = ConfusionMatrix.from_counts(
-        scale_of(len(case.positions), list(case.positions)), case.table
+        case.table, scale_of(len(case.positions), list(case.positions))
     )
     value = find_metric("gwet_ac2").with_options(weights=weights)(table)
     assert value == pytest.approx(case.gwet[weights], abs=10**-DIGITS)
@@ -82,13 +82,13 @@ def test_gwet_agrees_with_irrcac(case, weights):
 
 @pytest.mark.parametrize("name", ["kendall_tau_a", "krippendorff_alpha", "oci(gamma=2)"])
 def test_metrics_that_depend_on_the_number_of_items_need_integer_counts(name):
-    half = ConfusionMatrix.from_counts(scale_of(3), np.eye(3) / 2)
+    half = ConfusionMatrix.from_counts(np.eye(3) / 2, scale_of(3))
     with pytest.raises(NotApplicable, match="integer counts"):
         find_metric(name)(half)
 
 
 def test_the_empty_table_of_a_batch_is_undefined_without_a_warning():
-    full = ConfusionMatrix.from_counts(scale_of(3), [np.eye(3), np.zeros((3, 3))])
+    full = ConfusionMatrix.from_counts([np.eye(3), np.zeros((3, 3))], scale_of(3))
     for metric in METRICS:
         value = metric(full)
         assert math.isnan(value[1]), metric.expression

@@ -72,7 +72,7 @@ def test_scores_of_intervals_are_those_of_the_definition(rows, alpha):
     assert winkler.with_options(alpha=alpha)(table) == pytest.approx(np.mean(naive))
     score = weighted_interval_score.with_options(alpha=alpha)
     assert score(table) == pytest.approx(alpha / 2 * np.mean(naive))
-    pointed = PredictionIntervals.of(y, lower, upper, predictions=middle)
+    pointed = PredictionIntervals.of(y, lower, upper, predicted=middle)
     both = (np.abs(y - middle) / 2 + alpha / 2 * np.array(naive)) / 1.5
     assert score(pointed) == pytest.approx(both.mean())
     assert winkler.with_options(alpha=alpha)(pointed) == pytest.approx(np.mean(naive))
@@ -185,7 +185,7 @@ def test_a_level_beyond_the_members_is_undefined():
 def test_batches_give_what_each_summary_gives():
     y, lower, upper, middle = intervals(8, 60)
     names = np.arange(60) % 3
-    batch = PredictionIntervals.of(y, lower, upper, groups=names, predictions=middle)
+    batch = PredictionIntervals.of(y, lower, upper, groups=names, predicted=middle)
     for expression in OF_BOUNDS:
         metric = find_metric(expression, PredictionIntervals)
         assert metric(batch).tolist() == [metric(batch[k]) for k in range(3)]
@@ -242,7 +242,7 @@ def bootstrapped(metric, make, columns, weights, resamples=600):
 
 
 def pointed(y, lower, upper, middle, weights):
-    return PredictionIntervals.of(y, lower, upper, weights, predictions=middle)
+    return PredictionIntervals.of(y, lower, upper, weights, predicted=middle)
 
 
 @pytest.mark.parametrize("expression", OF_BOUNDS)

@@ -37,7 +37,7 @@ def summary(metrics, gold, rows, weights=None, scale=None, **options):
     for metric in metrics:
         wanted |= metric.required_parts
     labels = [scale.labels[g] for g in gold]
-    return Reliability.of(scale, labels, rows, wanted, weights=weights, **options)
+    return Reliability.of(labels, rows, scale, wanted, weights=weights, **options)
 
 
 def value(name, gold, rows, weights=None, scale=None):
@@ -107,7 +107,7 @@ def test_certain_rows_are_labels():
     gold, answers = rng.integers(0, 5, (2, 200))
     rows, scale = np.eye(5)[answers], scale_of(5)
     labels = [[scale.labels[k] for k in column] for column in (gold, answers)]
-    table = ConfusionMatrix.of(scale, *labels)
+    table = ConfusionMatrix.of(*labels, scale)
     for name in ("mae", "mse", "cem_ord"):
         assert value(f"expected_{name}", gold, rows) == pytest.approx(find_metric(name)(table))
     assert value("c_index", gold, rows) == (1 + find_metric("somers_d")(table)) / 2
@@ -224,7 +224,7 @@ def test_five_terms_sum_to_brier_and_rps(items, bins):
     wanted = ReliabilityParts(frozenset({("levels", bins), ("cumulative", bins)}), scores=True)
     scale = scale_of(len(rows[0]))
     labels = [scale.labels[g] for g in gold]
-    table = Reliability.of(scale, labels, rows, wanted, weights=weights)
+    table = Reliability.of(labels, rows, scale, wanted, weights=weights)
     for kind, name in (("levels", "brier"), ("cumulative", "rps_sum")):
         terms = decompose_score(table.bins[kind, bins])
         score = float(find_metric(name, Reliability)(table))
@@ -241,7 +241,7 @@ def test_calibrated_rows_have_little_reliability_and_sharp_ones_much_resolution(
     wanted = ReliabilityParts(frozenset({("levels", 10)}))
     labels = np.array(scale_of(6).labels)[gold]
     terms = decompose_score(
-        Reliability.of(scale_of(6), labels, rows, wanted).bins["levels", 10]
+        Reliability.of(labels, rows, scale_of(6), wanted).bins["levels", 10]
     ).sum(axis=-1)
     reliability, resolution, uncertainty, *_ = terms
     assert reliability < 0.005

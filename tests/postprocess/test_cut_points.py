@@ -105,7 +105,7 @@ def best_by_tables(metric, scores, gold, scale, weights=None):
     cells = np.zeros((len(tried), len(scale), len(scale)))
     for table, predicted in zip(cells, tried, strict=True):
         np.add.at(table, (gold, predicted), weights)
-    values = metric(ConfusionMatrix.from_counts(scale, cells))
+    values = metric(ConfusionMatrix.from_counts(cells, scale))
     return max(merit(metric, value) for value in values)
 
 
@@ -224,7 +224,7 @@ def test_exact_cuts_are_never_below_nelder_mead(expression, seed):
         predicted = np.searchsorted(np.sort(thresholds), scores)
         cells = np.zeros((5, 5))
         np.add.at(cells, (gold, predicted), 1)
-        return -merit(wanted, float(wanted(ConfusionMatrix.from_counts(scale, cells))))
+        return -merit(wanted, float(wanted(ConfusionMatrix.from_counts(cells, scale))))
 
     usual = minimize(loss, [0.5, 1.5, 2.5, 3.5], method="Nelder-Mead", options={"maxiter": 400})
     cuts = fitted(expression, scores, gold, scale)
@@ -238,7 +238,7 @@ def test_the_value_is_that_of_the_predictions_on_the_same_items():
     scores = gold + rng.normal(0, 1, 150)
     for expression in [*EXACT, *SEARCHED]:
         cuts = CutPoints(expression, scale="1..6").fit(scores, gold)
-        table = ConfusionMatrix.of("1..6", gold, cuts.predict(scores))
+        table = ConfusionMatrix.of(gold, cuts.predict(scores), "1..6")
         assert float(find_metric(expression)(table)) == pytest.approx(cuts.value_, abs=1e-12)
 
 

@@ -79,7 +79,7 @@ def test_weights_of_levels_make_other_answers_the_best():
         cells = np.zeros((6, 6))
         np.add.at(cells, (gold, decoder.predict_positions(asked)), weights[gold])
         merits.append(
-            float(find_metric("quadratic_kappa")(ConfusionMatrix.from_counts(SIX, cells)))
+            float(find_metric("quadratic_kappa")(ConfusionMatrix.from_counts(cells, SIX)))
         )
         assert decoder.notes_ == ()
     assert merits[0] > merits[1] + 0.02
@@ -208,7 +208,7 @@ def test_one_minus_the_ratio_is_the_metric_of_the_expected_table(expression):
     decoder = Decoder(expression, scale).fit(p, make_label_array(scale)[gold])
     answered = decoder.predict_positions(p)
     cells = np.stack([np.bincount(answered, p[:, k], 6) for k in range(6)])
-    value = float(metric(ConfusionMatrix.from_counts(scale, cells)))
+    value = float(metric(ConfusionMatrix.from_counts(cells, scale)))
     assert value == pytest.approx(1.0 - decoder.ratio_, abs=2e-3)
 
 
@@ -246,7 +246,7 @@ def test_a_search_is_never_expected_to_do_worse_than_argmax(name):
     merits = []
     for answered in (p.argmax(axis=1), decoder.predict_positions(p)):
         cells = np.stack([np.bincount(answered, p[:, k] * seen[k], 6) for k in range(6)])
-        merits.append(metric.merit(metric(ConfusionMatrix.from_counts(SIX, cells))))
+        merits.append(metric.merit(metric(ConfusionMatrix.from_counts(cells, SIX))))
     assert merits[1] >= merits[0]
 
 
@@ -352,5 +352,5 @@ def test_the_worst_level_fares_best_when_decoded_for(shares, noise):
     cells = [compute_expected_matrix(p, choose_levels(p, gain)) for gain in gains]
     for place, name in enumerate(names):
         metric = find_metric(name)
-        merits = [float(metric.merit(metric(ConfusionMatrix.from_counts(five, x)))) for x in cells]
+        merits = [float(metric.merit(metric(ConfusionMatrix.from_counts(x, five)))) for x in cells]
         assert merits[place] >= max(merits) - 0.002, (name, merits)

@@ -61,7 +61,7 @@ def test_two_columns_are_id_and_value():
     tsv("gold.tsv", "a A1", "b B1")
     tsv("run.tsv", "b B2", "a A1")
     campaign = clean()
-    assert campaign.panel == Panel.of(SCALE, ["A1", "B1"], {"run": ["A1", "B2"]})
+    assert campaign.panel == Panel.of(["A1", "B1"], {"run": ["A1", "B2"]}, SCALE)
     assert campaign.panel.groups is None
     assert campaign.notes == (
         "gold.tsv, run.tsv were read without a header: id, value.",
@@ -96,7 +96,7 @@ def test_columns_go_by_the_names_asked_for():
     names = {"test_case": "who", "id": "essay", "gold": "level", "predicted": "answer"}
     campaign = clean("gold.csv", "run.csv", **names)
     wanted = Panel.of(
-        SCALE, ["A1", "B1"], {"run": ["A1", "B2"]}, groups=factorize_column(["w1", "w2"])
+        ["A1", "B1"], {"run": ["A1", "B2"]}, SCALE, groups=factorize_column(["w1", "w2"])
     )
     assert campaign.panel == wanted
     assert "run.csv was read by the columns who, essay, answer of the header." in campaign.notes
@@ -119,7 +119,7 @@ def test_a_quoted_text_may_have_several_lines(block, monkeypatch):
     write("gold.csv", rows)
     write("run.csv", rows + 'z,"r\ns",A1\n')
     campaign = lenient("gold.csv", "run.csv")
-    assert campaign.panel == Panel.of(SCALE, ["A1", "B1", "A2"], {"run": ["A1", "B1", "A2"]})
+    assert campaign.panel == Panel.of(["A1", "B1", "A2"], {"run": ["A1", "B1", "A2"]}, SCALE)
     assert kinds(campaign, "run.csv") == {IrregularityKind.UNKNOWN: (1, 8, 'z,"r s",A1')}
 
 

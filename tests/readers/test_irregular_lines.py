@@ -109,7 +109,7 @@ def test_a_stray_quote_costs_its_own_line():
         IrregularityKind.MISSING: (2, None, "b"),
     }
     answers = {"run": ["A1", None, None, "C2"]}
-    assert campaign.panel == Panel.of(SCALE, ["A1", "B1", "C1", "C2"], answers, missing="drop")
+    assert campaign.panel == Panel.of(["A1", "B1", "C1", "C2"], answers, SCALE, missing="drop")
 
 
 def test_lines_that_are_not_utf8_are_counted():

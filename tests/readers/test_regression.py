@@ -334,7 +334,7 @@ def test_bounds_are_those_of_numpy(weighted, form):
         y, low, high, w, p = (
             [row[x] for row in kept] for x in ("y", "low", "high", "weight", "pred")
         )
-        return PredictionIntervals.of(y, low, high, w if weighted else None, groups, predictions=p)
+        return PredictionIntervals.of(y, low, high, w if weighted else None, groups, predicted=p)
 
     equal(found.bounds, bounds(alive))
     equal(found.intervals_by_group, bounds(alive, [row["site"] for row in alive]))

@@ -70,7 +70,7 @@ def same(found, wanted, tolerance=1e-12):
 
 
 def in_memory(rows=ROWS, **options):
-    return Reliability.of(SCALE, np.array(LABELS)[GOLD], rows, PARTS, **options)
+    return Reliability.of(np.array(LABELS)[GOLD], rows, SCALE, PARTS, **options)
 
 
 # --- formats -------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_numeric_levels_are_found_by_the_names_of_their_columns():
         {"level": gold + 1, "p_3": rows[:, 2], "p_1": rows[:, 0], "p_2": rows[:, 1]}
     )
     found = count(write(data), scale=Scale.of("1..3"))
-    wanted = Reliability.of(Scale.of("1..3"), gold + 1, rows, PARTS)
+    wanted = Reliability.of(gold + 1, rows, Scale.of("1..3"), PARTS)
     same(found.blocks, wanted)
 
 
@@ -194,7 +194,7 @@ def test_an_item_without_probabilities_is_not_lost_in_silence():
     found = count(run, gold_file="gold.csv", id="essay", missing="drop")
     assert found.joined == {"matched": 117, "missing": 3, "unknown": 0}
     assert (found.blocks.n, found.blocks.dropped) == (117, 3)
-    kept = Reliability.of(SCALE, np.array(LABELS)[GOLD][3:], ROWS[3:], PARTS)
+    kept = Reliability.of(np.array(LABELS)[GOLD][3:], ROWS[3:], SCALE, PARTS)
     np.testing.assert_allclose(found.blocks.scores.weighted, kept.scores.weighted)
 
 

@@ -69,9 +69,9 @@ def runs(paths: list[str], missing: str = "error", scale: str | None = None, **c
 def in_python(rows: list[dict], *, weighted=False, grouped=False, missing="error") -> Panel:
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     return Panel.of(
-        "cefr",
         columns["gold"],
         {name: columns[name] for name in SYSTEMS},
+        "cefr",
         columns["w"] if weighted else None,
         factorize_column(columns["writer"]) if grouped else None,
         missing,
@@ -153,7 +153,7 @@ def test_spellings_of_one_number_are_one_level():
     write("all.csv", rows)
     columns = SystemColumns(systems=("a", "b"))
     panel = count_systems(["all.csv"], columns, Scale.of("1..3")).panel
-    assert panel == Panel.of("1..3", [1, 2], {"a": [1, 1], "b": [2, 2]})
+    assert panel == Panel.of([1, 2], {"a": [1, 1], "b": [2, 2]}, "1..3")
 
 
 @pytest.mark.parametrize("label", ["it's", 'say "x"', "a,b", "日本", "\\", "%", "x" * 400])
@@ -405,4 +405,4 @@ def test_hundreds_of_runs_are_read_one_by_one():
         write(f"r{number}.csv", [{"id": k, "predicted": CEFR[x]} for k, x in enumerate(run)])
     found = runs(["gold.csv", *(f"r{number}.csv" for number in range(300))])
     systems = {f"r{number}": [CEFR[x] for x in run] for number, run in enumerate(answers)}
-    assert found.panel == Panel.of("cefr", [CEFR[level] for level in gold], systems)
+    assert found.panel == Panel.of([CEFR[level] for level in gold], systems, "cefr")

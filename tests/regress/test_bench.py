@@ -24,7 +24,7 @@ def test_enough_validation_rows_are_for_the_intervals_alone(tmp_path):
     y = columns(600)[1]
     table, first = apart(y, tmp_path / "a")
     assert first.source.apart
-    assert first.winner.evaluation.table.n == first.source.sizes["training"]
+    assert first.winner.evaluation.summary.n == first.source.sizes["training"]
     rows = split_randomly(table, 0).validation
     other = y.copy()
     other[rows] += np.random.default_rng(0).normal(0.0, 50.0, len(rows))

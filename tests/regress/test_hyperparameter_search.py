@@ -224,7 +224,7 @@ def test_another_seed_is_another_search(found, tmp_path):
 
 def test_without_folds_the_validation_rows_decide(tmp_path):
     result = tune(smooth(), tmp_path, Settings(model="poly_ridge", trials=2, folds=0))
-    assert result.winner.evaluation.table.n == result.source.sizes["validation"]
+    assert result.winner.evaluation.summary.n == result.source.sizes["validation"]
     assert "calibrated on validation rows" in " ".join(str(result).split())
 
 

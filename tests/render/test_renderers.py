@@ -69,7 +69,7 @@ def _from_groups(text: str) -> Evaluation:
 
 
 def _from_columns(text: str) -> Evaluation:
-    table = ConfusionMatrix.of("cefr", ["A1", "B1"], ["A1", "B2"])
+    table = ConfusionMatrix.of(["A1", "B1"], ["A1", "B2"], "cefr")
     origin = Origin(text, text, (text,), None, (text,))
     return Evaluation.from_summary(table, origin=origin)
 

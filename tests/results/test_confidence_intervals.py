@@ -40,7 +40,7 @@ from ordinate.summaries import ConfusionMatrix
 def test_intervals_are_there_without_being_asked_for():
     result = evaluate(labels(GOLD), labels(ANSWERS), SCALE)
     assert list(result.metrics) == list(DEFAULT_METRICS)
-    table = ConfusionMatrix.of(SCALE, labels(GOLD), labels(ANSWERS))
+    table = ConfusionMatrix.of(labels(GOLD), labels(ANSWERS), SCALE)
     expected = estimate_metrics(
         [find_metric(name) for name in DEFAULT_METRICS], table, ConfidenceIntervals()
     )
@@ -154,7 +154,7 @@ def test_an_undefined_metric_has_a_reason_and_no_interval():
 
 
 def test_counts_that_nobody_can_number_have_values_and_no_intervals():
-    table = ConfusionMatrix.from_counts(SCALE, np.array(np.eye(SIZE) * 5.5 + 0.25))
+    table = ConfusionMatrix.from_counts(np.array(np.eye(SIZE) * 5.5 + 0.25), SCALE)
     result = Evaluation.from_summary(table, "mae,accuracy")
     assert result.metrics["mae"].value > 0
     assert result.metrics["mae"].estimate.method is None
@@ -163,7 +163,7 @@ def test_counts_that_nobody_can_number_have_values_and_no_intervals():
 
 
 def test_one_table_is_evaluated_at_a_time():
-    table = ConfusionMatrix.of(SCALE, labels(GOLD), labels(ANSWERS))
+    table = ConfusionMatrix.of(labels(GOLD), labels(ANSWERS), SCALE)
     batch = table.with_cells(np.stack([table.weights, table.weights]))
     with pytest.raises(BadOption, match="Evaluate one confusion matrix"):
         Evaluation.from_summary(batch)
@@ -241,7 +241,7 @@ def test_every_form_can_be_rendered(form):
 def test_precision_and_recall_of_levels_have_the_limits_of_wilson(cells, level):
     size = len(cells)
     result = Evaluation.from_summary(
-        ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy", interval=level
+        ConfusionMatrix.from_counts(cells, scale_of(size)), "accuracy", interval=level
     )
     for k, row in enumerate(result.per_level):
         right = cells[k, k]
@@ -262,7 +262,7 @@ def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, leve
     """F1 = 2J / (1 + J), where J is the share of right items among those of either side."""
     size = len(cells)
     result = Evaluation.from_summary(
-        ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy", interval=level
+        ConfusionMatrix.from_counts(cells, scale_of(size)), "accuracy", interval=level
     )
     for k, row in enumerate(result.per_level):
         right, either = cells[k, k], cells[k].sum() + cells[:, k].sum() - cells[k, k]
@@ -279,7 +279,7 @@ def test_f1_of_levels_has_the_limits_of_the_share_that_it_is_made_of(cells, leve
 @settings(max_examples=80)
 def test_limits_of_levels_hold_their_values_and_stay_within_the_scale(cells):
     size = len(cells)
-    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale_of(size), cells), "accuracy")
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells, scale_of(size)), "accuracy")
     for k, row in enumerate(result.per_level):
         for name in ("precision", "recall", "f1", "mae"):
             if math.isnan(row[name]):
@@ -293,7 +293,7 @@ def test_limits_of_levels_hold_their_values_and_stay_within_the_scale(cells):
 
 def test_a_level_of_many_items_has_the_usual_limits_of_its_mean_error():
     cells = np.array([[4000, 2500, 1500], [0, 10, 0], [0, 0, 10]])
-    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale_of(3), cells), "accuracy")
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells, scale_of(3)), "accuracy")
     errors = np.repeat([0, 1, 2], cells[0])
     half = stats.norm.ppf(0.975) * errors.std() / math.sqrt(len(errors))
     row = result.per_level[0]

@@ -68,7 +68,7 @@ def test_a_gain_is_what_the_metric_gains_where_the_items_of_a_cell_are_right(nam
 def test_items_without_an_answer_are_a_cell_like_others(name, table, data):
     size = len(table.scale)
     silent = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = ConfusionMatrix.from_counts(table.scale, table.counts, silent)
+    table = ConfusionMatrix.from_counts(table.counts, table.scale, silent)
     gold, answers = items_of(table)
     expected = written_out(name, gold, answers, table.scale)
     check(attribute_errors(find_metric(name), table), expected, table.scale)
@@ -97,28 +97,28 @@ def test_losses_of_every_metric_are_sorted_and_per_item(metric, table):
 @pytest.mark.parametrize("name", ["accuracy", "mae", "cem_ord", "macro_mae"])
 def test_of_linear_metrics_the_gains_add_up_to_what_is_missing(name):
     cells = [[5, 2, 1], [1, 4, 2], [0, 3, 6]]
-    table = ConfusionMatrix.from_counts(scale_of(3), cells, [2, 0, 1])
-    perfect = ConfusionMatrix.from_counts(scale_of(3), np.diag(table.gold))
+    table = ConfusionMatrix.from_counts(cells, scale_of(3), [2, 0, 1])
+    perfect = ConfusionMatrix.from_counts(np.diag(table.gold), scale_of(3))
     metric = find_metric(name)
     missing = merit(name, float(metric(perfect))) - merit(name, float(metric(table)))
     assert sum(x.gain for x in attribute_errors(metric, table)) == pytest.approx(missing)
 
 
 def test_a_gain_is_positive_whichever_direction_is_good():
-    table = ConfusionMatrix.from_counts(scale_of(3), [[5, 2, 1], [0, 4, 2], [0, 0, 6]])
+    table = ConfusionMatrix.from_counts([[5, 2, 1], [0, 4, 2], [0, 0, 6]], scale_of(3))
     for name in ("accuracy", "mae", "bias", "quadratic_kappa"):
         assert all(x.gain > 0 for x in attribute_errors(find_metric(name), table))
 
 
 def test_a_mistake_that_makes_up_for_another_is_no_loss_of_the_bias():
-    table = ConfusionMatrix.from_counts(scale_of(2), [[5, 3], [3, 5]])
+    table = ConfusionMatrix.from_counts([[5, 3], [3, 5]], scale_of(2))
     found = attribute_errors(find_metric("bias"), table)
     assert [x.gain for x in found] == pytest.approx([-3 / 16, -3 / 16])
 
 
 def test_the_dearest_cell_comes_first_and_the_dearest_item_may_be_elsewhere():
     table = ConfusionMatrix.from_counts(
-        scale_of(4), [[10, 8, 0, 1], [0, 9, 0, 0], [0, 0, 9, 0], [0] * 4]
+        [[10, 8, 0, 1], [0, 9, 0, 0], [0, 0, 9, 0], [0] * 4], scale_of(4)
     )
     first, second = attribute_errors(find_metric("mae"), table)
     assert (first.gold, first.predicted, first.weight) == ("L0", "L1", 8)
@@ -130,7 +130,7 @@ def test_the_dearest_cell_comes_first_and_the_dearest_item_may_be_elsewhere():
 def test_perfect_predictions_lose_nothing(name):
     assert (
         attribute_errors(
-            find_metric(name), ConfusionMatrix.from_counts(scale_of(3), np.diag([4, 0, 7]))
+            find_metric(name), ConfusionMatrix.from_counts(np.diag([4, 0, 7]), scale_of(3))
         )
         == ()
     )
@@ -138,7 +138,7 @@ def test_perfect_predictions_lose_nothing(name):
 
 def test_only_silence_can_be_lost():
     (one,) = attribute_errors(
-        find_metric("accuracy"), ConfusionMatrix.from_counts(scale_of(2), np.diag([4, 6]), [0, 5])
+        find_metric("accuracy"), ConfusionMatrix.from_counts(np.diag([4, 6]), scale_of(2), [0, 5])
     )
     assert one == ErrorCost("L1", None, 5.0, pytest.approx(5 / 15))
     assert one.to_dict()["predicted"] is None
@@ -146,9 +146,9 @@ def test_only_silence_can_be_lost():
 
 def test_whole_weights_are_repetitions():
     gold, answers, times = [0, 1, 2, 2, 0], [0, 2, 1, 2, 2], [3, 1, 2, 5, 4]
-    one = ConfusionMatrix.of(scale_of(3), labels(gold), labels(answers), times)
+    one = ConfusionMatrix.of(labels(gold), labels(answers), scale_of(3), times)
     many = (labels(np.repeat(column, times)) for column in (gold, answers))
-    other = ConfusionMatrix.of(scale_of(3), *many)
+    other = ConfusionMatrix.of(*many, scale_of(3))
     for name in ("mae", "quadratic_kappa"):
         assert attribute_errors(find_metric(name), one) == attribute_errors(
             find_metric(name), other
@@ -156,14 +156,14 @@ def test_whole_weights_are_repetitions():
 
 
 def test_real_weights_weigh():
-    table = ConfusionMatrix.of(scale_of(2), ["L0", "L0", "L1"], ["L1", "L0", "L1"], [0.5, 1.0, 2.5])
+    table = ConfusionMatrix.of(["L0", "L0", "L1"], ["L1", "L0", "L1"], scale_of(2), [0.5, 1.0, 2.5])
     (one,) = attribute_errors(find_metric("accuracy"), table)
     assert (one.weight, one.gain, one.per_item) == (0.5, pytest.approx(1 / 8), pytest.approx(1 / 4))
 
 
 def test_many_levels_are_put_right_in_blocks_that_change_nothing():
     rng = np.random.default_rng(3)
-    table = ConfusionMatrix.from_counts(scale_of(40), rng.integers(0, 3, (40, 40)))
+    table = ConfusionMatrix.from_counts(rng.integers(0, 3, (40, 40)), scale_of(40))
     found = attribute_errors(find_metric("mae"), table)
     assert len(found) == int((table.counts > 0).sum() - (np.diag(table.counts) > 0).sum())
     error = np.abs(np.subtract.outer(np.arange(40), np.arange(40)))

@@ -29,7 +29,7 @@ def _constant(table: ConfusionMatrix, level: int) -> ConfusionMatrix:
     """Return the table of predicting one level for everything."""
     cells = np.zeros((len(table.scale),) * 2)
     cells[:, level] = table.gold
-    return ConfusionMatrix.from_counts(table.scale, cells)
+    return ConfusionMatrix.from_counts(cells, table.scale)
 
 
 def _value(metric, table: ConfusionMatrix) -> float:
@@ -80,7 +80,7 @@ def test_chance_is_the_metric_of_independent_labels(metric, table):
     point = Evaluation.from_summary(table, [metric]).metrics[metric.expression].baselines.chance
     cells = np.outer(table.gold, table.predicted) / table.total
     expected = float(
-        metric.compute_from_expected(ConfusionMatrix.from_counts(table.scale, cells), table)
+        metric.compute_from_expected(ConfusionMatrix.from_counts(cells, table.scale), table)
     )
     assert same(point.value, expected)
     assert math.isnan(expected) == bool(point.undefined)
@@ -98,8 +98,8 @@ def test_the_attainable_range_is_that_of_all_predictions(metric, positions, gold
     cells = np.zeros((3 ** len(gold), 3, 3))
     for table, answers in zip(cells, itertools.product(range(3), repeat=len(gold)), strict=True):
         np.add.at(table, (gold, answers), 1)
-    values = metric(ConfusionMatrix.from_counts(scale, cells))
-    result = Evaluation.from_summary(ConfusionMatrix.from_counts(scale, cells[-1]), [metric])
+    values = metric(ConfusionMatrix.from_counts(cells, scale))
+    result = Evaluation.from_summary(ConfusionMatrix.from_counts(cells[-1], scale), [metric])
     score = result.metrics[metric.expression]
     if np.isnan(values).all():
         assert score.baselines.attainable is None
@@ -123,7 +123,7 @@ def test_the_attainable_range_stays_within_the_bounds_and_holds_the_value(metric
 
 @every_metric
 def test_only_linear_metrics_have_an_attainable_range(metric):
-    table = ConfusionMatrix.from_counts(scale_of(3), [[3, 1, 0], [1, 2, 1], [0, 1, 3]])
+    table = ConfusionMatrix.from_counts([[3, 1, 0], [1, 2, 1], [0, 1, 3]], scale_of(3))
     score = Evaluation.from_summary(table, [metric]).metrics[metric.expression]
     assert (score.baselines.attainable is not None) == metric.linear
 
@@ -247,7 +247,7 @@ HARD = {
 def test_all_metrics_are_evaluated_and_those_that_refuse_say_why(case):
     predicted = PREDICTED if case == "fractional weights" else [*PREDICTED[:-1], None]
     result = ordinate.evaluate(GOLD, predicted, "cefr", "all", **HARD[case])
-    expected = ConfusionMatrix.of("cefr", GOLD, predicted, HARD[case].get("weights"), "worst")
+    expected = ConfusionMatrix.of(GOLD, predicted, "cefr", HARD[case].get("weights"), "worst")
     for name, score in result.metrics.items():
         refuses = (score.metric.needs_integer_counts and not expected.whole) or (
             expected.has_unanswered and not score.metric.takes_unanswered
@@ -268,7 +268,7 @@ def test_all_metrics_of_any_weighted_table_with_missing_answers_have_value_or_re
     full = np.reshape(cells, (size, size + 1))
     if not full.any():
         return
-    table = ConfusionMatrix.from_counts(scale, full[:, :-1], full[:, -1])
+    table = ConfusionMatrix.from_counts(full[:, :-1], scale, full[:, -1])
     result = Evaluation.from_summary(table, METRICS)
     for name, score in result.metrics.items():
         assert math.isnan(score.value) == bool(score.undefined), name

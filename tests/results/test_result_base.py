@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ordinate.experiment.findings import Finding
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
 from ordinate.experiment.check_report import CheckReport
-from ordinate.experiment.findings import Finding
 from ordinate.features.extraction_report import ExtractedDataset, ExtractionResult
 from ordinate.features.feature_listing import FeatureSetEntry, FeatureSetListing
 from ordinate.meta import evaluate_metrics
@@ -73,7 +73,7 @@ def shift():
 
 
 def meta_evaluation():
-    panel = Panel.of(SCALE, name_levels(GOLD), SYSTEMS)
+    panel = Panel.of(name_levels(GOLD), SYSTEMS, SCALE)
     return evaluate_metrics(panel, "mae,accuracy", "kendall_tau_a", cases=3, resamples=100)
 
 

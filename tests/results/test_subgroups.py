@@ -157,7 +157,7 @@ def test_groups_are_units():
     for unit in dict.fromkeys(UNITS):
         inside = [other == unit for other in UNITS]
         columns = (labels(chosen(column, inside)) for column in (GOLD, ANSWERS))
-        tables.append(ConfusionMatrix.of(SCALE, *columns).weights)
+        tables.append(ConfusionMatrix.of(*columns, SCALE).weights)
     batch = result.confusion_matrix.with_cells(np.stack(tables))
     metrics = [find_metric(name) for name in result.metrics]
     check(estimates(result), estimate_metrics(metrics, batch, QUICK))

@@ -139,7 +139,7 @@ def test_integers_that_a_float_cannot_hold_are_told_apart():
 @pytest.mark.parametrize("make", [list, np.array, pl.Series, pa.array])
 def test_an_integer_that_rounds_to_a_label_is_off_the_scale(make):
     with pytest.raises(OffScale, match=rf"Label {2**53 + 1} \(row 2 of gold\)"):
-        ConfusionMatrix.of([2**53, 2**53 + 2], make([2**53, 2**53 + 1]), [2**53, 2**53])
+        ConfusionMatrix.of(make([2**53, 2**53 + 1]), [2**53, 2**53], [2**53, 2**53 + 2])
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", ">f8"])
@@ -251,7 +251,7 @@ def test_a_text_is_never_missing(make, text):
     scale = Scale(["low", text, "high"])
     assert positions(scale, make(["low", text, "high", None])) == [0, 1, 2, 3]
     with pytest.raises(OffScale, match=rf"Label '{text}' \(row 2 of gold\)"):
-        ConfusionMatrix.of(unused(WORDS), make(["low", text]), ["low", "low"], missing="drop")
+        ConfusionMatrix.of(make(["low", text]), ["low", "low"], unused(WORDS), missing="drop")
 
 
 # --- spellings -----------------------------------------------------------------------------------
@@ -274,14 +274,14 @@ def test_spellings_of_a_number_are_one_label_whatever_their_types():
 @pytest.mark.parametrize("text", ["3.5", "3.00000000000001", "33", "30", "x3"])
 def test_a_number_between_two_levels_is_off_the_scale(make, text):
     with pytest.raises(OffScale, match=rf"Label '{text}' \(row 3 of predicted\) is not on the"):
-        ConfusionMatrix.of(unused(GRADES), [1, 2, 3, 4], make(["3", "3.0", text, "4"]))
+        ConfusionMatrix.of([1, 2, 3, 4], make(["3", "3.0", text, "4"]), unused(GRADES))
 
 
 @every_text_column
 def test_a_text_that_begins_like_a_spelling_is_off_the_scale(make):
     number = "3." + "0" * 40
     with pytest.raises(OffScale, match=rf"Label '{number}x' \(row 2 of gold\)"):
-        ConfusionMatrix.of(unused(GRADES), make([number, number + "x"]), [3, 3])
+        ConfusionMatrix.of(make([number, number + "x"]), [3, 3], unused(GRADES))
 
 
 @every_text_column
@@ -290,23 +290,23 @@ def test_the_beginning_or_the_continuation_of_a_label_is_off_the_scale(make, sca
     label = scale.labels[1]
     for text in (label[:-1], label + "n", label + " ", " " + label, label.upper(), label * 9):
         with pytest.raises(OffScale, match=rf"Label '{text}' \(row 2 of gold\)"):
-            ConfusionMatrix.of(unused(scale), make([label, text]), [label, label])
+            ConfusionMatrix.of(make([label, text]), [label, label], unused(scale))
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
 def test_a_text_that_ends_in_a_zero_byte_is_another_text(kind):
     with pytest.raises(OffScale, match="row 2 of gold"):
-        ConfusionMatrix.of(unused(WORDS), pa.array(["low", "low\0"], kind), ["low", "low"])
+        ConfusionMatrix.of(pa.array(["low", "low\0"], kind), ["low", "low"], unused(WORDS))
 
 
 def test_words_are_not_read_as_numbers():
     scale = Scale(["one", "two"])
     with pytest.raises(OffScale, match="Label '1' "):
-        ConfusionMatrix.of(unused(scale), ["1"], ["one"])
+        ConfusionMatrix.of(["1"], ["one"], unused(scale))
     with pytest.raises(OffScale, match=r"Label 1\.0 "):
-        ConfusionMatrix.of(unused(scale), np.array([1.0]), ["one"])
+        ConfusionMatrix.of(np.array([1.0]), ["one"], unused(scale))
     with pytest.raises(OffScale, match="Label 1 "):
-        ConfusionMatrix.of(unused(scale), np.array([1]), ["one"])
+        ConfusionMatrix.of(np.array([1]), ["one"], unused(scale))
 
 
 def test_a_spelling_found_once_does_not_change_the_scale():
@@ -327,9 +327,9 @@ def test_a_text_off_the_scale_is_named_with_its_first_row(make):
     good = ["low"] * len(labels)
     way = r"is not on the scale low < mid < high\. Map it first"
     with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of gold\) {way}"):
-        ConfusionMatrix.of(unused(WORDS), make(labels), good, missing="drop")
+        ConfusionMatrix.of(make(labels), good, unused(WORDS), missing="drop")
     with pytest.raises(OffScale, match=rf"^Label 'zzz' \(row 5 of predicted\) {way}"):
-        ConfusionMatrix.of(unused(WORDS), good, make(labels), missing="drop")
+        ConfusionMatrix.of(good, make(labels), unused(WORDS), missing="drop")
 
 
 @every_number_column
@@ -339,16 +339,16 @@ def test_a_number_off_the_scale_is_named_with_its_first_row(make, bad):
     good = [1] * len(labels)
     label = rf"(?:Decimal\()?'?{bad}(?:\.0)?'?\)?"
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 7 of gold\) is not on the scale 1"):
-        ConfusionMatrix.of(unused(GRADES), make(labels), good)
+        ConfusionMatrix.of(make(labels), good, unused(GRADES))
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 7 of predicted\) is not"):
-        ConfusionMatrix.of(unused(GRADES), good, make(labels))
+        ConfusionMatrix.of(good, make(labels), unused(GRADES))
 
 
 @every_number_column_with_missing
 def test_a_number_off_the_scale_among_missing_ones_is_named_with_its_first_row(make):
     labels = [3, None, 6, None, 4, 9, None, 8]
     with pytest.raises(OffScale, match=r"^Label 9(?:\.0)? \(row 6 of gold\) is not on the scale"):
-        ConfusionMatrix.of(unused(GRADES), make(labels), [1] * len(labels), missing="drop")
+        ConfusionMatrix.of(make(labels), [1] * len(labels), unused(GRADES), missing="drop")
 
 
 @every_text_column
@@ -357,7 +357,7 @@ def test_a_bad_row_beyond_a_chunk_is_named(make):
     labels = ["low", "mid"] * 70_000
     labels[row - 1] = "zzz"
     with pytest.raises(OffScale, match=rf"Label 'zzz' \(row {row} of predicted\)"):
-        ConfusionMatrix.of(unused(WORDS), np.array(["low", "mid"] * 70_000), make(labels))
+        ConfusionMatrix.of(np.array(["low", "mid"] * 70_000), make(labels), unused(WORDS))
 
 
 @pytest.mark.parametrize("make", SIGNED.values(), ids=SIGNED)
@@ -365,7 +365,7 @@ def test_a_bad_row_beyond_a_chunk_is_named(make):
 def test_a_negative_number_off_the_scale_is_named(make, scale, bad):
     label = rf"(?:Decimal\()?'?{bad}(?:\.0)?'?\)?"
     with pytest.raises(OffScale, match=rf"^Label {label} \(row 3 of gold\)"):
-        ConfusionMatrix.of(scale, make([1, 2, bad, 1]), [1, 1, 1, 1])
+        ConfusionMatrix.of(make([1, 2, bad, 1]), [1, 1, 1, 1], scale)
 
 
 @pytest.mark.parametrize("low", [-128, -100, -1])
@@ -373,39 +373,39 @@ def test_a_negative_number_off_the_scale_is_named(make, scale, bad):
 def test_a_small_negative_number_is_not_a_large_level(make, low):
     scale = Scale(range(256))
     with pytest.raises(OffScale, match=rf"Label {low} \(row 2 of gold\)"):
-        ConfusionMatrix.of(unused(scale), make([3, low], dtype=np.int8), [3, 3])
+        ConfusionMatrix.of(make([3, low], dtype=np.int8), [3, 3], unused(scale))
 
 
 @pytest.mark.parametrize("make", [np.array, lambda x, dtype: pa.array(np.array(x, dtype))])
 def test_a_huge_number_is_not_a_negative_level(make):
     huge = 2**64 - 1
     with pytest.raises(OffScale, match=rf"Label {huge} \(row 2 of gold\)"):
-        ConfusionMatrix.of("-2..2", make([1, huge], dtype=np.uint64), [1, 1])
+        ConfusionMatrix.of(make([1, huge], dtype=np.uint64), [1, 1], "-2..2")
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 2.5, 1e300])
 @pytest.mark.parametrize("make", [np.array, pd.Series, pl.Series, pa.array, list])
 def test_a_float_that_is_no_level_is_named(make, bad):
     with pytest.raises(OffScale, match=r"\(row 2 of gold\) is not on the scale 1"):
-        ConfusionMatrix.of(unused(GRADES), make([1.0, bad]), [1, 1])
+        ConfusionMatrix.of(make([1.0, bad]), [1, 1], unused(GRADES))
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 0.0, -1.0])
 @pytest.mark.parametrize("make", [np.array, pl.Series, pa.array, list])
 def test_no_number_is_a_word(make, bad):
     with pytest.raises(OffScale, match=r"\(row 1 of gold\) is not on the scale low"):
-        ConfusionMatrix.of(unused(WORDS), make([bad, 1.0]), ["low", "low"])
+        ConfusionMatrix.of(make([bad, 1.0]), ["low", "low"], unused(WORDS))
 
 
 @pytest.mark.parametrize("make", BOOLS.values(), ids=BOOLS)
 def test_a_truth_value_off_the_scale_is_named(make):
     with pytest.raises(OffScale, match=r"Label True \(row 2 of gold\)"):
-        ConfusionMatrix.of(Scale(["False", "maybe"]), make([False, True, False]), ["maybe"] * 3)
+        ConfusionMatrix.of(make([False, True, False]), ["maybe"] * 3, Scale(["False", "maybe"]))
 
 
 def test_a_label_that_cannot_be_looked_up_is_off_the_scale():
     with pytest.raises(OffScale, match=r"Label \['low'\] \(row 2 of gold\)"):
-        ConfusionMatrix.of(unused(WORDS), ["low", ["low"]], ["low", "low"])
+        ConfusionMatrix.of(["low", ["low"]], ["low", "low"], unused(WORDS))
 
 
 def test_a_category_off_the_scale_is_harmless_while_nobody_uses_it():

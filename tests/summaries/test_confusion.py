@@ -28,7 +28,7 @@ from ordinate.summaries import ConfusionMatrix
 @given(items())
 def test_a_table_is_how_often_each_pair_occurs(rows):
     gold, predicted, _ = rows
-    table = ConfusionMatrix.of(SCALE, gold, predicted)
+    table = ConfusionMatrix.of(gold, predicted, SCALE)
     assert cells_of(table) == naive(gold, predicted)
     pairs = Counter(zip(gold, predicted, strict=True))
     assert table.counts.tolist() == [[pairs[g, p] for p in LABELS] for g in LABELS]
@@ -39,17 +39,17 @@ def test_a_table_is_how_often_each_pair_occurs(rows):
 @given(items())
 def test_rows_are_gold_and_columns_are_predicted(rows):
     gold, predicted, _ = rows
-    table = ConfusionMatrix.of(SCALE, gold, predicted)
+    table = ConfusionMatrix.of(gold, predicted, SCALE)
     assert table.gold.tolist() == [gold.count(label) for label in LABELS]
     assert table.predicted.tolist() == [predicted.count(label) for label in LABELS]
-    swapped = ConfusionMatrix.of(SCALE, predicted, gold)
+    swapped = ConfusionMatrix.of(predicted, gold, SCALE)
     assert swapped.counts.tolist() == table.counts.T.tolist()
 
 
 @given(items())
 def test_weights_and_their_squares_are_summed(rows):
     gold, predicted, weights = rows
-    table = ConfusionMatrix.of(SCALE, gold, predicted, weights)
+    table = ConfusionMatrix.of(gold, predicted, SCALE, weights)
     assert cells_of(table) == naive(gold, predicted, weights)
     assert table.total == sum(weights)
     assert table.n == sum(weight > 0 for weight in weights)
@@ -59,8 +59,8 @@ def test_weights_and_their_squares_are_summed(rows):
 def test_whole_weights_are_repetitions(rows, data):
     gold, predicted, _ = rows
     times = data.draw(st.lists(st.integers(1, 5), min_size=len(gold), max_size=len(gold)))
-    weighted = ConfusionMatrix.of(SCALE, gold, predicted, times)
-    repeated = ConfusionMatrix.of(SCALE, np.repeat(gold, times), np.repeat(predicted, times))
+    weighted = ConfusionMatrix.of(gold, predicted, SCALE, times)
+    repeated = ConfusionMatrix.of(np.repeat(gold, times), np.repeat(predicted, times), SCALE)
     assert weighted.weights.tolist() == repeated.weights.tolist()
     assert weighted.n == len(gold)
     assert repeated.n == sum(times)
@@ -69,8 +69,8 @@ def test_whole_weights_are_repetitions(rows, data):
 @given(items())
 def test_weights_of_one_are_no_weights(rows):
     gold, predicted, _ = rows
-    assert ConfusionMatrix.of(SCALE, gold, predicted, [1] * len(gold)) == ConfusionMatrix.of(
-        SCALE, gold, predicted
+    assert ConfusionMatrix.of(gold, predicted, SCALE, [1] * len(gold)) == ConfusionMatrix.of(
+        gold, predicted, SCALE
     )
 
 
@@ -81,15 +81,15 @@ def test_items_of_weight_zero_do_not_exist(rows):
     kept = [row for row in zip(gold, predicted, weights, strict=True) if row[2]]
     if not kept:
         with pytest.raises(NoItems, match="no items"):
-            ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="worst")
+            ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="worst")
         return
-    alone = ConfusionMatrix.of(SCALE, *map(list, zip(*kept, strict=True)), missing="worst")
-    assert ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="worst") == alone
+    alone = ConfusionMatrix.of(*map(list, zip(*kept, strict=True)), SCALE, missing="worst")
+    assert ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="worst") == alone
 
 
 def test_a_missing_label_of_weight_zero_is_no_reason_to_stop():
-    table = ConfusionMatrix.of(SCALE, ["low", None, "mid"], ["low", "mid", None], [1, 0, 0])
-    assert table == ConfusionMatrix.of(SCALE, ["low"], ["low"])
+    table = ConfusionMatrix.of(["low", None, "mid"], ["low", "mid", None], SCALE, [1, 0, 0])
+    assert table == ConfusionMatrix.of(["low"], ["low"], SCALE)
 
 
 NUMBERED = Scale([1, 2, 5])
@@ -115,18 +115,18 @@ def test_a_label_off_the_scale_of_weight_zero_does_not_exist(make, bad):
     weights = [1, 0, 0.5, 0, 2]
     kept = [1, 5, 2], [1, 2, 5], [1, 0.5, 2]
     scale = Scale(NUMBERED.labels)
-    assert ConfusionMatrix.of(scale, column, good, weights) == ConfusionMatrix.of(NUMBERED, *kept)
+    assert ConfusionMatrix.of(column, good, scale, weights) == ConfusionMatrix.of(*kept, NUMBERED)
     swapped = kept[1], kept[0], kept[2]
-    assert ConfusionMatrix.of(scale, good, column, weights) == ConfusionMatrix.of(
-        NUMBERED, *swapped
+    assert ConfusionMatrix.of(good, column, scale, weights) == ConfusionMatrix.of(
+        *swapped, NUMBERED
     )
     with pytest.raises(OffScale, match=r"\(row 4 of gold\)"):
-        ConfusionMatrix.of(scale, column, good, [1, 0, 1, 1, 1])
+        ConfusionMatrix.of(column, good, scale, [1, 0, 1, 1, 1])
 
 
 def test_an_error_does_not_count_or_name_items_of_weight_zero():
     with pytest.raises(MissingLabels, match=r"^1 of 3 gold labels are missing \(row 4\)\."):
-        ConfusionMatrix.of(SCALE, ["low", None, "mid", None], ["low"] * 4, [1, 0, 1, 1])
+        ConfusionMatrix.of(["low", None, "mid", None], ["low"] * 4, SCALE, [1, 0, 1, 1])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_an_error_does_not_count_or_name_items_of_weight_zero():
 )  # fmt: skip
 def test_weights_may_be_any_column_of_numbers(make):
     table = ConfusionMatrix.of(
-        SCALE, ["low", "mid", "low"], ["low", "low", "low"], make([0.5, 2.0, 1.0])
+        ["low", "mid", "low"], ["low", "low", "low"], SCALE, make([0.5, 2.0, 1.0])
     )
     assert table.counts.tolist() == [[1.5, 0, 0], [2, 0, 0], [0, 0, 0]]
     assert table.squares[:, 0].tolist() == [1.25, 4, 0]
@@ -144,8 +144,8 @@ def test_weights_may_be_any_column_of_numbers(make):
 
 @pytest.mark.parametrize("scale", [SCALE, "low,mid,high", LABELS, tuple(LABELS)])
 def test_a_table_takes_a_scale_as_it_is_declared(scale):
-    assert ConfusionMatrix.of(scale, ["low"], ["mid"]).scale == SCALE
-    assert ConfusionMatrix.from_counts(scale, np.eye(3)).scale == SCALE
+    assert ConfusionMatrix.of(["low"], ["mid"], scale).scale == SCALE
+    assert ConfusionMatrix.from_counts(np.eye(3), scale).scale == SCALE
 
 
 @given(scale=scales(), data=st.data())
@@ -153,7 +153,7 @@ def test_shares_are_counts_over_the_total(scale, data):
     size = len(scale)
     cells = data.draw(counts(size))
     unanswered = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
-    table = ConfusionMatrix.from_counts(scale, cells, unanswered)
+    table = ConfusionMatrix.from_counts(cells, scale, unanswered)
     total = cells.sum() + sum(unanswered)
     assert table.total == total
     np.testing.assert_allclose(table.share, cells / total)
@@ -172,9 +172,9 @@ def test_shares_are_counts_over_the_total(scale, data):
 def test_pooling_two_parts_equals_counting_them_together(rows, data):
     gold, predicted, _ = rows
     cut = data.draw(st.integers(1, len(gold) - 1))
-    first = ConfusionMatrix.of(SCALE, gold[:cut], predicted[:cut])
-    second = ConfusionMatrix.of(SCALE, gold[cut:], predicted[cut:])
-    assert first + second == ConfusionMatrix.of(SCALE, gold, predicted)
+    first = ConfusionMatrix.of(gold[:cut], predicted[:cut], SCALE)
+    second = ConfusionMatrix.of(gold[cut:], predicted[cut:], SCALE)
+    assert first + second == ConfusionMatrix.of(gold, predicted, SCALE)
 
 
 @given(rows=items(missing=[None], min_size=2), data=st.data())
@@ -189,10 +189,10 @@ def test_pooling_weighted_parts_with_missing_labels_equals_counting_them_togethe
             for row, here in zip(zip(gold, predicted, weights, strict=True), chosen, strict=True)
             if here is side and None not in row[:2]
         ]
-        parts += [ConfusionMatrix.of(SCALE, *map(list, zip(*kept, strict=True)))] if kept else []
+        parts += [ConfusionMatrix.of(*map(list, zip(*kept, strict=True)), SCALE)] if kept else []
     if not parts:
         return
-    whole = ConfusionMatrix.of(SCALE, gold, predicted, weights, missing="drop")
+    whole = ConfusionMatrix.of(gold, predicted, SCALE, weights, missing="drop")
     pooled = sum(parts[1:], parts[0])
     assert whole.dropped == sum(None in pair for pair in zip(gold, predicted, strict=True))
     assert pooled.weights.tolist() == whole.weights.tolist()
@@ -201,13 +201,13 @@ def test_pooling_weighted_parts_with_missing_labels_equals_counting_them_togethe
 
 
 def test_what_was_dropped_adds_up():
-    part = ConfusionMatrix.of(SCALE, ["low", None], ["low", "low"], missing="drop")
+    part = ConfusionMatrix.of(["low", None], ["low", "low"], SCALE, missing="drop")
     assert (part + part).dropped == 2
 
 
 def test_a_number_of_items_that_nobody_knows_stays_unknown():
-    known = ConfusionMatrix.from_counts(SCALE, np.eye(3))
-    unknown = ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
+    known = ConfusionMatrix.from_counts(np.eye(3), SCALE)
+    unknown = ConfusionMatrix.from_counts(np.eye(3) / 2, SCALE)
     merged = known + unknown
     assert merged.total == 4.5
     assert merged.n == 4.5
@@ -218,7 +218,7 @@ def test_a_number_of_items_that_nobody_knows_stays_unknown():
     "other", [Scale(LABELS[::-1]), Scale(LABELS, positions=[0, 1, 5]), Scale(["low", "mid", "top"])]
 )
 def test_tables_on_different_scales_do_not_merge(other):
-    first, second = (ConfusionMatrix.from_counts(scale, np.eye(3)) for scale in (SCALE, other))
+    first, second = (ConfusionMatrix.from_counts(np.eye(3), scale) for scale in (SCALE, other))
     with pytest.raises(OrdinateError, match=r"differ in scale cannot be added: Scale.* and Scale"):
         first + second
 
@@ -227,20 +227,20 @@ def test_tables_on_different_scales_do_not_merge(other):
 
 
 def test_tables_are_equal_by_scale_items_weights_squares_and_dropped():
-    table = ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "low"])
-    assert table == ConfusionMatrix.from_counts(SCALE, [[1, 0, 0], [1, 0, 0], [0, 0, 0]])
-    assert table != ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "mid"])
-    assert table != ConfusionMatrix.from_counts(Scale(LABELS, positions=[0, 1, 5]), table.counts)
+    table = ConfusionMatrix.of(["low", "mid"], ["low", "low"], SCALE)
+    assert table == ConfusionMatrix.from_counts([[1, 0, 0], [1, 0, 0], [0, 0, 0]], SCALE)
+    assert table != ConfusionMatrix.of(["low", "mid"], ["low", "mid"], SCALE)
+    assert table != ConfusionMatrix.from_counts(table.counts, Scale(LABELS, positions=[0, 1, 5]))
     assert table != ConfusionMatrix.of(
-        SCALE, ["low", "mid", None], ["low", "low", "low"], missing="drop"
+        ["low", "mid", None], ["low", "low", "low"], SCALE, missing="drop"
     )
-    one_of_two = ConfusionMatrix.of(SCALE, ["low"], ["low"], [2])
-    two_of_one = ConfusionMatrix.of(SCALE, ["low"] * 2, ["low"] * 2)
+    one_of_two = ConfusionMatrix.of(["low"], ["low"], SCALE, [2])
+    two_of_one = ConfusionMatrix.of(["low"] * 2, ["low"] * 2, SCALE)
     assert one_of_two.weights.tolist() == two_of_one.weights.tolist()
     assert one_of_two != two_of_one
     assert table != "table"
-    half = ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
-    assert half == ConfusionMatrix.from_counts(SCALE, np.eye(3) / 2)
+    half = ConfusionMatrix.from_counts(np.eye(3) / 2, SCALE)
+    assert half == ConfusionMatrix.from_counts(np.eye(3) / 2, SCALE)
 
 
 def through_json(table):
@@ -250,9 +250,9 @@ def through_json(table):
 @given(scale=scales(), data=st.data())
 def test_counts_survive_json_exactly(scale, data):
     cells = data.draw(counts(len(scale)))
-    whole = ConfusionMatrix.from_counts(scale, cells, np.arange(len(scale)))
-    fractional = ConfusionMatrix.from_counts(scale, cells / 3)
-    batch = ConfusionMatrix.from_counts(scale, [cells, cells * 2])
+    whole = ConfusionMatrix.from_counts(cells, scale, np.arange(len(scale)))
+    fractional = ConfusionMatrix.from_counts(cells / 3, scale)
+    batch = ConfusionMatrix.from_counts([cells, cells * 2], scale)
     for table in (whole, fractional, batch):
         again = through_json(table)
         assert again == table
@@ -261,13 +261,13 @@ def test_counts_survive_json_exactly(scale, data):
 
 
 def test_json_has_no_nan():
-    text = json.dumps(ConfusionMatrix.from_counts(SCALE, np.eye(3) / 7).to_dict(), allow_nan=False)
+    text = json.dumps(ConfusionMatrix.from_counts(np.eye(3) / 7, SCALE).to_dict(), allow_nan=False)
     assert "NaN" not in text
 
 
 @pytest.mark.parametrize("labels", [[1, 2, 3], ["1", "2", "3"], [0.5, 1.5, 2.5], ["é", "ß", "最"]])
 def test_labels_keep_their_types_through_json(labels):
-    table = ConfusionMatrix.from_counts(Scale(labels, positions=[0, 0.1, 7]), np.eye(3))
+    table = ConfusionMatrix.from_counts(np.eye(3), Scale(labels, positions=[0, 0.1, 7]))
     again = through_json(table)
     assert again.scale == table.scale
     assert [type(label) for label in again.scale.labels] == [type(label) for label in labels]
@@ -281,13 +281,13 @@ ARRAYS = ["counts", "unanswered", "gold", "predicted", "share",
 @pytest.mark.parametrize(
     "table",
     [
-        ConfusionMatrix.of(SCALE, ["low", "mid"], ["low", "high"], [1, 2]),
-        ConfusionMatrix.from_counts(SCALE, np.eye(3)),
-        ConfusionMatrix.from_counts(SCALE, [np.eye(3), np.eye(3)])[0],
-        ConfusionMatrix.from_counts(SCALE, [np.eye(3), np.eye(3)]).pooled,
-        ConfusionMatrix.from_counts(SCALE, np.eye(3))
-        + ConfusionMatrix.from_counts(SCALE, np.eye(3)),
-        through_json(ConfusionMatrix.from_counts(SCALE, np.eye(3))),
+        ConfusionMatrix.of(["low", "mid"], ["low", "high"], SCALE, [1, 2]),
+        ConfusionMatrix.from_counts(np.eye(3), SCALE),
+        ConfusionMatrix.from_counts([np.eye(3), np.eye(3)], SCALE)[0],
+        ConfusionMatrix.from_counts([np.eye(3), np.eye(3)], SCALE).pooled,
+        ConfusionMatrix.from_counts(np.eye(3), SCALE)
+        + ConfusionMatrix.from_counts(np.eye(3), SCALE),
+        through_json(ConfusionMatrix.from_counts(np.eye(3), SCALE)),
     ],
     ids=["counted", "from counts", "indexed", "pooled", "merged", "from a dictionary"],
 )
@@ -298,9 +298,9 @@ def test_the_arrays_of_a_table_cannot_be_written(table, name):
 
 def test_a_table_does_not_follow_the_array_that_it_came_from():
     cells, unanswered = np.eye(3), np.ones(3)
-    table = ConfusionMatrix.from_counts(SCALE, cells, unanswered)
+    table = ConfusionMatrix.from_counts(cells, SCALE, unanswered)
     cells[0, 0], unanswered[0] = 100, 100
-    assert table == ConfusionMatrix.from_counts(SCALE, np.eye(3), np.ones(3))
+    assert table == ConfusionMatrix.from_counts(np.eye(3), SCALE, np.ones(3))
     assert cells.flags.writeable
 
 
@@ -309,14 +309,14 @@ def test_a_table_does_not_follow_the_array_that_it_came_from():
 
 def test_unanswered_items_of_a_batch_are_one_vector_for_each_table():
     cells = np.ones((2, 3, 3))
-    each = ConfusionMatrix.from_counts(SCALE, cells, [[1, 0, 0], [0, 0, 2]])
-    assert each[0] == ConfusionMatrix.from_counts(SCALE, cells[0], [1, 0, 0])
-    assert each[1] == ConfusionMatrix.from_counts(SCALE, cells[1], [0, 0, 2])
-    same = ConfusionMatrix.from_counts(SCALE, cells, [1, 2, 3])
+    each = ConfusionMatrix.from_counts(cells, SCALE, [[1, 0, 0], [0, 0, 2]])
+    assert each[0] == ConfusionMatrix.from_counts(cells[0], SCALE, [1, 0, 0])
+    assert each[1] == ConfusionMatrix.from_counts(cells[1], SCALE, [0, 0, 2])
+    same = ConfusionMatrix.from_counts(cells, SCALE, [1, 2, 3])
     assert same.unanswered.tolist() == [[1, 2, 3], [1, 2, 3]]
 
 
 def test_other_cells_on_the_same_scale_have_nothing_unanswered():
-    table = ConfusionMatrix.from_counts(SCALE, np.eye(3), [1, 1, 1])
+    table = ConfusionMatrix.from_counts(np.eye(3), SCALE, [1, 1, 1])
     other = table.with_cells(np.ones((2, 3, 3)))
-    assert other == ConfusionMatrix.from_counts(SCALE, np.ones((2, 3, 3)))
+    assert other == ConfusionMatrix.from_counts(np.ones((2, 3, 3)), SCALE)

@@ -71,17 +71,17 @@ def test_one_code_against_many_is_counted(n, width):
     rng = np.random.default_rng(width)
     predicted = rng.integers(0, width, n)
     gold = pd.Categorical(["1"] * n, categories=["1"])
-    table = ConfusionMatrix.of(Scale(range(width)), gold, predicted)
+    table = ConfusionMatrix.of(gold, predicted, Scale(range(width)))
     assert table.counts[1].tolist() == np.bincount(predicted, minlength=width).tolist()
     assert table.total == n
-    swapped = ConfusionMatrix.of(Scale(range(width)), predicted, gold)
+    swapped = ConfusionMatrix.of(predicted, gold, Scale(range(width)))
     assert swapped.counts[:, 1].tolist() == table.counts[1].tolist()
 
 
 @pytest.mark.parametrize("n", [1, 16, 17, 5000])
 def test_one_code_against_one_is_counted(n):
     column = pd.Categorical(["mid"] * n)
-    assert ConfusionMatrix.of(SCALE, column, column).counts.tolist() == [
+    assert ConfusionMatrix.of(column, column, SCALE).counts.tolist() == [
         [0, 0, 0],
         [0, n, 0],
         [0, 0, 0],
@@ -93,7 +93,7 @@ def test_weighted_counting_equals_adding_item_by_item(n):
     rng = np.random.default_rng(n)
     gold, predicted = rng.integers(0, 5, (2, n))
     weights = rng.integers(0, 9, n) / 8
-    table = ConfusionMatrix.of(Scale(range(5)), gold, predicted, weights)
+    table = ConfusionMatrix.of(gold, predicted, Scale(range(5)), weights)
     for power, part in ((1, table.weights), (2, table.squares)):
         expected = np.zeros((5, 5))
         np.add.at(expected, (gold, predicted), weights**power)
@@ -109,10 +109,10 @@ MANY = 20_000_000
 
 def extra_memory(gold, predicted, scale):
     """Return the most bytes that counting holds at once, beside the columns."""
-    ConfusionMatrix.of(scale, gold[:10], predicted[:10])
+    ConfusionMatrix.of(gold[:10], predicted[:10], scale)
     tracemalloc.start()
     try:
-        table = ConfusionMatrix.of(scale, gold, predicted)
+        table = ConfusionMatrix.of(gold, predicted, scale)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

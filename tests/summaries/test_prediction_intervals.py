@@ -233,7 +233,7 @@ def test_columns_of_other_lengths_are_refused():
     with pytest.raises(UnequalLengths, match="2 targets and 1 lower bounds"):
         PredictionIntervals.of([1, 2], [0], [1, 2])
     with pytest.raises(UnequalLengths, match="1 targets and 2 predictions"):
-        PredictionIntervals.of([1], [0], [1], predictions=[1, 2])
+        PredictionIntervals.of([1], [0], [1], predicted=[1, 2])
     with pytest.raises(UnequalLengths, match="1 targets and 2 groups"):
         PredictionIntervals.of([1], [0], [1], groups=["a", "b"])
     with pytest.raises(UnequalLengths, match="1 targets and 2 rows of members"):
@@ -243,7 +243,7 @@ def test_columns_of_other_lengths_are_refused():
 def test_summaries_that_do_not_fit_are_not_added():
     plain, points = (
         PredictionIntervals.of([1], [0], [1]),
-        PredictionIntervals.of([1], [0], [1], predictions=[1]),
+        PredictionIntervals.of([1], [0], [1], predicted=[1]),
     )
     with pytest.raises(OrdinateError, match="differ in points cannot be added"):
         plain + points

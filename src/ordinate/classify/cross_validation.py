@@ -331,9 +331,9 @@ def count_confusion(
     labels = make_label_array(scale)
     columns = labels[gold], labels[levels]
     if groups is None:
-        return ConfusionMatrix.of(scale, *columns, weights)
+        return ConfusionMatrix.of(*columns, scale, weights)
     return ConfusionMatrix.count_by_group(
-        scale, *columns, encode_groups(groups, len(gold), "items"), weights
+        *columns, scale, encode_groups(groups, len(gold), "items"), weights
     )
 
 
@@ -341,7 +341,7 @@ def compute_value(metric: Metric, matrix: ConfusionMatrix) -> tuple[float, str |
     """Return the value of all items together; where it is undefined, nan and the reason.
 
     >>> from ordinate.metrics import find_metric
-    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "high"], ["mid", "high"])
+    >>> matrix = ConfusionMatrix.of(["low", "high"], ["mid", "high"], "low,mid,high")
     >>> compute_value(find_metric("mae"), matrix)
     (0.5, None)
     """

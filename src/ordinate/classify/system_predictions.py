@@ -97,7 +97,7 @@ class SystemPredictions:
             self._refuse_unanswered()
         systems = {name: self._labels[levels] for name, levels in self.levels.items()}
         gold = self._labels[self.gold]
-        return Panel.of(self.scale, gold, systems, None, self._groups, missing)
+        return Panel.of(gold, systems, self.scale, None, self._groups, missing)
 
     def _refuse_unanswered(self) -> None:
         for name, levels in self.levels.items():
@@ -114,9 +114,9 @@ class SystemPredictions:
         """Count predicted levels against gold: one matrix, or one for each group."""
         gold, predicted = self._labels[self.gold], self._labels[levels]
         if self._groups is None:
-            return ConfusionMatrix.of(self.scale, gold, predicted, missing=missing)
+            return ConfusionMatrix.of(gold, predicted, self.scale, missing=missing)
         return ConfusionMatrix.count_by_group(
-            self.scale, gold, predicted, self._groups, missing=missing
+            gold, predicted, self.scale, self._groups, missing=missing
         )
 
     def estimate_kappa(self, system: str, intervals: ConfidenceIntervals) -> Estimate:

@@ -79,7 +79,7 @@ def evaluate_metrics(
     >>> systems = {
     ...     f"s{k}": [x if i % 11 > k else "mid" for i, x in enumerate(levels)] for k in range(5)
     ... }
-    >>> panel = Panel.of("low,mid,high", levels, systems)
+    >>> panel = Panel.of(levels, systems, "low,mid,high")
     >>> evaluate_metrics(panel, "cem_ord,bias", resamples=100).best.metric.name
     'cem_ord'
     """

@@ -116,7 +116,7 @@ _ONE_LABEL = "gold and predictions are one and the same single label"
 def weighted_kappa(matrix: ConfusionMatrix, *, power: float = 2.0) -> Value:
     """Weighted kappa: errors cost their distance on the scale, relative to chance.
 
-    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> matrix = ConfusionMatrix.of(["low", "mid", "high"], ["low", "high", "high"], "low,mid,high")
     >>> round(float(weighted_kappa(matrix)), 3)
     0.8
     """

@@ -247,7 +247,7 @@ def metric(
     >>> @metric(direction="minimize")
     ... def far_errors(matrix):
     ...     return 1.0 - find_metric("accuracy_within")(matrix)
-    >>> find_metric("far_errors")(ConfusionMatrix.of("1..4", [1, 2, 3], [1, 4, 3])).round(3)
+    >>> find_metric("far_errors")(ConfusionMatrix.of([1, 2, 3], [1, 4, 3], "1..4")).round(3)
     np.float64(0.333)
     """
 

@@ -107,7 +107,7 @@ def cem_ord(matrix: ConfusionMatrix) -> Value:
     Right predictions of rare levels count more than those of common ones.
 
     >>> matrix = ConfusionMatrix.from_counts(
-    ...     "negative,neutral,positive", [[5, 1, 4], [5, 50, 5], [7, 8, 15]]
+    ...     [[5, 1, 4], [5, 50, 5], [7, 8, 15]], "negative,neutral,positive"
     ... )
     >>> round(float(cem_ord(matrix)), 2)
     0.71

@@ -53,7 +53,7 @@ class ScoreOrderedItems(NamedTuple):
         shape = int(ranks[-1]) + 1, size
         mass = np.bincount(ranks * size + gold, weights, shape[0] * size).reshape(shape)
         below = np.concatenate([np.zeros((1, size)), mass.cumsum(axis=0)])
-        matrix = ConfusionMatrix.from_counts(scale, np.diag(below[-1]))
+        matrix = ConfusionMatrix.from_counts(np.diag(below[-1]), scale)
         return cls(replace(matrix, counted=bool((weights == np.floor(weights)).all())), below)
 
     @property

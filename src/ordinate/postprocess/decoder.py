@@ -232,7 +232,7 @@ class Decoder(BaseEstimator):
         size, gold = len(self.scale_), np.asarray(items.gold)
         cell = gold * size + choose_levels(items.rows, self.gain_)
         cells = np.bincount(cell, items.weights, size * size)
-        return float(metric(ConfusionMatrix.from_counts(self.scale_, cells.reshape(size, size))))
+        return float(metric(ConfusionMatrix.from_counts(cells.reshape(size, size), self.scale_)))
 
     # --- probabilities -----------------------------------------------------------------------
 

@@ -123,7 +123,7 @@ def compute_credits(
 
 
 def _merits(metric: Metric, scale: Scale, counts: Floats) -> Any:
-    return metric.merit(metric(ConfusionMatrix.from_counts(scale, counts)))
+    return metric.merit(metric(ConfusionMatrix.from_counts(counts, scale)))
 
 
 def find_fixed_credits(metric: Metric, scale: Scale) -> Floats | None:

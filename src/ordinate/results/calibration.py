@@ -123,9 +123,9 @@ class Calibration(Result):
         declared = resolve_scale(scale, gold, gold)
         selected = select_probability_metrics(metrics, bins)
         blocks = Reliability.of(
-            declared,
             gold,
             probabilities,
+            declared,
             collect_required_parts(selected, bins),
             columns=columns,
             weights=weights,

@@ -54,7 +54,7 @@ def _format_report(
     scale = Scale(
         scale.labels, positions=scale.at, names=scale.names if names is None else list(names)
     )
-    matrix = ConfusionMatrix.of(scale, y_true, y_pred)
+    matrix = ConfusionMatrix.of(y_true, y_pred, scale)
     shown = [replace_control_characters(name) for name in scale.names]
     layout = _Layout(
         max(len("weighted avg"), *map(measure_width, shown)), max(9, digits + 3), digits

@@ -196,7 +196,7 @@ def compare(
     declared = resolve_scale(scale, gold, *systems.values())
     origin = Origin(notes=describe_preset(declared) if scale is None else ())
     grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(declared, gold, systems, weights, grouped, missing)
+    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
     settings = ComparisonSettings(
         level=interval,
         resamples=resamples,

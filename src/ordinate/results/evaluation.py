@@ -368,7 +368,7 @@ def score(
     """
     if predicted is not None:
         summary = ConfusionMatrix.of(
-            resolve_scale(scale, gold, predicted), gold, predicted, weights, missing
+            gold, predicted, resolve_scale(scale, gold, predicted), weights, missing
         )
     elif not isinstance(gold, ConfusionMatrix):
         raise BadOption("score takes a summary, or gold and predicted labels with a scale.")

@@ -84,14 +84,14 @@ def _count_batch(
 ) -> tuple[ConfusionMatrix, ConfusionMatrix | None]:
     """Return the confusion matrix of the system, or a batch of it, and that of a second rater."""
     if second is None and group_pairs is None:
-        return ConfusionMatrix.of(scale, gold, predicted, weights, missing), None
+        return ConfusionMatrix.of(gold, predicted, scale, weights, missing), None
     if second is None and group_pairs is not None:
         return ConfusionMatrix.count_by_group(
-            scale, gold, predicted, group_pairs, weights, missing
+            gold, predicted, scale, group_pairs, weights, missing
         ), None
     _refuse_missing(scale, second, weights, missing)
     columns = {"predicted": predicted, SECOND_RATER: second}
-    panel = Panel.of(scale, gold, columns, weights, group_pairs, missing)
+    panel = Panel.of(gold, columns, scale, weights, group_pairs, missing)
     if group_pairs is None:
         own, rater = panel.confusion_matrix("predicted"), panel.confusion_matrix(SECOND_RATER)
         return replace(own, dropped=panel.dropped), rater

@@ -82,9 +82,9 @@ class RecalibrationEvaluation(Result):
         parts = collect_required_parts(selected, bins)
         first, second = (
             Reliability.of(
-                declared,
                 gold,
                 rows,
+                declared,
                 parts,
                 weights=weights,
                 missing=missing,

@@ -257,8 +257,8 @@ class RegressionEvaluation(Result):
 
 
 def evaluate_regression(
-    targets: Any,
-    predictions: Any,
+    target: Any,
+    predicted: Any,
     metrics: MetricSelection = None,
     weights: Any = None,
     by: Any = None,
@@ -282,7 +282,7 @@ def evaluate_regression(
     prediction intervals that leave out `alpha`. `poisson` resamples items instead of the delta
     method.
     """
-    y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
+    y, p = convert_to_numbers(target, "targets"), convert_to_numbers(predicted, "predictions")
     if normalized:
         if normalization is None:
             raise BadOption("Values on the normalised scale need their normalization=….")
@@ -322,7 +322,7 @@ def evaluate_regression(
         )
         if normalized and normalization is not None:
             low, high = normalization.denormalize(low), normalization.denormalize(high)
-        bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predictions=p)
+        bounds = PredictionIntervals.of(y, low, high, items.weights, items.groups, predicted=p)
     return replace(
         result,
         by={name: evaluate_items(part) for name, part in parts.items()},
@@ -418,9 +418,9 @@ class _RegressionItems:
         return replace(result, metrics=_replace_values(estimates, self.compute_exact()))
 
 
-def regression_report(targets: Any, predictions: Any, **options: Any) -> str:
+def regression_report(target: Any, predicted: Any, **options: Any) -> str:
     """Return the text report of a regression; options are those of evaluate_regression."""
-    return render(evaluate_regression(targets, predictions, **options))
+    return render(evaluate_regression(target, predicted, **options))
 
 
 def _compute_constants(

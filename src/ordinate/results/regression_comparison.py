@@ -186,7 +186,7 @@ def check_model_count(models: int) -> None:
 
 
 def compare_regression(
-    targets: Any,
+    target: Any,
     models: Mapping[str, Any],
     metrics: MetricSelection = DEFAULT_METRICS,
     unit: str | None = None,
@@ -209,7 +209,7 @@ def compare_regression(
         raise BadOption("Two models have the same name.")
     selected = select_metrics(metrics or DEFAULT_METRICS, Moments)
     intervals = ConfidenceIntervals() if interval is None else ConfidenceIntervals(interval)
-    comparison = _ModelComparison(targets, named, weights, groups, selected, intervals)
+    comparison = _ModelComparison(target, named, weights, groups, selected, intervals)
     return comparison.result(unit, has_intervals=interval is not None)
 
 

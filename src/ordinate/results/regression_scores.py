@@ -19,9 +19,9 @@ class RegressionScores:
     normalization: Normalization  # of the training targets
 
     @classmethod
-    def of(cls, targets: Any, predictions: Any, normalization: Normalization) -> Self:
+    def of(cls, target: Any, predicted: Any, normalization: Normalization) -> Self:
         """Sum up targets and predictions in their unit."""
-        table = Moments.of(targets, predictions, constants={TRAIN_MEAN: normalization.mean})
+        table = Moments.of(target, predicted, constants={TRAIN_MEAN: normalization.mean})
         return cls(table, normalization)
 
     @property

@@ -173,8 +173,8 @@ def _make_bucket_row(part: str, feature: str | None, bucket: ResidualBucket) -> 
 
 
 def analyse_residuals(
-    targets: Any,
-    predictions: Any,
+    target: Any,
+    predicted: Any,
     features: Any = None,
     *,
     unit: str | None = None,
@@ -193,7 +193,7 @@ def analyse_residuals(
     for option, least, given in (("bins", 1, bins), ("largest", 0, largest)):
         if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given < least:
             raise BadOption(f"{option} must be an integer of at least {least}, not {given!r}.")
-    y, p = convert_to_numbers(targets, "targets"), convert_to_numbers(predictions, "predictions")
+    y, p = convert_to_numbers(target, "targets"), convert_to_numbers(predicted, "predictions")
     summary, intervals = Moments.of(y, p), resolve_intervals(interval)
     analyser = _ResidualAnalyser(y, p, summary, intervals)
     by_prediction = _assign_numbers(p, int(bins))

@@ -197,7 +197,7 @@ def power(
     check_system_count(len(systems))
     declared = resolve_scale(scale, gold, *systems.values())
     grouped = None if groups is None else factorize_column(groups, "groups")
-    panel = Panel.of(declared, gold, systems, weights, grouped, missing)
+    panel = Panel.of(gold, systems, declared, weights, grouped, missing)
     sizes = tuple(items) if isinstance(items, Iterable) else (items,)
     settings = SampleSizeSettings(
         difference=difference,

@@ -33,7 +33,7 @@ class ConfusionMatrix(BatchSummary):
     the sum of their weights and the sum of their squared weights (nan where nobody knows them).
     Leading axes hold many matrices at once.
 
-    >>> matrix = ConfusionMatrix.of("low,mid,high", ["low", "mid", "high"], ["low", "high", "high"])
+    >>> matrix = ConfusionMatrix.of(["low", "mid", "high"], ["low", "high", "high"], "low,mid,high")
     >>> matrix.counts.astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 0, 1]]
     >>> (matrix + matrix).total
@@ -57,9 +57,9 @@ class ConfusionMatrix(BatchSummary):
     @classmethod
     def of(
         cls,
-        scale: "Scale | str | Iterable[Hashable]",
         gold: Any,
         predicted: Any,
+        scale: "Scale | str | Iterable[Hashable]",
         weights: Any = None,
         missing: MissingPolicy = "error",
     ) -> "ConfusionMatrix":
@@ -70,9 +70,9 @@ class ConfusionMatrix(BatchSummary):
     @classmethod
     def count_by_group(
         cls,
-        scale: Scale,
         gold: Any,
         predicted: Any,
+        scale: Scale,
         groups: Groups,
         weights: Any = None,
         missing: MissingPolicy = "error",
@@ -92,8 +92,8 @@ class ConfusionMatrix(BatchSummary):
     @classmethod
     def from_counts(
         cls,
-        scale: "Scale | str | Iterable[Hashable]",
         counts: ArrayLike,
+        scale: "Scale | str | Iterable[Hashable]",
         unanswered: ArrayLike | None = None,
     ) -> "ConfusionMatrix":
         """Return the confusion matrix of counts [..., K, K] that somebody else made, rows gold.

@@ -48,10 +48,10 @@ class EnsemblePredictions(ItemSums):
 
     @classmethod
     def of(
-        cls, targets: Any, members: Any, weights: Any = None, groups: Any = None
+        cls, target: Any, members: Any, weights: Any = None, groups: Any = None
     ) -> "EnsemblePredictions":
         """Sum up targets [N] and members [N, M]; with groups, a batch with a summary of each."""
-        y, values = convert_to_numbers(targets, "targets"), _convert_members(members)
+        y, values = convert_to_numbers(target, "targets"), _convert_members(members)
         check_same_length(len(y), len(values), "targets", "rows of members")
         size = values.shape[1]
         tally = ScoreTally(len(SCORE_NAMES), encode_groups(groups, len(y)))

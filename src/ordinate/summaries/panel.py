@@ -38,7 +38,7 @@ class Panel(Summary):
     A position of K says that the system did not predict. `groups` says to which group the items of
     a row belong, where they belong to any; then equal rows of two groups are two rows.
 
-    >>> panel = Panel.of("low,high", ["low", "high", "low"], {"a": ["low"] * 3, "b": ["high"] * 3})
+    >>> panel = Panel.of(["low", "high", "low"], {"a": ["low"] * 3, "b": ["high"] * 3}, "low,high")
     >>> panel.rows.tolist(), panel.items.tolist()
     ([[0, 0, 1], [1, 0, 1]], [2, 1])
     """
@@ -57,9 +57,9 @@ class Panel(Summary):
     @classmethod
     def of(
         cls,
-        scale: "Scale | str | Sequence[Any]",
         gold: Any,
         systems: Mapping[str, Any],
+        scale: "Scale | str | Sequence[Any]",
         weights: Any = None,
         groups: Groups | None = None,
         missing: MissingPolicy = "error",

@@ -86,13 +86,13 @@ class PredictionIntervals(ItemSums):
     @classmethod
     def of(
         cls,
-        targets: Any,
+        target: Any,
         lower: Any,
         upper: Any,
         weights: Any = None,
         groups: Any = None,
         *,
-        predictions: Any = None,
+        predicted: Any = None,
     ) -> "PredictionIntervals":
         """Sum up columns of targets and bounds; with groups, a batch of summaries, one for each.
 
@@ -100,9 +100,9 @@ class PredictionIntervals(ItemSums):
         """
         y, low, high = (
             convert_to_numbers(column, name)
-            for column, name in ((targets, "targets"), (lower, LOWER), (upper, UPPER))
+            for column, name in ((target, "targets"), (lower, LOWER), (upper, UPPER))
         )
-        points = None if predictions is None else convert_to_numbers(predictions, "predictions")
+        points = None if predicted is None else convert_to_numbers(predicted, "predictions")
         for column, name in ((low, LOWER), (high, UPPER), (points, "predictions")):
             if column is not None:
                 check_same_length(len(y), len(column), "targets", name)
@@ -117,7 +117,7 @@ class PredictionIntervals(ItemSums):
         return cls(
             **tally.sums(len(y)),
             endless=tally.squeeze_groups(endless),
-            points=predictions is not None,
+            points=predicted is not None,
         )
 
     def scaled(self, by: float) -> "PredictionIntervals":

@@ -132,8 +132,8 @@ class Moments(BatchSummary):
     @classmethod
     def of(
         cls,
-        targets: Any,
-        predictions: Any,
+        target: Any,
+        predicted: Any,
         weights: Any = None,
         *,
         constants: Mapping[str, float] | None = None,
@@ -146,8 +146,8 @@ class Moments(BatchSummary):
         Values alone need moments of order 2 only, which take less time; their errors need 4.
         """
         y, p = (
-            convert_to_numbers(targets, "targets"),
-            convert_to_numbers(predictions, "predictions"),
+            convert_to_numbers(target, "targets"),
+            convert_to_numbers(predicted, "predictions"),
         )
         check_same_length(len(y), len(p), "targets", "predictions")
         weighing = match_weights(weights, len(y))

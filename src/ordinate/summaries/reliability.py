@@ -147,7 +147,7 @@ class Reliability(BatchSummary):
     level by gold level.
 
     >>> parts = ReliabilityParts(scores=True)
-    >>> summary = Reliability.of("low,high", ["low", "high"], [[0.9, 0.1], [0.4, 0.6]], parts)
+    >>> summary = Reliability.of(["low", "high"], [[0.9, 0.1], [0.4, 0.6]], "low,high", parts)
     >>> summary.scores.weighted.round(3).tolist()
     [0.34, 0.616, 0.17]
     """
@@ -175,9 +175,9 @@ class Reliability(BatchSummary):
     @classmethod
     def of(
         cls,
-        scale: "Scale | str | Iterable[Any]",
         gold: Any,
         probabilities: Any,
+        scale: "Scale | str | Iterable[Any]",
         parts: ReliabilityParts,
         *,
         columns: Iterable[Any] | None = None,

@@ -239,7 +239,7 @@ def count_matrices(gold: Codes, predicted: Codes) -> ConfusionMatrix:
     start = np.arange(count).reshape(*predicted.shape[:2], 1) * LEVELS**2
     cell = start + (gold - 1) * LEVELS + predicted - 1
     counts = np.bincount(cell.ravel(), minlength=count * LEVELS**2)
-    return ConfusionMatrix.from_counts(SCALE, counts.reshape(*predicted.shape[:2], LEVELS, LEVELS))
+    return ConfusionMatrix.from_counts(counts.reshape(*predicted.shape[:2], LEVELS, LEVELS), SCALE)
 
 
 # --- the coverage of each metric ------------------------------------------------------------------
@@ -329,7 +329,7 @@ class SyntheticRun:
             by_case = count_matrices(
                 gold, simulate_predictions(self.seed, mistake_type, gold, reading)
             )
-            pooled = ConfusionMatrix.from_counts(by_case.scale, by_case.counts.sum(axis=1))
+            pooled = ConfusionMatrix.from_counts(by_case.counts.sum(axis=1), by_case.scale)
             self._blocks[key] = {
                 (name, part): measure(matrix)
                 for name, measure in MEASURES.items()
