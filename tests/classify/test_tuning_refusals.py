@@ -41,7 +41,7 @@ def test_a_timeout_ends_the_search_after_one_round_and_says_so(tmp_path):
         ({"models": "logistik"}, "There is no model 'logistik'. Did you mean 'logistic'"),
         ({"models": ""}, "no model"),
         ({"models": "vote"}, "A vote averages the probabilities"),
-        ({"folds": 1}, "--folds takes a whole number of at least 2, not 1"),
+        ({"folds": 1}, "--folds takes an integer of at least 2, not 1"),
         ({"top_k": 0}, "--top-k takes"),
         ({"stage2_trials": 0}, "--stage2-trials takes"),
         ({"jobs": 0}, "--jobs takes"),
