@@ -92,7 +92,7 @@ def test_every_model_has_a_manifest_that_holds(finished):
         folder = root / "models" / one.name
         manifest = Manifest.read(folder)
         manifest.verify(folder)
-        assert manifest.kind == "model"
+        assert manifest.artifact == "model"
         assert manifest.config["scale"] == list(CEFR)
         assert manifest.config["run"] == result.run
         assert manifest.data.keys() == {"train", f"{one.sets[0]}/train"}
@@ -356,5 +356,5 @@ def test_a_metric_that_is_undefined_ends_with_its_reason(tmp_path):
     labels = [CEFR[0 if i % 3 else i % 6] for i in range(60)]
     write_data(root, "ml-training-data", "train", labels)
     settings = replace(settings, weight_metric=True)
-    with pytest.raises(OrdinateError, match=r"undefined.*whole counts"):
+    with pytest.raises(OrdinateError, match=r"undefined.*integer counts"):
         tuned(root, settings)
