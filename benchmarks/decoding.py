@@ -248,8 +248,8 @@ def _found(board: Leaderboard) -> Found:
     low = high = 0.0  # the same predictions throughout
     for pair in board.pairs:
         turned = -1.0 if pair.first == ARGMAX else 1.0
-        limits = sorted((turned * pair.low, turned * pair.high))
-        low, high = limits if np.isfinite(limits).all() else (low, high)
+        interval = sorted((turned * pair.low, turned * pair.high))
+        low, high = interval if np.isfinite(interval).all() else (low, high)
     return Found(values[ARGMAX], values["decoded"], low, high, sign * difference)
 
 
@@ -385,8 +385,8 @@ def own_table(metric: str, differences: dict[tuple[str, str], dict[tuple[str, st
 def _cells(one: Found) -> list[str]:
     word = "better" if one.gain > 1e-12 else "worse" if one.gain < -1e-12 else "same"
     sure = f"**{word}**" if one.significant else word
-    limits = f"{one.low:+.3f} to {one.high:+.3f}"
-    return [f"{one.argmax:.3f}", f"{one.decoded:.3f}", f"{one.difference:+.3f}", limits, sure]
+    interval = f"{one.low:+.3f} to {one.high:+.3f}"
+    return [f"{one.argmax:.3f}", f"{one.decoded:.3f}", f"{one.difference:+.3f}", interval, sure]
 
 
 def trade_table(differences: dict[tuple[str, str], dict[tuple[str, str], Found]]) -> str:

@@ -300,7 +300,7 @@ def boards(found: Measured, systems: list[str], against: str) -> dict[str, Leade
 
 
 def difference(board: Leaderboard, system: str, other: str) -> tuple[float, float, float]:
-    """Return one system minus another, with limits."""
+    """Return one system minus another, with its confidence interval."""
     (pair,) = [pair for pair in board.pairs if {pair.first, pair.second} == {system, other}]
     if pair.first == system:
         return pair.difference, pair.low, pair.high
@@ -321,8 +321,8 @@ def values(found: Measured, all_boards: dict[str, Leaderboard]) -> str:
         for board in all_boards.values():
             one = board.get_standing(name).estimate
             known = name == CONSTANT and board.metric.name == "quadratic_kappa"  # 0, always
-            limits = "" if known else f" ({one.low:.3f} to {one.high:.3f})"
-            cells.append(f"{one.value:.3f}{limits}")
+            interval = "" if known else f" ({one.low:.3f} to {one.high:.3f})"
+            cells.append(f"{one.value:.3f}{interval}")
         gap = "" if name == AGAINST else _signed(all_boards["quadratic_kappa"], name, AGAINST)
         rows.append([features, model, *cells, gap])
     return markdown(["features", "model", *METRICS.values(), "QWK minus length alone"], rows)
@@ -342,7 +342,7 @@ def apart(found: Measured) -> str:
 
 
 def _signed(board: Leaderboard, system: str, other: str) -> str:
-    """Return a difference with its limits, in bold where they say that the system is better."""
+    """Return a difference with its confidence interval, bold if significantly better."""
     gap, low, high = difference(board, system, other)
     sign = 1.0 if board.metric.direction == "maximize" else -1.0
     text = f"{gap:+.3f} ({low:+.3f} to {high:+.3f})"

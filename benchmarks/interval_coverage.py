@@ -109,7 +109,7 @@ DEFAULT = "default"
 
 Array = NDArray[Any]
 Ends = tuple[float, float]
-Limits = dict[tuple[str, str], Ends]  # by metric and method
+IntervalsByMethod = dict[tuple[str, str], Ends]  # by metric and method
 NOWHERE: Ends = (math.nan, math.nan)
 
 
@@ -178,7 +178,9 @@ def samples(design: Design, replicates: int) -> tuple[Array, list[int]]:
 # --- the intervals of one table ------------------------------------------------------------------
 
 
-def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, float], Limits]:
+def intervals(
+    table: ConfusionMatrix, resamples: Resampling
+) -> tuple[dict[str, float], IntervalsByMethod]:
     """Return the metrics that are defined, and their intervals by every method.
 
     One draw of tables serves percentile and BCa of all metrics, one posterior all metrics. They are
@@ -187,7 +189,7 @@ def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, 
     values = {metric.name: float(metric(table)) for metric in METRICS}
     values = {name: value for name, value in values.items() if not math.isnan(value)}
     there = [metric for metric in METRICS if metric.name in values]
-    found: Limits = {}
+    found: IntervalsByMethod = {}
     for method in BY_FORMULA:
         found |= by_formula([metric for metric in there if FITS[method](metric)], table, method)
     found |= by_bootstrap(there, table, values, resamples)
@@ -196,7 +198,7 @@ def intervals(table: ConfusionMatrix, resamples: Resampling) -> tuple[dict[str, 
     return values, found | by_default(there, found)
 
 
-def by_formula(metrics: Sequence[Metric], table: ConfusionMatrix, method: Any) -> Limits:
+def by_formula(metrics: Sequence[Metric], table: ConfusionMatrix, method: Any) -> IntervalsByMethod:
     """Return the bounds by a method that resamples nothing."""
     found = estimate_metrics(metrics, table, ConfidenceIntervals(LEVEL, method))
     return {(name, method): (each.low, each.high) for name, each in found.items()}
@@ -207,10 +209,10 @@ def by_bootstrap(
     table: ConfusionMatrix,
     values: Mapping[str, float],
     resamples: Resampling,
-) -> Limits:
+) -> IntervalsByMethod:
     """Return the bounds by percentile and by BCa, which is percentile where it is undefined."""
     drawn = resample_metrics(metrics, table, make_resampler(table), resamples)
-    found: Limits = {}
+    found: IntervalsByMethod = {}
     for metric, ends in zip(metrics, middles(drawn), strict=True):
         name = metric.name
         found[name, "percentile"] = found[name, "bca"] = ends
@@ -229,11 +231,11 @@ def by_posterior(
     values: Mapping[str, float],
     resamples: Resampling,
     how: tuple[str, float | None],
-) -> Limits:
+) -> IntervalsByMethod:
     """Return the bounds by a posterior of a name with a prior; they enclose the value."""
     method, prior = how
     drawn = resample_metrics(metrics, table, make_posterior_sampler(table, prior), resamples)
-    found: Limits = {}
+    found: IntervalsByMethod = {}
     for metric, (low, high) in zip(metrics, middles(drawn), strict=True):
         value = values[metric.name]
         known = not math.isnan(low)
@@ -259,7 +261,7 @@ def defined(values: Array) -> Array:
     return values[~np.isnan(values)]
 
 
-def by_default(metrics: Sequence[Metric], found: Limits) -> Limits:
+def by_default(metrics: Sequence[Metric], found: IntervalsByMethod) -> IntervalsByMethod:
     """Return what the default is after each method that may be the usual one of a family."""
     return {
         (metric.name, after(method)): chosen(metric, method, found)
@@ -274,7 +276,7 @@ def after(method: str) -> str:
     return f"{DEFAULT} after {method}"
 
 
-def chosen(metric: Metric, usual: str, found: Limits) -> Ends:
+def chosen(metric: Metric, usual: str, found: IntervalsByMethod) -> Ends:
     """Return the bounds that `estimate` chooses; `check` holds this to be so."""
     name = metric.name
     if metric.share:

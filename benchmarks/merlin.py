@@ -268,7 +268,7 @@ def differences(boards: dict[str, Leaderboard]) -> Table:
 
 
 def _apart(found: Leaderboard, other: str) -> tuple[float, float, float]:
-    """Return tuned minus another system, with limits."""
+    """Return tuned minus another system, with its confidence interval."""
     (pair,) = [pair for pair in found.pairs if {pair.first, pair.second} == {TUNED, other}]
     if pair.first == TUNED:
         return pair.difference, pair.low, pair.high

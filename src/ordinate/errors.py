@@ -28,7 +28,7 @@ class BadWeights(OrdinateError):
 
 
 class BadProbabilities(OrdinateError):
-    """Probabilities that are none, or of nobody knows which level."""
+    """Probabilities that are none, or whose level is unknown."""
 
 
 class BadValues(OrdinateError):

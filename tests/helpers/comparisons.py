@@ -26,7 +26,7 @@ GOLD, SYSTEMS = sampled(SIZE, 150, 3, [0.4, 0.8, 0.8, 1.6])
 WAYS = {
     "items": {},
     "whole weights": {"weights": [1 + k % 3 for k in range(150)]},
-    "real weights": {"weights": np.linspace(0.2, 3.1, 150)},
+    "fractional weights": {"weights": np.linspace(0.2, 3.1, 150)},
     "groups": {"groups": [f"g{k % 40}" for k in range(150)]},
     "few groups": {"groups": [f"g{k % 7}" for k in range(150)]},
 }

@@ -116,7 +116,7 @@ def test_nothing_is_doubted_of_a_method_that_was_asked_for_nor_of_weights_or_gro
     weighted = ConfusionMatrix.of(
         gold, gold[1:] + gold[:1], scale_of(3), np.linspace(0.5, 1.5, 210)
     )
-    assert estimate_metrics([find_metric("mae")], weighted)["mae"].note == "real weights"
+    assert estimate_metrics([find_metric("mae")], weighted)["mae"].note == "fractional weights"
     groups = confusion(np.stack([sample(3, 10, seed) for seed in range(40)]))
     assert estimate_metrics([find_metric("mae")], groups)["mae"].note is None
 

@@ -266,4 +266,4 @@ def test_metrics_of_counts_refuse_whole_sums_of_parts(weight, tmp_path):
         found = estimate_metrics([find_metric("krippendorff_alpha"), find_metric("mae")], table)
         assert found["krippendorff_alpha"].method is None
         assert "no integer counts" in found["krippendorff_alpha"].note
-        assert found["mae"].note in {"real weights", "it has no standard error here"}
+        assert found["mae"].note in {"fractional weights", "it has no standard error here"}

@@ -391,7 +391,7 @@ def test_perfect_weights_have_limits_by_level_of_as_many_items_as_each_is_worth(
     off = max(ends) if name in WORSTS else math.hypot(*ends) / 3
     found = estimate_metrics([find_metric(name)], source, ConfidenceIntervals(level=level))[name]
     assert found.method == ("mover" if name in MEANS else "simultaneous")
-    assert found.note == "real weights"
+    assert found.note == "fractional weights"
     expected = (1 - off, 1) if recall else (0, off)
     assert (found.low, found.high) == pytest.approx(expected, abs=1e-12)
 

@@ -179,7 +179,7 @@ def test_the_scale_of_real_weights_does_not_matter():
     assert np.allclose(spreads[0], spreads[2])
 
 
-@pytest.mark.parametrize("real", [False, True], ids=["counts", "real weights"])
+@pytest.mark.parametrize("real", [False, True], ids=["counts", "fractional weights"])
 def test_normal_draws_agree_with_drawn_items_in_mean_and_covariance(monkeypatch, real):
     """2,000 items: deviations within 8 %, correlations within 0.09, means within their errors."""
     gold, systems = sampled(SIZE, 2000, 21, [0.5, 0.7, 0.9])

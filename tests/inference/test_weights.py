@@ -75,7 +75,7 @@ def test_default_intervals_of_weights_are_as_wide_as_those_of_drawing_items(name
     low, high = np.quantile(values, [0.025, 0.975])
     found = estimate_metrics([find_metric(name)], table, ConfidenceIntervals(resamples=COUNT))[name]
     assert found.method == weighted_method(find_metric(name))
-    assert found.note == "real weights"
+    assert found.note == "fractional weights"
     assert found.width == pytest.approx(high - low, rel=0.10)
 
 
@@ -105,7 +105,7 @@ def test_the_worst_level_of_weights_has_limits_that_hold_for_all_levels(name, se
     worst = min if name == "min_sensitivity" else max
     expected = [worst(low for low, _ in ends), worst(high for _, high in ends)]
     found = estimate_metrics([find_metric(name)], table)[name]
-    assert (found.method, found.note) == ("simultaneous", "real weights")
+    assert (found.method, found.note) == ("simultaneous", "fractional weights")
     assert [found.low, found.high] == pytest.approx(expected, rel=1e-9)
     low, high = np.quantile(naive_values(name, gold, predicted, weights, table), [0.025, 0.975])
     assert found.width > high - low
@@ -255,7 +255,8 @@ def test_equal_weights_say_nothing_of_the_number_of_items(weight, counts):
         )
         assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-6)
         usual = estimate_metrics([find_metric(name)], equal)[name]
-        assert (usual.method, usual.note) == (weighted_method(find_metric(name)), "real weights")
+        assert usual.method == weighted_method(find_metric(name))
+        assert usual.note == "fractional weights"
         if usual.method == "delta":
             assert (usual.low, usual.high) == (found.low, found.high)
         else:
@@ -288,7 +289,7 @@ def test_every_metric_of_weights_has_limits_within_bounds_or_a_reason(metric):
         return
     usual = weighted_method(metric)
     rare = "; fewer than 10 items of L0, L1" if metric.macro == "other" else ""
-    assert (found.method, found.note) == (usual, f"real weights{rare}")
+    assert (found.method, found.note) == (usual, f"fractional weights{rare}")
     assert found.width > 0.01
     if usual in {"delta", "percentile"}:
         plain = estimate_metrics([metric], table, ConfidenceIntervals(method=usual, resamples=300))[
@@ -352,7 +353,7 @@ def test_fractional_counts_have_no_interval_because_nobody_knows_the_items():
                 [find_metric(name)], table, ConfidenceIntervals(method=method)
             )[name]
             assert found.method is None
-            assert found.note == "nobody knows how many items are behind these weights"
+            assert found.note == "the number of items behind these weights is unknown"
             assert math.isnan(found.low)
             assert math.isnan(found.high)
             assert found.value == pytest.approx(float(find_metric(name)(table)))

@@ -158,7 +158,7 @@ def test_counts_that_nobody_can_number_have_values_and_no_intervals():
     result = Evaluation.from_summary(table, "mae,accuracy")
     assert result.metrics["mae"].value > 0
     assert result.metrics["mae"].estimate.method is None
-    assert "No interval for mae: nobody knows how many items" in words(result)
+    assert "No interval for mae: the number of items" in words(result)
     assert all(math.isnan(row["recall_low"]) for row in result.per_level)
 
 
@@ -218,7 +218,7 @@ def test_the_report_says_that_perfect_predictions_have_no_bootstrap():
 
 def test_the_report_says_that_weights_are_real():
     result = evaluated(weights=np.linspace(0.3, 2.0, N), metrics="mae")
-    assert "(real weights): mae" in words(result)
+    assert "(fractional weights): mae" in words(result)
 
 
 @pytest.mark.parametrize("form", RENDERERS)

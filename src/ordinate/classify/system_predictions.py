@@ -285,7 +285,7 @@ class PredictionCollector:
             taken.add(external.name)
 
     def _refuse_ambiguous(self, stems: Sequence[str]) -> None:
-        """Refuse a file whose ids stand in two test sets: nobody knows which are meant."""
+        """Refuse a file whose ids stand in two test sets: which are meant is unknown."""
         for external in self.externals:
             seen: dict[str, str] = {}
             for stem in stems:

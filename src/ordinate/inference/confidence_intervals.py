@@ -56,7 +56,7 @@ NO_VARIATION_NOTE = "every resample gives the same value"
 NO_ERROR_NOTE = "it has no standard error here"
 NO_DERIVATIVE_NOTE = "it has no derivative where levels or paths tie"
 
-# The shortest method that covers well in the study of coverage, by family of metrics.
+# The shortest method that covers well in the coverage study, by family of metrics.
 METHOD_BY_FAMILY: dict[str, IntervalMethod] = {
     "agreement": "delta",
     "closeness": "delta",
@@ -78,7 +78,7 @@ METHOD_OVER_LEVELS: dict[Macro, IntervalMethod] = {
 class ConfidenceIntervals:
     """Settings of confidence intervals: their level, the method, the resamples, the seed.
 
-    Without a method, each metric gets the one that the study of coverage chose for its family.
+    Without a method, each metric gets the one that the coverage study chose for its family.
     Stratified intervals hold the number of items of each gold level fixed.
     """
 
@@ -112,7 +112,7 @@ def estimate_metrics(
 
 
 def choose_interval_method(metric: Metric) -> IntervalMethod:
-    """Return the method of a metric for plain counts: what the study of coverage chose."""
+    """Return the method of a metric for plain counts: what the coverage study chose."""
     if metric.share:
         return "wilson"
     if metric.macro:
@@ -188,7 +188,7 @@ class _IntervalEstimator:
         if value != inside:
             return "its value is outside the bounds that it declares"
         if np.isnan(self.matrix.squares).any() and not self.clustered:
-            return "nobody knows how many items are behind these weights"
+            return "the number of items behind these weights is unknown"
         if self.clustered and len(self.source.weights) < 2:
             return "there is one group only"
         return None
@@ -211,7 +211,7 @@ class _IntervalEstimator:
         if self.clustered:
             count = len(self.source.weights)
             return f"{count} groups only" if count < FEW_CLUSTERS else None
-        return None if self.matrix.whole else "real weights"
+        return None if self.matrix.whole else "fractional weights"
 
     def _choose_method(self, metric: Metric) -> IntervalMethod:
         if self.clustered:

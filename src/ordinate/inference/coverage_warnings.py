@@ -1,4 +1,4 @@
-"""Known undercoverage of confidence intervals: the cases that the study of coverage found.
+"""Known undercoverage of confidence intervals: the cases that the coverage study found.
 
 `coverage_warnings.csv` is written by `make coverage`: nominal 95 % intervals, metrics with their
 defaults, numbers of levels and items, gold balanced or with one level a hundred times as rare as

@@ -53,7 +53,7 @@ def variance_from_influence(
 ) -> float:
     """Return the variance of a metric from the influence of its cells.
 
-    Integer weights are counts of items. Of real weights the squares count, never their sum alone.
+    Integer weights are counts of items. Of fractional ones the squares count, not the sum alone.
     """
     axes: Any = -1 if stratified else None
     total = matrix.weights.sum(axis=axes, keepdims=True)

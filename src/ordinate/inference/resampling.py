@@ -1,8 +1,8 @@
 """Resampling of confusion matrices: what the sample could have been.
 
 A resample costs the cells of a matrix, whatever the number of items. Items with integer counts
-come from a multinomial; items with real weights from gamma variables whose mean and variance are
-those of a Poisson bootstrap of the items; clusters are drawn as units.
+come from a multinomial; items with fractional weights from gamma variables whose mean and variance
+are those of a Poisson bootstrap of the items; clusters are drawn as units.
 """
 
 import os
@@ -141,7 +141,7 @@ def make_resampler(source: ConfusionMatrix, *, stratified: bool = False) -> Resa
 def resample_cells(rng: "Generator", weights: Array, squares: Array | None, size: int) -> Array:
     """Return the weights of cells resampled, as [size, cells].
 
-    Without squares the weights are counts. With them they are sums of real weights.
+    Without squares the weights are counts. With them they are sums of fractional weights.
     """
     filled = np.flatnonzero(weights)
     resampled = np.zeros((size, len(weights)))

@@ -142,7 +142,7 @@ def make_posterior_sampler(
 def scale_to_effective_size(source: ConfusionMatrix) -> ConfusionMatrix:
     """Return one matrix of as many equally heavy items as carry the same information.
 
-    Real weights carry less than their sum, and a cluster, to be safe, counts as one item.
+    Fractional weights carry less than their sum, and a cluster, to be safe, counts as one item.
     """
     matrix = source.pooled if source.shape else source
     if source.shape:

@@ -136,7 +136,7 @@ def _count_matrices(panel: Panel, weights: Array) -> Array:
 
 
 def _multiply_weights(weights: Array, indicators: Array, *, exact: bool) -> Array:
-    """Return weights @ indicators. Real weights are added in one order, whatever the threads."""
+    """Return weights @ indicators. Fractions are added in one order, whatever the threads."""
     if exact:
         return weights @ indicators
     return np.einsum("bu,us->bs", weights, indicators)

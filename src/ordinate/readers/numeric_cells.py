@@ -170,7 +170,7 @@ class NumericCells(RowLocator):
         for place, found in self._find_cells(where, "moment", 1):
             raise BadValues(
                 f"The time ({place} of column {self.numbers.order!r}) "
-                f"{what.format(shorten(found))}: nobody knows which target came before."
+                f"{what.format(shorten(found))}: which target came before is unknown."
             )
 
     def refuse_tied_times(self, keys: tuple[str, ...], text: str) -> None:
@@ -184,7 +184,7 @@ class NumericCells(RowLocator):
         places = ", ".join(place for place, _ in found)
         raise BadValues(
             f"Column {self.numbers.order!r} has the time {shorten(text)} more than once "
-            f"({places}): nobody knows which target came before."
+            f"({places}): which target came before is unknown."
         )
 
     def _list_aliases(self) -> list[str]:

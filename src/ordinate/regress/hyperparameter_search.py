@@ -64,7 +64,7 @@ class TimeBudget:
         self._took: dict[str, float] = {}  # seconds of a trial, by model type
 
     def count_affordable_trials(self, model_type: str, wanted: int) -> int:
-        """Return how many of the wanted trials there is time for; nobody knows the first one's."""
+        """Return how many of the trials there is time for; that of the first is unknown."""
         if self._end is None:
             return wanted
         left = self._end - time.monotonic() - self._estimate_final_fits()

@@ -56,7 +56,7 @@ class TrainingDataSummary:
 
 @dataclass(frozen=True)
 class Finalist:
-    """The best model of a model type, or the blend of them, judged by rows that were held out.
+    """The best model of a model type, or the blend of them, evaluated on held-out rows.
 
     `name` is that of the saved surrogate; a blend has members, by their names, and weights.
     """
@@ -231,16 +231,16 @@ class TuningResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one flat record for each value: of finalists by held-out rows, and of tests."""
-        judged = [
+        evaluated = [
             ("validation", one.name, one.model_type, one.evaluation) for one in self.finalists
         ]
-        judged += [
+        evaluated += [
             (one.name, self.winner.name, self.winner.model_type, one.values) for one in self.tests
         ]
         return align_columns(
             [
                 {"stage": stage, "name": name, "model": model_type} | row
-                for stage, name, model_type, values in judged
+                for stage, name, model_type, values in evaluated
                 for row in _flatten_evaluation(values)
             ]
         )

@@ -55,13 +55,13 @@ def _describe_source(result: "TuningResult") -> str:
     read = f"Read from {source.path}. " if source.path else ""
     rows = ", ".join(f"{count:,} {name}" for name, count in source.sizes.items())
     groups = "" if source.groups is None else f" in {source.groups:,} groups, kept whole"
-    judged = "Judged by the validation rows"
+    evaluated = "Evaluated on the validation rows"
     if asked.folds:
         rows_in = "training rows" if source.apart else "training and validation rows"
-        judged = f"Judged in {asked.folds} folds of the {rows_in}"
+        evaluated = f"Evaluated in {asked.folds} folds of the {rows_in}"
     return (
         f"{read}Features: {', '.join(source.features)}. Split: {source.split}: {rows}{groups}. "
-        f"{judged}, seed {asked.seed}."
+        f"{evaluated}, seed {asked.seed}."
     )
 
 
@@ -133,7 +133,7 @@ def build_summary_grid(rows: list[dict[str, Any]]) -> Grid:
 
 
 def parse_estimate(row: Mapping[str, Any]) -> Estimate:
-    """Return a value with its limits, from plain values."""
+    """Return a value with its confidence interval, from plain values."""
     value, low, high = (math.nan if row[key] is None else row[key] for key in ESTIMATE_KEYS)
     return Estimate(value, low, high, row["method"], note=row["note"])
 
@@ -142,7 +142,9 @@ def _build_test_blocks(result: "TuningResult", test: "HeldOutResult") -> list[st
     """Return the winner beside the other finalists, on rows that chose none of them."""
     told: list[str | Grid] = [_describe_coverage(result, test), *test.notes]
     if test.values.summary.n < FEW_CLUSTERS:
-        told.append(f"Fewer than {FEW_CLUSTERS} rows leave the limits of this test unsure.")
+        told.append(
+            f"Fewer than {FEW_CLUSTERS} rows leave the confidence intervals of this test unsure."
+        )
     if test.comparison is None:
         return told
     model_types = {one.name: one.model_type for one in result.finalists}
@@ -173,7 +175,7 @@ def _describe_final_fit(result: "TuningResult") -> str:
         kept = (
             "take them as approximate, for rows of one group are alike."
             if grouped
-            else "they hold what they promise, for rows from where these come from."
+            else "they cover as stated for rows from the same source."
         )
         return (
             f"Saved models were fitted on the training rows{EARLY_STOPPING_NOTE}. Their intervals "

@@ -200,7 +200,7 @@ def _describe_levels(metric: Metric) -> list[str]:
 def _describe_undefined(metric: Metric) -> list[str]:
     if metric.undefined_when:
         return [f"Undefined when {metric.undefined_when}."]
-    return [] if metric.family == OWN_FAMILY else ["Never undefined."]  # nobody knows of one's own
+    return [] if metric.family == OWN_FAMILY else ["Never undefined."]  # of one's own it is unknown
 
 
 def _describe_option(parameter: Parameter) -> str:

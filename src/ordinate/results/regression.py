@@ -465,9 +465,9 @@ def _summarise_previous(items: _RegressionItems, order: Any) -> Moments | None:
             "The times cannot be compared: one is missing, or of another type."
         ) from None
     if len(missing):
-        raise BadOption(f"Row {missing[0] + 1} has no time, so nobody knows its previous value.")
+        raise BadOption(f"Row {missing[0] + 1} has no time, so its previous value is unknown.")
     if len(rows) < len(there):
-        raise BadOption("Two items have the same time, so nobody knows which is the previous one.")
+        raise BadOption("Two items have the same time, so which is the previous one is unknown.")
     if len(rows) < 2:
         return None
     y = items.y[there[rows]]

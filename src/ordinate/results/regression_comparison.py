@@ -198,8 +198,8 @@ def compare_regression(
     """Compare models that predict a quantity for the same items.
 
     `models` are columns of predictions by name; `groups` is a column that says which items belong
-    together. Whole weights are counts of items. `interval` is the level of the intervals and of the
-    verdicts; None leaves the intervals out, and verdicts are those of 0.95.
+    together. Integer weights are counts of items. `interval` is the level of the intervals and of
+    the verdicts; None leaves the intervals out, and verdicts are those of 0.95.
     """
     if not isinstance(models, Mapping):
         raise BadOption('Pass the models by name: {"name": predictions, …}.')
@@ -374,7 +374,7 @@ class _ModelComparison:
     def _compute_standard_error(self, influence: Floats) -> float:
         """Return the standard error of a metric to which each item adds so much.
 
-        Whole weights are counts of items; of other weights the squares count.
+        Integer weights are counts of items; of other weights the squares count.
         """
         weight = (
             np.ones(len(influence)) if self.weights is None else self.weights[self.present_rows]
@@ -413,7 +413,7 @@ def _drop_interval(found: Estimate) -> Estimate:
 
 
 def _refuse_unclustered(groups: Groups, there: NDArray[np.bool_]) -> None:
-    """Refuse items of which nobody knows to which group they belong."""
+    """Refuse items whose group is unknown."""
     if None not in groups.values:
         return
     stray = np.flatnonzero((groups.codes == groups.values.index(None)) & there)
@@ -432,7 +432,7 @@ def _refuse_unclustered(groups: Groups, there: NDArray[np.bool_]) -> None:
 def _write_conclusion(
     metric: Metric, found: dict[str, Estimate], pairs: list[RegressionDifference], unit: str | None
 ) -> str:
-    """Say who is better on a metric, or that nobody knows."""
+    """Say who is better on a metric, or that it is inconclusive."""
     name = metric.expression
     if not pairs:
         note = next((one.note for one in found.values() if math.isnan(one.value)), None)

@@ -42,7 +42,7 @@ def _describe_overall_bias(result: "ResidualAnalysis") -> str:
     bias = format_with_unit(result.bias.value, result.unit) + (f" ({reach})" if reach else "")
     count = f"{result.summary.n:,} value{'' if result.summary.n == 1 else 's'}"
     return (
-        "An error is prediction less target: above 0 the prediction is too high. Over all "
+        "An error is prediction minus target: above 0 the prediction is too high. Over all "
         f"{count} the bias is {bias}, the rmse "
         f"{format_with_unit(result.rmse, result.unit)}."
     )

@@ -30,7 +30,7 @@ class ConfusionMatrix(BatchSummary):
     """Gold levels in rows, predicted levels in columns, unanswered items in a last column.
 
     `items`, `weights` and `squares` have the shape [..., K, K + 1]: how many items are in a cell,
-    the sum of their weights and the sum of their squared weights (nan where nobody knows them).
+    the sum of their weights and the sum of their squared weights (nan where unknown).
     Leading axes hold many matrices at once.
 
     >>> matrix = ConfusionMatrix.of(["low", "mid", "high"], ["low", "high", "high"], "low,mid,high")
@@ -98,7 +98,7 @@ class ConfusionMatrix(BatchSummary):
     ) -> "ConfusionMatrix":
         """Return the confusion matrix of counts [..., K, K] that somebody else made, rows gold.
 
-        Integers are frequencies. For others nobody knows the number of items.
+        Integers are frequencies. For others the number of items is unknown.
         """
         scale = Scale.of(scale)
         inner = _convert_counts(counts, "counts")
@@ -196,13 +196,13 @@ class ConfusionMatrix(BatchSummary):
 
     @property
     def n(self) -> int | float:  # type: ignore[override] # a weight, where nobody counted
-        """The number of items of one matrix; their weight where nobody knows the number."""
+        """The number of items of one matrix; their weight where that is unknown."""
         items = float(self.items.sum())
         return int(items) if np.isfinite(items) else float(self.total)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "ConfusionMatrix":
-        """Return the matrix that `to_dict` described; an empty list says that nobody knows."""
+        """Return the matrix that `to_dict` described; an empty list stands for unknown."""
         unknown = np.full(np.shape(data.get("weights", 0.0)), np.nan)
         missing = {key: unknown for key in ("items", "squares") if data.get(key) == []}
         return super().from_dict({**data, **missing})

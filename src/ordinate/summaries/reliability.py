@@ -168,7 +168,7 @@ class Reliability(BatchSummary):
     whole = True
 
     def __post_init__(self) -> None:
-        dropped = 0 if self.shape else self.dropped  # nobody knows of which block
+        dropped = 0 if self.shape else self.dropped  # of which block is unknown
         object.__setattr__(self, "argmax", replace(self.argmax, dropped=dropped))
         super().__post_init__()
 

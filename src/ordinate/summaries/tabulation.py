@@ -139,7 +139,7 @@ def make_missing_labels_error(
 def make_missing_groups_error(
     count: int, n: int, column: str, places: Sequence[str]
 ) -> MissingLabels:
-    """Return the error for items of which nobody knows to which group they belong."""
+    """Return the error for items whose group is unknown."""
     shown = ", ".join(places) + (", …" if count > len(places) else "")
     return MissingLabels(
         f"{count} of {n} items have no group ({shown} of {column}). Leave them out with "
