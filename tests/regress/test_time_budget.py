@@ -27,7 +27,7 @@ def test_a_timeout_leaves_every_kind_its_defaults_first(tmp_path, monkeypatch):
     make = hyperparameter_search._run_batch
 
     def logged(bench, model_type, batch, progress, end):
-        order.append((model_type, [one.number for one in batch.asked]))
+        order.append((model_type, [one.number for one in batch.pending]))
         make(bench, model_type, batch, progress, end)
 
     monkeypatch.setattr(hyperparameter_search, "_run_batch", logged)

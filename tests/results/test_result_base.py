@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ordinate.experiment.findings import Finding
+from ordinate.experiment.check_report import Finding
 
 import ordinate
 from ordinate.errors import BadOption, BadOutput, MissingExtra
