@@ -166,6 +166,25 @@ def test_a_lock_that_is_removed_while_it_is_opened_is_taken_anew(tmp_path, monke
         assert (tmp_path / LOCK_FILE).exists()
 
 
+def test_a_holder_file_that_is_a_link_is_replaced_and_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_text("precious")
+    (tmp_path / HOLDER_FILE).symlink_to(tmp_path / "elsewhere")
+    with hold_lock(tmp_path, "first"):
+        assert not (tmp_path / HOLDER_FILE).is_symlink()
+    assert (tmp_path / "elsewhere").read_text() == "precious"
+
+
+def test_a_holder_file_that_cannot_be_written_is_reported_and_the_lock_released(tmp_path):
+    (tmp_path / HOLDER_FILE).mkdir()
+    with pytest.raises(BadOutput, match="cannot be written"), hold_lock(tmp_path, "first"):
+        pass
+    (tmp_path / HOLDER_FILE).rmdir()
+    with hold_lock(tmp_path, "second"):
+        (tmp_path / HOLDER_FILE).unlink()
+        (tmp_path / HOLDER_FILE).mkdir()  # it is left, and the lock is released all the same
+    assert [path.name for path in tmp_path.iterdir()] == [HOLDER_FILE]
+
+
 def test_a_lock_that_is_a_link_is_not_followed(tmp_path):
     (tmp_path / "elsewhere").write_text("precious")
     (tmp_path / LOCK_FILE).symlink_to(tmp_path / "elsewhere")

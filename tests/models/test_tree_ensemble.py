@@ -205,6 +205,18 @@ def lead_back(trees):
     return {"left": left, "right": right}
 
 
+def test_a_shallow_leaf_that_leads_on_is_refused(tmp_path):
+    """A walk takes as many steps as the deepest path, and would leave this leaf for another."""
+    trees, _ = fitted("lightgbm")
+    first = trees.first(len(trees.offset))
+    splits = first.nodes.left != LEAF
+    parents = np.flatnonzero(splits)
+    shallow = next(k for k in first.nodes.left[parents] if not splits[k])
+    right = first.nodes.right.copy()
+    right[shallow] = len(right) - 1
+    refuse(tmp_path, rewrite(first, right=right), "each has two children or none")
+
+
 @pytest.mark.parametrize("forge", [swap_trees, lead_back])
 def test_cycles_and_paths_into_other_trees_are_refused(tmp_path, forge):
     trees, _ = fitted("lightgbm")
@@ -221,6 +233,9 @@ SHAPES = {
     "broken numbers": ({"left": lambda old: old.astype(float)}, "not those of trees"),
     "words": ({"value": lambda old: old.astype(str)}, "not those of trees"),
     "a width that is no number": ({"width": "6"}, "not those of trees"),
+    "an absent value that is no number": ({"absent": "x"}, "not those of trees"),
+    "an order of sums that is no boolean": ({"pairwise": 1}, "not those of trees"),
+    "a complex offset": ({"offset": np.zeros(4, complex)}, "not those of trees"),
     "no trees": ({"roots": np.zeros(0, np.int64)}, "do not begin"),
     "a table of roots": ({"roots": lambda old: old[:, None]}, "not those of trees"),
 }

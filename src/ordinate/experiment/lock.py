@@ -18,6 +18,7 @@ from ordinate.errors import (
     replace_control_characters,
     shorten,
 )
+from ordinate.experiment.safe_files import write_text
 from ordinate.experiment.stored_json import encode, read_json
 
 LOCK_FILE = ".lock"
@@ -65,14 +66,17 @@ def hold_lock(root: Path, command: str) -> Iterator[None]:
     try:
         since = datetime.now(UTC).isoformat(timespec="seconds")
         own = LockHolder(owner, platform.node(), since, command)
-        holder.write_text(json.dumps(encode(own)), "utf-8")
+        write_text(holder, json.dumps(encode(own)))  # in place of a link, not where it leads
         yield
     finally:
         if os.getpid() == owner:  # not in a forked child
-            holder.unlink(missing_ok=True)
-            with suppress(PermissionError):  # of Windows, where the release removes it
-                path.unlink(missing_ok=True)  # while it is held: who opened it finds it gone
-            lock.release()
+            try:
+                with suppress(OSError):
+                    holder.unlink()
+                with suppress(OSError):  # on Windows the release removes it
+                    path.unlink()  # while it is held: who opened it finds it gone
+            finally:
+                lock.release()
 
 
 def _read_holder(path: Path) -> str:

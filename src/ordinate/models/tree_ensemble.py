@@ -271,8 +271,9 @@ def _check_shapes(trees: TreeEnsemble) -> None:
     sound = all(each.dtype == np.int64 for each in places) and nodes.missing_left.dtype == bool
     sound = sound and {nodes.threshold.dtype.name, nodes.value.dtype.name} <= {"float32", "float64"}
     sound = sound and [each.shape for each in nodes[:5]] == [(count,)] * 5
-    sound = sound and trees.roots.ndim == trees.offset.ndim == 1 and trees.link in LINKS
-    if not sound or not isinstance(trees.width, int):
+    sound = sound and trees.roots.ndim == trees.offset.ndim == 1 and trees.offset.dtype == float
+    plain = [type(getattr(trees, name)) for name in PLAIN_FIELDS]
+    if not sound or plain != [int, str, float, bool] or trees.link not in LINKS:
         raise BadStore("its arrays are not those of trees")
     in_turn = nodes.value.shape == (count, 1) and outputs and len(trees.roots) % outputs == 0
     if not in_turn and nodes.value.shape != (count, outputs):
@@ -295,6 +296,8 @@ def _check_trees(trees: TreeEnsemble) -> None:
         raise BadStore("its trees do not begin where its nodes do")
     if not np.array_equal(np.sort(children), np.setdiff1d(here, roots, assume_unique=True)):
         raise BadStore("its nodes do not make trees: each but the roots has one parent")
+    if ((nodes.right == LEAF) != (nodes.left == LEAF)).any():
+        raise BadStore("its nodes do not make trees: each has two children or none")
     tree, parents = np.searchsorted(roots, here, side="right"), np.tile(inner, 2)
     if (children <= parents).any() or (tree[children] != tree[parents]).any():
         raise BadStore("its nodes do not make trees: they lead back, or into other trees")
