@@ -92,14 +92,14 @@ def suggest_names(wanted: str, known: list[str], titled: list[str] | None = None
     return f" Did you mean {' or '.join(map(shorten, near))}?" if near else ""
 
 
-def shorten(value: object) -> str:
+def shorten(value: object, longest: int = LONGEST_VALUE) -> str:
     """Return a value from the data as an error shows it, however long it is.
 
     >>> shorten("B3"), len(shorten("x" * 1000))
     ("'B3'", 300)
     """
     shown = repr(value)
-    return shown if len(shown) <= LONGEST_VALUE else shown[: LONGEST_VALUE - 1] + "…"
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def replace_control_characters(text: str) -> str:

@@ -33,6 +33,7 @@ from typing import (
 from ordinate.errors import BadStore, OrdinateError, shorten
 
 T = TypeVar("T")
+LONGEST_QUOTE = 80  # characters of a value that a refusal repeats
 NOUNS = {  # of one value, and of several
     str: ("a string", "strings"),
     int: ("an integer", "integers"),
@@ -63,9 +64,14 @@ def at_most(most: float) -> Check:
     return Check(f"of at most {most:g}", lambda value: value <= most)
 
 
-DISTINCT = Check(
-    "that has one value or more, each once", lambda value: 0 < len(value) == len(set(value))
-)
+def _is_distinct(values: Any) -> bool:
+    try:
+        return 0 < len(values) == len(set(values))
+    except TypeError:  # of lists and objects within
+        return False
+
+
+DISTINCT = Check("that has one value or more, each once", _is_distinct)
 
 
 def read_json(path: Path, form: type[T], *, advice: str = "") -> T:
@@ -85,9 +91,12 @@ def read_plain_json(path: Path, *, advice: str = "") -> Any:
 
 
 def parse_json(content: str | bytes) -> Any:
-    """Return plain values; nan is no JSON, and no key has two values, of which readers differ."""
+    """Return plain values: numbers are finite, and no key has two values (readers differ there)."""
     return json.loads(
-        content, parse_constant=_refuse_constant, object_pairs_hook=_refuse_duplicate_keys
+        content,
+        parse_float=_parse_finite,
+        parse_constant=_refuse_constant,
+        object_pairs_hook=refuse_duplicate_keys,
     )
 
 
@@ -137,7 +146,7 @@ class _Mismatch(Exception):
 
 
 def _refuse(form: Any, value: Any) -> NoReturn:
-    raise _Mismatch(f"must be {_describe(form)}, got {shorten(value)}")
+    raise _Mismatch(f"must be {_describe(form)}, got {shorten(value, LONGEST_QUOTE)}")
 
 
 def _decode(form: Any, value: Any) -> Any:
@@ -301,8 +310,16 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits[:LONGEST_QUOTE]} is too large a number")
+    return number
+
+
+def refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON, of which two readers may take two values for one key."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it gives one key two values")
+        raise BadStore("it gives one key two values")
     return found

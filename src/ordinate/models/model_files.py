@@ -15,6 +15,7 @@ from typing import Any
 from ordinate.errors import BadStore, MissingExtra, shorten
 from ordinate.experiment import safe_files
 from ordinate.experiment.manifest import Manifest
+from ordinate.experiment.stored_json import refuse_duplicate_keys
 from ordinate.models.tree_ensemble import TreeEnsemble
 
 PICKLE_PATTERN = re.compile(rb"\x80[\x00-\x05]|c[\w.]+\n\w+\n|\(dp|\(lp|\(c")  # how pickles begin
@@ -125,7 +126,7 @@ def _check_skops(content: bytes) -> None:
             raise BadStore("it is compressed, and could unfold to any size")
         if SCHEMA not in archive.namelist():
             raise BadStore(f"it has no {SCHEMA}, and is no skops file")
-        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=_refuse_duplicate_keys)
+        schema = json.loads(archive.read(SCHEMA), object_pairs_hook=refuse_duplicate_keys)
     for node in _walk_nodes(schema):
         builder = node.get("__loader__")
         name = f"{node.get('__module__')}.{node.get('__class__')}"
@@ -167,14 +168,6 @@ def _normalize_skops(content: bytes) -> bytes:
             archive.writestr(zipfile.ZipInfo(new, EPOCH), members[old])
         archive.writestr(zipfile.ZipInfo(SCHEMA, EPOCH), json.dumps(schema))
     return written.getvalue()
-
-
-def _refuse_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON, of which two readers may take two values for one key."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise BadStore("it gives one key two values")
-    return found
 
 
 SKOPS, TREES = "model.skops", "model.trees.npz"
