@@ -113,7 +113,7 @@ SAMPLES = {
 def empty_like(summary: Any) -> Any:
     """A summary of no items that merges with this one."""
     if isinstance(summary, BatchSummary):
-        return summary.map(np.zeros_like)
+        return summary._map(np.zeros_like)
     arrays = {
         name: value[:0]
         for name in summary.rules

@@ -66,7 +66,7 @@ def leaves(found):
 def same(found, wanted, tolerance=1e-12):
     for mine, theirs in zip(leaves(found), leaves(wanted), strict=True):
         np.testing.assert_allclose(mine, theirs, tolerance, tolerance)
-    assert found.dropped == wanted.dropped
+    np.testing.assert_array_equal(found.dropped, wanted.dropped)
 
 
 def in_memory(rows=ROWS, **options):

@@ -1,7 +1,7 @@
 """What every summary keeps: it merges, batches, is equal by value, and goes to JSON and back."""
 
 import json
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ from law_examples import examples
 from summary_values import SAMPLES, assert_close, empty_like, list_arrays
 
 from ordinate.errors import BadInput, OrdinateError
-from ordinate.summaries.base import BatchSummary, Summary
+from ordinate.summaries.base import SCALE_KEYS, BatchSummary, Summary
 from ordinate.summaries.prediction_intervals import ItemSums
+from ordinate.summaries.regression import Moments
 
 TOLERANCE = 1e-9  # of central moments, which are moved to other means
 FEW = [(0, 1, 2), (5, 3, 3), (7, 7, 2), (1, 4, 9)]
@@ -29,6 +30,11 @@ def summaries(draw, make, count=3):
     if draw(st.booleans()):
         return [make(rows, None) for rows in lists]
     return [make(rows, [draw(fractions) for _ in rows]) for rows in lists]
+
+
+def leave_out(parts):
+    """The same summaries, of which the first left out one item, the second two, and so on."""
+    return [replace(part, dropped=k) for k, part in enumerate(parts, start=1)]
 
 
 def every(condition):
@@ -108,7 +114,7 @@ def test_a_summary_merges_with_its_like_only(make):
 @given(data=st.data())
 @examples(30)
 def test_a_batch_holds_its_summaries(make, data):
-    parts = data.draw(summaries(make))
+    parts = leave_out(data.draw(summaries(make)))
     batch = type(parts[0]).stack(parts)
     assert batch.shape == (3,)
     assert parts[0].shape == ()
@@ -126,12 +132,25 @@ def test_a_batch_holds_its_summaries(make, data):
 @given(data=st.data())
 @examples(30)
 def test_pooling_a_batch_is_adding_its_summaries(make, data):
-    parts = data.draw(summaries(make, count=4))
+    parts = leave_out(data.draw(summaries(make, count=4)))
     batch = type(parts[0]).stack(parts)
-    total = sum(parts[1:], parts[0])
+    total = sum(parts)
+    assert batch.pooled.dropped == total.dropped == 1 + 2 + 3 + 4
     assert_close(batch.pooled, total, TOLERANCE)
     assert_close(batch[np.arange(4).reshape(2, 2)].pooled, total, TOLERANCE)
     assert_close((batch + batch)[2], parts[2] + parts[2], TOLERANCE)
+
+
+@each_batch
+def test_only_plain_sums_are_summed_with_multiplicities(make):
+    summary = make(FEW, None)
+    batch = type(summary).stack([summary, summary])
+    if isinstance(summary, Moments):
+        for change in (batch.sum_with_multiplicities, batch.map):
+            with pytest.raises(OrdinateError, match="of Moments are no plain sums"):
+                change(np.eye(2))
+    else:
+        assert_close(batch.sum_with_multiplicities(np.array([1, 2])), summary + summary + summary)
 
 
 @each_batch
@@ -179,6 +198,65 @@ def test_a_dictionary_that_lacks_a_key_is_refused(make):
         rest = {name: value for name, value in stored.items() if name != key}
         with pytest.raises(BadInput, match=rf"of a {type(summary).__name__} lacks {key}"):
             type(summary).from_dict(rest)
+
+
+def list_places(stored, path=()):
+    """Each place of a dictionary at which a number, a boolean or a list of numbers stands."""
+    if isinstance(stored, dict):
+        for key, value in stored.items():
+            yield from list_places(value, (*path, key))
+    elif isinstance(stored, list) and stored and isinstance(stored[0], dict):
+        for k, value in enumerate(stored):
+            yield from list_places(value, (*path, k))
+    elif path[-1] not in {*SCALE_KEYS, "systems", "group_values", "events"} and stored is not None:
+        yield path
+
+
+@each
+@pytest.mark.parametrize("wrong", ["x", None, [[0.5], "x"], {"a": "x"}, [0.5] * 7, ["x"]], ids=str)
+def test_a_dictionary_of_other_values_is_refused(make, wrong):
+    summary = make(FEW, None)
+    for path in list_places(summary.to_dict()):
+        stored = summary.to_dict()
+        holder = stored
+        for key in path[:-1]:
+            holder = holder[key]
+        if wrong is None and getattr(type(summary), path[0], 0) is None:
+            continue  # a part that a summary need not have
+        holder[path[-1]] = wrong
+        with pytest.raises(BadInput, match=r"dictionary"):
+            type(summary).from_dict(stored)
+
+
+@each
+@pytest.mark.parametrize("wrong", [[], "x", None, 1], ids=str)
+def test_what_is_no_dictionary_is_refused(make, wrong):
+    with pytest.raises(BadInput, match="is read from a dictionary"):
+        type(make(FEW, None)).from_dict(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "change"),
+    [
+        ("confusion matrix", "weights", lambda old: [[-1.0, *row[1:]] for row in old]),
+        ("confusion matrix", "weights", lambda old: [row[1:] for row in old]),
+        ("panel", "rows", lambda old: [[3, *row[1:]] for row in old]),
+        ("panel", "rows", lambda old: [[0, 65536, 0] for _ in old]),
+        ("panel", "rows", lambda old: [[0, 0.5, 0] for _ in old]),
+        ("panel with groups", "groups", lambda old: [99 for _ in old]),
+        ("pairs", "second_predictions", lambda old: [4 for _ in old]),
+        ("moments", "order", lambda _: 3),
+        ("moments", "largest", lambda _: -1.0),
+        ("ensemble", "members", lambda _: 7),
+        ("reliability", "confidence", lambda old: old[1:]),
+        ("reliability", "items", lambda _: [1, 2]),
+    ],
+)
+def test_values_off_the_scale_and_negative_counts_are_refused(name, key, change):
+    summary = SAMPLES[name].make(FEW, None)
+    stored = summary.to_dict()
+    with pytest.raises(BadInput, match="The dictionary of a"):
+        type(summary).from_dict(stored | {key: change(stored[key])})
 
 
 @each

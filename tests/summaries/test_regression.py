@@ -404,7 +404,7 @@ def test_what_was_dropped_is_counted_once():
     from dataclasses import replace
 
     batch = Moments.of([1.0, 2, 3], [1.0, 2, 4], groups=Groups(["a", "b", "c"], np.arange(3)))
-    assert replace(batch, dropped=7).pooled.dropped == 7
+    assert replace(batch, dropped=[4, 0, 3]).pooled.dropped == 7
 
 
 def test_a_bad_value_in_a_group_is_named_with_its_row():

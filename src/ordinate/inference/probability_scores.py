@@ -197,5 +197,5 @@ def _replace_bins(
     reliability: Reliability, key: Any, bins: ReliabilityBins, resamples: int
 ) -> Reliability:
     """Return a batch in which only these bins are read."""
-    wide = reliability.map(lambda array: np.broadcast_to(array, (resamples, *np.shape(array))))
+    wide = reliability.broadcast((resamples,))
     return replace(wide, bins={key: bins}, scores=None, confusion_matrix=None, ranking=None)

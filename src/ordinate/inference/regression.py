@@ -189,7 +189,7 @@ def _perturb_moments(moments: Moments, points: Array) -> Moments:
     """Return a batch of summaries whose means and second moments are moved a little."""
     count, weight = len(points), float(moments.total)
     flat = replace(moments, histogram=None)  # which no smooth metric reads
-    wide = flat.map(lambda array: np.broadcast_to(array, (count, *np.shape(array))))
+    wide = flat.broadcast((count,))
     y, e = moments.plain.y + points[:, 0], moments.plain.e + points[:, 1]
     sums = wide.plain.sums.astype(points.dtype)
     for k, (a, b) in enumerate(MOMENT_BASIS[2:], start=2):

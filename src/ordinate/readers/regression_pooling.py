@@ -63,7 +63,7 @@ class MomentsPool:
     def summarize_subgroup(self, index: int, *, grouped: bool) -> Moments:
         """Return the summary of a subgroup, or a batch of what each group has in it."""
         found = self._sum_moments(self.by == index, self.group if grouped else None, index)
-        return replace(found, dropped=int(self.dropped[index]))
+        return replace(found, dropped=_place_dropped(self.dropped[index], found.shape))
 
     def summarize_intervals(
         self, index: int | None = None, *, grouped: bool = False
@@ -72,12 +72,15 @@ class MomentsPool:
         assert self.bounds is not None  # noqa: S101 - the caller knows that there are some
         here = slice(None) if index is None else self.by == index
         slots, count = (self.group[here], self.groups) if grouped else (self.by[here] * 0, 1)
-        dropped = int(np.sum(self.dropped if index is None else self.dropped[index]))
-        intervals = replace(
-            self.bounds, dropped=dropped, counted=not self.has_fractional_weights.any()
+        pooled = self.bounds[here].map(lambda array: _add_by_slot(array, slots, count))
+        found = pooled if grouped else pooled[0]
+        return replace(
+            found,
+            dropped=_place_dropped(
+                self.dropped if index is None else self.dropped[index], found.shape
+            ),
+            counted=not self.has_fractional_weights.any(),
         )
-        pooled = intervals[here].map(lambda array: _add_by_slot(array, slots, count))
-        return pooled if grouped else pooled[0]
 
     def _sum_moments(self, where: Array, slots: Array | None, index: int | None = None) -> Moments:
         """Return the sum of the selected keys, or with slots a batch of sums."""
@@ -85,10 +88,11 @@ class MomentsPool:
         count = 1 if slots is None else self.groups
         places = np.zeros(len(here.items), int) if slots is None else slots[where]
         pooled = here if _are_slots_distinct(places, count) else _pool_moments(here, places, count)
+        found = pooled if slots is not None else pooled[0]
         return replace(
-            pooled if slots is not None else pooled[0],
+            found,
             histogram=self._build_histogram(where, slots, index),
-            dropped=int(self.dropped.sum()),
+            dropped=_place_dropped(self.dropped, found.shape),
             counted=not self.has_fractional_weights.any(),
         )
 
@@ -109,6 +113,13 @@ class MomentsPool:
         return {int(k): np.asarray(part) for k, part in zip(bins, rows, strict=True)}
 
 
+def _place_dropped(dropped: Array, shape: tuple[int, ...]) -> Array:
+    """Return how many items were left out; in a batch the first summary counts them."""
+    found = np.zeros(shape, int)
+    found[(slice(1),) * len(shape)] = np.sum(dropped)
+    return found
+
+
 def _are_slots_distinct(slots: Array, count: int) -> bool:
     """Tell whether every key is a slot of its own."""
     return len(slots) == count and bool((slots == np.arange(count)).all())
@@ -126,6 +137,7 @@ def _pool_moments(parts: Moments, slots: Array, count: int) -> Moments:
         largest=_take_largest_by_slot(parts.largest, slots, count),
         squares=_add_by_slot(parts.squares, slots, count),
         spread={name: _add_by_slot(part, slots, count) for name, part in parts.spread.items()},
+        dropped=_add_by_slot(parts.dropped, slots, count),
     )
 
 

@@ -5,10 +5,11 @@ values of it become one. Merging, indexing, pooling, equality and dictionaries f
 """
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, replace
 from functools import partial, reduce
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_type_hints
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_args, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from ordinate.scale import Scale
 
 Array = NDArray[Any]
 SCALE_KEYS = ("scale", "positions", "names")  # of a dictionary that holds a scale
+PLAIN_TYPES: dict[Any, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float)}
 
 
 def to_plain_value(value: Any) -> Any:
@@ -31,6 +33,30 @@ def to_plain_value(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
+def load_numbers(value: Any) -> Array:
+    """Return stored numbers as an array."""
+    array = np.array(value)
+    if array.dtype.kind not in "iuf":
+        raise ValueError("must be numbers")
+    return array
+
+
+def load_counts(value: Any) -> Array:
+    """Return stored counts or weights, which are finite and not negative."""
+    array = load_numbers(value)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise ValueError("must be finite numbers of at least 0")
+    return array
+
+
+def load_codes(value: Any, dtype: type[np.signedinteger[Any]] = np.int64) -> Array:
+    """Return stored places on a scale or in a list, which count from 0."""
+    array = load_counts(value)
+    if (array != np.floor(array)).any() or array.max(initial=0) > np.iinfo(dtype).max:
+        raise ValueError(f"must be integers of at most {np.iinfo(dtype).max:,}")
+    return array.astype(dtype)
+
+
 @dataclass(frozen=True)
 class FieldRule:
     """How a field of a summary merges, batches and is stored.
@@ -38,7 +64,8 @@ class FieldRule:
     `merge` makes one array, or one plain value, of two. Without it the value has to be the `same`
     in both, or the class merges it. `pool` makes one array of a batch, over its leading axes; what
     has none holds for the batch as a whole. A `sparse` mapping has 0 for each key that it lacks;
-    of other mappings the keys have to be the same. `dump` makes plain values, `load` takes them.
+    of other mappings the keys have to be the same. `dump` makes plain values, `load` takes them and
+    raises a ValueError that says what they must be.
     """
 
     merge: Callable[[Any, Any], Any] | None = None
@@ -49,15 +76,20 @@ class FieldRule:
     load: Callable[[Any], Any] = lambda value: value
 
 
-SUM = FieldRule(operator.add, np.sum, load=np.array)
-MAXIMUM = FieldRule(np.maximum, np.max, load=np.array)
+SUM = FieldRule(operator.add, np.sum, load=load_counts)
+SIGNED_SUM = replace(SUM, load=load_numbers)
+MAXIMUM = FieldRule(np.maximum, np.max, load=load_counts)
 SAME = FieldRule(same=True)
-GATHERED = FieldRule(load=np.array)  # the class merges it
+GATHERED = FieldRule(load=load_counts)  # the class merges it
+CODES = FieldRule(load=load_codes)  # the class merges it
 
 Sum = Annotated[Array, SUM]
+SignedSum = Annotated[Array, SIGNED_SUM]
+Dropped = Annotated[Any, SUM]  # how many items were left out, of each summary of a batch
 Maximum = Annotated[Array, MAXIMUM]
 Gathered = Annotated[Array, GATHERED]
-Tally = Annotated[int, FieldRule(operator.add)]  # of all that a batch holds
+Codes = Annotated[Array, CODES]
+Tally = Annotated[int, FieldRule(operator.add)]
 Every = Annotated[bool, FieldRule(operator.and_)]
 
 
@@ -65,6 +97,7 @@ class Summary:
     """What is kept of items: fields that merge as the rules in their annotations say."""
 
     rules: ClassVar[dict[str, FieldRule]] = {}  # of its fields, in their order
+    types: ClassVar[dict[str, Any]] = {}  # of its fields
     if TYPE_CHECKING:
         items: Array
         __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # a summary is a dataclass
@@ -73,6 +106,7 @@ class Summary:
         hints = get_type_hints(cls, include_extras=True)
         annotated = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
         cls.rules = {name: found[-1] for name, found in annotated.items() if found}
+        cls.types = {name: hints[name].__origin__ for name in cls.rules}
 
     def __post_init__(self) -> None:
         for name in self.rules:
@@ -88,6 +122,9 @@ class Summary:
             return NotImplemented
         self.require_alike(other)
         return replace(self, **self._merge(other))
+
+    def __radd__(self, other: object) -> Self:
+        return self if type(other) is int and other == 0 else NotImplemented  # what sum begins with
 
     def require_alike(self, other: Self) -> None:
         """Refuse to merge what differs in more than its items."""
@@ -130,17 +167,48 @@ class Summary:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the summary that `to_dict` described."""
+        """Return the summary that `to_dict` described; other dictionaries are refused."""
+        if not isinstance(data, Mapping):
+            raise BadInput(f"A {cls.__name__} is read from a dictionary, not {shorten(data)}.")
         needed = {*cls.rules, *(SCALE_KEYS if "scale" in cls.rules else ())}
         if lacking := sorted(needed - data.keys()):
             raise BadInput(f"The dictionary of a {cls.__name__} lacks {', '.join(lacking)}.")
-        values = {
-            name: None if data[name] is None else rule.load(data[name])
-            for name, rule in cls.rules.items()
-        }
+        values = {name: cls._load_field(name, data[name]) for name in cls.rules if name != "scale"}
         if "scale" in cls.rules:
-            values["scale"] = Scale(data["scale"], positions=data["positions"], names=data["names"])
-        return cls(**values)
+            values["scale"] = _load_scale(*(data[key] for key in SCALE_KEYS))
+        try:
+            summary = cls(**values)
+        except (TypeError, ValueError) as problem:  # arrays that do not belong together
+            raise BadInput(f"The dictionary of a {cls.__name__} is damaged: {problem}.") from None
+        summary.require_shapes()
+        return summary
+
+    @classmethod
+    def _load_field(cls, name: str, value: Any) -> Any:
+        """Return the stored value of a field, or say what it must be."""
+        expected = cls.types[name]
+        if value is None and NoneType in get_args(expected):
+            return None
+        try:
+            if expected in PLAIN_TYPES and type(value) not in PLAIN_TYPES[expected]:
+                raise ValueError(f"must be of the type {expected.__name__}")
+            return cls.rules[name].load(value)
+        except BadInput:
+            raise
+        except (TypeError, ValueError, AttributeError, LookupError) as problem:
+            raise BadInput(
+                f"The dictionary of a {cls.__name__}: {name} cannot be {shorten(value, 80)}: "
+                f"{problem}."
+            ) from None
+
+    def require_shapes(self) -> None:
+        """Refuse arrays that do not fit each other or the scale."""
+
+    def _require(self, condition: Any, name: str) -> None:
+        if not condition:
+            raise BadInput(
+                f"The dictionary of a {type(self).__name__}: {name} does not fit the rest."
+            )
 
 
 class BatchSummary(Summary):
@@ -150,6 +218,26 @@ class BatchSummary(Summary):
     """
 
     cell_axes: ClassVar[int] = 0
+    if TYPE_CHECKING:
+        dropped: Any
+
+    def __post_init__(self) -> None:
+        dropped = np.broadcast_to(self.dropped, self.shape)
+        object.__setattr__(self, "dropped", dropped if self.shape else dropped.item())
+        super().__post_init__()
+
+    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the axes of arrays behind the leading ones, by field or by field and part."""
+        return {}
+
+    def require_shapes(self) -> None:
+        """Refuse arrays without the leading axes, or with other cells than the class has."""
+        cells = self.get_cell_shapes()
+        for name, rule in self.rules.items():
+            if rule.pool is not None:
+                for path, shape in _list_shapes(name, getattr(self, name)):
+                    expected = cells.get(path, cells.get(path.rpartition(".")[0], ()))
+                    self._require(shape == (*self.shape, *expected), path)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -167,7 +255,19 @@ class BatchSummary(Summary):
             )
 
     def map(self, change: Callable[[Array], Any]) -> Self:
-        """Return the summary with every array changed in the same way."""
+        """Return the summary with every array, all of them sums, changed in the same way."""
+        for name, rule in self.rules.items():
+            if rule.pool is not None and rule.merge is not operator.add:
+                raise OrdinateError(
+                    f"The {name} of {type(self).__name__} are no plain sums: merge with +, or pool."
+                )
+        return self._map(change)
+
+    def broadcast(self, shape: tuple[int, ...]) -> Self:
+        """Return a batch with more leading axes, along which nothing differs."""
+        return self._map(lambda array: np.broadcast_to(array, (*shape, *np.shape(array))))
+
+    def _map(self, change: Callable[[Array], Any]) -> Self:
         return self._map_by_rule(lambda _: change)
 
     def _map_by_rule(self, choose: Callable[[FieldRule], Callable[[Array], Any]]) -> Self:
@@ -187,7 +287,7 @@ class BatchSummary(Summary):
             own_axes = np.ndim(array) - len(self.shape)
             return array[(*places, *[slice(None)] * own_axes)]
 
-        return self.map(select)
+        return self._map(select)
 
     @property
     def pooled(self) -> Self:
@@ -220,7 +320,7 @@ def _map_arrays(change: Callable[..., Any], first: Any, *rest: Any) -> Any:
     if first is None:
         return None
     if isinstance(first, BatchSummary) and not rest:
-        return first.map(change)
+        return first._map(change)  # noqa: SLF001 - of the same base
     if isinstance(first, Mapping):
         keys = dict.fromkeys(key for each in (first, *rest) for key in each)
         parts = {key: [each.get(key, 0.0) for each in (first, *rest)] for key in keys}
@@ -263,3 +363,24 @@ def _freeze_arrays(value: Any) -> None:
 
 def _dump_scale(scale: Scale) -> dict[str, Any]:
     return dict(zip(SCALE_KEYS, map(list, (scale.labels, scale.at, scale.names)), strict=True))
+
+
+def _load_scale(labels: Any, positions: Any, names: Any) -> Scale:
+    try:
+        return Scale(labels, positions=positions, names=names)
+    except OrdinateError:
+        raise
+    except (TypeError, ValueError) as problem:
+        raise BadInput(f"The scale of a dictionary is damaged: {problem}.") from None
+
+
+def _list_shapes(path: str, value: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the shape of each array of a field; the parts of a tuple have names."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _list_shapes(f"{path}[{key}]", part)
+    elif isinstance(value, tuple):
+        for name, part in zip(value._fields, value, strict=True):  # type: ignore[attr-defined] # named tuples
+            yield from _list_shapes(f"{path}.{name}", part)
+    elif value is not None:
+        yield path, value.shape if isinstance(value, BatchSummary) else np.shape(value)

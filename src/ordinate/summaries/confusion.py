@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ordinate.errors import BadInput, BadWeights, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.base import SAME, SUM, BatchSummary, Every, Sum, freeze_array
+from ordinate.summaries.base import SAME, SUM, BatchSummary, Dropped, Every, Sum, freeze_array
 from ordinate.summaries.counting import CellSums
 from ordinate.summaries.tabulation import (
     MissingPolicy,
@@ -44,13 +44,9 @@ class ConfusionMatrix(BatchSummary):
     items: Annotated[Array, KNOWN_SUM]
     weights: Sum
     squares: Annotated[Array, KNOWN_SUM]
-    dropped: Annotated[Any, SUM] = 0  # how many items were left out, of each matrix
+    dropped: Dropped = 0
     counted: Every = True  # whether each item's own weight is an integer, and so a count
     cell_axes = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "dropped", np.broadcast_to(self.dropped, self.shape)[()])
-        super().__post_init__()
 
     # --- counting ---------------------------------------------------------------------------
 
@@ -203,9 +199,18 @@ class ConfusionMatrix(BatchSummary):
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "ConfusionMatrix":
         """Return the matrix that `to_dict` described; an empty list stands for unknown."""
-        unknown = np.full(np.shape(data.get("weights", 0.0)), np.nan)
-        missing = {key: unknown for key in ("items", "squares") if data.get(key) == []}
-        return super().from_dict({**data, **missing})
+        stored = data if isinstance(data, Mapping) else {}
+        unknown = {key for key in ("items", "squares") if stored.get(key) == []}
+        if not unknown or "weights" not in stored:
+            return super().from_dict(data)
+        found = super().from_dict({**stored, **dict.fromkeys(unknown, stored["weights"])})
+        nan: dict[str, Any] = dict.fromkeys(unknown, np.full(found.weights.shape, np.nan))
+        return replace(found, **nan)
+
+    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the axes of a matrix."""
+        size = len(self.scale)
+        return dict.fromkeys(("items", "weights", "squares"), (size, size + 1))
 
     # --- matrices made from this one ---------------------------------------------------------
 

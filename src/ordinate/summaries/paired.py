@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import OrdinateError
 from ordinate.scale import Scale
-from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary
+from ordinate.summaries.base import CODES, SAME, Codes, Every, Gathered, Summary
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import check_group_count
 
@@ -25,12 +25,12 @@ class PairedPredictions(Summary):
     """
 
     scale: Annotated[Scale, SAME]
-    gold: Gathered
-    first_predictions: Gathered
-    second_predictions: Gathered
+    gold: Codes
+    first_predictions: Codes
+    second_predictions: Codes
     items: Gathered
     weights: Gathered
-    groups: Annotated[Array | None, GATHERED] = None
+    groups: Annotated[Array | None, CODES] = None
     group_count: Annotated[int, SAME] = 0
     counted: Every = True  # whether each item's own weight is an integer, and so a count
 
@@ -58,6 +58,17 @@ class PairedPredictions(Summary):
         inside = None if groups is None else levels // size
         gold = levels % size
         return cls(scale, gold, first, second, items, weights, inside, group_count, counted)
+
+    def require_shapes(self) -> None:
+        """Refuse columns of other lengths, and levels and groups that are not there."""
+        size = len(self.scale)
+        most = {"gold": size - 1, "first_predictions": size, "second_predictions": size}
+        if self.groups is not None:
+            most["groups"] = self.group_count - 1
+        for name in ("items", "weights", *most):
+            self._require(getattr(self, name).shape == (*self.items.shape[:1],), name)
+        for name, highest in most.items():
+            self._require(getattr(self, name).max(initial=-1) <= highest, name)
 
     @property
     def whole(self) -> bool:

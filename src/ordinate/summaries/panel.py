@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from ordinate.errors import BadOption, NoItems
 from ordinate.scale import Scale
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.base import GATHERED, SAME, Every, Gathered, Summary, Tally
+from ordinate.summaries.base import (
+    CODES,
+    GATHERED,
+    SAME,
+    Every,
+    Gathered,
+    Summary,
+    Tally,
+    load_codes,
+)
 from ordinate.summaries.confusion import MOST_ITEMS, ConfusionMatrix
 from ordinate.summaries.counting import CellSums, check_group_count, check_weights
 from ordinate.summaries.paired import PairedPredictions
@@ -31,6 +40,12 @@ Array = NDArray[Any]
 RowNamer = Callable[[int], Sequence[str]]  # the column: 0 is gold, then the systems
 
 
+def _load_names(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+        raise ValueError("must be a list of names")
+    return tuple(names)
+
+
 @dataclass(frozen=True, eq=False)
 class Panel(Summary):
     """The distinct rows (gold, system 1 … S) of positions, and the items that share each.
@@ -44,12 +59,12 @@ class Panel(Summary):
     """
 
     scale: Annotated[Scale, SAME]
-    systems: Annotated[tuple[str, ...], replace(SAME, load=tuple)]
-    rows: Annotated[Array, replace(GATHERED, load=partial(np.array, dtype=np.int16))]  # [U, 1 + S]
+    systems: Annotated[tuple[str, ...], replace(SAME, load=_load_names)]
+    rows: Annotated[Array, replace(CODES, load=partial(load_codes, dtype=np.int16))]  # [U, 1 + S]
     items: Gathered  # [U]
     weights: Gathered  # [U]
     squares: Gathered  # [U]
-    groups: Annotated[Array | None, GATHERED] = None  # [U]
+    groups: Annotated[Array | None, CODES] = None  # [U]
     group_values: Annotated[tuple[Any, ...], replace(GATHERED, load=tuple)] = ()
     dropped: Tally = 0
     counted: Every = True  # whether each item's own weight is an integer, and so a count
@@ -120,6 +135,16 @@ class Panel(Summary):
         if len(set(self.systems)) < len(self.systems):
             raise BadOption("Two systems have the same name. Give each its own.")
         super().__post_init__()
+
+    def require_shapes(self) -> None:
+        """Refuse rows of other systems, and levels and groups that are not there."""
+        count, size = len(self.items), len(self.scale)
+        self._require(self.rows.shape == (count, 1 + len(self.systems)), "rows")
+        self._require((self.rows[:, 0] < size).all() and (self.rows <= size).all(), "rows")
+        for name in ("weights", "squares", *(() if self.groups is None else ("groups",))):
+            self._require(getattr(self, name).shape == (count,), name)
+        if self.groups is not None:
+            self._require(self.groups.max(initial=-1) < len(self.group_values), "groups")
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadValues, NoItems
 from ordinate.scale.encoding import Groups, factorize_column
-from ordinate.summaries.base import SAME, BatchSummary, Every, Sum, Tally
+from ordinate.summaries.base import SAME, BatchSummary, Dropped, Every, SignedSum, Sum
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers
 from ordinate.summaries.regression import ROWS_PER_BLOCK
@@ -30,12 +30,16 @@ class ItemSums(BatchSummary):
     """
 
     items: Sum  # [...]
-    plain: Sum  # [..., 1 + F, 1 + F]: Σw z zᵀ
-    squared: Sum  # [..., 1 + F, 1 + F]: Σw² z zᵀ
+    plain: SignedSum  # [..., 1 + F, 1 + F]: Σw z zᵀ
+    squared: SignedSum  # [..., 1 + F, 1 + F]: Σw² z zᵀ
     counted: Every = True  # whether every weight is an integer
-    dropped: Tally = 0
+    dropped: Dropped = 0
     has_unanswered = False
     names: ClassVar[tuple[str, ...]] = ()  # of the scores
+
+    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the axes of the scores."""
+        return dict.fromkeys(("plain", "squared"), (1 + len(self.names),) * 2)
 
     @property
     def whole(self) -> bool:
@@ -61,8 +65,9 @@ class ItemSums(BatchSummary):
     def at(self, means: Array) -> Self:
         """Return a batch in which the scores have these means [..., F]; the rest is the same."""
         z = np.concatenate([np.ones((*means.shape[:-1], 1)), means], axis=-1)
-        wide = self.map(lambda array: np.broadcast_to(array, (*z.shape[:-1], *np.shape(array))))
-        return replace(wide, plain=self.total * z[..., :, None] * z[..., None, :])
+        return replace(
+            self.broadcast(z.shape[:-1]), plain=self.total * z[..., :, None] * z[..., None, :]
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

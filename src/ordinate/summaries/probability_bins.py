@@ -72,6 +72,11 @@ class BlockTally:
         return index if self.block is None else self.block * count + index
 
 
+def count_events(levels: int) -> dict[Events, int]:
+    """Return how many events of each set there are on a scale."""
+    return {"top": 1, "levels": levels, "cumulative": levels - 1}
+
+
 def compute_events(
     events: Events, gold: Array, columns: Floats, best: Floats, predicted: Array
 ) -> tuple[list[Floats], list[Array]]:

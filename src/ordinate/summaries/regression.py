@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, BadValues, NoItems
 from ordinate.scale.encoding import Groups
-from ordinate.summaries.base import SAME, SUM, BatchSummary, Every, Maximum, Sum, Tally
+from ordinate.summaries.base import (
+    SAME,
+    SUM,
+    BatchSummary,
+    Dropped,
+    Every,
+    Maximum,
+    Sum,
+    load_counts,
+    load_numbers,
+)
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.numeric_columns import convert_to_numbers, match_weights
 from ordinate.summaries.tabulation import check_same_length
@@ -92,10 +102,13 @@ class CentralSums(NamedTuple):
         return np.divide(self.sums[..., a, b], weight, out=filled, where=weight != 0)
 
 
-CENTRAL_SUM = replace(SUM, merge=None, load=lambda parts: CentralSums(*map(np.array, parts)))
-NAMED_SUM = replace(SUM, load=lambda parts: {key: np.array(part) for key, part in parts.items()})
+CENTRAL_SUM = replace(SUM, merge=None, load=lambda parts: CentralSums(*map(load_numbers, parts)))
+NAMED_SUM = replace(SUM, load=lambda parts: {key: load_counts(x) for key, x in parts.items()})
+NAMED_NUMBERS = replace(
+    SAME, load=lambda parts: {key: load_numbers(x).item() for key, x in parts.items()}
+)
 HISTOGRAM = replace(
-    SUM, sparse=True, load=lambda bins: {int(place): np.array(x) for place, x in bins.items()}
+    SUM, sparse=True, load=lambda bins: {int(place): load_counts(x) for place, x in bins.items()}
 )
 
 
@@ -120,11 +133,11 @@ class Moments(BatchSummary):
     absolute_squared: Sum  # Σw²|e|
     largest: Maximum  # max|e|
     squares: Sum  # Σw e², from the errors themselves
-    constants: Annotated[Mapping[str, float], SAME] = field(default_factory=dict)
+    constants: Annotated[Mapping[str, float], NAMED_NUMBERS] = field(default_factory=dict)
     spread: Annotated[Mapping[str, Array], NAMED_SUM] = field(default_factory=dict)
     histogram: Annotated[Mapping[int, Array] | None, HISTOGRAM] = None
     counted: Every = True  # whether every weight is an integer
-    dropped: Tally = 0
+    dropped: Dropped = 0
     order: Annotated[int, SAME] = HIGHEST_ORDER  # of the moments; what is above it says nothing
     step: Annotated[float, SAME] = 1.0  # the unit in which the sizes of the histogram are
     has_unanswered = False
@@ -177,6 +190,16 @@ class Moments(BatchSummary):
         central = {"plain": self.plain + other.plain, "squared": self.squared + other.squared}
         return super()._merge(other) | central
 
+    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the axes of the powers."""
+        return dict.fromkeys(("plain.sums", "squared.sums"), (HIGHEST_ORDER + 1,) * 2)
+
+    def require_shapes(self) -> None:
+        """Refuse orders that there are not, and constants without their spread, too."""
+        super().require_shapes()
+        self._require(self.order in MOMENT_ORDERS, "order")
+        self._require(self.constants.keys() == self.spread.keys(), "spread")
+
     def scaled(self, factor: float, shift: float) -> "Moments":
         """Return the summary of the same items in another unit: values times factor plus shift."""
         if not (np.isfinite(factor) and np.isfinite(shift) and factor > 0):
@@ -205,7 +228,7 @@ class Moments(BatchSummary):
             if count % 2:
                 single.append(rest[-1])
             rest = rest[: count // 2] + rest[count // 2 : count // 2 * 2]
-        return replace(sum(single, rest[0]), dropped=self.dropped)
+        return replace(sum(single, rest[0]), dropped=np.sum(self.dropped))
 
 
 class MomentsAccumulator:

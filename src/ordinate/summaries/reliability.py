@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ordinate.errors import BadOption, MissingLabels, NoItems
 from ordinate.scale import Scale
-from ordinate.summaries.base import SUM, BatchSummary, Sum, Tally, to_plain_value
+from ordinate.summaries.base import SUM, BatchSummary, Dropped, Sum, load_counts, to_plain_value
 from ordinate.summaries.confusion import ConfusionMatrix
 from ordinate.summaries.counting import check_weights
 from ordinate.summaries.probabilities import (
@@ -22,6 +22,7 @@ from ordinate.summaries.probability_bins import (
     BlockTally,
     Events,
     compute_events,
+    count_events,
     cumulate_levels,
     find_most_probable_level,
     sum_bins,
@@ -129,13 +130,13 @@ def _dump_bins(bins: Mapping[tuple[Events, int], ReliabilityBins]) -> list[dict[
 
 def _load_bins(stored: Iterable[Mapping[str, Any]]) -> dict[tuple[Events, int], ReliabilityBins]:
     return {
-        (part["events"], part["count"]): ReliabilityBins(*map(np.array, part["sums"]))
+        (part["events"], part["count"]): ReliabilityBins(*map(load_counts, part["sums"]))
         for part in stored
     }
 
 
 BIN_SUMS = replace(SUM, dump=_dump_bins, load=_load_bins)
-SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(np.array, parts)))
+SCORE_SUMS = replace(SUM, load=lambda parts: ProperScores(*map(load_counts, parts)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,14 +164,13 @@ class Reliability(BatchSummary):
     scores: Annotated[ProperScores | None, SCORE_SUMS] = None
     confusion_matrix: Annotated[Array | None, SUM] = None  # [..., K, K]
     ranking: Annotated[Array | None, SUM] = None  # [..., K, FINE]: weight by gold and position
-    dropped: Tally = 0
+    dropped: Dropped = 0
     has_unanswered = False
     whole = True
 
     def __post_init__(self) -> None:
-        dropped = 0 if self.shape else self.dropped  # of which block is unknown
-        object.__setattr__(self, "argmax", replace(self.argmax, dropped=dropped))
         super().__post_init__()
+        object.__setattr__(self, "argmax", replace(self.argmax, dropped=self.dropped))
 
     @classmethod
     def of(
@@ -206,6 +206,20 @@ class Reliability(BatchSummary):
         counter.refuse_no_items()
         return counter.summary()
 
+    def get_cell_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the axes of levels, events, bins and scores."""
+        size = len(self.scale)
+        events = count_events(size)
+        return {
+            "confidence": (size,),
+            "confusion_matrix": (size, size),
+            "ranking": (size, FINE_BINS),
+            "scores.weighted": (3,),
+            "scores.squared": (3,),
+            "scores.products": (3, 3),
+            **{f"bins[{key}]": (events[key[0]], key[1]) for key in self.bins},
+        }
+
     @property
     def scale(self) -> Scale:
         """The scale of the levels."""
@@ -235,11 +249,12 @@ class ReliabilityAccumulator:
         place: Callable[[int], str] = format_row_name,
     ) -> None:
         self.scale, self.parts, self.renormalize, self.place = scale, parts, renormalize, place
-        self.blocks, self.seen, self.dropped = blocks, 0, 0
+        self.blocks, self.seen = blocks, 0
         self.fractions = False
         size, many = len(scale), blocks or 1
+        self.dropped = np.zeros(many, np.int64)
         self.items, self.cells = np.zeros(many), np.zeros((3, many, size, size + 1))
-        counts = {"top": 1, "levels": size, "cumulative": size - 1}
+        counts = count_events(size)
         self.bins = {
             (events, count): np.zeros((7, many, counts[events], count))
             for events, count in sorted(parts.bins)
@@ -297,7 +312,8 @@ class ReliabilityAccumulator:
             raise MissingLabels(
                 f"Gold labels are missing ({rows}). Leave them out with {DROP_HINT}."
             )
-        self.dropped += int(absent.sum())
+        numbers = start + np.flatnonzero(absent)
+        self.dropped += BlockTally(self.blocks, numbers, None).items()
         return ~absent if there is None else there & ~absent
 
     def _count_rows(self, tally: BlockTally, gold: Array, columns: Floats) -> None:
