@@ -5,8 +5,8 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from importlib import import_module
 from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -139,6 +139,15 @@ class Metric:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Metric":
         return self  # nothing in it changes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a pickle makes it again: from the catalogue, where that has it."""
+        options = dict(self.options)
+        declared = CATALOGUE.get((self.name, self.summary))
+        if declared is not None and declared.function is self.function:
+            return _restore_metric, (self.name, self.summary, options, self.function.__module__)
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return partial(Metric, **values | {"options": options}), ()
 
     @property
     def expression(self) -> str:
@@ -330,6 +339,14 @@ def find_metric(metric: "str | Metric", summary: type = ConfusionMatrix) -> Metr
             "`ordinate metrics` lists all."
         )
     declared = CATALOGUE[name, summary]
+    return declared.with_options(**options) if options else declared
+
+
+def _restore_metric(name: str, summary: type, options: dict[str, Any], module: str) -> Metric:
+    """Return the metric of a pickle; the module that declares it is imported where need be."""
+    if (name, _load_families(summary)) not in CATALOGUE:
+        import_module(module)
+    declared = find_metric(name, summary)
     return declared.with_options(**options) if options else declared
 
 
